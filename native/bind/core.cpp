@@ -1,0 +1,171 @@
+// Threads, BLAS pointers and views of data.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/arrays.hpp"
+#include "bind/enter.hpp"
+#include "bind/modules.hpp"
+#include "core/design.hpp"
+#include "core/pool.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+
+// SciPy exports C pointers in capsules whose name is the C signature.
+void* capsule_pointer(const nb::dict& table, const char* name) {
+  nb::handle capsule = table[name];
+  return PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+}
+
+void set_blas(const nb::dict& blas_capi, const nb::dict& lapack_capi, std::uintptr_t set_threads,
+              std::uintptr_t get_threads) {
+  auto& t = blas::table();
+  const auto take = [](auto& slot, const nb::dict& table, const char* name) {
+    slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(capsule_pointer(table, name));
+  };
+  take(t.dgemm, blas_capi, "dgemm");
+  take(t.sgemm, blas_capi, "sgemm");
+  take(t.dsyrk, blas_capi, "dsyrk");
+  take(t.ssyrk, blas_capi, "ssyrk");
+  take(t.dtrsm, blas_capi, "dtrsm");
+  take(t.dtrsv, blas_capi, "dtrsv");
+  take(t.dpotrf, lapack_capi, "dpotrf");
+  take(t.dpotrs, lapack_capi, "dpotrs");
+  t.set_threads = reinterpret_cast<void (*)(int)>(set_threads);
+  t.get_threads = reinterpret_cast<int (*)()>(get_threads);
+}
+
+template <class T>
+void bind_dense(nb::module_& m) {
+  using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+  m.def(
+      "dense",
+      [](Rows x) {
+        const auto r = static_cast<index_t>(x.shape(0)), c = static_cast<index_t>(x.shape(1));
+        if (x.stride(1) == 1 || c == 1) return dense_rows<T>(x.data(), r, c, r > 1 ? x.stride(0) : c);
+        if (x.stride(0) == 1 || r == 1) return dense_cols<T>(x.data(), r, c, x.stride(1));
+        throw nb::value_error("X must be contiguous along rows or along columns");
+      },
+      "x"_a.noconvert(), nb::keep_alive<0, 1>());
+}
+
+template <class T, class I>
+void bind_sparse(nb::module_& m) {
+  m.def(
+      "csr",
+      [](In1<T> data, In1<I> indices, In1<I> indptr, index_t rows, index_t cols) {
+        return csr<T, I>(data.data(), indices.data(), indptr.data(), rows, cols);
+      },
+      "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "rows"_a, "cols"_a,
+      nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+  m.def(
+      "csc",
+      [](In1<T> data, In1<I> indices, In1<I> indptr, index_t rows, index_t cols) {
+        return csc<T, I>(data.data(), indices.data(), indptr.data(), rows, cols);
+      },
+      "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "rows"_a, "cols"_a,
+      nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+}
+
+void expect(bool ok, const char* what) {
+  if (!ok) throw nb::value_error(what);
+}
+
+}  // namespace
+
+void bind_core(nb::module_& m) {
+  m.def("num_threads", &num_threads);
+  m.def("set_num_threads", &set_num_threads, "threads"_a);
+  m.def("set_blas", &set_blas);
+
+  nb::class_<Design>(m, "Design")
+      .def_prop_ro("shape", [](const Design& x) { return nb::make_tuple(x.rows(), x.cols()); })
+      .def_prop_ro("sparse", &Design::sparse)
+      .def_prop_ro("stored", &Design::stored)
+      .def(
+          "matvec",
+          [](const Design& x, Vector w) {
+            expect(static_cast<index_t>(w.shape(0)) == x.cols(), "w must have one entry per column of X");
+            return own(enter([&](Monitor&) {
+              std::vector<double> z(x.rows());
+              x.matvec(w.data(), z.data());
+              return z;
+            }));
+          },
+          "w"_a.noconvert())
+      .def(
+          "rmatvec",
+          [](const Design& x, Vector u) {
+            expect(static_cast<index_t>(u.shape(0)) == x.rows(), "u must have one entry per row of X");
+            return own(enter([&](Monitor&) {
+              std::vector<double> g(x.cols());
+              x.rmatvec(u.data(), g.data());
+              return g;
+            }));
+          },
+          "u"_a.noconvert())
+      .def(
+          "matmat",
+          [](const Design& x, Matrix W) {
+            expect(static_cast<index_t>(W.shape(0)) == x.cols(), "W must have one row per column of X");
+            const auto k = static_cast<index_t>(W.shape(1));
+            return own(enter([&](Monitor&) {
+                         std::vector<double> Z(x.rows() * k);
+                         x.matmat(W.data(), k, Z.data());
+                         return Z;
+                       }),
+                       x.rows(), k);
+          },
+          "W"_a.noconvert())
+      .def(
+          "rmatmat",
+          [](const Design& x, Matrix U) {
+            expect(static_cast<index_t>(U.shape(0)) == x.rows(), "U must have one row per row of X");
+            const auto k = static_cast<index_t>(U.shape(1));
+            return own(enter([&](Monitor&) {
+                         std::vector<double> G(x.cols() * k);
+                         x.rmatmat(U.data(), k, G.data());
+                         return G;
+                       }),
+                       x.cols(), k);
+          },
+          "U"_a.noconvert())
+      .def(
+          "gram",
+          [](const Design& x, std::optional<Vector> h) {
+            if (h)
+              expect(static_cast<index_t>(h->shape(0)) == x.rows(), "h must have one entry per row of X");
+            return own(enter([&](Monitor&) {
+                         std::vector<double> G(x.cols() * x.cols());
+                         x.gram(h ? h->data() : nullptr, G.data());
+                         return G;
+                       }),
+                       x.cols(), x.cols());
+          },
+          "h"_a.noconvert() = nb::none())
+      .def(
+          "square_sums",
+          [](const Design& x, std::optional<Vector> h) {
+            if (h)
+              expect(static_cast<index_t>(h->shape(0)) == x.rows(), "h must have one entry per row of X");
+            return own(enter([&](Monitor&) {
+              std::vector<double> s(x.cols());
+              x.square_sums(h ? h->data() : nullptr, s.data());
+              return s;
+            }));
+          },
+          "h"_a.noconvert() = nb::none());
+
+  bind_dense<float>(m);
+  bind_dense<double>(m);
+  bind_sparse<float, std::int32_t>(m);
+  bind_sparse<float, std::int64_t>(m);
+  bind_sparse<double, std::int32_t>(m);
+  bind_sparse<double, std::int64_t>(m);
+}
+
+}  // namespace hinge

@@ -1,0 +1,129 @@
+// Losses: the registered ones by name, and the ones users write in Python.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "bind/arrays.hpp"
+#include "bind/enter.hpp"
+#include "bind/modules.hpp"
+#include "problem/loss.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+
+// value(y, s), gradient(y, s) and hessian(y, s) of a Python object, called with NumPy arrays for the whole
+// data set.
+class PythonLoss final : public Loss {
+ public:
+  explicit PythonLoss(nb::object loss) : loss_(std::move(loss)) {}
+  ~PythonLoss() override {
+    nb::gil_scoped_acquire gil;
+    loss_.reset();
+  }
+
+  bool whole_arrays() const override { return true; }
+
+  double value(const double* y, const double* s, const double* c, index_t n) const override {
+    std::vector<double> l(n);
+    call("value", y, s, l.data(), n);
+    return weighted(l, c);
+  }
+  double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const override {
+    call("gradient", y, s, u, n);
+    for (index_t i = 0; i < n; ++i) u[i] *= c[i];
+    return value(y, s, c, n);
+  }
+  double curvature(const double* y, const double* s, const double* c, double* u, double* h,
+                   index_t n) const override {
+    call("hessian", y, s, h, n);
+    for (index_t i = 0; i < n; ++i) h[i] *= c[i];
+    return gradient(y, s, c, u, n);
+  }
+  double conjugate(const double* y, const double* u, const double* c, index_t n) const override {
+    std::vector<double> scaled(n), l(n);
+    for (index_t i = 0; i < n; ++i) scaled[i] = c[i] > 0 ? u[i] / c[i] : 0.0;
+    call("conjugate", y, scaled.data(), l.data(), n);
+    return weighted(l, c);
+  }
+  void pointwise(int which, const double* y, const double* s, double* out, index_t n) const override {
+    static const char* names[] = {"value", "gradient", "hessian", "conjugate"};
+    call(names[which], y, s, out, n);
+  }
+
+ private:
+  static double weighted(const std::vector<double>& l, const double* c) {
+    double total = 0;
+    for (std::size_t i = 0; i < l.size(); ++i) total += c[i] * l[i];
+    return total;
+  }
+
+  void call(const char* method, const double* y, const double* s, double* out, index_t n) const {
+    nb::gil_scoped_acquire gil;
+    using View = nb::ndarray<nb::numpy, const double, nb::ndim<1>>;
+    const auto size = static_cast<std::size_t>(n);
+    const nb::object none = nb::none();
+    const nb::object result =
+        loss_.attr(method)(nb::cast(View(y, {size}, none)), nb::cast(View(s, {size}, none)));
+    const nb::object array =
+        nb::module_::import_("numpy").attr("ascontiguousarray")(result, "dtype"_a = "float64");
+    const auto view = nb::cast<Vector>(array);
+    if (view.shape(0) != size)
+      throw std::length_error(std::string("the loss's ") + method + " must return one number per example");
+    std::copy(view.data(), view.data() + n, out);
+  }
+
+  nb::object loss_;
+};
+
+}  // namespace
+
+void bind_losses(nb::module_& m) {
+  m.def("registered_losses", &registered_losses);
+  m.def("loss", &make_loss, "name"_a, "params"_a);
+  m.def("python_loss", [](nb::object loss) -> std::shared_ptr<Loss> {
+    return std::make_shared<PythonLoss>(std::move(loss));
+  });
+
+  nb::class_<Loss>(m, "Loss")
+      .def(
+          "pointwise",
+          [](const Loss& loss, int which, Vector y, Vector s) {
+            if (which < 0 || which > 3) throw nb::value_error("which must be 0, 1, 2 or 3");
+            if (y.shape(0) != s.shape(0)) throw nb::value_error("y and s must have the same length");
+            return own(enter([&](Monitor&) {
+              std::vector<double> out(s.shape(0));
+              loss.pointwise(which, y.data(), s.data(), out.data(), static_cast<index_t>(out.size()));
+              return out;
+            }));
+          },
+          "which"_a, "y"_a.noconvert(), "s"_a.noconvert())
+      .def(
+          "value",
+          [](const Loss& loss, Vector y, Vector s, Vector c) {
+            if (y.shape(0) != s.shape(0) || y.shape(0) != c.shape(0))
+              throw nb::value_error("y, s and c must have the same length");
+            return enter([&](Monitor&) {
+              return loss.value(y.data(), s.data(), c.data(), static_cast<index_t>(y.shape(0)));
+            });
+          },
+          "y"_a.noconvert(), "s"_a.noconvert(), "c"_a.noconvert())
+      .def(
+          "gradient",
+          [](const Loss& loss, Vector y, Vector s, Vector c) {
+            if (y.shape(0) != s.shape(0) || y.shape(0) != c.shape(0))
+              throw nb::value_error("y, s and c must have the same length");
+            std::vector<double> u(y.shape(0));
+            const double value = enter([&](Monitor&) {
+              return loss.gradient(y.data(), s.data(), c.data(), u.data(), static_cast<index_t>(u.size()));
+            });
+            return nb::make_tuple(value, own(std::move(u)));
+          },
+          "y"_a.noconvert(), "s"_a.noconvert(), "c"_a.noconvert());
+}
+
+}  // namespace hinge

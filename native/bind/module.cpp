@@ -1,0 +1,9 @@
+#include <nanobind/nanobind.h>
+
+#include "bind/modules.hpp"
+
+NB_MODULE(_core, m) {
+  m.doc() = "The compiled core of hinge. Private: use hinge, whose _native module is its only importer.";
+  hinge::bind_core(m);
+  hinge::bind_losses(m);
+}

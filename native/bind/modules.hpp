@@ -1,0 +1,8 @@
+// One function per binding file, called by module.cpp.
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace hinge {
+void bind_core(nanobind::module_& m);
+void bind_losses(nanobind::module_& m);
+}  // namespace hinge

@@ -1,0 +1,81 @@
+// Design: a view of the n x d data matrix X that somebody else owns. Never copies it.
+//
+// Four storages (dense rows, dense columns, CSR, CSC) in float or double; CSR and CSC with 32- or 64-bit
+// indices. Solvers see one interface, called once per array, so the virtual call costs nothing; the loops
+// inside are templates on the element type. All arithmetic is in double except the BLAS products of float
+// storage, which are done in float on short blocks and added up in double.
+//
+// Conventions: w has d entries, z and u have n; W is d x k and Z, U are n x k, row-major; h >= 0 has n
+// entries; G is d x d, both triangles filled.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/hot.hpp"
+
+namespace hinge {
+
+// Columns of X gathered into one contiguous column-major block (n x m), or kept as compressed columns if X is
+// sparse.
+struct Columns {
+  index_t rows = 0, cols = 0;
+  bool sparse = false;
+  std::vector<double> dense;   // rows x cols, column-major
+  std::vector<index_t> start;  // cols + 1
+  std::vector<index_t> row;
+  std::vector<double> value;
+  std::vector<double> square;  // squared norm of each column
+};
+
+class Design {
+ public:
+  virtual ~Design() = default;
+  index_t rows() const { return rows_; }
+  index_t cols() const { return cols_; }
+  virtual bool sparse() const = 0;
+  virtual index_t stored() const = 0;  // number of stored entries
+
+  virtual void matvec(const double* w, double* z) const = 0;              // z = X w
+  virtual void rmatvec(const double* u, double* g) const = 0;             // g = X'u
+  virtual void matmat(const double* W, index_t k, double* Z) const = 0;   // Z = X W
+  virtual void rmatmat(const double* U, index_t k, double* G) const = 0;  // G = X'U (d x k)
+  virtual void gram(const double* h, double* G) const = 0;  // G = X' diag(h) X; h may be null (all ones)
+  virtual void square_sums(const double* h,
+                           double* out) const = 0;  // out_j = sum_i h_i x_ij^2; h may be null
+
+  // One pass over X: for consecutive row ranges, z = X w there, then u = body(begin, end, z, u), then g +=
+  // X'u. `body` may run on several threads at once, on disjoint ranges. Storages that cannot do it in one
+  // pass take two.
+  using RowBody = std::function<void(index_t begin, index_t end, const double* z, double* u)>;
+  virtual void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const;
+
+  virtual Columns columns(const index_t* which, index_t m) const = 0;
+
+  // Calls visit(row, value) for the stored entries of one row; only row storages are quick at this.
+  virtual bool row_access() const = 0;
+
+ protected:
+  Design(index_t rows, index_t cols) : rows_(rows), cols_(cols) {}
+  index_t rows_, cols_;
+};
+
+template <class T>
+class DenseRows;
+template <class T>
+class DenseCols;
+template <class T, class I>
+class Csr;
+template <class T, class I>
+class Csc;
+
+template <class T>
+std::shared_ptr<Design> dense_rows(const T* data, index_t rows, index_t cols, index_t stride);
+template <class T>
+std::shared_ptr<Design> dense_cols(const T* data, index_t rows, index_t cols, index_t stride);
+template <class T, class I>
+std::shared_ptr<Design> csr(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols);
+template <class T, class I>
+std::shared_ptr<Design> csc(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols);
+
+}  // namespace hinge

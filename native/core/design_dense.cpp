@@ -1,0 +1,377 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "core/design.hpp"
+#include "core/gram.hpp"
+#include "core/pool.hpp"
+#include "core/vec.hpp"
+
+namespace hinge {
+namespace {
+
+// Parts of a pass over the rows: enough for any machine, few enough that d-vectors per part cost nothing.
+index_t row_parts(index_t n, index_t d) {
+  const index_t most = std::clamp<index_t>((index_t{1} << 23) / std::max<index_t>(d, 1), 2, 32);
+  return parts_for(n * d, 1 << 15, most);
+}
+
+// Rows of one cache block: about 256 KiB of X, so that the second use of a row in `fused` finds it in cache.
+template <class T>
+index_t cache_rows(index_t d) {
+  return std::clamp<index_t>((index_t{1} << 18) / (std::max<index_t>(d, 1) * static_cast<index_t>(sizeof(T))),
+                             8, 1024);
+}
+
+// z_i = x_i . w for rows [0, m), four rows at a time so that w is read once for four.
+template <class T>
+HINGE_HOT void rows_dot(const T* __restrict x, index_t stride, index_t m, index_t d,
+                        const double* __restrict w, double* __restrict z) {
+  index_t i = 0;
+  for (; i + 4 <= m; i += 4) {
+    const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (index_t j = 0; j < d; ++j) {
+      const double v = w[j];
+      s0 += static_cast<double>(a[j]) * v;
+      s1 += static_cast<double>(b[j]) * v;
+      s2 += static_cast<double>(c[j]) * v;
+      s3 += static_cast<double>(e[j]) * v;
+    }
+    z[i] = s0, z[i + 1] = s1, z[i + 2] = s2, z[i + 3] = s3;
+  }
+  for (; i < m; ++i) z[i] = vec::dot_inline(x + i * stride, w, d);
+}
+
+// g += sum_i u_i x_i, four rows at a time.
+template <class T>
+HINGE_HOT void rows_axpy(const T* __restrict x, index_t stride, index_t m, index_t d,
+                         const double* __restrict u, double* __restrict g) {
+  index_t i = 0;
+  for (; i + 4 <= m; i += 4) {
+    const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
+    const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
+    for (index_t j = 0; j < d; ++j)
+      g[j] += u0 * static_cast<double>(a[j]) + u1 * static_cast<double>(b[j]) +
+              u2 * static_cast<double>(c[j]) + u3 * static_cast<double>(e[j]);
+  }
+  for (; i < m; ++i) vec::axpy_inline(u[i], x + i * stride, g, d);
+}
+
+template <class T>
+HINGE_HOT double column_dot(const T* a, const double* u, index_t m) {
+  return vec::dot_inline(a, u, m);
+}
+
+template <class T>
+HINGE_HOT void column_axpy(double c, const T* a, double* out, index_t m) {
+  vec::axpy_inline(c, a, out, m);
+}
+
+template <class T>
+HINGE_HOT void add_squares(const T* __restrict a, double h, double* __restrict out, index_t m) {
+  for (index_t j = 0; j < m; ++j) out[j] += h * static_cast<double>(a[j]) * static_cast<double>(a[j]);
+}
+
+template <class T>
+HINGE_HOT double square_dot(const T* __restrict a, const double* __restrict h, index_t m) {
+  double s = 0;
+  if (h)
+    for (index_t i = 0; i < m; ++i) s += h[i] * static_cast<double>(a[i]) * static_cast<double>(a[i]);
+  else
+    for (index_t i = 0; i < m; ++i) s += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+  return s;
+}
+
+// Adds the parts' vectors in order, whatever order they were computed in.
+void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t d) {
+  std::fill(out, out + d, 0.0);
+  for (const auto& p : partial) vec::axpy(1.0, p.data(), out, d);
+}
+
+}  // namespace
+
+void Design::fused(const double* w, const RowBody& body, double* z, double* u, double* g) const {
+  matvec(w, z);
+  const index_t parts = parts_for(rows_, 2048);
+  parallel_for(parts, [&](index_t part) {
+    const index_t begin = range_begin(rows_, parts, part), end = range_begin(rows_, parts, part + 1);
+    body(begin, end, z + begin, u + begin);
+  });
+  rmatvec(u, g);
+}
+
+template <class T>
+class DenseRows final : public Design {
+ public:
+  DenseRows(const T* x, index_t rows, index_t cols, index_t stride)
+      : Design(rows, cols), x_(x), stride_(stride) {}
+  bool sparse() const override { return false; }
+  index_t stored() const override { return rows_ * cols_; }
+  bool row_access() const override { return true; }
+
+  void matvec(const double* w, double* z) const override {
+    const index_t parts = row_parts(rows_, cols_);
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      rows_dot(row(b), stride_, e - b, cols_, w, z + b);
+    });
+  }
+
+  void rmatvec(const double* u, double* g) const override {
+    const index_t parts = row_parts(rows_, cols_);
+    std::vector<std::vector<double>> partial(parts);
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      partial[p].assign(cols_, 0.0);
+      rows_axpy(row(b), stride_, e - b, cols_, u + b, partial[p].data());
+    });
+    add_parts(partial, g, cols_);
+  }
+
+  void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const override {
+    const index_t parts = row_parts(rows_, cols_), block = cache_rows<T>(cols_);
+    std::vector<std::vector<double>> partial(parts);
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      partial[p].assign(cols_, 0.0);
+      for (index_t i = b; i < e; i += block) {
+        const index_t m = std::min(block, e - i);
+        rows_dot(row(i), stride_, m, cols_, w, z + i);
+        body(i, i + m, z + i, u + i);
+        rows_axpy(row(i), stride_, m, cols_, u + i, partial[p].data());
+      }
+    });
+    add_parts(partial, g, cols_);
+  }
+
+  void matmat(const double* W, index_t k, double* Z) const override {
+    const index_t parts = row_parts(rows_, cols_), block = 256;
+    std::vector<T> Wt = cast(W, cols_ * k);
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      std::vector<T> out(std::is_same_v<T, double> ? 0 : block * k);
+      for (index_t i = b; i < e; i += block) {
+        const index_t m = std::min(block, e - i);
+        // Row-major Z = X W is column-major Z' = W' X'.
+        if constexpr (std::is_same_v<T, double>) {
+          blas::gemm('N', 'N', k, m, cols_, 1.0, Wt.data(), k, row(i), stride_, 0.0, Z + i * k, k);
+        } else {
+          blas::gemm('N', 'N', k, m, cols_, T(1), Wt.data(), k, row(i), stride_, T(0), out.data(), k);
+          std::copy(out.begin(), out.begin() + m * k, Z + i * k);
+        }
+      }
+    });
+  }
+
+  void rmatmat(const double* U, index_t k, double* G) const override {
+    const index_t parts = row_parts(rows_, cols_ * k), block = 256;
+    std::vector<std::vector<double>> partial(parts);
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      partial[p].assign(cols_ * k, 0.0);
+      std::vector<T> product(std::is_same_v<T, double> ? 0 : cols_ * k);
+      for (index_t i = b; i < e; i += block) {
+        const index_t m = std::min(block, e - i);
+        if constexpr (std::is_same_v<T, double>) {
+          blas::gemm('N', 'T', k, cols_, m, 1.0, U + i * k, k, row(i), stride_, 1.0, partial[p].data(), k);
+        } else {
+          const std::vector<T> u = cast(U + i * k, m * k);
+          blas::gemm('N', 'T', k, cols_, m, T(1), u.data(), k, row(i), stride_, T(0), product.data(), k);
+          for (index_t t = 0; t < cols_ * k; ++t) partial[p][t] += static_cast<double>(product[t]);
+        }
+      }
+    });
+    add_parts(partial, G, cols_ * k);
+  }
+
+  void gram(const double* h, double* G) const override {
+    blocked_gram<T>(
+        rows_, cols_,
+        [&](index_t b, index_t e, T* out) {
+          for (index_t i = b; i < e; ++i, out += cols_) {
+            const T s = h ? static_cast<T>(std::sqrt(h[i])) : T(1);
+            const T* x = row(i);
+            for (index_t j = 0; j < cols_; ++j) out[j] = s * x[j];
+          }
+        },
+        G);
+  }
+
+  void square_sums(const double* h, double* out) const override {
+    const index_t parts = row_parts(rows_, cols_);
+    std::vector<std::vector<double>> partial(parts);
+    parallel_for(parts, [&](index_t p) {
+      partial[p].assign(cols_, 0.0);
+      for (index_t i = range_begin(rows_, parts, p); i < range_begin(rows_, parts, p + 1); ++i)
+        add_squares(row(i), h ? h[i] : 1.0, partial[p].data(), cols_);
+    });
+    add_parts(partial, out, cols_);
+  }
+
+  Columns columns(const index_t* which, index_t m) const override {
+    Columns c{
+        .rows = rows_, .cols = m, .dense = std::vector<double>(rows_ * m), .square = std::vector<double>(m)};
+    const index_t parts = parts_for(rows_ * m, 1 << 14);
+    parallel_for(parts, [&](index_t p) {
+      // A few rows at a time, so that the scattered reads of one row use its cache lines before they leave.
+      for (index_t i = range_begin(rows_, parts, p); i < range_begin(rows_, parts, p + 1); ++i) {
+        const T* x = row(i);
+        for (index_t j = 0; j < m; ++j) c.dense[j * rows_ + i] = static_cast<double>(x[which[j]]);
+      }
+    });
+    parallel_for(parts_for(rows_ * m, 1 << 14), [&, total = parts_for(rows_ * m, 1 << 14)](index_t p) {
+      for (index_t j = range_begin(m, total, p); j < range_begin(m, total, p + 1); ++j)
+        c.square[j] = vec::square_sum(c.dense.data() + j * rows_, rows_);
+    });
+    return c;
+  }
+
+ private:
+  const T* row(index_t i) const { return x_ + i * stride_; }
+  static std::vector<T> cast(const double* a, index_t n) {
+    std::vector<T> out(n);
+    for (index_t i = 0; i < n; ++i) out[i] = static_cast<T>(a[i]);
+    return out;
+  }
+  const T* x_;
+  index_t stride_;
+};
+
+template <class T>
+class DenseCols final : public Design {
+ public:
+  DenseCols(const T* x, index_t rows, index_t cols, index_t stride)
+      : Design(rows, cols), x_(x), stride_(stride) {}
+  bool sparse() const override { return false; }
+  index_t stored() const override { return rows_ * cols_; }
+  bool row_access() const override { return false; }
+
+  void matvec(const double* w, double* z) const override {
+    const index_t parts = row_parts(rows_, cols_), block = 2048;
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      for (index_t i = b; i < e; i += block) scores(i, std::min(block, e - i), w, z + i);
+    });
+  }
+
+  void rmatvec(const double* u, double* g) const override {
+    const index_t parts = parts_for(rows_ * cols_, 1 << 15, std::min<index_t>(cols_, 64));
+    parallel_for(parts, [&](index_t p) {
+      for (index_t j = range_begin(cols_, parts, p); j < range_begin(cols_, parts, p + 1); ++j)
+        g[j] = column_dot(col(j), u, rows_);
+    });
+  }
+
+  void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const override {
+    if (cols_ > 2048)
+      return Design::fused(w, body, z, u, g);  // a useful block of rows would not fit in cache
+    const index_t parts = row_parts(rows_, cols_);
+    const index_t block = std::max<index_t>(cache_rows<T>(cols_), 64);
+    std::vector<std::vector<double>> partial(parts);
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      partial[p].assign(cols_, 0.0);
+      for (index_t i = b; i < e; i += block) {
+        const index_t m = std::min(block, e - i);
+        scores(i, m, w, z + i);
+        body(i, i + m, z + i, u + i);
+        for (index_t j = 0; j < cols_; ++j) partial[p][j] += column_dot(col(j) + i, u + i, m);
+      }
+    });
+    add_parts(partial, g, cols_);
+  }
+
+  void matmat(const double* W, index_t k, double* Z) const override {
+    // Z' (k x n, column-major) = W' (k x d) X' (d x n); X is column-major, hence transposed here.
+    const index_t parts = row_parts(rows_, cols_), block = 256;
+    const std::vector<T> Wt(W, W + cols_ * k);
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
+      std::vector<T> out(block * k);
+      for (index_t i = b; i < e; i += block) {
+        const index_t m = std::min(block, e - i);
+        blas::gemm('N', 'T', k, m, cols_, T(1), Wt.data(), k, x_ + i, stride_, T(0), out.data(), k);
+        std::copy(out.begin(), out.begin() + m * k, Z + i * k);
+      }
+    });
+  }
+
+  void rmatmat(const double* U, index_t k, double* G) const override {
+    const index_t parts = parts_for(rows_ * cols_ * k, 1 << 16, std::min<index_t>(cols_, 64)), block = 4096;
+    parallel_for(parts, [&](index_t p) {
+      const index_t b = range_begin(cols_, parts, p), e = range_begin(cols_, parts, p + 1);
+      std::fill(G + b * k, G + e * k, 0.0);
+      std::vector<T> u, product((e - b) * k);
+      for (index_t i = 0; i < rows_; i += block) {
+        const index_t m = std::min(block, rows_ - i);
+        u.assign(U + i * k, U + (i + m) * k);
+        blas::gemm('N', 'N', k, e - b, m, T(1), u.data(), k, col(b) + i, stride_, T(0), product.data(), k);
+        for (index_t t = 0; t < (e - b) * k; ++t) G[b * k + t] += static_cast<double>(product[t]);
+      }
+    });
+  }
+
+  void gram(const double* h, double* G) const override {
+    blocked_gram<T>(
+        rows_, cols_,
+        [&](index_t b, index_t e, T* out) {
+          // Transposes a block in strips of 16 columns so that both sides stay in cache.
+          for (index_t j0 = 0; j0 < cols_; j0 += 16)
+            for (index_t i = b; i < e; ++i) {
+              const T s = h ? static_cast<T>(std::sqrt(h[i])) : T(1);
+              for (index_t j = j0; j < std::min(j0 + 16, cols_); ++j)
+                out[(i - b) * cols_ + j] = s * col(j)[i];
+            }
+        },
+        G);
+  }
+
+  void square_sums(const double* h, double* out) const override {
+    const index_t parts = parts_for(rows_ * cols_, 1 << 15, std::min<index_t>(cols_, 64));
+    parallel_for(parts, [&](index_t p) {
+      for (index_t j = range_begin(cols_, parts, p); j < range_begin(cols_, parts, p + 1); ++j)
+        out[j] = square_dot(col(j), h, rows_);
+    });
+  }
+
+  Columns columns(const index_t* which, index_t m) const override {
+    Columns c{
+        .rows = rows_, .cols = m, .dense = std::vector<double>(rows_ * m), .square = std::vector<double>(m)};
+    const index_t parts = parts_for(rows_ * m, 1 << 14, std::max<index_t>(std::min<index_t>(m, 64), 1));
+    parallel_for(parts, [&](index_t p) {
+      for (index_t j = range_begin(m, parts, p); j < range_begin(m, parts, p + 1); ++j) {
+        double* out = c.dense.data() + j * rows_;
+        std::copy(col(which[j]), col(which[j]) + rows_, out);
+        c.square[j] = vec::square_sum(out, rows_);
+      }
+    });
+    return c;
+  }
+
+ private:
+  const T* col(index_t j) const { return x_ + j * stride_; }
+  void scores(index_t i, index_t m, const double* w, double* z) const {
+    std::fill(z, z + m, 0.0);
+    for (index_t j = 0; j < cols_; ++j)
+      if (w[j] != 0.0) column_axpy(w[j], col(j) + i, z, m);
+  }
+  const T* x_;
+  index_t stride_;
+};
+
+template <class T>
+std::shared_ptr<Design> dense_rows(const T* data, index_t rows, index_t cols, index_t stride) {
+  return std::make_shared<DenseRows<T>>(data, rows, cols, stride);
+}
+template <class T>
+std::shared_ptr<Design> dense_cols(const T* data, index_t rows, index_t cols, index_t stride) {
+  return std::make_shared<DenseCols<T>>(data, rows, cols, stride);
+}
+template std::shared_ptr<Design> dense_rows(const float*, index_t, index_t, index_t);
+template std::shared_ptr<Design> dense_rows(const double*, index_t, index_t, index_t);
+template std::shared_ptr<Design> dense_cols(const float*, index_t, index_t, index_t);
+template std::shared_ptr<Design> dense_cols(const double*, index_t, index_t, index_t);
+
+}  // namespace hinge

@@ -1,0 +1,81 @@
+// G = sum over row blocks of B'B, where a block B (rows x d) of scaled data is written by the storage.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "core/blas.hpp"
+#include "core/pool.hpp"
+
+namespace hinge {
+
+// Up to this many columns each part keeps its own G and the parts are added; above it the parts are tiles of
+// G. A partial G of 512^2 doubles is 2 MB: it stays in the second-level cache.
+constexpr index_t kGramTiled = 512;
+constexpr index_t kGramTile = 512;
+
+inline void mirror_lower(double* G, index_t d) {
+  for (index_t j = 0; j < d; ++j)
+    for (index_t i = j + 1; i < d; ++i) G[i * d + j] = G[j * d + i];
+}
+
+// fill(begin, end, block): writes rows [begin, end), each scaled by sqrt(h_i), as a d x (end-begin)
+// column-major block (that is, row after row).
+template <class T, class Fill>
+void blocked_gram(index_t n, index_t d, const Fill& fill, double* G) {
+  std::fill(G, G + d * d, 0.0);
+  const index_t block =
+      std::clamp<index_t>((index_t{1} << 19) / (d * static_cast<index_t>(sizeof(T))), 64, 1024);
+  if (d <= kGramTiled) {
+    const index_t parts = parts_for(n * d, 1 << 15, 16);
+    std::vector<std::vector<double>> partial(parts);
+    parallel_for(parts, [&](index_t part) {
+      const index_t begin = range_begin(n, parts, part), end = range_begin(n, parts, part + 1);
+      std::vector<T> buffer(block * d), product(d * d, T(0));
+      partial[part].assign(d * d, 0.0);
+      for (index_t i = begin; i < end; i += block) {
+        const index_t m = std::min(block, end - i);
+        fill(i, i + m, buffer.data());
+        blas::syrk('L', 'N', d, m, T(1), buffer.data(), d, std::is_same_v<T, double> ? T(1) : T(0),
+                   product.data(), d);
+        if constexpr (!std::is_same_v<T, double>)
+          for (index_t e = 0; e < d * d; ++e) partial[part][e] += static_cast<double>(product[e]);
+      }
+      if constexpr (std::is_same_v<T, double>) partial[part].swap(product);
+    });
+    for (const auto& p : partial)
+      for (index_t e = 0; e < d * d; ++e) G[e] += p[e];
+  } else {
+    // Blocks of rows one after the other; within a block the lower tiles of G are independent pieces of work.
+    const index_t rows = 2048, tiles = (d + kGramTile - 1) / kGramTile;
+    std::vector<T> buffer(std::min(rows, n) * d);
+    std::vector<std::pair<index_t, index_t>> lower;
+    for (index_t a = 0; a < tiles; ++a)
+      for (index_t b = 0; b <= a; ++b) lower.emplace_back(a, b);
+    for (index_t i = 0; i < n; i += rows) {
+      const index_t m = std::min(rows, n - i), pieces = parts_for(m, 128);
+      parallel_for(pieces, [&](index_t p) {
+        const index_t b = range_begin(m, pieces, p), e = range_begin(m, pieces, p + 1);
+        fill(i + b, i + e, buffer.data() + b * d);
+      });
+      parallel_for(static_cast<index_t>(lower.size()), [&](index_t t) {
+        const index_t r = lower[t].first * kGramTile, c = lower[t].second * kGramTile;
+        const index_t nr = std::min(kGramTile, d - r), nc = std::min(kGramTile, d - c);
+        if constexpr (std::is_same_v<T, double>) {
+          blas::gemm('N', 'T', nr, nc, m, 1.0, buffer.data() + r, d, buffer.data() + c, d, 1.0, G + c * d + r,
+                     d);
+        } else {
+          std::vector<T> product(nr * nc);
+          blas::gemm('N', 'T', nr, nc, m, T(1), buffer.data() + r, d, buffer.data() + c, d, T(0),
+                     product.data(), nr);
+          for (index_t j = 0; j < nc; ++j)
+            for (index_t q = 0; q < nr; ++q)
+              G[(c + j) * d + r + q] += static_cast<double>(product[j * nr + q]);
+        }
+      });
+    }
+  }
+  mirror_lower(G, d);
+}
+
+}  // namespace hinge

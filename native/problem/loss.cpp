@@ -1,0 +1,105 @@
+#include "problem/loss.hpp"
+
+#include "problem/registry.hpp"
+
+namespace hinge {
+namespace {
+
+template <class L>
+HINGE_HOT double sum_value(const L& l, const double* __restrict y, const double* __restrict s,
+                           const double* __restrict c, index_t n) {
+  double total = 0;
+  for (index_t i = 0; i < n; ++i) total += c[i] * l.value(y[i], s[i]);
+  return total;
+}
+
+template <class L>
+HINGE_HOT double sum_gradient(const L& l, const double* __restrict y, const double* __restrict s,
+                              const double* __restrict c, double* __restrict u, index_t n) {
+  double total = 0;
+  for (index_t i = 0; i < n; ++i) {
+    total += c[i] * l.value(y[i], s[i]);
+    u[i] = c[i] * l.d1(y[i], s[i]);
+  }
+  return total;
+}
+
+template <class L>
+HINGE_HOT double sum_curvature(const L& l, const double* __restrict y, const double* __restrict s,
+                               const double* __restrict c, double* __restrict u, double* __restrict h,
+                               index_t n) {
+  double total = 0;
+  for (index_t i = 0; i < n; ++i) {
+    total += c[i] * l.value(y[i], s[i]);
+    u[i] = c[i] * l.d1(y[i], s[i]);
+    h[i] = c[i] * l.d2(y[i], s[i]);
+  }
+  return total;
+}
+
+template <class L>
+double sum_conjugate(const L& l, const double* y, const double* u, const double* c, index_t n) {
+  double total = 0;
+  for (index_t i = 0; i < n; ++i)
+    if (c[i] > 0) total += c[i] * l.conj(y[i], u[i] / c[i]);
+  return total;
+}
+
+template <class L>
+class Arrays final : public Loss {
+ public:
+  explicit Arrays(const L& loss) : l_(loss) {}
+  double value(const double* y, const double* s, const double* c, index_t n) const override {
+    return sum_value(l_, y, s, c, n);
+  }
+  double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const override {
+    return sum_gradient(l_, y, s, c, u, n);
+  }
+  double curvature(const double* y, const double* s, const double* c, double* u, double* h,
+                   index_t n) const override {
+    return sum_curvature(l_, y, s, c, u, h, n);
+  }
+  double conjugate(const double* y, const double* u, const double* c, index_t n) const override {
+    return sum_conjugate(l_, y, u, c, n);
+  }
+  void pointwise(int which, const double* y, const double* s, double* out, index_t n) const override {
+    for (index_t i = 0; i < n; ++i)
+      out[i] = which == 0   ? l_.value(y[i], s[i])
+               : which == 1 ? l_.d1(y[i], s[i])
+               : which == 2 ? l_.d2(y[i], s[i])
+                            : l_.conj(y[i], s[i]);
+  }
+
+ private:
+  L l_;
+};
+
+template <class L>
+std::shared_ptr<Loss> construct(const std::vector<double>& params) {
+  L loss{};
+  if constexpr (L::params.size() == 1) loss = L{params.at(0)};
+  return std::make_shared<Arrays<L>>(loss);
+}
+
+template <class... Ls>
+std::shared_ptr<Loss> find(List<Ls...>, const std::string& name, const std::vector<double>& params) {
+  std::shared_ptr<Loss> found;
+  ((name == Ls::name ? static_cast<void>(found = construct<Ls>(params)) : static_cast<void>(0)), ...);
+  return found;
+}
+
+template <class... Ls>
+auto names(List<Ls...>) {
+  return std::vector<std::pair<std::string, std::vector<std::string>>>{
+      {Ls::name, std::vector<std::string>(Ls::params.begin(), Ls::params.end())}...};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::vector<std::string>>> registered_losses() { return names(Losses{}); }
+
+std::shared_ptr<Loss> make_loss(const std::string& name, const std::vector<double>& params) {
+  return find(Losses{}, name, params);
+}
+
+}  // namespace hinge

@@ -1,0 +1,35 @@
+// A loss as solvers see it: one virtual call per array of examples.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/hot.hpp"
+
+namespace hinge {
+
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  // All of these work on n examples with weights c >= 0 (they sum to one over the whole data set).
+  virtual double value(const double* y, const double* s, const double* c, index_t n) const = 0;  // sum c l
+  // u = c l', returns sum c l
+  virtual double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const = 0;
+  // u = c l', h = c l'', returns sum c l
+  virtual double curvature(const double* y, const double* s, const double* c, double* u, double* h,
+                           index_t n) const = 0;
+  // sum c l*(y, u / c) for u as `gradient` writes it
+  virtual double conjugate(const double* y, const double* u, const double* c, index_t n) const = 0;
+  // Pointwise arrays, unweighted, for Python and the tests: which = 0 value, 1 d1, 2 d2, 3 conjugate (s is u
+  // then)
+  virtual void pointwise(int which, const double* y, const double* s, double* out, index_t n) const = 0;
+  // A loss written in Python is called once for the whole array, not once per block.
+  virtual bool whole_arrays() const { return false; }
+};
+
+// From the registry: names with the names of their parameters, and a loss by name. Null if there is none.
+std::vector<std::pair<std::string, std::vector<std::string>>> registered_losses();
+std::shared_ptr<Loss> make_loss(const std::string& name, const std::vector<double>& params);
+
+}  // namespace hinge

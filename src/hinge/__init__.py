@@ -1,0 +1,36 @@
+"""hinge: supervised learning in which the problem, the solver and the proof are separate things.
+
+Public names are loaded when first used, so ``import hinge`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Type checkers read __init__.pyi.
+_PUBLIC: dict[str, tuple[str, ...]] = {
+    "hinge.problem.losses": (
+        "Absolute", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
+        "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
+        "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
+    ),
+    "hinge._native": ("num_threads", "set_num_threads"),
+}  # fmt: skip
+
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+__all__ = sorted([*_HOME, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'hinge' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,113 @@
+"""The only importer of the compiled core.
+
+Turns Python objects into what the core takes (matrices into ``Design`` views, losses into native ones) and hands the
+core SciPy's BLAS. Arrays are never copied on the way unless a docstring here says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg.cython_blas
+import scipy.linalg.cython_lapack
+import scipy.sparse
+import threadpoolctl
+
+from hinge import _core
+from hinge.problem.losses.base import Loss
+from hinge.problem.losses.custom import CustomLoss
+
+core = _core
+Report = Callable[[int, float, float], bool]
+
+
+def _thread_controls() -> tuple[int, int]:
+    """Addresses of SciPy's ``openblas_set_num_threads`` and its getter; zeros if SciPy has another BLAS."""
+    for library in threadpoolctl.ThreadpoolController().select(internal_api="openblas").lib_controllers:
+        if "scipy.libs" not in library.filepath:
+            continue
+        handle = ctypes.CDLL(library.filepath)
+        for suffix in ("", "64_"):
+            try:
+                setter = getattr(handle, f"scipy_openblas_set_num_threads{suffix}")
+                getter = getattr(handle, f"scipy_openblas_get_num_threads{suffix}")
+            except AttributeError:
+                continue
+            return ctypes.cast(setter, ctypes.c_void_p).value or 0, ctypes.cast(
+                getter, ctypes.c_void_p
+            ).value or 0
+    return 0, 0
+
+
+_core.set_blas(
+    scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.cython_lapack.__pyx_capi__, *_thread_controls()
+)
+
+
+class Design:
+    """A matrix as the core sees it: dense (rows or columns contiguous), CSR or CSC, float32 or float64, not copied.
+
+    Keeps a reference to the arrays, so the view stays valid for as long as this object lives.
+    """
+
+    def __init__(self, X: Any) -> None:
+        if isinstance(X, Design):
+            self.source, self.native = X.source, X.native
+        else:
+            self.source, self.native = X, _view(X)
+        self.shape: tuple[int, int] = self.native.shape
+
+    @property
+    def sparse(self) -> bool:
+        return self.native.sparse
+
+    def matmul(self, W: np.ndarray) -> np.ndarray:
+        """X W, for a vector or a matrix W."""
+        W = np.ascontiguousarray(W, dtype=np.float64)
+        return self.native.matvec(W) if W.ndim == 1 else self.native.matmat(W)
+
+    def rmatmul(self, U: np.ndarray) -> np.ndarray:
+        """X'U, for a vector or a matrix U."""
+        U = np.ascontiguousarray(U, dtype=np.float64)
+        return self.native.rmatvec(U) if U.ndim == 1 else self.native.rmatmat(U)
+
+    def gram(self, h: np.ndarray | None = None) -> np.ndarray:
+        """X' diag(h) X for h ≥ 0."""
+        return self.native.gram(None if h is None else np.ascontiguousarray(h, dtype=np.float64))
+
+    def square_sums(self, h: np.ndarray | None = None) -> np.ndarray:
+        """Σᵢ hᵢ xᵢⱼ² for every column j."""
+        return self.native.square_sums(None if h is None else np.ascontiguousarray(h, dtype=np.float64))
+
+
+def _view(X: Any) -> Any:
+    if scipy.sparse.issparse(X):
+        if X.format not in ("csr", "csc"):
+            raise TypeError(f"X is sparse in {X.format} format; convert it with X.tocsr() first.")
+        if not X.has_canonical_format:
+            X.sum_duplicates()
+        make = _core.csr if X.format == "csr" else _core.csc
+        return make(X.data, X.indices, X.indptr, *X.shape)
+    return _core.dense(X)
+
+
+def native_loss(loss: Loss) -> Any:
+    """The compiled twin of a loss, or a wrapper that calls the Python one once per array."""
+    if not isinstance(loss, CustomLoss):
+        twin = _core.loss(type(loss).__name__, list(loss.params()))
+        if twin is not None:
+            return twin
+    return _core.python_loss(loss)
+
+
+def set_num_threads(threads: int | None) -> None:
+    """Use this many threads from now on; None for as many as the process may use."""
+    _core.set_num_threads(0 if threads is None else int(threads))
+
+
+def num_threads() -> int:
+    """How many threads native code uses."""
+    return _core.num_threads()

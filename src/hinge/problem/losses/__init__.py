@@ -1,0 +1,54 @@
+"""Losses: how wrong a score is for a target."""
+
+from hinge.problem.losses.base import Loss, Target, normalise_weights
+from hinge.problem.losses.custom import CustomLoss, as_loss
+from hinge.problem.losses.likelihood import Gamma, NegativeBinomial, Poisson, Softmax, Tweedie
+from hinge.problem.losses.margin import (
+    Exponential,
+    Hinge,
+    Logistic,
+    MarginLoss,
+    PerceptronLoss,
+    SquaredHinge,
+    SquaredMargin,
+    ZeroOne,
+)
+from hinge.problem.losses.regression import (
+    Absolute,
+    EpsilonInsensitive,
+    Huber,
+    LogCosh,
+    Quantile,
+    RelativeError,
+    Squared,
+    SquaredEpsilonInsensitive,
+)
+
+__all__ = [
+    "Absolute",
+    "CustomLoss",
+    "EpsilonInsensitive",
+    "Exponential",
+    "Gamma",
+    "Hinge",
+    "Huber",
+    "LogCosh",
+    "Logistic",
+    "Loss",
+    "MarginLoss",
+    "NegativeBinomial",
+    "PerceptronLoss",
+    "Poisson",
+    "Quantile",
+    "RelativeError",
+    "Softmax",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "SquaredMargin",
+    "Target",
+    "Tweedie",
+    "ZeroOne",
+    "as_loss",
+    "normalise_weights",
+]

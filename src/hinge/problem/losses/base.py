@@ -1,0 +1,150 @@
+"""What a loss is.
+
+A loss ℓ(y, s) compares a target y with a score s. It is a small immutable object that knows its value, its
+derivatives in s, its Fenchel conjugate and a few facts about itself. Everything is vectorised NumPy in float64:
+this is the definition, and the oracle for the compiled twin in ``native/problem/losses.hpp``.
+
+Conventions
+-----------
+y, s : arrays of n entries (s is n × k for losses over k classes)
+u    : a slope, u = ∂ℓ/∂s; the conjugate is ℓ*(y, u) = sup_s us − ℓ(y, s), +∞ outside its domain
+c    : weights ≥ 0 that sum to one
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class Target(enum.Enum):
+    """The kind of target a loss is made for; the value says it in words."""
+
+    REAL = "real numbers"
+    NONZERO = "real numbers other than zero"
+    NONNEGATIVE = "numbers that are zero or more"
+    POSITIVE = "numbers greater than zero"
+    SIGN = "two classes, coded −1 and +1"
+    CLASSES = "classes, coded 0 … k−1"
+
+    @property
+    def is_classes(self) -> bool:
+        return self in (Target.SIGN, Target.CLASSES)
+
+    def admits(self, y: Array) -> bool:
+        """Whether all of y lies in the set the loss is defined on (labels are coded elsewhere)."""
+        if self is Target.NONZERO:
+            return bool(np.all(y != 0))
+        if self is Target.NONNEGATIVE:
+            return bool(np.all(y >= 0))
+        if self is Target.POSITIVE:
+            return bool(np.all(y > 0))
+        return True
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Base class of the losses.
+
+    A subclass gives ``value`` and ``gradient``, and, where they exist, ``hessian``, ``conjugate`` with its domain
+    ``dual_interval``, and ``subgradients`` at kinks. The class attributes declare facts that solvers rely on.
+    """
+
+    target: ClassVar[Target] = Target.REAL
+    smooth: ClassVar[bool] = True  # differentiable everywhere
+    convex: ClassVar[bool] = True
+    twice: ClassVar[bool] = True  # has a useful second derivative
+    has_conjugate: ClassVar[bool] = True
+    bounds_error: ClassVar[bool] = False  # ℓ ≥ 1[ys ≤ 0], for margin losses
+    outputs: ClassVar[str] = "one"  # scores per example: "one", or "classes"
+
+    @property
+    def curvature(self) -> float:
+        """An upper bound of ∂²ℓ/∂s² (infinity where there is none)."""
+        return math.inf
+
+    def value(self, y: Array, s: Array) -> Array:
+        raise NotImplementedError
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        raise NotImplementedError
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        raise NotImplementedError
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        raise NotImplementedError
+
+    def dual_interval(self, y: Array) -> tuple[Array | float, Array | float]:
+        """The closed interval of slopes where the conjugate is finite. It contains 0 for every loss here."""
+        return -np.inf, np.inf
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        """The interval of subgradients at s; a single point where ℓ is differentiable."""
+        g = self.gradient(y, s)
+        return g, g
+
+    def project_dual(self, y: Array, u: Array) -> Array:
+        """The nearest slopes inside the domain of the conjugate."""
+        lo, hi = self.dual_interval(y)
+        return np.clip(u, lo, hi)
+
+    def inverse_link(self, s: Array) -> Array:
+        """From the score to what is predicted: the mean of y given s, for likelihoods; the score otherwise."""
+        return s
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        """The best constant score, argmin_b Σ cᵢ ℓ(yᵢ, b): the Bayes predictor without inputs."""
+        y = np.asarray(y, dtype=np.float64)
+        c = normalise_weights(weight, len(y))
+        from hinge.problem.bias import best_bias
+
+        return best_bias(self, y, np.zeros_like(y), c)
+
+    def params(self) -> tuple[float, ...]:
+        """The numbers the compiled twin is made from, in the order of the fields."""
+        return tuple(float(getattr(self, name)) for name in self.__dataclass_fields__)
+
+
+def normalise_weights(weight: ArrayLike | None, n: int) -> Array:
+    """Weights as fractions of their sum: (1/n, …, 1/n) if there are none."""
+    if weight is None:
+        return np.full(n, 1.0 / n)
+    c = np.asarray(weight, dtype=np.float64)
+    if c.shape != (n,):
+        raise ValueError(f"sample_weight has shape {c.shape}; expected ({n},), one weight per example.")
+    if not np.all(np.isfinite(c)) or np.any(c < 0):
+        raise ValueError("sample_weight must be finite and not negative.")
+    total = c.sum()
+    if total <= 0:
+        raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
+    return c / total
+
+
+def xlogx(x: Array) -> Array:
+    """x log x, with 0 log 0 = 0."""
+    return np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0)), 0.0)
+
+
+def where_finite(inside: NDArray[np.bool_], value: Array) -> Array:
+    """`value` where `inside`, +∞ elsewhere: the shape every conjugate here has."""
+    return np.where(inside, value, np.inf)
+
+
+def weighted_quantile(y: Array, c: Array, level: float) -> float:
+    """A minimiser of Σ cᵢ ρ_level(yᵢ − b): the midpoint of the interval of minimisers, where there is one."""
+    order = np.argsort(y, kind="stable")
+    cumulative = np.cumsum(c[order])
+    cumulative /= cumulative[-1]
+    slack = 1e-12
+    first = int(np.searchsorted(cumulative, level - slack))
+    last = int(np.searchsorted(cumulative, level + slack))
+    last = min(last, len(y) - 1)
+    return float(0.5 * (y[order][first] + y[order][last]))

@@ -1,0 +1,206 @@
+"""Negative log-likelihoods as losses of the score: half the unit deviance, zero at the saturated fit.
+
+The link is folded in: the score s is the linear predictor, ``inverse_link(s)`` is the mean. Gaussian and Bernoulli
+likelihoods are :class:`Squared` and :class:`Logistic`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hinge.problem.losses.base import Array, Loss, Target, normalise_weights, where_finite, xlogx
+
+
+@dataclass(frozen=True)
+class LogLink(Loss):
+    """Shared by the likelihoods of nonnegative targets whose mean is e^s."""
+
+    target: ClassVar[Target] = Target.NONNEGATIVE
+
+    def inverse_link(self, s: Array) -> Array:
+        return np.exp(s)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        """The logarithm of the mean: the maximum-likelihood constant of all of these."""
+        y = np.asarray(y, dtype=np.float64)
+        mean = normalise_weights(weight, len(y)) @ y
+        return float(np.log(mean)) if mean > 0 else -np.inf
+
+
+@dataclass(frozen=True)
+class Poisson(LogLink):
+    """ℓ = e^s − y s + y log y − y: counts with mean e^s."""
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.exp(s) - y * s + xlogx(y) - y
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.exp(s) - y
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.exp(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        v = u + y
+        return where_finite(v >= 0, xlogx(np.maximum(v, 0.0)) - v - xlogx(y) + y)
+
+    def dual_interval(self, y: Array) -> tuple[Array, float]:
+        return -y, np.inf
+
+
+@dataclass(frozen=True)
+class Gamma(LogLink):
+    """ℓ = s + y e^{−s} − log y − 1: positive targets whose standard deviation grows with the mean e^s."""
+
+    target: ClassVar[Target] = Target.POSITIVE
+
+    def value(self, y: Array, s: Array) -> Array:
+        return s + y * np.exp(-s) - np.log(y) - 1.0
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return 1.0 - y * np.exp(-s)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return y * np.exp(-s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        v = np.maximum(1.0 - u, 0.0)
+        return where_finite(u <= 1, xlogx(v) - v * np.log(y) - v + np.log(y) + 1.0)
+
+    def dual_interval(self, y: Array) -> tuple[float, float]:
+        return -np.inf, 1.0
+
+
+@dataclass(frozen=True)
+class Tweedie(LogLink):
+    """ℓ = y^{2−p}/((1−p)(2−p)) − y e^{(1−p)s}/(1−p) + e^{(2−p)s}/(2−p), 1 < p < 2: amounts with many zeros."""
+
+    power: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not 1 < self.power < 2:
+            raise ValueError(
+                f"power must lie strictly between 1 and 2, got {self.power}. "
+                "Use Squared() for 0, Poisson() for 1 and Gamma() for 2."
+            )
+
+    def value(self, y: Array, s: Array) -> Array:
+        a, b = 1.0 - self.power, 2.0 - self.power
+        return np.exp(b * s) / b - y * np.exp(a * s) / a + np.asarray(y) ** b / (a * b)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.exp((2.0 - self.power) * s) - y * np.exp((1.0 - self.power) * s)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        a, b = 1.0 - self.power, 2.0 - self.power
+        return b * np.exp(b * s) - a * y * np.exp(a * s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        """No closed form: the score with slope u is found by bisection on the increasing slope."""
+        y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
+        outside = (y == 0) & (u < 0)
+        low, high = np.full(y.shape, -700.0), np.full(y.shape, 700.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(120):
+                middle = 0.5 * (low + high)
+                above = self.gradient(y, middle) > u
+                low, high = np.where(above, low, middle), np.where(above, middle, high)
+            s = 0.5 * (low + high)
+            return np.where(outside, np.inf, u * s - self.value(y, s))
+
+    def dual_interval(self, y: Array) -> tuple[Array, float]:
+        return np.where(y > 0, -np.inf, 0.0), np.inf
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(LogLink):
+    """ℓ = y log y − y s − (y + 1/α) log((1 + αy)/(1 + αe^s)): counts with variance μ + αμ²."""
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.alpha > 0:
+            raise ValueError(f"alpha must be greater than zero, got {self.alpha}. Use Poisson() for zero.")
+
+    def value(self, y: Array, s: Array) -> Array:
+        a = self.alpha
+        ratio = np.log1p(a * y) - np.logaddexp(0.0, s + np.log(a))
+        return xlogx(y) - y * s - (y + 1.0 / a) * ratio
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        mu = np.exp(s)
+        return (mu - y) / (1.0 + self.alpha * mu)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        mu = np.exp(s)
+        return mu * (1.0 + self.alpha * y) / (1.0 + self.alpha * mu) ** 2
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        v, q = u + y, 1.0 - self.alpha * u
+        inside = (v >= 0) & (q >= 0)
+        v, q = np.maximum(v, 0.0), np.maximum(q, 0.0)
+        return where_finite(inside, xlogx(v) - xlogx(y) + xlogx(q) / self.alpha)
+
+    def dual_interval(self, y: Array) -> tuple[Array, float]:
+        return -y, 1.0 / self.alpha
+
+    @property
+    def curvature(self) -> float:
+        return np.inf
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """ℓ = −log p_y with p = softmax(s): the categorical likelihood over k classes, s of shape (n, k).
+
+    The conjugate lives on slopes u = p − e_y with p in the simplex: ℓ* = Σ_j p_j log p_j.
+    """
+
+    target: ClassVar[Target] = Target.CLASSES
+    outputs: ClassVar[str] = "classes"
+
+    @property
+    def curvature(self) -> float:
+        return 0.5  # the largest eigenvalue of diag(p) − pp'
+
+    def value(self, y: Array, s: Array) -> Array:
+        shifted = s - s.max(axis=1, keepdims=True)
+        return np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(y)), _codes(y)]
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        p = self.inverse_link(s)
+        p[np.arange(len(y)), _codes(y)] -= 1.0
+        return p
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        """The diagonal of the k × k second derivative, p(1 − p)."""
+        p = self.inverse_link(s)
+        return p * (1.0 - p)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        p = u + _one_hot(y, u.shape[1])
+        inside = np.all(p >= -1e-12, axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= 1e-9)
+        return where_finite(inside, xlogx(np.maximum(p, 0.0)).sum(axis=1))
+
+    def project_dual(self, y: Array, u: Array) -> Array:
+        one_hot = _one_hot(y, u.shape[1])
+        p = np.maximum(u + one_hot, 0.0)
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), one_hot) - one_hot
+
+    def inverse_link(self, s: Array) -> Array:
+        """The probabilities of the k classes."""
+        e = np.exp(s - s.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+
+def _codes(y: Array) -> np.ndarray:
+    return np.asarray(y).astype(np.intp)
+
+
+def _one_hot(y: Array, k: int) -> Array:
+    return np.eye(k)[_codes(y)]

@@ -1,0 +1,216 @@
+"""Losses for two classes y ∈ {−1, +1}: functions of the margin m = y·s."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hinge.problem.losses.base import Array, Loss, Target, where_finite, xlogx
+
+
+@dataclass(frozen=True)
+class MarginLoss(Loss):
+    """A loss of the margin. With p = −y·u the slopes that matter are p ≥ 0 (the loss falls as the margin grows)."""
+
+    target: ClassVar[Target] = Target.SIGN
+    bounds_error: ClassVar[bool] = True
+    most: ClassVar[float] = math.inf  # the largest p
+
+    def dual_interval(self, y: Array) -> tuple[Array, Array]:
+        return np.where(y > 0, -self.most, 0.0), np.where(y > 0, 0.0, self.most)
+
+
+@dataclass(frozen=True)
+class ZeroOne(Loss):
+    """ℓ = 1[m ≤ 0]: counts mistakes, a score of zero among them. Neither convex nor continuous: for evaluation."""
+
+    target: ClassVar[Target] = Target.SIGN
+    smooth: ClassVar[bool] = False
+    convex: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
+    has_conjugate: ClassVar[bool] = False
+    bounds_error: ClassVar[bool] = True
+
+    def value(self, y: Array, s: Array) -> Array:
+        return (y * s <= 0).astype(np.float64)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        raise TypeError(
+            "The 0-1 loss has no useful gradient; minimise a surrogate such as Hinge() or Logistic()."
+        )
+
+
+@dataclass(frozen=True)
+class PerceptronLoss(MarginLoss):
+    """ℓ = max(0, −m). Zero as soon as the sign is right, so it does not bound the 0-1 loss."""
+
+    smooth: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
+    bounds_error: ClassVar[bool] = False
+    most: ClassVar[float] = 1.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.maximum(-y * s, 0.0)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.where(y * s <= 0, -y, 0.0)  # a score of zero is a mistake, or w = 0 would never move
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.zeros_like(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        p = -y * u
+        return where_finite((p >= 0) & (p <= 1), np.zeros_like(p))
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        return _ordered(y, y * s, 0.0)
+
+
+@dataclass(frozen=True)
+class Hinge(MarginLoss):
+    """ℓ = max(0, 1 − m): the loss of the support vector machine."""
+
+    smooth: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
+    most: ClassVar[float] = 1.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.maximum(1.0 - y * s, 0.0)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.where(y * s < 1, -y, 0.0)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.zeros_like(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        p = -y * u
+        return where_finite((p >= 0) & (p <= 1), -p)
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        return _ordered(y, y * s, 1.0)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(MarginLoss):
+    """ℓ = max(0, 1 − m)²."""
+
+    @property
+    def curvature(self) -> float:
+        return 2.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.maximum(1.0 - y * s, 0.0) ** 2
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return -2.0 * y * np.maximum(1.0 - y * s, 0.0)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return 2.0 * (y * s < 1)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        p = -y * u
+        return where_finite(p >= 0, -p + 0.25 * p**2)
+
+
+@dataclass(frozen=True)
+class Logistic(MarginLoss):
+    """ℓ = log(1 + e^{−m}), the Bernoulli likelihood; ``Logistic(1 / log(2))`` is 1 at margin 0.
+
+    Parameters
+    ----------
+    scale : float
+        A factor on the whole loss. With 1 it bounds the 0-1 loss only after division by log 2.
+    """
+
+    scale: float = 1.0
+
+    @property
+    def bounds_error(self) -> bool:  # type: ignore[override]
+        return self.scale >= 1.0 / math.log(2.0)
+
+    @property
+    def curvature(self) -> float:
+        return 0.25 * self.scale
+
+    def value(self, y: Array, s: Array) -> Array:
+        return self.scale * np.logaddexp(0.0, -y * s)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return -self.scale * y * _sigmoid(-y * s)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return self.scale * _sigmoid(s) * _sigmoid(-s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        p = -y * u / self.scale
+        inside = (p >= 0) & (p <= 1)
+        p = np.where(inside, p, 0.0)
+        return where_finite(inside, self.scale * (xlogx(p) + xlogx(1.0 - p)))
+
+    def dual_interval(self, y: Array) -> tuple[Array, Array]:
+        return np.where(y > 0, -self.scale, 0.0), np.where(y > 0, 0.0, self.scale)
+
+    def inverse_link(self, s: Array) -> Array:
+        """The probability of the class +1."""
+        return _sigmoid(s)
+
+
+@dataclass(frozen=True)
+class Exponential(MarginLoss):
+    """ℓ = e^{−m}: the loss AdaBoost minimises."""
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.exp(-y * s)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return -y * np.exp(-y * s)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.exp(-y * s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        p = -y * u
+        return where_finite(p >= 0, xlogx(np.maximum(p, 0.0)) - p)
+
+    def inverse_link(self, s: Array) -> Array:
+        """The probability of the class +1: the exponential loss estimates half the log-odds."""
+        return _sigmoid(2.0 * s)
+
+
+@dataclass(frozen=True)
+class SquaredMargin(MarginLoss):
+    """ℓ = (1 − m)² = (y − s)²: least squares on the labels. Also penalises being right by too much."""
+
+    @property
+    def curvature(self) -> float:
+        return 2.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        return (1.0 - y * s) ** 2
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return -2.0 * y * (1.0 - y * s)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.full_like(s, 2.0)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return y * u + 0.25 * u**2
+
+    def dual_interval(self, y: Array) -> tuple[float, float]:  # type: ignore[override]
+        return -np.inf, np.inf
+
+
+def _sigmoid(t: Array) -> Array:
+    e = np.exp(-np.abs(t))
+    return np.where(t >= 0, 1.0, e) / (1.0 + e)
+
+
+def _ordered(y: Array, m: Array, kink: float) -> tuple[Array, Array]:
+    """Subgradients of max(0, kink − m) in s, as (smaller, larger)."""
+    steep, flat = np.where(m <= kink, -y, 0.0), np.where(m < kink, -y, 0.0)
+    return np.minimum(steep, flat), np.maximum(steep, flat)

@@ -1,0 +1,271 @@
+"""Losses for real targets: functions of the residual r = y − s."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hinge.problem.losses.base import (
+    Array,
+    Loss,
+    Target,
+    normalise_weights,
+    weighted_quantile,
+    where_finite,
+    xlogx,
+)
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """ℓ = ½ (s − y)². The Bayes predictor is the mean of y given x. Also the Gaussian likelihood.
+
+    >>> Squared().value(np.array([1.0]), np.array([3.0]))
+    array([2.])
+    """
+
+    @property
+    def curvature(self) -> float:
+        return 1.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        return 0.5 * (s - y) ** 2
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return s - y
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.ones_like(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return 0.5 * u**2 + u * y
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        y = np.asarray(y, dtype=np.float64)
+        return float(normalise_weights(weight, len(y)) @ y)
+
+
+@dataclass(frozen=True)
+class Absolute(Loss):
+    """ℓ = |s − y|. The Bayes predictor is the median."""
+
+    smooth: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.abs(s - y)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.sign(s - y)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.zeros_like(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return where_finite(np.abs(u) <= 1, u * y)
+
+    def dual_interval(self, y: Array) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        return np.where(s > y, 1.0, -1.0), np.where(s < y, -1.0, 1.0)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        y = np.asarray(y, dtype=np.float64)
+        return weighted_quantile(y, normalise_weights(weight, len(y)), 0.5)
+
+
+@dataclass(frozen=True)
+class RelativeError(Loss):
+    """ℓ = |s − y| / |y|: the error as a fraction of the target, which must not be zero."""
+
+    target: ClassVar[Target] = Target.NONZERO
+    smooth: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.abs(s - y) / np.abs(y)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.sign(s - y) / np.abs(y)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.zeros_like(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return where_finite(np.abs(u * y) <= 1, u * y)
+
+    def dual_interval(self, y: Array) -> tuple[Array, Array]:
+        return -1.0 / np.abs(y), 1.0 / np.abs(y)
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        return np.where(s > y, 1.0, -1.0) / np.abs(y), np.where(s < y, -1.0, 1.0) / np.abs(y)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        y = np.asarray(y, dtype=np.float64)
+        c = normalise_weights(weight, len(y)) / np.abs(y)
+        return weighted_quantile(y, c / c.sum(), 0.5)
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """ℓ = r²/2 if |r| ≤ δ, else δ(|r| − δ/2): quadratic near zero, linear in the tails."""
+
+    delta: float = 1.35
+
+    def __post_init__(self) -> None:
+        if not self.delta > 0:
+            raise ValueError(f"delta must be greater than zero, got {self.delta}.")
+
+    @property
+    def curvature(self) -> float:
+        return 1.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        r = np.abs(s - y)
+        return np.where(r <= self.delta, 0.5 * r**2, self.delta * (r - 0.5 * self.delta))
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.clip(s - y, -self.delta, self.delta)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return (np.abs(s - y) <= self.delta).astype(np.float64)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return where_finite(np.abs(u) <= self.delta, 0.5 * u**2 + u * y)
+
+    def dual_interval(self, y: Array) -> tuple[float, float]:
+        return -self.delta, self.delta
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(Loss):
+    """ℓ = max(|r| − ε, 0): errors up to ε are free."""
+
+    epsilon: float = 0.1
+
+    smooth: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise ValueError(f"epsilon must be zero or more, got {self.epsilon}.")
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.maximum(np.abs(s - y) - self.epsilon, 0.0)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        r = s - y
+        return np.where(r > self.epsilon, 1.0, np.where(r < -self.epsilon, -1.0, 0.0))
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.zeros_like(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return where_finite(np.abs(u) <= 1, u * y + self.epsilon * np.abs(u))
+
+    def dual_interval(self, y: Array) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        r = s - y
+        low = np.where(r <= -self.epsilon, -1.0, np.where(r <= self.epsilon, 0.0, 1.0))
+        high = np.where(r >= self.epsilon, 1.0, np.where(r >= -self.epsilon, 0.0, -1.0))
+        return low, high
+
+
+@dataclass(frozen=True)
+class SquaredEpsilonInsensitive(Loss):
+    """ℓ = max(|r| − ε, 0)²."""
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise ValueError(f"epsilon must be zero or more, got {self.epsilon}.")
+
+    @property
+    def curvature(self) -> float:
+        return 2.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.maximum(np.abs(s - y) - self.epsilon, 0.0) ** 2
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        r = s - y
+        return 2.0 * (np.maximum(r - self.epsilon, 0.0) - np.maximum(-r - self.epsilon, 0.0))
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return 2.0 * (np.abs(s - y) > self.epsilon)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return u * y + self.epsilon * np.abs(u) + 0.25 * u**2
+
+
+@dataclass(frozen=True)
+class Quantile(Loss):
+    """ℓ = τ r if r ≥ 0, else (τ − 1) r, with r = y − s. The Bayes predictor is the τ-quantile of y given x."""
+
+    quantile: float = 0.5
+
+    smooth: ClassVar[bool] = False
+    twice: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile < 1:
+            raise ValueError(f"quantile must lie strictly between 0 and 1, got {self.quantile}.")
+
+    def value(self, y: Array, s: Array) -> Array:
+        r = y - s
+        return np.where(r >= 0, self.quantile * r, (self.quantile - 1.0) * r)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.where(s > y, 1.0 - self.quantile, np.where(s < y, -self.quantile, 0.0))
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.zeros_like(s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        return where_finite((u >= -self.quantile) & (u <= 1.0 - self.quantile), u * y)
+
+    def dual_interval(self, y: Array) -> tuple[float, float]:
+        return -self.quantile, 1.0 - self.quantile
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        low, high = self.dual_interval(y)
+        return np.where(s > y, high, low), np.where(s < y, low, high)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        y = np.asarray(y, dtype=np.float64)
+        return weighted_quantile(y, normalise_weights(weight, len(y)), self.quantile)
+
+
+@dataclass(frozen=True)
+class LogCosh(Loss):
+    """ℓ = log cosh(s − y): like ½r² near zero, like |r| − log 2 far away, smooth everywhere."""
+
+    @property
+    def curvature(self) -> float:
+        return 1.0
+
+    def value(self, y: Array, s: Array) -> Array:
+        r = np.abs(s - y)
+        return r + np.log1p(np.exp(-2.0 * r)) - np.log(2.0)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.tanh(s - y)
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        e = np.exp(-2.0 * np.abs(s - y))
+        return 4.0 * e / (1.0 + e) ** 2
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        inside = np.abs(u) <= 1
+        v = np.where(inside, u, 0.0)
+        return where_finite(inside, v * y + 0.5 * (xlogx(1.0 + v) + xlogx(1.0 - v)))
+
+    def dual_interval(self, y: Array) -> tuple[float, float]:
+        return -1.0, 1.0
