@@ -60,15 +60,15 @@ void bind_sparse(nb::module_& m) {
       [](In1<T> data, In1<I> indices, In1<I> indptr, index_t rows, index_t cols) {
         return csr<T, I>(data.data(), indices.data(), indptr.data(), rows, cols);
       },
-      "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "rows"_a, "cols"_a,
-      nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+      "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "rows"_a, "cols"_a, nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
   m.def(
       "csc",
       [](In1<T> data, In1<I> indices, In1<I> indptr, index_t rows, index_t cols) {
         return csc<T, I>(data.data(), indices.data(), indptr.data(), rows, cols);
       },
-      "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "rows"_a, "cols"_a,
-      nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
+      "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "rows"_a, "cols"_a, nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
 }
 
 void expect(bool ok, const char* what) {
@@ -137,8 +137,7 @@ void bind_core(nb::module_& m) {
       .def(
           "gram",
           [](const Design& x, std::optional<Vector> h) {
-            if (h)
-              expect(static_cast<index_t>(h->shape(0)) == x.rows(), "h must have one entry per row of X");
+            if (h) expect(static_cast<index_t>(h->shape(0)) == x.rows(), "h must have one entry per row of X");
             return own(enter([&](Monitor&) {
                          std::vector<double> G(x.cols() * x.cols());
                          x.gram(h ? h->data() : nullptr, G.data());
@@ -150,8 +149,7 @@ void bind_core(nb::module_& m) {
       .def(
           "square_sums",
           [](const Design& x, std::optional<Vector> h) {
-            if (h)
-              expect(static_cast<index_t>(h->shape(0)) == x.rows(), "h must have one entry per row of X");
+            if (h) expect(static_cast<index_t>(h->shape(0)) == x.rows(), "h must have one entry per row of X");
             return own(enter([&](Monitor&) {
               std::vector<double> s(x.cols());
               x.square_sums(h ? h->data() : nullptr, s.data());

@@ -38,8 +38,7 @@ class PythonLoss final : public Loss {
     for (index_t i = 0; i < n; ++i) u[i] *= c[i];
     return value(y, s, c, n);
   }
-  double curvature(const double* y, const double* s, const double* c, double* u, double* h,
-                   index_t n) const override {
+  double curvature(const double* y, const double* s, const double* c, double* u, double* h, index_t n) const override {
     call("hessian", y, s, h, n);
     for (index_t i = 0; i < n; ++i) h[i] *= c[i];
     return gradient(y, s, c, u, n);
@@ -67,10 +66,8 @@ class PythonLoss final : public Loss {
     using View = nb::ndarray<nb::numpy, const double, nb::ndim<1>>;
     const auto size = static_cast<std::size_t>(n);
     const nb::object none = nb::none();
-    const nb::object result =
-        loss_.attr(method)(nb::cast(View(y, {size}, none)), nb::cast(View(s, {size}, none)));
-    const nb::object array =
-        nb::module_::import_("numpy").attr("ascontiguousarray")(result, "dtype"_a = "float64");
+    const nb::object result = loss_.attr(method)(nb::cast(View(y, {size}, none)), nb::cast(View(s, {size}, none)));
+    const nb::object array = nb::module_::import_("numpy").attr("ascontiguousarray")(result, "dtype"_a = "float64");
     const auto view = nb::cast<Vector>(array);
     if (view.shape(0) != size)
       throw std::length_error(std::string("the loss's ") + method + " must return one number per example");
@@ -85,9 +82,8 @@ class PythonLoss final : public Loss {
 void bind_losses(nb::module_& m) {
   m.def("registered_losses", &registered_losses);
   m.def("loss", &make_loss, "name"_a, "params"_a);
-  m.def("python_loss", [](nb::object loss) -> std::shared_ptr<Loss> {
-    return std::make_shared<PythonLoss>(std::move(loss));
-  });
+  m.def("python_loss",
+        [](nb::object loss) -> std::shared_ptr<Loss> { return std::make_shared<PythonLoss>(std::move(loss)); });
 
   nb::class_<Loss>(m, "Loss")
       .def(
@@ -107,9 +103,8 @@ void bind_losses(nb::module_& m) {
           [](const Loss& loss, Vector y, Vector s, Vector c) {
             if (y.shape(0) != s.shape(0) || y.shape(0) != c.shape(0))
               throw nb::value_error("y, s and c must have the same length");
-            return enter([&](Monitor&) {
-              return loss.value(y.data(), s.data(), c.data(), static_cast<index_t>(y.shape(0)));
-            });
+            return enter(
+                [&](Monitor&) { return loss.value(y.data(), s.data(), c.data(), static_cast<index_t>(y.shape(0))); });
           },
           "y"_a.noconvert(), "s"_a.noconvert(), "c"_a.noconvert())
       .def(

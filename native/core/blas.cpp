@@ -28,26 +28,26 @@ void gemm(char ta, char tb, index_t m, index_t n, index_t k, double alpha, const
   table().dgemm(&ta, &tb, &M, &N, &K, &alpha, unconst(a), &LA, unconst(b), &LB, &beta, c, &LC);
 }
 
-void gemm(char ta, char tb, index_t m, index_t n, index_t k, float alpha, const float* a, index_t lda,
-          const float* b, index_t ldb, float beta, float* c, index_t ldc) {
+void gemm(char ta, char tb, index_t m, index_t n, index_t k, float alpha, const float* a, index_t lda, const float* b,
+          index_t ldb, float beta, float* c, index_t ldc) {
   int M = narrow(m), N = narrow(n), K = narrow(k), LA = narrow(lda), LB = narrow(ldb), LC = narrow(ldc);
   table().sgemm(&ta, &tb, &M, &N, &K, &alpha, unconst(a), &LA, unconst(b), &LB, &beta, c, &LC);
 }
 
-void syrk(char uplo, char trans, index_t n, index_t k, double alpha, const double* a, index_t lda,
-          double beta, double* c, index_t ldc) {
+void syrk(char uplo, char trans, index_t n, index_t k, double alpha, const double* a, index_t lda, double beta,
+          double* c, index_t ldc) {
   int N = narrow(n), K = narrow(k), LA = narrow(lda), LC = narrow(ldc);
   table().dsyrk(&uplo, &trans, &N, &K, &alpha, unconst(a), &LA, &beta, c, &LC);
 }
 
-void syrk(char uplo, char trans, index_t n, index_t k, float alpha, const float* a, index_t lda, float beta,
-          float* c, index_t ldc) {
+void syrk(char uplo, char trans, index_t n, index_t k, float alpha, const float* a, index_t lda, float beta, float* c,
+          index_t ldc) {
   int N = narrow(n), K = narrow(k), LA = narrow(lda), LC = narrow(ldc);
   table().ssyrk(&uplo, &trans, &N, &K, &alpha, unconst(a), &LA, &beta, c, &LC);
 }
 
-void trsm(char side, char uplo, char trans, char diag, index_t m, index_t n, double alpha, const double* a,
-          index_t lda, double* b, index_t ldb) {
+void trsm(char side, char uplo, char trans, char diag, index_t m, index_t n, double alpha, const double* a, index_t lda,
+          double* b, index_t ldb) {
   int M = narrow(m), N = narrow(n), LA = narrow(lda), LB = narrow(ldb);
   table().dtrsm(&side, &uplo, &trans, &diag, &M, &N, &alpha, unconst(a), &LA, b, &LB);
 }

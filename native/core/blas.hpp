@@ -12,8 +12,7 @@ namespace hinge::blas {
 struct Table {
   void (*dgemm)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*, double*, double*,
                 int*) = nullptr;
-  void (*sgemm)(char*, char*, int*, int*, int*, float*, float*, int*, float*, int*, float*, float*,
-                int*) = nullptr;
+  void (*sgemm)(char*, char*, int*, int*, int*, float*, float*, int*, float*, int*, float*, float*, int*) = nullptr;
   void (*dsyrk)(char*, char*, int*, int*, double*, double*, int*, double*, double*, int*) = nullptr;
   void (*ssyrk)(char*, char*, int*, int*, float*, float*, int*, float*, float*, int*) = nullptr;
   void (*dtrsm)(char*, char*, char*, char*, int*, int*, double*, double*, int*, double*, int*) = nullptr;
@@ -29,17 +28,17 @@ Table& table();
 // C = alpha op(A) op(B) + beta C
 void gemm(char ta, char tb, index_t m, index_t n, index_t k, double alpha, const double* a, index_t lda,
           const double* b, index_t ldb, double beta, double* c, index_t ldc);
-void gemm(char ta, char tb, index_t m, index_t n, index_t k, float alpha, const float* a, index_t lda,
-          const float* b, index_t ldb, float beta, float* c, index_t ldc);
+void gemm(char ta, char tb, index_t m, index_t n, index_t k, float alpha, const float* a, index_t lda, const float* b,
+          index_t ldb, float beta, float* c, index_t ldc);
 // C = alpha A A' + beta C (trans 'N') or alpha A'A + beta C (trans 'T'); only the `uplo` triangle of C is
 // touched
-void syrk(char uplo, char trans, index_t n, index_t k, double alpha, const double* a, index_t lda,
-          double beta, double* c, index_t ldc);
-void syrk(char uplo, char trans, index_t n, index_t k, float alpha, const float* a, index_t lda, float beta,
-          float* c, index_t ldc);
+void syrk(char uplo, char trans, index_t n, index_t k, double alpha, const double* a, index_t lda, double beta,
+          double* c, index_t ldc);
+void syrk(char uplo, char trans, index_t n, index_t k, float alpha, const float* a, index_t lda, float beta, float* c,
+          index_t ldc);
 // B = alpha inv(op(A)) B (side 'L') or alpha B inv(op(A)) (side 'R'), A triangular
-void trsm(char side, char uplo, char trans, char diag, index_t m, index_t n, double alpha, const double* a,
-          index_t lda, double* b, index_t ldb);
+void trsm(char side, char uplo, char trans, char diag, index_t m, index_t n, double alpha, const double* a, index_t lda,
+          double* b, index_t ldb);
 void trsv(char uplo, char trans, char diag, index_t n, const double* a, index_t lda, double* x);
 // Cholesky factor in place; false if the matrix is not positive definite
 bool potrf(char uplo, index_t n, double* a, index_t lda);

@@ -40,7 +40,7 @@ class Design {
   virtual void rmatvec(const double* u, double* g) const = 0;             // g = X'u
   virtual void matmat(const double* W, index_t k, double* Z) const = 0;   // Z = X W
   virtual void rmatmat(const double* U, index_t k, double* G) const = 0;  // G = X'U (d x k)
-  virtual void gram(const double* h, double* G) const = 0;  // G = X' diag(h) X; h may be null (all ones)
+  virtual void gram(const double* h, double* G) const = 0;                // G = X' diag(h) X; h may be null (all ones)
   virtual void square_sums(const double* h,
                            double* out) const = 0;  // out_j = sum_i h_i x_ij^2; h may be null
 

@@ -20,14 +20,13 @@ index_t row_parts(index_t n, index_t d) {
 // Rows of one cache block: about 256 KiB of X, so that the second use of a row in `fused` finds it in cache.
 template <class T>
 index_t cache_rows(index_t d) {
-  return std::clamp<index_t>((index_t{1} << 18) / (std::max<index_t>(d, 1) * static_cast<index_t>(sizeof(T))),
-                             8, 1024);
+  return std::clamp<index_t>((index_t{1} << 18) / (std::max<index_t>(d, 1) * static_cast<index_t>(sizeof(T))), 8, 1024);
 }
 
 // z_i = x_i . w for rows [0, m), four rows at a time so that w is read once for four.
 template <class T>
-HINGE_HOT void rows_dot(const T* __restrict x, index_t stride, index_t m, index_t d,
-                        const double* __restrict w, double* __restrict z) {
+HINGE_HOT void rows_dot(const T* __restrict x, index_t stride, index_t m, index_t d, const double* __restrict w,
+                        double* __restrict z) {
   index_t i = 0;
   for (; i + 4 <= m; i += 4) {
     const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
@@ -46,15 +45,15 @@ HINGE_HOT void rows_dot(const T* __restrict x, index_t stride, index_t m, index_
 
 // g += sum_i u_i x_i, four rows at a time.
 template <class T>
-HINGE_HOT void rows_axpy(const T* __restrict x, index_t stride, index_t m, index_t d,
-                         const double* __restrict u, double* __restrict g) {
+HINGE_HOT void rows_axpy(const T* __restrict x, index_t stride, index_t m, index_t d, const double* __restrict u,
+                         double* __restrict g) {
   index_t i = 0;
   for (; i + 4 <= m; i += 4) {
     const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
     const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
     for (index_t j = 0; j < d; ++j)
-      g[j] += u0 * static_cast<double>(a[j]) + u1 * static_cast<double>(b[j]) +
-              u2 * static_cast<double>(c[j]) + u3 * static_cast<double>(e[j]);
+      g[j] += u0 * static_cast<double>(a[j]) + u1 * static_cast<double>(b[j]) + u2 * static_cast<double>(c[j]) +
+              u3 * static_cast<double>(e[j]);
   }
   for (; i < m; ++i) vec::axpy_inline(u[i], x + i * stride, g, d);
 }
@@ -105,8 +104,7 @@ void Design::fused(const double* w, const RowBody& body, double* z, double* u, d
 template <class T>
 class DenseRows final : public Design {
  public:
-  DenseRows(const T* x, index_t rows, index_t cols, index_t stride)
-      : Design(rows, cols), x_(x), stride_(stride) {}
+  DenseRows(const T* x, index_t rows, index_t cols, index_t stride) : Design(rows, cols), x_(x), stride_(stride) {}
   bool sparse() const override { return false; }
   index_t stored() const override { return rows_ * cols_; }
   bool row_access() const override { return true; }
@@ -211,8 +209,7 @@ class DenseRows final : public Design {
   }
 
   Columns columns(const index_t* which, index_t m) const override {
-    Columns c{
-        .rows = rows_, .cols = m, .dense = std::vector<double>(rows_ * m), .square = std::vector<double>(m)};
+    Columns c{.rows = rows_, .cols = m, .dense = std::vector<double>(rows_ * m), .square = std::vector<double>(m)};
     const index_t parts = parts_for(rows_ * m, 1 << 14);
     parallel_for(parts, [&](index_t p) {
       // A few rows at a time, so that the scattered reads of one row use its cache lines before they leave.
@@ -242,8 +239,7 @@ class DenseRows final : public Design {
 template <class T>
 class DenseCols final : public Design {
  public:
-  DenseCols(const T* x, index_t rows, index_t cols, index_t stride)
-      : Design(rows, cols), x_(x), stride_(stride) {}
+  DenseCols(const T* x, index_t rows, index_t cols, index_t stride) : Design(rows, cols), x_(x), stride_(stride) {}
   bool sparse() const override { return false; }
   index_t stored() const override { return rows_ * cols_; }
   bool row_access() const override { return false; }
@@ -265,8 +261,7 @@ class DenseCols final : public Design {
   }
 
   void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const override {
-    if (cols_ > 2048)
-      return Design::fused(w, body, z, u, g);  // a useful block of rows would not fit in cache
+    if (cols_ > 2048) return Design::fused(w, body, z, u, g);  // a useful block of rows would not fit in cache
     const index_t parts = row_parts(rows_, cols_);
     const index_t block = std::max<index_t>(cache_rows<T>(cols_), 64);
     std::vector<std::vector<double>> partial(parts);
@@ -321,8 +316,7 @@ class DenseCols final : public Design {
           for (index_t j0 = 0; j0 < cols_; j0 += 16)
             for (index_t i = b; i < e; ++i) {
               const T s = h ? static_cast<T>(std::sqrt(h[i])) : T(1);
-              for (index_t j = j0; j < std::min(j0 + 16, cols_); ++j)
-                out[(i - b) * cols_ + j] = s * col(j)[i];
+              for (index_t j = j0; j < std::min(j0 + 16, cols_); ++j) out[(i - b) * cols_ + j] = s * col(j)[i];
             }
         },
         G);
@@ -337,8 +331,7 @@ class DenseCols final : public Design {
   }
 
   Columns columns(const index_t* which, index_t m) const override {
-    Columns c{
-        .rows = rows_, .cols = m, .dense = std::vector<double>(rows_ * m), .square = std::vector<double>(m)};
+    Columns c{.rows = rows_, .cols = m, .dense = std::vector<double>(rows_ * m), .square = std::vector<double>(m)};
     const index_t parts = parts_for(rows_ * m, 1 << 14, std::max<index_t>(std::min<index_t>(m, 64), 1));
     parallel_for(parts, [&](index_t p) {
       for (index_t j = range_begin(m, parts, p); j < range_begin(m, parts, p + 1); ++j) {

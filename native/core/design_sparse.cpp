@@ -10,8 +10,7 @@ namespace hinge {
 namespace {
 
 template <class T, class I>
-HINGE_HOT double gather_dot(const T* __restrict v, const I* __restrict at, index_t m,
-                            const double* __restrict w) {
+HINGE_HOT double gather_dot(const T* __restrict v, const I* __restrict at, index_t m, const double* __restrict w) {
   double s = 0;
   for (index_t k = 0; k < m; ++k) s += static_cast<double>(v[k]) * w[at[k]];
   return s;
@@ -48,9 +47,7 @@ struct Compressed {
 
   index_t stored() const { return static_cast<index_t>(indptr[major]) - static_cast<index_t>(indptr[0]); }
   index_t begin(index_t m) const { return static_cast<index_t>(indptr[m]); }
-  index_t length(index_t m) const {
-    return static_cast<index_t>(indptr[m + 1]) - static_cast<index_t>(indptr[m]);
-  }
+  index_t length(index_t m) const { return static_cast<index_t>(indptr[m + 1]) - static_cast<index_t>(indptr[m]); }
 
   // Where part p of `parts` begins, cutting by stored entries rather than by vectors.
   index_t cut(index_t parts, index_t p) const {
@@ -73,8 +70,7 @@ struct Compressed {
     parallel_for(parts, [&](index_t p) {
       partial[p].assign(minor, 0.0);
       for (index_t m = cut(parts, p); m < cut(parts, p + 1); ++m)
-        if (c[m] != 0.0)
-          scatter_axpy(c[m], data + begin(m), indices + begin(m), length(m), partial[p].data());
+        if (c[m] != 0.0) scatter_axpy(c[m], data + begin(m), indices + begin(m), length(m), partial[p].data());
     });
     add_parts(partial, out, minor);
   }
@@ -98,8 +94,8 @@ struct Compressed {
       partial[p].assign(minor * k, 0.0);
       for (index_t m = cut(parts, p); m < cut(parts, p + 1); ++m)
         for (index_t e = begin(m); e < begin(m) + length(m); ++e)
-          vec::axpy(static_cast<double>(data[e]), C + m * k,
-                    partial[p].data() + static_cast<index_t>(indices[e]) * k, k);
+          vec::axpy(static_cast<double>(data[e]), C + m * k, partial[p].data() + static_cast<index_t>(indices[e]) * k,
+                    k);
     });
     add_parts(partial, out, minor * k);
   }
@@ -133,8 +129,7 @@ class Csr final : public Design {
         body(i0, i1, z + i0, u + i0);
         for (index_t i = i0; i < i1; ++i)
           if (u[i] != 0.0)
-            scatter_axpy(u[i], v_.data + v_.begin(i), v_.indices + v_.begin(i), v_.length(i),
-                         partial[p].data());
+            scatter_axpy(u[i], v_.data + v_.begin(i), v_.indices + v_.begin(i), v_.length(i), partial[p].data());
       }
     });
     add_parts(partial, g, cols_);
@@ -239,8 +234,7 @@ class Csc final : public Design {
         for (index_t e = v_.begin(j); e < v_.begin(j) + v_.length(j); ++e)
           dense[v_.indices[e]] += (h ? h[v_.indices[e]] : 1.0) * static_cast<double>(v_.data[e]);
         for (index_t k = 0; k < cols_; ++k)
-          G[j * cols_ + k] =
-              gather_dot(v_.data + v_.begin(k), v_.indices + v_.begin(k), v_.length(k), dense.data());
+          G[j * cols_ + k] = gather_dot(v_.data + v_.begin(k), v_.indices + v_.begin(k), v_.length(k), dense.data());
         for (index_t e = v_.begin(j); e < v_.begin(j) + v_.length(j); ++e) dense[v_.indices[e]] = 0.0;
       }
     });
@@ -252,8 +246,7 @@ class Csc final : public Design {
       for (index_t j = v_.cut(parts, p); j < v_.cut(parts, p + 1); ++j) {
         double s = 0;
         for (index_t e = v_.begin(j); e < v_.begin(j) + v_.length(j); ++e)
-          s += (h ? h[v_.indices[e]] : 1.0) * static_cast<double>(v_.data[e]) *
-               static_cast<double>(v_.data[e]);
+          s += (h ? h[v_.indices[e]] : 1.0) * static_cast<double>(v_.data[e]) * static_cast<double>(v_.data[e]);
         out[j] = s;
       }
     });

@@ -24,8 +24,7 @@ inline void mirror_lower(double* G, index_t d) {
 template <class T, class Fill>
 void blocked_gram(index_t n, index_t d, const Fill& fill, double* G) {
   std::fill(G, G + d * d, 0.0);
-  const index_t block =
-      std::clamp<index_t>((index_t{1} << 19) / (d * static_cast<index_t>(sizeof(T))), 64, 1024);
+  const index_t block = std::clamp<index_t>((index_t{1} << 19) / (d * static_cast<index_t>(sizeof(T))), 64, 1024);
   if (d <= kGramTiled) {
     const index_t parts = parts_for(n * d, 1 << 15, 16);
     std::vector<std::vector<double>> partial(parts);
@@ -36,8 +35,7 @@ void blocked_gram(index_t n, index_t d, const Fill& fill, double* G) {
       for (index_t i = begin; i < end; i += block) {
         const index_t m = std::min(block, end - i);
         fill(i, i + m, buffer.data());
-        blas::syrk('L', 'N', d, m, T(1), buffer.data(), d, std::is_same_v<T, double> ? T(1) : T(0),
-                   product.data(), d);
+        blas::syrk('L', 'N', d, m, T(1), buffer.data(), d, std::is_same_v<T, double> ? T(1) : T(0), product.data(), d);
         if constexpr (!std::is_same_v<T, double>)
           for (index_t e = 0; e < d * d; ++e) partial[part][e] += static_cast<double>(product[e]);
       }
@@ -62,15 +60,12 @@ void blocked_gram(index_t n, index_t d, const Fill& fill, double* G) {
         const index_t r = lower[t].first * kGramTile, c = lower[t].second * kGramTile;
         const index_t nr = std::min(kGramTile, d - r), nc = std::min(kGramTile, d - c);
         if constexpr (std::is_same_v<T, double>) {
-          blas::gemm('N', 'T', nr, nc, m, 1.0, buffer.data() + r, d, buffer.data() + c, d, 1.0, G + c * d + r,
-                     d);
+          blas::gemm('N', 'T', nr, nc, m, 1.0, buffer.data() + r, d, buffer.data() + c, d, 1.0, G + c * d + r, d);
         } else {
           std::vector<T> product(nr * nc);
-          blas::gemm('N', 'T', nr, nc, m, T(1), buffer.data() + r, d, buffer.data() + c, d, T(0),
-                     product.data(), nr);
+          blas::gemm('N', 'T', nr, nc, m, T(1), buffer.data() + r, d, buffer.data() + c, d, T(0), product.data(), nr);
           for (index_t j = 0; j < nc; ++j)
-            for (index_t q = 0; q < nr; ++q)
-              G[(c + j) * d + r + q] += static_cast<double>(product[j * nr + q]);
+            for (index_t q = 0; q < nr; ++q) G[(c + j) * d + r + q] += static_cast<double>(product[j * nr + q]);
         }
       });
     }

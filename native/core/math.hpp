@@ -13,8 +13,7 @@ namespace hinge::math {
 HINGE_INLINE double exp(double x) {
   const double clamped = x > 709.7 ? 709.7 : (x < -708.0 ? -708.0 : x);
   const double k = std::rint(clamped * 1.4426950408889634074);
-  const double r =
-      std::fma(-k, 1.90821492927058770002e-10, std::fma(-k, 6.93147180369123816490e-01, clamped));
+  const double r = std::fma(-k, 1.90821492927058770002e-10, std::fma(-k, 6.93147180369123816490e-01, clamped));
   double p = 1.0 / 6227020800.0;
   p = std::fma(p, r, 1.0 / 479001600.0);
   p = std::fma(p, r, 1.0 / 39916800.0);

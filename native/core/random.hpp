@@ -29,8 +29,7 @@ class Random {
   double uniform() { return uniform_at(position_++); }
   // Uniform on [0, n) by multiplication (Lemire 2019); the bias is below n / 2^64.
   index_t below(index_t n) {
-    return static_cast<index_t>((static_cast<unsigned __int128>(bits()) * static_cast<std::uint64_t>(n)) >>
-                                64);
+    return static_cast<index_t>((static_cast<unsigned __int128>(bits()) * static_cast<std::uint64_t>(n)) >> 64);
   }
   double normal() {
     const double u = 1.0 - uniform(), v = uniform();

@@ -6,8 +6,7 @@ namespace hinge::vec {
 
 HINGE_HOT double dot(const double* a, const double* b, index_t n) { return dot_inline(a, b, n); }
 
-HINGE_HOT double dot3(const double* __restrict a, const double* __restrict b, const double* __restrict c,
-                      index_t n) {
+HINGE_HOT double dot3(const double* __restrict a, const double* __restrict b, const double* __restrict c, index_t n) {
   double s = 0;
   for (index_t i = 0; i < n; ++i) s += a[i] * b[i] * c[i];
   return s;

@@ -26,8 +26,7 @@ HINGE_HOT double sum_gradient(const L& l, const double* __restrict y, const doub
 
 template <class L>
 HINGE_HOT double sum_curvature(const L& l, const double* __restrict y, const double* __restrict s,
-                               const double* __restrict c, double* __restrict u, double* __restrict h,
-                               index_t n) {
+                               const double* __restrict c, double* __restrict u, double* __restrict h, index_t n) {
   double total = 0;
   for (index_t i = 0; i < n; ++i) {
     total += c[i] * l.value(y[i], s[i]);
@@ -55,8 +54,7 @@ class Arrays final : public Loss {
   double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const override {
     return sum_gradient(l_, y, s, c, u, n);
   }
-  double curvature(const double* y, const double* s, const double* c, double* u, double* h,
-                   index_t n) const override {
+  double curvature(const double* y, const double* s, const double* c, double* u, double* h, index_t n) const override {
     return sum_curvature(l_, y, s, c, u, h, n);
   }
   double conjugate(const double* y, const double* u, const double* c, index_t n) const override {

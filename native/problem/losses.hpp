@@ -36,9 +36,7 @@ struct RelativeError {
   static constexpr const char* name = "RelativeError";
   static constexpr std::array<const char*, 0> params{};
   HINGE_INLINE double value(double y, double s) const { return std::fabs(s - y) / std::fabs(y); }
-  HINGE_INLINE double d1(double y, double s) const {
-    return (s > y ? 1.0 : (s < y ? -1.0 : 0.0)) / std::fabs(y);
-  }
+  HINGE_INLINE double d1(double y, double s) const { return (s > y ? 1.0 : (s < y ? -1.0 : 0.0)) / std::fabs(y); }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
   HINGE_INLINE double conj(double y, double u) const { return std::fabs(u * y) <= 1 ? u * y : kInf; }
 };
@@ -56,9 +54,7 @@ struct Huber {
     return r > delta ? delta : (r < -delta ? -delta : r);
   }
   HINGE_INLINE double d2(double y, double s) const { return std::fabs(s - y) <= delta ? 1.0 : 0.0; }
-  HINGE_INLINE double conj(double y, double u) const {
-    return std::fabs(u) <= delta ? 0.5 * u * u + u * y : kInf;
-  }
+  HINGE_INLINE double conj(double y, double u) const { return std::fabs(u) <= delta ? 0.5 * u * u + u * y : kInf; }
 };
 
 struct EpsilonInsensitive {
@@ -100,13 +96,9 @@ struct Quantile {
     const double r = y - s;
     return r >= 0 ? quantile * r : (quantile - 1.0) * r;
   }
-  HINGE_INLINE double d1(double y, double s) const {
-    return s > y ? 1.0 - quantile : (s < y ? -quantile : 0.0);
-  }
+  HINGE_INLINE double d1(double y, double s) const { return s > y ? 1.0 - quantile : (s < y ? -quantile : 0.0); }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
-  HINGE_INLINE double conj(double y, double u) const {
-    return u >= -quantile && u <= 1.0 - quantile ? u * y : kInf;
-  }
+  HINGE_INLINE double conj(double y, double u) const { return u >= -quantile && u <= 1.0 - quantile ? u * y : kInf; }
 };
 
 struct LogCosh {

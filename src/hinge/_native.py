@@ -36,15 +36,11 @@ def _thread_controls() -> tuple[int, int]:
                 getter = getattr(handle, f"scipy_openblas_get_num_threads{suffix}")
             except AttributeError:
                 continue
-            return ctypes.cast(setter, ctypes.c_void_p).value or 0, ctypes.cast(
-                getter, ctypes.c_void_p
-            ).value or 0
+            return ctypes.cast(setter, ctypes.c_void_p).value or 0, ctypes.cast(getter, ctypes.c_void_p).value or 0
     return 0, 0
 
 
-_core.set_blas(
-    scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.cython_lapack.__pyx_capi__, *_thread_controls()
-)
+_core.set_blas(scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.cython_lapack.__pyx_capi__, *_thread_controls())
 
 
 class Design:

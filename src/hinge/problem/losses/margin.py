@@ -38,9 +38,7 @@ class ZeroOne(Loss):
         return (y * s <= 0).astype(np.float64)
 
     def gradient(self, y: Array, s: Array) -> Array:
-        raise TypeError(
-            "The 0-1 loss has no useful gradient; minimise a surrogate such as Hinge() or Logistic()."
-        )
+        raise TypeError("The 0-1 loss has no useful gradient; minimise a surrogate such as Hinge() or Logistic().")
 
 
 @dataclass(frozen=True)
