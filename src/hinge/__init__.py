@@ -25,6 +25,12 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.spaces": ("Linear", "Space"),
     "hinge.solve.choose": ("solve",),
     "hinge.models.learner": ("Learner",),
+    "hinge.models.linear.least_squares": ("LinearRegression", "Ridge"),
+    "hinge.models.linear.inference": ("Inference", "Moments", "ridge_moments"),
+    "hinge.models.linear.lasso": ("Lasso",),
+    "hinge.models.linear.logistic": ("LogisticRegression",),
+    "hinge.models.linear.robust": ("HuberRegressor", "LeastAbsoluteDeviations", "LinearSVR", "QuantileRegressor"),
+    "hinge.models.linear.svm": ("LinearSVC",),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 

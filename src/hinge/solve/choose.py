@@ -23,6 +23,7 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
     "newton": ("hinge.solve.newton", "Newton"),
+    "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
 }
 
 
@@ -72,6 +73,7 @@ def _always(objective: Objective) -> bool:
 
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
+    ("closed-form", lambda o: o.outputs > 1 or o.d > o.n or type(o.penalty).__name__ == "NoPenalty"),
     ("newton", _always),
 ]
 
