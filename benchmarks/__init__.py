@@ -12,6 +12,6 @@ Each contender is timed at the loosest tolerance that brings its objective withi
 anybody; where there is no common objective, at stated settings with the test quality beside the time.
 
 To add a family, write ``benchmarks/<family>.py`` with a list ``TASKS``. To add a library, write
-``benchmarks/libraries/<name>.py`` with ``NAME``, ``DISTRIBUTION`` and ``OFFERS`` (kind of problem → function giving
-its contenders). Nothing else has to be told about either.
+``benchmarks/libraries/<distribution>.py`` with ``OFFERS`` (kind of problem → function giving its contenders). Nothing
+else has to be told about either.
 """

@@ -65,13 +65,14 @@ def run(tasks: list[Any], options: argparse.Namespace) -> None:
     import threadpoolctl
 
     from benchmarks import libraries, report
-    from benchmarks.harness import Settings, run_task
+    from benchmarks.harness import Settings
     from benchmarks.machine import cpu_name, measure_ceilings
+    from benchmarks.race import run_task
 
     warnings.simplefilter("ignore")  # peers warn at loose tolerances, which is where their ladders start
     settings = Settings(options.repeats, budget=options.budget, libraries=tuple(options.library))
-    versions = libraries.versions()
-    libraries.set_threads(options.threads)
+    versions = libraries.versions(settings.libraries)
+    libraries.set_threads(options.threads, settings.libraries)
     results = []
     with threadpoolctl.threadpool_limits(options.threads):
         ceilings = measure_ceilings()

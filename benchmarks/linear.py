@@ -8,21 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import data
-from benchmarks.harness import Outcome, Problem, Score, Task
+from benchmarks.harness import Problem, Task
 from benchmarks.machine import Work
-
-
-def accuracy(problem: Problem, outcome: Outcome) -> float:
-    return float(np.mean(np.asarray(outcome.prediction) == problem.y_test))
-
-
-def r2(problem: Problem, outcome: Outcome) -> float:
-    residual = problem.y_test - np.asarray(outcome.prediction)
-    return 1.0 - float(residual @ residual) / float(np.square(problem.y_test - problem.y_test.mean()).sum())
-
-
-ACCURACY = Score("accuracy", accuracy)
-R2 = Score("R²", r2)
+from benchmarks.scores import ACCURACY, R2
 
 
 def size(X: object) -> float:
@@ -255,10 +243,10 @@ TASKS = [
         work=read,
     ),
     Task("adult-logistic", "Adult one-hot, C=1, intercept", adult, (ACCURACY,), work=read),
-    Task("california-ridge", "California housing, α=1, intercept", partial(california, "ridge", 1.0), (R2,), work=read),
+    Task("california-ridge", "California, α=1, intercept", partial(california, "ridge", 1.0), (R2,), work=read),
     Task(
         "california-lasso",
-        "California housing, α=0.01, intercept",
+        "California, α=0.01, intercept",
         partial(california, "lasso", 0.01),
         (R2,),
         work=read,

@@ -41,7 +41,7 @@ class Ceilings:
         return asdict(self)
 
 
-def best_of(run: Callable[[], object], repeats: int = 5) -> float:
+def best_of(run: Callable[[], object], repeats: int = 10) -> float:
     """Shortest time of a few runs, after one that warms up: the ceiling, not the typical case."""
     run()
     seconds = []
@@ -59,11 +59,10 @@ def measure_ceilings(megabytes: int = 160, order: int = 2000) -> Ceilings:
     vector = np.ones(100)
     seconds = best_of(lambda: tall @ vector)
     bandwidth = tall.nbytes / seconds
-    del tall
     peaks = []
     for dtype in (np.float64, np.float32):
         square = np.ones((order, order), dtype=dtype)
-        peaks.append(2.0 * order**3 / best_of(lambda square=square: square @ square, repeats=3))
+        peaks.append(2.0 * order**3 / best_of(lambda square=square: square @ square, repeats=5))
     return Ceilings(bandwidth, *peaks)
 
 

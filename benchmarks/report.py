@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Result, Row, Settings
+from benchmarks.harness import Settings
 from benchmarks.machine import Ceilings
+from benchmarks.results import Result, Row
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -1,8 +1,8 @@
 """One adapter per library: how it fits each kind of problem it can.
 
-An adapter module has ``NAME`` (as shown), ``DISTRIBUTION`` (whose version is recorded) and ``OFFERS``: kind of
-problem → function of the problem that gives its contenders; optionally ``set_threads(count)``. It imports its library at the top, so that a missing one
-is an ImportError here and is skipped by name.
+A module here is named after its library's distribution, dashes as underscores. It has ``OFFERS`` (kind of problem →
+function of the problem that gives its contenders) and, if its library needs telling, ``set_threads(count)``. It imports
+its library at the top, so that a missing one is an ImportError here and is skipped by name.
 """
 
 from __future__ import annotations
@@ -30,29 +30,27 @@ class Skip:
     reason: str
 
 
-def adapters() -> list[str]:
-    """Names of the adapter modules, hinge first: it settles soonest what the best objective is."""
-    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
-    return sorted(names, key=lambda name: (name != HOME, name))
+def adapters(only: Sequence[str] = ()) -> list[str]:
+    """Names of the libraries with an adapter, hinge first: it settles soonest what the best objective is."""
+    modules = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    names = [module.replace("_", "-") for module in modules]
+    return sorted((name for name in names if not only or name in only), key=lambda name: (name != HOME, name))
 
 
-def load() -> Iterator[ModuleType | Skip]:
+def load(only: Sequence[str] = ()) -> Iterator[tuple[str, ModuleType | Skip]]:
     """Every adapter whose library is installed; a skip for the others."""
-    for name in adapters():
+    for name in adapters(only):
         try:
-            yield importlib.import_module(f"{__name__}.{name}")
+            yield name, importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
         except ImportError as error:
-            yield Skip(name.replace("_", "-"), f"not installed ({error})")
+            yield name, Skip(name, f"not installed ({error})")
 
 
-def enter(problem: Any, libraries: Sequence[str] = ()) -> tuple[list[Any], list[Skip]]:
-    """The contenders for a problem and the libraries skipped; ``libraries`` restricts to some, by name."""
+def enter(problem: Any, only: Sequence[str] = ()) -> tuple[list[Any], list[Skip]]:
+    """The contenders for a problem and the libraries skipped; ``only`` restricts to some, by name."""
     contenders: list[Any] = []
     skipped: list[Skip] = []
-    for adapter in load():
-        name = adapter.name if isinstance(adapter, Skip) else adapter.NAME
-        if libraries and name not in libraries:
-            continue
+    for _, adapter in load(only):
         if isinstance(adapter, Skip):
             skipped.append(adapter)
             continue
@@ -66,18 +64,15 @@ def enter(problem: Any, libraries: Sequence[str] = ()) -> tuple[list[Any], list[
     return contenders, skipped
 
 
-def versions() -> dict[str, str]:
+def versions(only: Sequence[str] = ()) -> dict[str, str]:
     """Version of every installed library, and of NumPy and SciPy under them."""
-    distributions = {"numpy": "numpy", "scipy": "scipy"}
-    for adapter in load():
-        if not isinstance(adapter, Skip):
-            distributions[adapter.NAME] = adapter.DISTRIBUTION
-    return {name: importlib.metadata.version(distribution) for name, distribution in distributions.items()}
+    names = ["numpy", "scipy", *(name for name, adapter in load(only) if not isinstance(adapter, Skip))]
+    return {name: importlib.metadata.version(name) for name in names}
 
 
-def set_threads(count: int) -> None:
+def set_threads(count: int, only: Sequence[str] = ()) -> None:
     """Tell the libraries that have their own way of being told."""
-    for adapter in load():
+    for _, adapter in load(only):
         tell = getattr(adapter, "set_threads", None)
         if tell is not None:
             tell(count)

@@ -11,7 +11,6 @@ from benchmarks.harness import Contender, Problem
 from benchmarks.libraries._common import estimator, intercept, ladder, matrix
 
 NAME = "celer"
-DISTRIBUTION = "celer"
 
 
 def lasso(problem: Problem) -> Iterator[Contender]:

@@ -10,7 +10,6 @@ from benchmarks.harness import Contender, Problem
 from benchmarks.libraries._common import estimator, intercept, ladder
 
 NAME = "glum"
-DISTRIBUTION = "glum"
 
 
 def ridge(problem: Problem) -> Iterator[Contender]:

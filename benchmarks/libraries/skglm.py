@@ -15,7 +15,6 @@ from benchmarks.harness import Contender, Problem
 from benchmarks.libraries._common import estimator, intercept, ladder, matrix
 
 NAME = "skglm"
-DISTRIBUTION = "skglm"
 
 
 def lasso(problem: Problem) -> Iterator[Contender]:

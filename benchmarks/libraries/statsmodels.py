@@ -12,7 +12,6 @@ from benchmarks.harness import Contender, Linear, Problem
 from benchmarks.libraries._common import ladder
 
 NAME = "statsmodels"
-DISTRIBUTION = "statsmodels"
 
 
 def with_constant(problem: Problem) -> tuple[np.ndarray, Problem]:

@@ -1,11 +1,8 @@
 """hinge, through its public names only."""
 
 import hinge
-from benchmarks.libraries import HOME
 from benchmarks.libraries.hinge import linear
 
-NAME = HOME
-DISTRIBUTION = "hinge"
 OFFERS = linear.OFFERS
 
 

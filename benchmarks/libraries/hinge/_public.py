@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import hinge
-
 from benchmarks.libraries import HOME, Missing
 
 

@@ -11,7 +11,6 @@ from benchmarks.harness import Contender, Problem
 from benchmarks.libraries._common import estimator, intercept, is_sparse, ladder
 
 NAME = "scikit-learn-intelex"
-DISTRIBUTION = "scikit-learn-intelex"
 
 
 def set_threads(count: int) -> None:

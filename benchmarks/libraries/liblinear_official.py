@@ -13,7 +13,6 @@ from benchmarks.harness import Contender, Linear, Problem
 from benchmarks.libraries._common import intercept, ladder
 
 NAME = "liblinear-official"
-DISTRIBUTION = "liblinear-official"
 
 
 def convert(problem: Problem) -> tuple[Any, Problem]:
