@@ -120,6 +120,7 @@ class Task:
     work : least work of the task, for its physical floor.
     goal : times the best peer hinge means to be.
     growth : (series, size): rows of one series together show how cost grows.
+    target : relative distance to the best objective that counts as equal, when not the run's.
     only : names of the libraries that take part; empty for all.
     """
 
@@ -131,6 +132,7 @@ class Task:
     work: Callable[[Problem], Work] | None = None
     goal: float | None = None
     growth: tuple[str, int] | None = None
+    target: float | None = None
     only: tuple[str, ...] = ()
 
 

@@ -7,6 +7,8 @@ any one library's: adapters translate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,8 +77,8 @@ def linear_svm(problem: Any, answer: Any) -> float:
 def huber_concomitant(problem: Any, answer: Any) -> float:
     """min over σ > 0 of Σ σ(1 + H_ε(r/σ)) + α‖w‖²; H_ε(z) = z² inside |z| ≤ ε, 2ε|z| − ε² beyond.
 
-    The scale is solved for exactly here, whatever the library reported, so that only w and b are judged. The function
-    is convex in σ with a derivative that is monotone: nσ² = Σ min(r², ε²σ²) + … has its root by bisection.
+    The scale is solved for exactly here, whatever the library reported, so that only w and b are judged: the function
+    is convex in σ, so its derivative is monotone and has one root.
     """
     residual = np.abs(problem.y - scores_of(problem, answer))
     epsilon = problem.params["epsilon"]
@@ -100,6 +102,88 @@ def quantile(problem: Any, answer: Any) -> float:
     return float(pinball.mean()) + problem.params["alpha"] * float(np.abs(answer.coef).sum())
 
 
+def mean_glm(problem: Any, answer: Any, cost: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+    """mean cost(y, x·w + b) + α‖w‖²/2."""
+    return float(cost(problem.y, scores_of(problem, answer)).mean()) + problem.params["alpha"] * half_square(
+        answer.coef
+    )
+
+
+def poisson_cost(y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """−log likelihood of a Poisson count with mean exp(z), up to a constant."""
+    return np.exp(z) - y * z
+
+
+def gamma_cost(y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """−log likelihood of a Gamma variable with mean exp(z), up to scale and a constant."""
+    return z + y * np.exp(-z)
+
+
+def poisson_means(problem: Any, mean: np.ndarray) -> float:
+    """Mean Poisson cost of fitted means, for models whose coding of categories is their own business."""
+    return float(poisson_cost(problem.y, np.log(np.asarray(mean, dtype=np.float64))).mean())
+
+
+def multiclass_svm(problem: Any, answer: Any) -> float:
+    """C·Σ max_k (1[k ≠ y] + s_k − s_y) + ‖W‖²/2."""
+    scores, rows = scores_of(problem, answer), np.arange(problem.y.size)
+    margins = scores - scores[rows, problem.y][:, None] + 1.0
+    margins[rows, problem.y] = 0.0
+    return problem.params["C"] * float(margins.max(axis=1).sum()) + half_square(answer.coef)
+
+
+def one_vs_rest_svm(problem: Any, answer: Any) -> float:
+    """The binary SVM objectives of all classes, summed."""
+    signs = np.where(np.arange(len(answer.coef)) == problem.y[:, None], 1.0, -1.0)
+    slack = np.maximum(0.0, 1.0 - signs * scores_of(problem, answer))
+    loss = slack if problem.params["loss"] == "hinge" else np.square(slack)
+    return problem.params["C"] * float(loss.sum()) + half_square(answer.coef)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The answer of a support vector machine: f = Σ coef_i K(x_i, ·) over the rows ``support``."""
+
+    support: np.ndarray
+    coef: np.ndarray
+
+
+def rbf_energy(X: np.ndarray, coef: np.ndarray, gamma: float, block: int = 2_000) -> float:
+    """½ βᵀKβ in blocks of rows, so that no Gram matrix is ever stored."""
+    squares = np.square(X).sum(axis=1)
+    total = 0.0
+    for start in range(0, len(X), block):
+        part = slice(start, start + block)
+        distances = squares[part, None] + squares[None] - 2.0 * (X[part] @ X.T)
+        total += float(coef[part] @ (np.exp(-gamma * np.maximum(distances, 0.0)) @ coef))
+    return 0.5 * total
+
+
+def dual_feasible(coef: np.ndarray, C: float) -> bool:
+    """0 ≤ α ≤ C and Σ yα = 0 to rounding: outside, the dual objective bounds nothing."""
+    slack = 1e-6 * C
+    return bool(np.abs(coef).max(initial=0.0) <= C + slack and abs(coef.sum()) <= slack * max(1.0, np.sqrt(coef.size)))
+
+
+def svc_dual(problem: Any, answer: Expansion) -> float:
+    """½ βᵀKβ − Σ|β|, β = yα; infinite where the dual's constraints are broken."""
+    signs = np.sign(answer.coef) * problem.y[answer.support]
+    one_sided = np.all(signs >= 0) or np.all(signs <= 0)  # β or −β, as the library orders its classes
+    if not one_sided or not dual_feasible(answer.coef, problem.params["C"]):
+        return np.inf
+    energy = rbf_energy(problem.X[answer.support], answer.coef, problem.params["gamma"])
+    return energy - float(np.abs(answer.coef).sum())
+
+
+def svr_dual(problem: Any, answer: Expansion) -> float:
+    """½ βᵀKβ + ε‖β‖₁ − yᵀβ; infinite where the dual's constraints are broken."""
+    if not dual_feasible(answer.coef, problem.params["C"]):
+        return np.inf
+    energy = rbf_energy(problem.X[answer.support], answer.coef, problem.params["gamma"])
+    linear = problem.params["epsilon"] * np.abs(answer.coef) - problem.y[answer.support] * answer.coef
+    return energy + float(linear.sum())
+
+
 Objective = Callable[[Any, Any], float]
 
 OBJECTIVES: dict[str, Objective] = {
@@ -112,4 +196,11 @@ OBJECTIVES: dict[str, Objective] = {
     "linear_svm": linear_svm,
     "huber": huber_concomitant,
     "quantile": quantile,
+    "poisson_glm": partial(mean_glm, cost=poisson_cost),
+    "gamma_glm": partial(mean_glm, cost=gamma_cost),
+    "categorical_poisson_glm": poisson_means,
+    "multiclass_svm": multiclass_svm,
+    "one_vs_rest_svm": one_vs_rest_svm,
+    "svc": svc_dual,
+    "svr": svr_dual,
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.harness import Contender, Outcome, Problem, Score, Settings, Task
@@ -187,6 +188,8 @@ def run_task(task: Task, entrants: Callable[..., Any], settings: Settings, ceili
     (:func:`benchmarks.libraries.enter`).
     """
     problem = task.build()
+    if task.target is not None:
+        settings = replace(settings, target=task.target)
     contenders, skipped = entrants(problem, settings.libraries or task.only)
     climbs = [Climb(contender, problem, settings) for contender in contenders]
     best = explore(climbs)

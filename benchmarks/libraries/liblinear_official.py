@@ -21,9 +21,16 @@ def convert(problem: Problem) -> tuple[Any, Problem]:
 
 
 def coefficients(model: Any) -> np.ndarray:
-    """The weights of label +1 (LIBLINEAR's are those of the label it saw first)."""
-    w = np.ctypeslib.as_array(model.w, (model.nr_feature,)).copy()
-    return w if model.label[0] == 1 else -w
+    """One row of weights a class in the order of the labels; for two classes, those of label +1."""
+    rows = 1 if model.nr_class == 2 else model.nr_class
+    w = np.ctypeslib.as_array(model.w, (model.nr_feature * rows,)).reshape(model.nr_feature, rows).T.copy()
+    labels = model.get_labels()
+    return (w if labels[0] == 1 else -w)[0] if rows == 1 else w[np.argsort(labels)]
+
+
+def predict(model: Any, X: Any) -> np.ndarray:
+    scores = np.asarray(X @ coefficients(model).T)
+    return np.where(scores > 0, 1.0, -1.0) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def contender(solver: int, strength: Callable[[Problem], float], tolerances: tuple[float, ...]) -> Contender:
@@ -39,7 +46,7 @@ def contender(solver: int, strength: Callable[[Problem], float], tolerances: tup
         ladder=tolerances,
         prepare=convert,
         answer=lambda model: Linear(coefficients(model)),
-        predict=lambda model, X: np.where(np.asarray(X @ coefficients(model)) > 0, 1.0, -1.0),
+        predict=predict,
     )
 
 
@@ -60,4 +67,18 @@ def linear_svm(problem: Problem) -> Iterator[Contender]:
             yield contender(solver, lambda p: p.params["C"], ladder(1, 6))
 
 
-OFFERS = {"logistic_l2": logistic_l2, "logistic_l1": logistic_l1, "linear_svm": linear_svm}
+def multiclass_svm(problem: Problem) -> Iterator[Contender]:
+    yield contender(4, lambda p: p.params["C"], ladder(1, 5))
+
+
+def one_vs_rest_svm(problem: Problem) -> Iterator[Contender]:
+    yield contender(2, lambda p: p.params["C"], ladder(1, 5))
+
+
+OFFERS = {
+    "logistic_l2": logistic_l2,
+    "logistic_l1": logistic_l1,
+    "linear_svm": linear_svm,
+    "multiclass_svm": multiclass_svm,
+    "one_vs_rest_svm": one_vs_rest_svm,
+}

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import daal4py
 from sklearnex.linear_model import LogisticRegression, Ridge
+from sklearnex.svm import SVC, SVR
 
 from benchmarks.harness import Contender, Problem
-from benchmarks.libraries._common import estimator, intercept, is_sparse, ladder
+from benchmarks.libraries._common import estimator, intercept, is_sparse, ladder, svc_with, svr_with
 
 NAME = "scikit-learn-intelex"
 
@@ -32,4 +33,12 @@ def logistic_l2(problem: Problem) -> Iterator[Contender]:
         yield estimator(NAME, "newton-cg", using("newton-cg"), ladder=ladder(1, 8))
 
 
-OFFERS = {"ridge": ridge, "logistic_l2": logistic_l2, "multinomial_l2": logistic_l2}
+def svc(problem: Problem) -> Iterator[Contender]:
+    yield svc_with(NAME, SVC, ladder(1, 5), cache_size=500)
+
+
+def svr(problem: Problem) -> Iterator[Contender]:
+    yield svr_with(NAME, SVR, ladder(1, 5), cache_size=500)
+
+
+OFFERS = {"ridge": ridge, "logistic_l2": logistic_l2, "multinomial_l2": logistic_l2, "svc": svc, "svr": svr}

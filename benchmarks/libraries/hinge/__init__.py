@@ -1,9 +1,9 @@
 """hinge, through its public names only."""
 
 import hinge
-from benchmarks.libraries.hinge import linear
+from benchmarks.libraries.hinge import kernel, linear, probabilistic, structured
 
-OFFERS = linear.OFFERS
+OFFERS = linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS
 
 
 def set_threads(count: int) -> None:

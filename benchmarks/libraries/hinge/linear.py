@@ -1,32 +1,15 @@
-"""hinge's linear models. ``tol`` is the relative duality gap throughout, so one ladder does for all."""
+"""hinge's linear models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.harness import Contender, Problem
 from benchmarks.libraries import HOME
-from benchmarks.libraries._common import estimator, intercept, ladder, matrix
-from benchmarks.libraries.hinge._public import public
-
-LADDER = ladder(2, 9)
-
-
-def named(name: str, parameters: Callable[[Problem], dict[str, Any]], tolerances: tuple = LADDER):
-    """An offer of one estimator: its public name, and its parameters as a function of the problem."""
-
-    def offer(problem: Problem) -> Iterator[Contender]:
-        make = public(name)
-
-        def construct(p: Problem, tol: Any) -> Any:
-            return make(**parameters(p), **({} if tol is None else {"tol": tol}))
-
-        yield estimator(HOME, name, construct, ladder=tolerances)
-
-    return offer
+from benchmarks.libraries._common import intercept, matrix
+from benchmarks.libraries.hinge._public import LADDER, named, public
 
 
 def elastic_net_path(problem: Problem) -> Iterator[Contender]:
