@@ -48,7 +48,7 @@ def ridge(n: int, d: int) -> Problem:
 
 
 def dense_regression(n: int, d: int, nonzero: int) -> tuple[np.ndarray, np.ndarray]:
-    X = data.dense(n, d, seed=4, order="F")
+    X = data.dense(n, d, seed=4, correlation=0.0, order="F")
     return X, data.linear_response(X, data.weights(d, seed=5, nonzero=nonzero), seed=6)
 
 

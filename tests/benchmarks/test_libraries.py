@@ -60,7 +60,7 @@ CONVEX = [
     problem("quantile", RESPONSE, quantile=0.7, alpha=0.0, intercept=True),
     problem("quantile", RESPONSE, quantile=0.7, alpha=0.01, intercept=True),
     problem("poisson_glm", np.floor(np.exp(0.5 * X[:, 0])), alpha=0.0, intercept=True),
-    problem("gamma_glm", np.exp(0.5 * X[:, 0] + 0.1), alpha=0.0, intercept=True),
+    problem("gamma_glm", np.exp(0.5 * RESPONSE / RESPONSE.std()), alpha=0.0, intercept=True),
     categories(),
     problem("multiclass_svm", CLASSES, C=0.1),
     problem("one_vs_rest_svm", CLASSES, C=1.0, loss="squared_hinge"),
