@@ -150,7 +150,6 @@ def _relative(gap: float, primal: float, objective: Objective) -> float:
 
 def constant_risk(objective: Objective) -> float:
     """The risk at w = 0, b = 0: a scale for the objective."""
-    w, b = objective.zero()
     z = np.zeros(objective.n) if objective.outputs == 1 else np.zeros((objective.n, objective.outputs))
     return abs(objective.risk_of_scores(z if objective.offset is None else z + objective.offset))
 
@@ -264,7 +263,7 @@ def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array |
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None:
         return None
-    loss, y, c = objective.loss, objective.y, objective.c
+    loss, y = objective.loss, objective.y
     inside = (w > coordinates.lower) & (w < coordinates.upper)
     used = np.flatnonzero(inside & ((w != 0) | (coordinates.l1 == 0)))
     if len(used) > MAX_USED_FEATURES:
