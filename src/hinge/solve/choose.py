@@ -24,6 +24,7 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 SOLVERS: dict[str, tuple[str, str]] = {
     "newton": ("hinge.solve.newton", "Newton"),
     "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
+    "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
 }
 
 
@@ -74,7 +75,8 @@ def _always(objective: Objective) -> bool:
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", lambda o: o.outputs > 1 or o.d > o.n or type(o.penalty).__name__ == "NoPenalty"),
-    ("newton", _always),
+    ("newton", lambda objective: objective.d <= 3000),
+    ("proximal-newton", _always),
 ]
 
 
