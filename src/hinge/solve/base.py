@@ -32,7 +32,7 @@ class Need(enum.Enum):
     SECOND = "a loss with a second derivative"
     CONVEX = "a convex loss and penalty"
     SMOOTH_PENALTY = "a differentiable penalty (NoPenalty or L2)"
-    COORDINATES = "a penalty that is a sum over single weights (L1, L2, ElasticNet, Box, NoPenalty)"
+    COORDINATES = "a penalty that is a sum over single weights (L1, L2, Elastic, Box, NoPenalty)"
     SQUARED = "the Squared loss"
     RIDGE = "an L2 penalty or none"
     ONE_OUTPUT = "one score per example"

@@ -16,7 +16,7 @@ from hinge.models.base import check_fit, check_predict, code_labels, signs
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
-from hinge.problem.penalties import ElasticNet, L1, L2, NoPenalty, Penalty
+from hinge.problem.penalties import L1, L2, Elastic, NoPenalty, Penalty
 from hinge.solve.base import Solution, Status
 from hinge.solve.choose import Result, solve
 
@@ -38,7 +38,7 @@ def elastic_penalty(strength: float, l1_ratio: float | None = 0.0, *, positive: 
         return L2(strength, positive=positive)
     if ratio == 1:
         return L1(strength, positive=positive)
-    return ElasticNet(strength, ratio, positive=positive)
+    return Elastic(strength, ratio, positive=positive)
 
 
 def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
@@ -125,8 +125,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
         return self._scores(X)
 
     def _check(self, X: Any, y: Any, sample_weight: Any, *, several: bool = False) -> tuple[Any, np.ndarray, Any]:
+        """X, y and weights; y is a matrix only if there are several targets."""
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, multi_output=several)
-        return X, np.asarray(y, dtype=np.float64), weights
+        y = np.asarray(y, dtype=np.float64)
+        return X, y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y, weights
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):

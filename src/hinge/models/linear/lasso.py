@@ -9,8 +9,7 @@ import numpy as np
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty, solve_each_output
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
-from hinge.problem.penalties import GroupLasso as GroupPenalty
-from hinge.problem.penalties import Penalty
+from hinge.problem.penalties import GroupNorm, Penalty
 
 
 class _SquaredWithPenalty(LinearRegressor):
@@ -168,7 +167,7 @@ class GroupLasso(_SquaredWithPenalty):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
-    >>> model = hg.models.linear.lasso.GroupLasso([0, 0, 1, 1], alpha=0.1).fit(X, X[:, 0])
+    >>> model = hg.GroupLasso([0, 0, 1, 1], alpha=0.1).fit(X, X[:, 0])
     >>> model.coef_[2:]
     array([0., 0.])
     """
@@ -199,4 +198,4 @@ class GroupLasso(_SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        return GroupPenalty(check_strength("alpha", self.alpha), self.groups, self.group_weights)
+        return GroupNorm(check_strength("alpha", self.alpha), self.groups, self.group_weights)
