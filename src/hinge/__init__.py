@@ -31,6 +31,9 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.linear.logistic": ("LogisticRegression",),
     "hinge.models.linear.robust": ("HuberRegressor", "LeastAbsoluteDeviations", "LinearSVR", "QuantileRegressor"),
     "hinge.models.linear.svm": ("LinearSVC",),
+    "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
+    "hinge.select.path": ("enet_path", "lasso_path"),
+    "hinge.select.ridge": ("RidgeCV",),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 
