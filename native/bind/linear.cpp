@@ -7,6 +7,7 @@
 #include "bind/modules.hpp"
 #include "solve/newton.hpp"
 #include "solve/proximal_newton.hpp"
+#include "solve/sgd.hpp"
 
 namespace hinge {
 namespace {
@@ -100,6 +101,22 @@ void bind_linear(nb::module_& m) {
         return nb::make_tuple(own(std::move(weights), count, d), own(std::move(biases)), own(std::move(iterations)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
+
+  // One epoch in place: changes w (and mean); returns the biases, the number of steps so far and the mean loss.
+  using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "sgd_epoch",
+      [](const Arguments& a, Inout w, Inout mean, double b, double mean_b, index_t steps, double l2, index_t batch,
+         double eta0, double decay, double power, double bias_rate, bool average, bool shuffle, std::uint64_t seed,
+         index_t epoch) {
+        SgdState state{w.data(), mean.data(), b, mean_b, steps};
+        const SgdOptions options{batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch};
+        const double loss =
+            enter([&](Monitor& monitor) { return sgd_epoch(a.problem(), options, state, monitor); });
+        return nb::make_tuple(state.b, state.mean_b, state.steps, loss);
+      },
+      "problem"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a, "l2"_a, "batch"_a, "eta0"_a,
+      "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a);
 }
 
 }  // namespace hinge
