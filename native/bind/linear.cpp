@@ -98,8 +98,9 @@ void bind_linear(nb::module_& m) {
           const auto copy = [](const Vector& v) { return std::vector<double>(v.data(), v.data() + v.shape(0)); };
           lists.push_back({copy(k[0]), copy(k[1]), copy(k[2])});
         }
-        return to_python(enter([&](Monitor& monitor) { return interior_point(a.problem(), lists, tol, max_iter, monitor); },
-                               make_report(report)));
+        return to_python(
+            enter([&](Monitor& monitor) { return interior_point(a.problem(), lists, tol, max_iter, monitor); },
+                  make_report(report)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
@@ -119,8 +120,8 @@ void bind_linear(nb::module_& m) {
               l1[j] = strengths.data()[k] * problem.penalty.l1[j];
               l2[j] = strengths.data()[k] * problem.penalty.l2[j];
             }
-            const LinearSolution s =
-                solver.solve({l1.data(), l2.data(), problem.penalty.lower, problem.penalty.upper}, tol, max_iter, monitor);
+            const LinearSolution s = solver.solve({l1.data(), l2.data(), problem.penalty.lower, problem.penalty.upper},
+                                                  tol, max_iter, monitor);
             std::copy(s.w.begin(), s.w.end(), weights.begin() + k * d);
             biases[k] = s.b;
             iterations[k] = s.iterations;
