@@ -22,8 +22,10 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
+    "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
     "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
+    "newton-cg": ("hinge.solve.newton_cg", "NewtonCG"),
     "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
     "lbfgs": ("hinge.solve.lbfgs", "LBFGS"),
     "gradient-descent": ("hinge.solve.gradient_descent", "GradientDescent"),
@@ -91,6 +93,9 @@ def _always(objective: Objective) -> bool:
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", lambda o: o.outputs > 1 or o.d > o.n or type(o.penalty).__name__ == "NoPenalty"),
     ("newton", lambda objective: objective.d <= 3000),
+    ("newton", lambda objective: objective.d <= 500),
+    ("newton-cg", _always),
+    ("interior-point", lambda objective: objective.d <= 3000),
     ("proximal-newton", _always),
     ("lbfgs", lambda objective: objective.loss.convex),
     ("proximal-gradient", _always),
