@@ -141,7 +141,8 @@ class Watches:
         self._watches = [rule.watch(objective) for rule in ((rules,) if isinstance(rules, Rule) else rules)]
 
     def __call__(self, state: State) -> bool:
-        return any([watch(state) for watch in self._watches])  # a list: every rule sees every iteration
+        verdicts = [watch(state) for watch in self._watches]  # every rule sees every iteration
+        return any(verdicts)
 
     def final(self, w: Array, b: Array) -> tuple[Array, Array]:
         """The weights to return: the best ones of a held-out rule, the last ones otherwise."""
