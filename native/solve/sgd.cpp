@@ -27,63 +27,71 @@ constexpr double kSmallScale = 1e-9;
 class LazyWeights {
  public:
   LazyWeights(const LinearProblem& p, const SgdOptions& o, double* w)
-      : p_(p), v_(w), d_(p.d()), average_(o.average), l2_(o.l2) {
-    const auto& c = p.penalty;
+      : penalty_(p.penalty), v_(w), d_(p.d()), average_(o.average), l2_(o.l2) {
     for (index_t j = 0; j < d_; ++j) {
-      shrinks_ = shrinks_ || c.l1[j] > 0;
-      bounded_ = bounded_ || std::isfinite(c.lower[j]) || std::isfinite(c.upper[j]);
+      shrinks_ = shrinks_ || penalty_.l1[j] > 0;
+      bounded_ = bounded_ || std::isfinite(penalty_.lower[j]) || std::isfinite(penalty_.upper[j]);
     }
-    if (lazy()) seen_.assign(d_, 0);
+    if (lazy()) paid_.resize(d_);
     if (average_) sum_.assign(d_, 0.0);
+    if (average_ && !lazy()) moved_.assign(d_, 0.0);
     forget();
   }
 
-  bool lazy() const { return shrinks_ || bounded_ || average_; }
+  bool lazy() const { return shrinks_; }
+  bool bounded() const { return bounded_; }
   double* data() { return v_; }
   double scale() const { return s_; }
 
   // Pays what feature j is owed up to now.
-  void settle(index_t j) {
-    const index_t now = static_cast<index_t>(factor_.size()) - 1, from = seen_[j];
-    if (from < now) {
-      const double l1 = p_.penalty.l1[j], size = std::fabs(v_[j]);
-      if (size > 0) {
-        if (l1 > 0) {
-          // The step at which the thresholds add up to the weight: from there on it is zero.
-          const auto end = std::lower_bound(threshold_.begin() + from + 1, threshold_.end(),
-                                            threshold_[from] + size / l1) -
-                           threshold_.begin() - 1;
-          if (average_)
-            sum_[j] += std::copysign((size + l1 * threshold_[from]) * (factor_[end] - factor_[from]) -
-                                         l1 * (product_[end] - product_[from]),
-                                     v_[j]);
-          v_[j] = std::copysign(std::max(size - l1 * (threshold_[now] - threshold_[from]), 0.0), v_[j]);
-        } else if (average_) {
-          sum_[j] += v_[j] * (factor_[now] - factor_[from]);
-        }
-      }
-      seen_[j] = now;
+  HINGE_INLINE void settle(index_t j) {
+    Totals& paid = paid_[j];
+    const double size = std::fabs(v_[j]), l1 = penalty_.l1[j], left = size - l1 * (now_.threshold - paid.threshold);
+    if (size > 0) {
+      if (average_) sum_[j] += std::copysign(left > 0 ? owed(paid, now_, size, l1) : vanished(paid, size, l1), v_[j]);
+      v_[j] = std::copysign(left > 0 ? left : 0.0, v_[j]);
     }
+    paid = now_;
   }
 
-  void clip(index_t j) {
-    const double w = s_ * v_[j], lower = p_.penalty.lower[j], upper = p_.penalty.upper[j];
-    if (w < lower) v_[j] = lower / s_;
-    if (w > upper) v_[j] = upper / s_;
+  // x_i . v with everything paid for the features of row i.
+  template <class View>
+  double settled_dot(const View& rows, index_t i) {
+    double total = 0;
+    rows.each(i, [&](index_t j, double x) {
+      settle(j);
+      total += x * v_[j];
+    });
+    return total;
   }
 
-  bool bounded() const { return bounded_; }
+  // v += c x_i. Without thresholds the sum of s v over the steps is (sum of s) v minus what each change of v came too
+  // late for, so the average costs nothing for features that are not met.
+  template <class View>
+  void add(const View& rows, index_t i, double c) {
+    row_axpy(rows, i, c, v_);
+    if (!moved_.empty()) row_axpy(rows, i, c * now_.factor, moved_.data());
+  }
 
   // The prox of a step of length eta, owed by all features.
   void shrink(double eta) {
-    if (shrinks_) threshold_.push_back(threshold_.back() + eta / s_);
+    now_.threshold += eta / s_;
     s_ /= 1.0 + eta * l2_;
-    if (!lazy()) {
-      if (s_ < kSmallScale) fold();
-      return;
-    }
-    factor_.push_back(factor_.back() + s_);
-    if (shrinks_) product_.push_back(product_.back() + s_ * threshold_.back());
+  }
+
+  // After shrink: the features that a bound may stop are brought up to date at once.
+  void clip(index_t j) {
+    if (shrinks_) settle(j);
+    const double inside = std::clamp(s_ * v_[j], penalty_.lower[j], penalty_.upper[j]) / s_;
+    if (!moved_.empty()) moved_[j] += now_.factor * (inside - v_[j]);
+    v_[j] = inside;
+  }
+
+  // The step is over: its weights enter the average.
+  void count() {
+    now_.factor += s_;
+    now_.product += s_ * now_.threshold;
+    if (average_ && shrinks_) history_.push_back(now_);
     if (s_ < kSmallScale) fold();
   }
 
@@ -91,6 +99,8 @@ class LazyWeights {
   void fold() {
     if (lazy())
       for (index_t j = 0; j < d_; ++j) settle(j);
+    else if (average_)
+      for (index_t j = 0; j < d_; ++j) sum_[j] += now_.factor * v_[j] - moved_[j];
     for (index_t j = 0; j < d_; ++j) v_[j] *= s_;
     forget();
   }
@@ -99,23 +109,41 @@ class LazyWeights {
   const std::vector<double>& sum() const { return sum_; }
 
  private:
-  void forget() {
-    s_ = 1.0;
-    factor_.assign(1, 0.0);
-    threshold_.assign(1, 0.0);
-    product_.assign(1, 0.0);
-    std::fill(seen_.begin(), seen_.end(), 0);
+  // Added up over the steps since the last fold: eta / s, s, and s times the first.
+  struct Totals {
+    double threshold = 0, factor = 0, product = 0;
+  };
+
+  // The sum of s (size - l1 (threshold - paid.threshold)) over the steps between `paid` and `until`.
+  static double owed(const Totals& paid, const Totals& until, double size, double l1) {
+    return (size + l1 * paid.threshold) * (until.factor - paid.factor) - l1 * (until.product - paid.product);
   }
 
-  const LinearProblem& p_;
+  // The same for a weight that the thresholds have brought to zero on the way.
+  double vanished(const Totals& paid, double size, double l1) const {
+    const double limit = paid.threshold + size / l1;
+    const auto end = std::lower_bound(history_.begin(), history_.end(), limit,
+                                      [](const Totals& t, double value) { return t.threshold < value; });
+    if (end == history_.begin() || (end - 1)->factor <= paid.factor) return 0.0;
+    return owed(paid, *(end - 1), size, l1);
+  }
+
+  void forget() {
+    s_ = 1.0;
+    now_ = {};
+    history_.clear();
+    std::fill(paid_.begin(), paid_.end(), Totals{});
+    std::fill(moved_.begin(), moved_.end(), 0.0);
+  }
+
+  const Coordinates penalty_;
   double* v_;
   index_t d_;
   bool average_, shrinks_ = false, bounded_ = false;
   double l2_, s_ = 1.0;
-  std::vector<index_t> seen_;  // the step up to which a feature is settled
-  std::vector<double> sum_;
-  // Cumulative over the steps since the last fold: of s, of eta / s, and of s times the latter.
-  std::vector<double> factor_, threshold_, product_;
+  Totals now_;
+  std::vector<Totals> paid_, history_;  // up to when each feature is settled; all steps, if they are needed
+  std::vector<double> sum_, moved_;     // of the iterates; what `add` explains
 };
 
 template <class View>
@@ -133,8 +161,8 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
     for (index_t k = 0; k < m; ++k) {
       const index_t i = order[first + k];
       if (first + k + 2 < n) rows.prefetch(order[first + k + 2]);
-      if (w.lazy()) rows.each(i, [&](index_t j, double) { w.settle(j); });
-      z[k] = w.scale() * row_dot(rows, i, w.data()) + (p.intercept ? b : 0.0) + (p.offset ? p.offset[i] : 0.0);
+      const double dot = w.lazy() ? w.settled_dot(rows, i) : row_dot(rows, i, w.data());
+      z[k] = w.scale() * dot + (p.intercept ? b : 0.0) + (p.offset ? p.offset[i] : 0.0);
       y[k] = p.y[i];
       c[k] = p.c[i] * static_cast<double>(n) / static_cast<double>(m);
     }
@@ -148,17 +176,15 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
     double gb = 0;
     for (index_t k = 0; k < m; ++k)
       if (u[k] != 0.0) {
-        row_axpy(rows, order[first + k], -eta * u[k] / w.scale(), w.data());
+        w.add(rows, order[first + k], -eta * u[k] / w.scale());
         gb += u[k];
       }
     if (p.intercept) b -= eta * o.bias_rate * gb;
     w.shrink(eta);
     if (w.bounded())
       for (index_t k = 0; k < m; ++k)
-        rows.each(order[first + k], [&](index_t j, double) {
-          w.settle(j);
-          w.clip(j);
-        });
+        rows.each(order[first + k], [&](index_t j, double) { w.clip(j); });
+    w.count();
     b_sum += b;
     if ((state.steps & 1023) == 0) monitor.poll();
   }

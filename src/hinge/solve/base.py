@@ -85,7 +85,7 @@ DUAL_LOSSES = ("Hinge", "SquaredHinge", "Logistic", "Squared", "Absolute", "Epsi
 # Losses that a quadratic program can express with slack variables (solve/quadratic_program.py).
 QUADRATIC_LOSSES = (
     "Squared", "SquaredMargin", "Huber", "Absolute", "Quantile", "RelativeError", "EpsilonInsensitive",
-    "SquaredEpsilonInsensitive", "Hinge", "SquaredHinge", "PerceptronLoss",
+    "SquaredEpsilonInsensitive", "Hinge", "SquaredHinge",
 )  # fmt: skip
 BALLS = ("L1Ball", "L2Ball")
 PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")

@@ -107,7 +107,8 @@ class HeldOutLoss(Rule):
 
 class _Small(Watch):
     def __init__(self, tol: float, measure: Any, needs_two: bool = True) -> None:
-        self._tol, self._measure, self._before, self._needs_two = tol, measure, None, needs_two
+        self._tol, self._measure, self._needs_two = tol, measure, needs_two
+        self._before: State | None = None
 
     def __call__(self, state: State) -> bool:
         before, self._before = self._before, state._replace(x=state.x.copy())
@@ -141,7 +142,8 @@ class Watches:
         self._watches = [rule.watch(objective) for rule in ((rules,) if isinstance(rules, Rule) else rules)]
 
     def __call__(self, state: State) -> bool:
-        return any([watch(state) for watch in self._watches])  # a list: every rule sees every iteration
+        verdicts = [watch(state) for watch in self._watches]  # every rule sees every iteration
+        return any(verdicts)
 
     def final(self, w: Array, b: Array) -> tuple[Array, Array]:
         """The weights to return: the best ones of a held-out rule, the last ones otherwise."""
