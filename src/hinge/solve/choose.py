@@ -89,10 +89,15 @@ def _always(objective: Objective) -> bool:
     return True
 
 
+def _suits_closed_form(o: Objective) -> bool:
+    """Where one Newton step would not do: several targets, the dual side, and singular problems."""
+    small = min(o.n, o.d) <= 8000
+    return type(o.penalty).__name__ == "NoPenalty" or (small and (o.outputs > 1 or o.d > o.n))
+
+
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
-    ("closed-form", lambda o: o.outputs > 1 or o.d > o.n or type(o.penalty).__name__ == "NoPenalty"),
-    ("newton", lambda objective: objective.d <= 3000),
+    ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500),
     ("newton-cg", _always),
     ("interior-point", lambda objective: objective.d <= 3000),
