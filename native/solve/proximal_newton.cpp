@@ -263,7 +263,11 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
     const double g = gap(primal);
     const double relative = g / std::max(std::fabs(primal), 1e-300);
     if (monitor.report({it, primal, relative})) out.outcome = Outcome::stopped;
-    if (g <= tol * std::fabs(primal) || violation_ == 0) out.outcome = Outcome::converged;
+    // The dual point is feasible only if the slopes balance, which they do not while the bias is far off.
+    double slopes = 0;
+    for (const double u : at_.u) slopes += std::fabs(u);
+    const bool balanced = std::fabs(at_.gb) <= 1e-3 * slopes;
+    if ((balanced && g <= tol * std::fabs(primal)) || violation_ == 0) out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
     if (it > 1 && !(primal < best - 1e-15 * std::fabs(best)) && ++idle >= 3) {
       out.outcome = Outcome::stalled;
