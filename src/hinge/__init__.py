@@ -44,6 +44,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.linear.inference": ("Inference", "Moments", "ridge_moments"),
     "hinge.models.linear.lasso": ("ElasticNet", "GroupLasso", "Lasso"),
     "hinge.models.linear.logistic": ("LogisticRegression",),
+    "hinge.models.linear.hard_margin": ("MaxMarginClassifier", "NotSeparableError"),
+    "hinge.models.linear.multitask": ("MultiTaskElasticNet", "MultiTaskLasso"),
     "hinge.models.linear.perceptron": ("MistakeBound", "Perceptron"),
     "hinge.models.linear.stochastic": ("SGDClassifier", "SGDRegressor"),
     "hinge.models.linear.separation": ("Separation", "separating_direction"),
