@@ -16,6 +16,7 @@ from hinge.problem.certificate import Certificate
 from hinge.problem.losses import Loss, Squared, Target, as_loss
 from hinge.problem.penalties import Penalty, as_penalty
 from hinge.problem.spaces import Linear, Space
+from hinge.solve.base import Solver
 
 
 class Function(Protocol):
@@ -43,7 +44,7 @@ class Task:
     penalty: Penalty
     sample_weight: np.ndarray | None
     classes: int | None
-    solver: str
+    solver: str | Solver
     tol: float
     max_iter: int | None
     random_state: int
@@ -73,8 +74,8 @@ class Learner(BaseEstimator):
         ``hessian(y, s)``.
     penalty : Penalty, optional
         A penalty of this library, or any object with ``value(w)`` and ``prox(v, step)``.
-    solver : str
-        "auto", or the name of a solver.
+    solver : str or Solver
+        "auto", the name of a solver, or a solver with options such as ``hg.GradientDescent(step=0.1)``.
     tol : float
         The relative duality gap to reach (the stationarity residual where no dual is known).
     max_iter : int, optional
@@ -109,7 +110,7 @@ class Learner(BaseEstimator):
         loss: Any = None,
         penalty: Any = None,
         *,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-6,
         max_iter: int | None = None,
         random_state: int = 0,

@@ -114,6 +114,7 @@ def certificate(
     primal = objective.risk_of_scores(z) + objective.penalty.value(w)
     best, kind = -np.inf, "stationarity"
     if _has_dual(objective):
+        best = trivial_bound(objective)
         for u in _candidates(objective, w, z, dual):
             best = max(best, dual_value(objective, u))
             if primal - best <= tol * abs(primal):
@@ -138,6 +139,12 @@ def certificate(
 def _has_dual(objective: Objective) -> bool:
     loss, penalty = objective.loss, objective.penalty
     return loss.convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
+
+
+def trivial_bound(objective: Objective) -> float:
+    """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound where every example can be fitted exactly."""
+    shape = (objective.n,) if objective.outputs == 1 else (objective.n, objective.outputs)
+    return -objective.conjugate_sum(np.zeros(shape)) - objective.penalty.conjugate(objective.zero()[0])
 
 
 def _relative(gap: float, primal: float, objective: Objective) -> float:
@@ -232,10 +239,11 @@ def dual_value(objective: Objective, u: Array) -> float:
     g = objective.design.rmatmul(objective.weighted(u))
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is not None:
-        # Features without any penalty need a slope of exactly zero; what rounding leaves there is ignored.
+        # A weight that may grow without limit or penalty needs a slope of exactly zero; what rounding leaves there
+        # is ignored.
         size = np.sqrt(objective.design.square_sums(objective.c) * (objective.c @ u**2 if u.ndim == 1 else 1.0))
-        free = _free(coordinates) & (np.abs(g).reshape(objective.d, -1).max(axis=1) <= 1e-12 * size)
-        g[free] = 0.0
+        tiny = np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None])
+        g[tiny & _free(coordinates, g)] = 0.0
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
         return -np.inf
@@ -247,10 +255,10 @@ def dual_value(objective: Objective, u: Array) -> float:
     return value - objective.penalty.conjugate(-g)
 
 
-def _free(coordinates: Coordinates) -> np.ndarray:
-    """Which features have no penalty at all."""
-    unbounded = np.isneginf(coordinates.lower) & np.isposinf(coordinates.upper)
-    return (coordinates.l1 == 0) & (coordinates.l2 == 0) & unbounded
+def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
+    """Which weights can move down the slope g without limit and without a penalty."""
+    l1, l2, lower, upper = (part if g.ndim == 1 else part[:, None] for part in coordinates)
+    return (l1 == 0) & (l2 == 0) & np.where(g < 0, np.isposinf(upper), np.isneginf(lower))
 
 
 def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array | None:

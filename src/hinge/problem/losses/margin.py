@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hinge.problem.losses.base import EDGE, Array, Loss, Target, where_finite, xlogx
+from hinge.problem.losses.base import EDGE, Array, Loss, Target, prox_of_kink, where_finite, xlogx
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,9 @@ class PerceptronLoss(MarginLoss):
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 0.0)
 
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, 0.0, *self.dual_interval(y), step)
+
 
 @dataclass(frozen=True)
 class Hinge(MarginLoss):
@@ -90,6 +93,9 @@ class Hinge(MarginLoss):
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 1.0)
+
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, y, *self.dual_interval(y), step)
 
 
 @dataclass(frozen=True)
