@@ -13,6 +13,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hinge as hg
 from kit.estimators import (
     assert_close,
     assert_same,
@@ -25,12 +31,6 @@ from kit.estimators import (
     takes_weights,
 )
 from kit.rough import Child
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
-
-import hinge as hg
 
 ALL = public_estimators()
 TABLES = [e for e in ALL if get_tags(e).input_tags.two_d_array]
@@ -168,6 +168,16 @@ def test_inputs_are_left_alone(estimator):
     assert pickle.dumps(clone(model).get_params()) == parameters
 
 
+@every_sparse
+def test_a_sparse_input_with_repeated_entries_is_left_alone(estimator):
+    X, y = make_data(estimator)
+    S = scipy.sparse.csr_array(X)
+    halves = scipy.sparse.csr_array((np.repeat(S.data / 2, 2), np.repeat(S.indices, 2), 2 * S.indptr), shape=S.shape)
+    model = fitted(estimator, halves, y)
+    assert_close(outputs(model, halves), outputs(fitted(estimator, S, y), S), 1e-6)
+    assert halves.nnz == 2 * S.nnz
+
+
 @every
 def test_read_only_and_memory_mapped_inputs(estimator, tmp_path):
     X, y = make_data(estimator)
@@ -187,7 +197,8 @@ def _fit_or_clear_error(estimator, X, y):
         try:
             model = fitted(estimator, X, y)
         except ValueError as error:
-            assert len(str(error)) > 15
+            if len(str(error)) < 15:
+                raise
             return
     for method, value in outputs(model, X).items():
         assert value.dtype.kind != "f" or np.all(np.isfinite(value)), method
@@ -201,12 +212,12 @@ def test_bad_numbers_are_refused_by_name(estimator):
             continue
         broken = X.copy()
         broken[3, 1] = bad
-        with pytest.raises(ValueError, match="(?i)input X|X contains|X has"):
+        with pytest.raises(ValueError, match=r"(?i)input X|X contains|X has"):
             fitted(estimator, broken, y)
         if y.dtype.kind == "f" and get_tags(estimator).target_tags.required:
             target = y.copy()
             target[3] = bad
-            with pytest.raises(ValueError, match="(?i)y contains|input y"):
+            with pytest.raises(ValueError, match=r"(?i)y contains|input y"):
                 fitted(estimator, X, target)
     with pytest.raises(ValueError, match="sample"):
         fitted(estimator, X[:0], y[:0])

@@ -50,10 +50,8 @@ class Design:
     """
 
     def __init__(self, X: Any) -> None:
-        if isinstance(X, Design):
-            self.source, self.native = X.source, X.native
-        else:
-            self.source, self.native = X, _view(X)
+        self.source: Any = X.source if isinstance(X, Design) else _canonical(X)
+        self.native: Any = X.native if isinstance(X, Design) else _view(self.source)
         self.shape: tuple[int, int] = self.native.shape
 
     @property
@@ -83,12 +81,18 @@ class Design:
         return self.native.columns(np.ascontiguousarray(which, dtype=np.int64))
 
 
+def _canonical(X: Any) -> Any:
+    """X itself; a copy with sorted indices if it is sparse and has them unsorted or twice."""
+    if scipy.sparse.issparse(X) and X.format in ("csr", "csc") and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def _view(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         if X.format not in ("csr", "csc"):
             raise TypeError(f"X is sparse in {X.format} format; convert it with X.tocsr() first.")
-        if not X.has_canonical_format:
-            X.sum_duplicates()
         make = _core.csr if X.format == "csr" else _core.csc
         return make(X.data, X.indices, X.indptr, *X.shape)
     return _core.dense(X)

@@ -37,7 +37,7 @@ def _(space: Linear, task: Task) -> Fit:
         objective, solver=task.solver, tol=task.tol, max_iter=task.max_iter,
         random_state=task.random_state, history=task.history, callback=task.callback,
     )  # fmt: skip
-    attributes = {
+    attributes: dict[str, Any] = {
         "coef_": keep_float32(result.w.T, task.X),
         "intercept_": keep_float32(result.b, task.X) if result.w.ndim == 2 else float(result.b[0]),
         "n_iter_": max(result.solution.iterations, 1),

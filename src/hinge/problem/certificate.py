@@ -313,7 +313,7 @@ def _gram(objective: Objective, h: Array, used: np.ndarray) -> Array:
 def stationarity(objective: Objective, w: Array, b: Array) -> float:
     """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights."""
     _, g, gb = objective.risk_gradient(w, b)
-    distance = np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0)
+    distance = float(np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0))
     if objective.fit_intercept:
         distance = max(distance, float(np.max(np.abs(gb))))
     w0, b0 = objective.zero()
@@ -322,7 +322,7 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
         b0 = np.array([start if np.isfinite(start) else 0.0])
     _, g0, gb0 = objective.risk_gradient(w0, b0)
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
-    return float(distance / scale)
+    return distance / scale
 
 
 def _weight_error(objective: Objective, gap: float) -> float:

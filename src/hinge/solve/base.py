@@ -124,6 +124,7 @@ class Solver:
 
     name: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]] = ()
+    default_max_iter: ClassVar[int] = 1000
 
     def missing(self, objective: Objective) -> list[Need]:
         """The needs that this objective does not meet."""

@@ -119,7 +119,7 @@ def solve(
     w, b = (
         objective.zero() if start is None else (np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float))
     )
-    stop = Stop(tol=tol, max_iter=max_iter or getattr(chosen, "default_max_iter", 1000), callback=callback)
+    stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
     stop.keep_history, stop.random_state = history, random_state
     began = time.perf_counter()
     solution = chosen.run(objective, w, b, stop)
