@@ -155,6 +155,19 @@ def test_pickle_and_copy(estimator):
 
 
 @every
+def test_save_and_load(estimator, tmp_path):
+    X, y = make_data(estimator)
+    for model in (clone(estimator), fitted(estimator, X, y)):
+        hg.save(model, tmp_path / "model.hinge")
+        loaded = hg.load(tmp_path / "model.hinge")
+        assert type(loaded) is type(model)
+        assert repr(loaded) == repr(model)
+        assert vars(loaded).keys() == vars(model).keys()
+    assert_same(outputs(loaded, X), outputs(model, X))
+    assert [p.name for p in tmp_path.iterdir()] == ["model.hinge"]
+
+
+@every
 def test_inputs_are_left_alone(estimator):
     X, y = make_data(estimator)
     w = np.random.default_rng(3).random(len(y)) if takes_weights(estimator) else None

@@ -25,6 +25,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.spaces": ("Linear", "Space"),
     "hinge.solve.choose": ("solve",),
     "hinge.models.learner": ("Learner",),
+    "hinge.files": ("load", "save"),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 

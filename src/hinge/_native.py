@@ -60,13 +60,20 @@ class Design:
 
     def matmul(self, W: np.ndarray) -> np.ndarray:
         """X W, for a vector or a matrix W."""
-        W = np.ascontiguousarray(W, dtype=np.float64)
+        W = self._conformable(W, self.shape[1], "columns")
         return self.native.matvec(W) if W.ndim == 1 else self.native.matmat(W)
 
     def rmatmul(self, U: np.ndarray) -> np.ndarray:
         """X'U, for a vector or a matrix U."""
-        U = np.ascontiguousarray(U, dtype=np.float64)
+        U = self._conformable(U, self.shape[0], "rows")
         return self.native.rmatvec(U) if U.ndim == 1 else self.native.rmatmat(U)
+
+    def _conformable(self, A: np.ndarray, size: int, what: str) -> np.ndarray:
+        """A as native code takes it. Checked here because weights may come from a file."""
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        if A.ndim not in (1, 2) or A.shape[0] != size:
+            raise ValueError(f"cannot multiply: the matrix has {size} {what}, the other factor has shape {A.shape}.")
+        return A
 
     def gram(self, h: np.ndarray | None = None) -> np.ndarray:
         """X' diag(h) X for h ≥ 0."""
