@@ -26,6 +26,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.solve.choose": ("solve",),
     "hinge.models.learner": ("Learner",),
     "hinge.files": ("load", "save"),
+    "hinge.datasets": ("Dataset", "load_dataset"),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 
