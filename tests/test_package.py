@@ -115,6 +115,13 @@ def test_every_public_name_is_real_and_documented(name):
         assert value.__name__ == name
 
 
+@pytest.mark.parametrize("name", hg.__all__)
+def test_no_public_name_is_also_a_module(name):
+    """Importing hinge.x makes hg.x the module, whatever the table of public names says."""
+    assert not (ROOT / "src" / "hinge" / name).exists()
+    assert not (ROOT / "src" / "hinge" / f"{name}.py").exists()
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
         hg.nothing_of_the_kind  # noqa: B018

@@ -23,7 +23,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.certificate": ("Certificate", "certificate"),
     "hinge.problem.objective": ("Objective", "make_objective"),
     "hinge.problem.spaces": ("Linear", "Space"),
-    "hinge.solve.choose": ("solve",),
     "hinge.models.learner": ("Learner",),
     "hinge.files": ("load", "save"),
     "hinge.datasets": ("Dataset", "load_dataset"),

@@ -67,9 +67,6 @@ from hinge.problem.spaces import (
     Linear as Linear,
     Space as Space,
 )
-from hinge.solve.choose import (
-    solve as solve,
-)
 
 __version__: str
 __all__: list[str]

@@ -42,7 +42,7 @@ def learners(data: str) -> list[Any]:
         problems = [(loss, hg.L2(0.01)) for loss in (hg.Logistic(), hg.SquaredHinge(), hg.Exponential())]
         problems.append((hg.Logistic(), hg.L1(0.02)))
     else:
-        problems = [(loss, hg.L2(0.01)) for loss in (hg.Squared(), hg.Huber(0.1), hg.LogCosh(), hg.Gamma())]
+        problems = [(loss, hg.L2(0.01)) for loss in (hg.Squared(), hg.Huber(1.35), hg.LogCosh(), hg.Gamma())]
         problems.append((hg.Squared(), hg.L1(0.02)))
     return [hg.Learner(loss=loss, penalty=penalty, tol=1e-8, history=True) for loss, penalty in problems]
 
