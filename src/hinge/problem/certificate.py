@@ -92,8 +92,13 @@ class Certificate:
             if np.isfinite(self.weight_error):
                 meaning += f" The weights are within {self.weight_error:.2g} of the optimal ones (Euclidean distance)."
         else:
+            bound = (
+                f"The lower bound these weights give, {self.dual:.6g}, is too low to judge by"
+                if np.isfinite(self.dual)
+                else "No lower bound is known for this problem"
+            )
             meaning = (
-                f"The objective is {self.primal:.6g}. This problem has no known dual, so there is no lower bound; "
+                f"The objective is {self.primal:.6g}. {bound}; "
                 f"the remaining slope is {self.residual:.2g} of the slope at zero weights."
             )
         if self.converged:
