@@ -24,7 +24,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.objective": ("Objective", "make_objective"),
     "hinge.problem.spaces": ("Linear", "Space"),
     "hinge.problem.risk": ("empirical_risk", "risk"),
-    "hinge.solve.choose": ("solve",),
     "hinge.solve.base": ("Record", "Solution", "Solver", "Status"),
     "hinge.solve.admm": ("ADMM",),
     "hinge.solve.coordinate_descent": ("CoordinateDescent",),
@@ -40,6 +39,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.constrained": ("constrained_path",),
     "hinge.explain.plots": ("plot_history", "plot_losses", "plot_norm_contours", "plot_risk_contours"),
     "hinge.models.learner": ("Learner",),
+    "hinge.files": ("load", "save"),
+    "hinge.datasets": ("Dataset", "load_dataset"),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 

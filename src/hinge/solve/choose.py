@@ -8,6 +8,7 @@ with what is missing and which solvers would do.
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -38,6 +39,9 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "sgd": ("hinge.solve.stochastic", "SGD"),
     "quadratic-program": ("hinge.solve.quadratic_program", "QuadraticProgram"),
 }
+
+
+_MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,16 @@ def solve(
     status = Status.CONVERGED if judged.converged else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
     if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
-        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=3)
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
     return Result(solution, judged)
+
+
+def _callers_level() -> int:
+    """How many frames up the user's own code is: a warning about a fit should point there."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _refusal(name: str, missing: list[Need], objective: Objective) -> str:
