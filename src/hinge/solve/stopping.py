@@ -107,7 +107,8 @@ class HeldOutLoss(Rule):
 
 class _Small(Watch):
     def __init__(self, tol: float, measure: Any, needs_two: bool = True) -> None:
-        self._tol, self._measure, self._before, self._needs_two = tol, measure, None, needs_two
+        self._tol, self._measure, self._needs_two = tol, measure, needs_two
+        self._before: State | None = None
 
     def __call__(self, state: State) -> bool:
         before, self._before = self._before, state._replace(x=state.x.copy())
