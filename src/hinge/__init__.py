@@ -18,7 +18,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
     ),
     "hinge.problem.penalties": (
-        "L0", "L1", "L2", "Box", "ElasticNet", "GroupLasso", "L1Ball", "L2Ball", "Lq", "MaxNorm", "NoPenalty", "Penalty",
+        "L0", "L1", "L2", "Box", "Elastic", "GroupNorm", "L1Ball", "L2Ball", "Lq", "MaxNorm", "NoPenalty", "Penalty",
     ),
     "hinge.problem.certificate": ("Certificate", "certificate"),
     "hinge.problem.objective": ("Objective", "make_objective"),
@@ -41,6 +41,15 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.learner": ("Learner",),
     "hinge.files": ("load", "save"),
     "hinge.datasets": ("Dataset", "load_dataset"),
+    "hinge.models.linear.least_squares": ("LinearRegression", "Ridge"),
+    "hinge.models.linear.inference": ("Inference", "Moments", "ridge_moments"),
+    "hinge.models.linear.lasso": ("ElasticNet", "GroupLasso", "Lasso"),
+    "hinge.models.linear.logistic": ("LogisticRegression",),
+    "hinge.models.linear.robust": ("HuberRegressor", "LeastAbsoluteDeviations", "LinearSVR", "QuantileRegressor"),
+    "hinge.models.linear.svm": ("LinearSVC",),
+    "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
+    "hinge.select.path": ("enet_path", "lasso_path"),
+    "hinge.select.ridge": ("RidgeCV",),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 

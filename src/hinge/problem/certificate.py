@@ -174,7 +174,7 @@ def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None)
         yield balance(objective, u) if objective.fit_intercept else u
     if loss.smooth or offered is None:
         if objective.fit_intercept:
-            z = z + (_best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
+            z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
         u = objective.slopes_of_scores(z)
         yield u
     if z.ndim == 1:
@@ -183,7 +183,7 @@ def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None)
             yield moved
 
 
-def _best_shift(objective: Objective, z: Array) -> float:
+def best_shift(objective: Objective, z: Array) -> float:
     def derivatives(b: float) -> tuple[float, float]:
         return objective.native.derivative_sums(objective.y, z + b, objective.c)
 

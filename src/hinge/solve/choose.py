@@ -26,6 +26,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "dual-coordinate-descent": ("hinge.solve.dual_coordinate", "DualCoordinateDescent"),
     "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
+    "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
     "newton-cg": ("hinge.solve.newton_cg", "NewtonCG"),
     "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
     "lbfgs": ("hinge.solve.lbfgs", "LBFGS"),
@@ -93,8 +94,15 @@ def _always(objective: Objective) -> bool:
     return True
 
 
+def _suits_closed_form(o: Objective) -> bool:
+    """Where one Newton step would not do: several targets, the dual side, and singular problems."""
+    small = min(o.n, o.d) <= 8000
+    return type(o.penalty).__name__ == "NoPenalty" or (small and (o.outputs > 1 or o.d > o.n))
+
+
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
+    ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500),
     ("newton-cg", _always),
     ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
