@@ -8,6 +8,7 @@ with what is missing and which solvers would do.
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
+    "dual-coordinate-descent": ("hinge.solve.dual_coordinate", "DualCoordinateDescent"),
     "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
     "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
@@ -38,6 +40,9 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "sgd": ("hinge.solve.stochastic", "SGD"),
     "quadratic-program": ("hinge.solve.quadratic_program", "QuadraticProgram"),
 }
+
+
+_MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,8 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500),
     ("newton-cg", _always),
-    ("interior-point", lambda objective: objective.d <= 3000),
+    ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
+    ("dual-coordinate-descent", lambda objective: objective.design.sparse),
     ("proximal-newton", _always),
     ("lbfgs", lambda objective: objective.loss.convex),
     ("proximal-gradient", _always),
@@ -161,8 +167,16 @@ def solve(
     status = Status.CONVERGED if judged.converged else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
     if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
-        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=3)
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
     return Result(solution, judged)
+
+
+def _callers_level() -> int:
+    """How many frames up the user's own code is: a warning about a fit should point there."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _refusal(name: str, missing: list[Need], objective: Objective) -> str:
