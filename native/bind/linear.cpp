@@ -14,6 +14,7 @@
 #include "solve/perceptron.hpp"
 #include "solve/proximal_newton.hpp"
 #include "solve/sgd.hpp"
+#include "solve/subset.hpp"
 
 namespace hinge {
 namespace {
@@ -179,6 +180,15 @@ void bind_linear(nb::module_& m) {
       },
       "X"_a, "y"_a, "w"_a.noconvert(), "late"_a.noconvert(), "b"_a, "late_b"_a, "visits"_a, "intercept"_a, "rate"_a,
       "shuffle"_a, "seed"_a, "epoch"_a);
+
+  // M is [X y]'[X y], flat; returns RSS and member bits for every size, and the number of nodes visited.
+  m.def(
+      "best_subsets",
+      [](Vector M, index_t d, index_t most) {
+        Subsets s = enter([&](Monitor& monitor) { return best_subsets(M.data(), d, most, monitor); });
+        return nb::make_tuple(own(std::move(s.rss)), s.member, s.nodes);
+      },
+      "M"_a.noconvert(), "d"_a, "most"_a);
 }
 
 }  // namespace hinge

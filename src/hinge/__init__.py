@@ -52,6 +52,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.linear.separation": ("Separation", "separating_direction"),
     "hinge.models.linear.robust": ("HuberRegressor", "LeastAbsoluteDeviations", "LinearSVR", "QuantileRegressor"),
     "hinge.models.linear.svm": ("LinearSVC",),
+    "hinge.select.features": ("BackwardSelector", "BestSubset", "ForwardSelector"),
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
     "hinge.select.path": ("enet_path", "lasso_path"),
     "hinge.select.ridge": ("RidgeCV",),

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from hinge.models.linear.separation import separating_direction
+from hinge.models.linear.separation import Separation, separating_direction
 from hinge.models.linear.svm import MarginClassifier
 from hinge.problem.losses import Hinge
+from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L2
-from hinge.problem.objective import make_objective
 from hinge.solve.choose import Result, solve
 
 # The soft margin with this many times the hard margin's largest α gives the hard margin.
@@ -53,6 +53,8 @@ class MaxMarginClassifier(MarginClassifier):
     ----------
     fit_intercept : bool
         Whether there is a bias; without one the hyperplane goes through the origin.
+    inseparable : {"raise", "soft"}
+        What to do with data that no hyperplane separates: raise the error, or fit a soft margin with C = 1 instead.
     tol : float
         The relative duality gap to reach.
     max_iter : int, optional
@@ -71,6 +73,8 @@ class MaxMarginClassifier(MarginClassifier):
         The examples with αᵢ > 0, which lie on the margin.
     geometric_margin_ : float
         1/‖w‖.
+    separable_ : bool
+        Whether the margin is hard.
     certificate_ : Certificate
         Of the soft-margin problem with so large a C that no slack is left, which has the same solution.
 
@@ -83,9 +87,16 @@ class MaxMarginClassifier(MarginClassifier):
     """
 
     def __init__(
-        self, *, fit_intercept: bool = True, tol: float = 1e-8, max_iter: int | None = None, solver: Any = "auto"
+        self,
+        *,
+        fit_intercept: bool = True,
+        inseparable: str = "raise",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        solver: Any = "auto",
     ) -> None:
         self.fit_intercept = fit_intercept
+        self.inseparable = inseparable
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
@@ -93,7 +104,6 @@ class MaxMarginClassifier(MarginClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # inseparable data are refused
         return tags
 
     def fit(self, X: Any, y: Any) -> MaxMarginClassifier:
@@ -105,17 +115,22 @@ class MaxMarginClassifier(MarginClassifier):
             )
         targets = np.where(codes == 1, 1.0, -1.0)
         found = separating_direction(X, targets, fit_intercept=self.fit_intercept)
-        if found is None or not found.complete:
+        self.separable_ = found is not None and found.complete
+        if not self.separable_ and self.inseparable != "soft":
             raise NotSeparableError(hull_weights(X, targets, fit_intercept=self.fit_intercept))
-        result = self._hard(X, targets, found)
+        objective = make_objective(X, targets, Hinge(), L2(1.0 / len(targets)), fit_intercept=self.fit_intercept)
+        if self.separable_:
+            result = self._hard(objective, X, found)
+        else:
+            self._scale, result = 1.0, self._solve(objective)
         self._adopt(result, X.dtype)
         self._adopt_margins(X, codes, [result], self._scale)
         del self._scale
         return self
 
-    def _hard(self, X: Any, y: np.ndarray, found: Any) -> Result:
+    def _hard(self, objective: Objective, X: Any, found: Separation) -> Result:
         """The soft margin with growing C until every α is below C: then no slack is worth its price."""
-        objective = make_objective(X, y, Hinge(), L2(1.0), fit_intercept=self.fit_intercept)
+        y = objective.y
         margins = y * (X @ found.direction + found.bias)
         # ½‖w‖² of a feasible w bounds Σα/2, so no α of the hard margin is above its ‖w‖².
         most = float(found.direction @ found.direction) / float(margins.min()) ** 2
