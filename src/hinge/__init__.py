@@ -54,6 +54,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.linear.svm": ("LinearSVC",),
     "hinge.select.features": ("BackwardSelector", "BestSubset", "ForwardSelector"),
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
+    "hinge.select.logistic": ("LogisticRegressionCV",),
     "hinge.select.path": ("enet_path", "lasso_path"),
     "hinge.select.ridge": ("RidgeCV",),
     "hinge._native": ("num_threads", "set_num_threads"),
