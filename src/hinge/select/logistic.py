@@ -16,6 +16,7 @@ from hinge.problem.objective import Objective, make_objective
 from hinge.select.strength import choose_candidate
 from hinge.solve.choose import Result
 
+FOLD_TOL = 1e-4  # scores on folds do not feel smaller gaps
 OLD_PENALTIES = {"l2": [0.0], "l1": [1.0]}
 
 
@@ -161,7 +162,7 @@ class LogisticRegressionCV(LogisticClassifier):
                 start = None
                 for position in order:
                     penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))
-                    result: Result = self._solve(objective.with_penalty(penalty), start)
+                    result: Result = self._solve(objective.with_penalty(penalty), start, tol=max(self.tol, FOLD_TOL))
                     start = (result.w, result.b)
                     solutions[i][position] = start
                     self._adopt_weights(*start, X.dtype)
