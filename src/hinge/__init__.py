@@ -22,9 +22,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "hinge.problem.certificate": ("Certificate", "certificate"),
     "hinge.problem.objective": ("Objective", "make_objective"),
-    "hinge.problem.spaces": ("Linear", "Space"),
+    "hinge.problem.spaces": ("Linear", "Network", "Space"),
     "hinge.solve.choose": ("solve",),
     "hinge.models.learner": ("Learner",),
+    "hinge.models.neural": ("BackpropTrace", "MLPClassifier", "MLPRegressor"),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 
