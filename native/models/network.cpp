@@ -160,8 +160,7 @@ Machine<T>::Machine(Net<T> net, index_t capacity) : net_(std::move(net)), capaci
   z_.resize(depth + 1);
   delta_.resize(depth + 1);
   pre_.resize(depth + 1);
-  gradient_.resize(net_.parameters());
-  work_ = gradient_.size();
+  work_ = net_.parameters();
   // At least 32 rows, and enough of them for half a million multiply-adds.
   shard_rows_ = std::clamp<index_t>(500'000 / work_, 32, 256);
   index_t offset = 0;
@@ -172,7 +171,8 @@ Machine<T>::Machine(Net<T> net, index_t capacity) : net_(std::move(net)), capaci
     if (net_.activation == Activation::Gelu && l < depth) pre_[l].resize(capacity * layer.out);
     const index_t rows = std::max<index_t>(48, 6144 / layer.out);  // about 24 KiB of weights
     for (index_t begin = 0; begin < layer.in; begin += rows)
-      blocks_.push_back({l, begin, std::min(begin + rows, layer.in), offset});
+      blocks_.push_back(
+          {l, begin, std::min(begin + rows, layer.in), offset + begin * layer.out, offset + layer.in * layer.out});
     offset += (layer.in + 1) * layer.out;
   }
 }
@@ -238,77 +238,86 @@ double Machine<T>::shard(const Examples<T>& x, const Criterion<T>& loss, const i
 }
 
 template <class T>
-void Machine<T>::block_gradient(const Block& block, const Examples<T>& x, const index_t* rows, index_t n, double keep,
-                                T* G) {
+void Machine<T>::block_gradient(const Block& block, const Examples<T>& x, const index_t* rows, index_t n, T keep, T* g,
+                                T* b) {
   const auto& layer = net_.layers[block.layer - 1];
   const T* delta = delta_[block.layer].data();
-  T* out = G + block.offset + block.begin * layer.out;
   if (block.layer == 1 && x.sparse()) {
-    x.backward(rows, n, delta, layer.out, block.begin, block.end, static_cast<T>(keep), out);
+    x.backward(rows, n, delta, layer.out, block.begin, block.end, keep, g);
   } else {
     product<T>(block.end - block.begin, layer.out, n, z_[block.layer - 1].data() + block.begin, 1, layer.in, delta,
-               layer.out, static_cast<T>(keep), out, layer.out);
+               layer.out, keep, g, layer.out);
   }
-  if (block.begin == 0) column_sums(delta, n, layer.out, static_cast<T>(keep), G + block.offset + layer.in * layer.out);
+  if (block.begin == 0) column_sums(delta, n, layer.out, keep, b);
 }
 
 template <class T>
 template <class F>
 void Machine<T>::for_blocks(index_t n, F&& body) {
   const auto count = static_cast<index_t>(blocks_.size());
-  for_parts(count, n * work_, [&](index_t b) { body(b, blocks_[b]); });
+  for_parts(count, n * work_, [&](index_t b) { body(b, blocks_[b], net_.layers[blocks_[b].layer - 1]); });
 }
 
 template <class T>
 void Machine<T>::gradient(const Examples<T>& x, const index_t* rows, index_t n, double keep, T* G) {
-  for_blocks(n, [&](index_t, const Block& block) { block_gradient(block, x, rows, n, keep, G); });
+  for_blocks(n, [&](index_t, const Block& block, const Layer<T>&) {
+    block_gradient(block, x, rows, n, static_cast<T>(keep), G + block.weights, G + block.bias);
+  });
+}
+
+template <class T>
+double Machine<T>::clipping(const Examples<T>& x, const index_t* rows, index_t n, const Recipe& recipe) {
+  gradient_.resize(net_.parameters());
+  T* G = gradient_.data();
+  std::vector<double> squares(blocks_.size());
+  for_blocks(n, [&](index_t b, const Block& block, const Layer<T>& layer) {
+    T* g = G + block.weights;
+    block_gradient(block, x, rows, n, T(0), g, G + block.bias);
+    const T* w = layer.weight + block.begin * layer.out;
+    const index_t size = (block.end - block.begin) * layer.out;
+    for (index_t i = 0; i < size; ++i) g[i] += static_cast<T>(recipe.l2) * w[i];
+    squares[b] = square_sum(g, size);
+    if (block.begin == 0) squares[b] += square_sum(G + block.bias, layer.out);
+  });
+  double square = 0;
+  for (double part : squares) square += part;
+  return std::min(1.0, recipe.clip / std::max(std::sqrt(square), 1e-300));
 }
 
 template <class T>
 void Machine<T>::step(const Examples<T>& x, const index_t* rows, index_t n, const Recipe& recipe, double rate,
                       std::uint64_t count, T* first, T* second) {
-  T* G = gradient_.data();
-  double clip = 1;
-  if (recipe.clip > 0) {
-    std::vector<double> squares(blocks_.size());
-    for_blocks(n, [&](index_t b, const Block& block) {
-      block_gradient(block, x, rows, n, 0, G);
-      const auto& layer = net_.layers[block.layer - 1];
-      T* g = G + block.offset + block.begin * layer.out;
-      const T* w = layer.weight + block.begin * layer.out;
-      const index_t size = (block.end - block.begin) * layer.out;
-      for (index_t i = 0; i < size; ++i) g[i] += static_cast<T>(recipe.l2) * w[i];
-      squares[b] = square_sum(g, size);
-      if (block.begin == 0) squares[b] += square_sum(G + block.offset + layer.in * layer.out, layer.out);
-    });
-    double square = 0;
-    for (double part : squares) square += part;
-    clip = std::min(1.0, recipe.clip / std::max(std::sqrt(square), 1e-300));
-  }
+  const bool clipped = recipe.clip > 0;
   Move<T> weights;
   weights.rate = static_cast<T>(rate);
   if (recipe.method == Method::Adam) {
     const double t = static_cast<double>(count);
     weights.rate = static_cast<T>(rate * std::sqrt(1 - std::pow(recipe.beta2, t)) / (1 - std::pow(recipe.momentum, t)));
   }
-  weights.l2 = static_cast<T>(recipe.clip > 0 ? 0 : recipe.l2);
+  weights.clip = static_cast<T>(clipped ? clipping(x, rows, n, recipe) : 1.0);
+  weights.l2 = static_cast<T>(clipped ? 0.0 : recipe.l2);  // a clipped gradient has it already
   weights.shrink = static_cast<T>(1 - rate * recipe.decay);
-  weights.clip = static_cast<T>(clip);
   weights.momentum = static_cast<T>(recipe.momentum);
   weights.beta2 = static_cast<T>(recipe.beta2);
   weights.epsilon = static_cast<T>(recipe.epsilon);
   Move<T> biases = weights;
   biases.l2 = 0;
   biases.shrink = 1;
-  for_blocks(n, [&](index_t, const Block& block) {
-    if (recipe.clip <= 0) block_gradient(block, x, rows, n, 0, G);
-    const auto& layer = net_.layers[block.layer - 1];
-    const auto apply = [&](T* w, index_t at, index_t size, const Move<T>& o) {
-      move(recipe, o, w, G + at, first + at, second ? second + at : nullptr, size);
+  for_blocks(n, [&](index_t, const Block& block, const Layer<T>& layer) {
+    const index_t size = (block.end - block.begin) * layer.out;
+    T *g = gradient_.data() + block.weights, *b = gradient_.data() + block.bias;
+    if (!clipped) {
+      thread_local std::vector<T> room;  // stays in cache, where a whole gradient would not
+      if (static_cast<index_t>(room.size()) < size + layer.out) room.resize(size + layer.out);
+      g = room.data();
+      b = g + size;
+      block_gradient(block, x, rows, n, T(0), g, b);
+    }
+    const auto apply = [&](T* w, const T* slope, index_t at, index_t length, const Move<T>& o) {
+      move(recipe, o, w, slope, first + at, second ? second + at : nullptr, length);
     };
-    apply(layer.weight + block.begin * layer.out, block.offset + block.begin * layer.out,
-          (block.end - block.begin) * layer.out, weights);
-    if (block.begin == 0) apply(layer.bias, block.offset + layer.in * layer.out, layer.out, biases);
+    apply(layer.weight + block.begin * layer.out, g, block.weights, size, weights);
+    if (block.begin == 0) apply(layer.bias, b, block.bias, layer.out, biases);
   });
 }
 

@@ -77,11 +77,15 @@ class Machine {
 
  private:
   struct Block {
-    index_t layer, begin, end, offset;  // rows [begin, end) of W; the block with begin 0 owns the bias
+    index_t layer, begin, end;  // rows [begin, end) of W; the block with begin 0 owns the bias
+    index_t weights, bias;      // where they are in a flat vector of parameters
   };
   double shard(const Examples<T>& x, const Criterion<T>& loss, const index_t* rows, index_t begin, index_t end,
                double scale, const Dropout& dropout);
-  void block_gradient(const Block& block, const Examples<T>& x, const index_t* rows, index_t n, double keep, T* G);
+  // g: rows [begin, end) of the gradient of W; b: that of the bias, if the block owns it.
+  void block_gradient(const Block& block, const Examples<T>& x, const index_t* rows, index_t n, T keep, T* g, T* b);
+  // The factor that shortens the gradient to `recipe.clip`; leaves the gradient, penalty included, in gradient_.
+  double clipping(const Examples<T>& x, const index_t* rows, index_t n, const Recipe& recipe);
   template <class F>
   void for_blocks(index_t n, F&& body);
 
@@ -89,7 +93,7 @@ class Machine {
   index_t capacity_, shard_rows_, work_;
   std::vector<Block> blocks_;
   std::vector<std::vector<T>> z_, pre_, delta_;
-  std::vector<T> gradient_;
+  std::vector<T> gradient_;  // empty unless gradients are clipped
 };
 
 // out = f(x) for every example, n x outputs.

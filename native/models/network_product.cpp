@@ -18,7 +18,8 @@ void by_blas(index_t m, index_t n, index_t k, const T* a, index_t row, index_t s
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(HINGE_NO_CLONES)
 
 constexpr index_t kLanes = 16;
-constexpr index_t kRows = 12;  // 12 x 2 accumulators, 2 vectors of B and a broadcast fill the 32 registers
+constexpr index_t kRows = 12;     // 12 x 2 accumulators, 2 vectors of B and a broadcast fill the 32 registers
+constexpr index_t kPacked = 256;  // strips of B up to this long are copied, or their rows would fight for cache sets
 using Lanes = float __attribute__((vector_size(64), aligned(4)));
 
 template <int R, int V>
@@ -52,11 +53,22 @@ HINGE_INLINE void column_strip(index_t m, index_t k, const float* a, index_t row
   for (; i < m; ++i) tile<1, V>(k, a + i * row, row, step, b, ldb, keep, c + i * ldc, ldc);
 }
 
-__attribute__((target("arch=x86-64-v4"))) void strips(index_t m, index_t n, index_t k, const float* a, index_t row,
-                                                      index_t step, const float* b, index_t ldb, float keep, float* c,
-                                                      index_t ldc) {
+#define HINGE_WIDE __attribute__((target("arch=x86-64-v4")))
+
+HINGE_WIDE void strips(index_t m, index_t n, index_t k, const float* a, index_t row, index_t step, const float* b,
+                       index_t ldb, float keep, float* c, index_t ldc) {
+  alignas(64) float room[kPacked * 2 * kLanes];
+  const bool pack = k <= kPacked && m >= 2 * kRows;
   index_t j = 0;
-  for (; j + 2 * kLanes <= n; j += 2 * kLanes) column_strip<2>(m, k, a, row, step, b + j, ldb, keep, c + j, ldc);
+  for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
+    const float* strip = b + j;
+    if (pack) {
+      for (index_t p = 0; p < k; ++p)
+        for (index_t q = 0; q < 2 * kLanes; ++q) room[p * 2 * kLanes + q] = strip[p * ldb + q];
+      strip = room;
+    }
+    column_strip<2>(m, k, a, row, step, strip, pack ? 2 * kLanes : ldb, keep, c + j, ldc);
+  }
   for (; j + kLanes <= n; j += kLanes) column_strip<1>(m, k, a, row, step, b + j, ldb, keep, c + j, ldc);
 }
 

@@ -33,6 +33,13 @@ from hinge.problem.losses import Loss
 DEFAULT_BATCH = 200
 
 
+def is_stochastic(estimator: Any) -> bool:
+    """Whether the solver can go on with other examples; the condition for partial_fit to exist."""
+    if estimator.solver == "lbfgs":
+        raise AttributeError("partial_fit needs a stochastic solver: set solver='adam' or 'sgd'.")
+    return True
+
+
 class BaseNetwork(BaseEstimator):
     """A feed-forward network fitted by backpropagation. Subclasses say what the targets and the loss are."""
 
@@ -132,8 +139,6 @@ class BaseNetwork(BaseEstimator):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         check_settings(self)
-        if self.solver == "lbfgs":
-            raise AttributeError("partial_fit needs a stochastic solver: set solver='adam' or 'sgd'.")
         if self.early_stopping:
             raise ValueError("partial_fit does not support early_stopping=True.")
         first = not hasattr(self, "coefs_")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,11 +55,15 @@ def criterion(loss: Loss, y: np.ndarray, weight: np.ndarray, outputs: int, dtype
     return getattr(core, f"network_outputs{_bits(dtype)}")(native_loss(loss), y, weight)
 
 
+def own_arrays(arrays: Iterable[np.ndarray], dtype: Any) -> Arrays:
+    """The arrays themselves where the core can write to them, copies of the others (memory-mapped files)."""
+    return [np.require(a, dtype=dtype, requirements=["C", "W"]) for a in arrays]
+
+
 def network(activation: str, weights: Arrays, biases: Arrays) -> Any:
-    """The core's view of these arrays, which it changes in place."""
-    dtype = weights[0].dtype
-    same = [np.ascontiguousarray(a, dtype=dtype) for a in (*weights, *biases)]
-    make = getattr(core, f"Network{_bits(dtype)}")
+    """The core's view of these arrays, which it changes in place (of copies, if they are read-only)."""
+    same = own_arrays((*weights, *biases), weights[0].dtype)
+    make = getattr(core, f"Network{_bits(weights[0].dtype)}")
     return make(ACTIVATIONS.index(activation), same[: len(weights)], same[len(weights) :])
 
 
@@ -145,6 +149,9 @@ class Engine:
 
     def net(self) -> Any:
         if self._net is None:
+            self.weights, self.biases, self.moments = (
+                own_arrays(arrays, self.dtype) for arrays in (self.weights, self.biases, self.moments)
+            )
             self._net = network(self.activation, self.weights, self.biases)
         return self._net
 

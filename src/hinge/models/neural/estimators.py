@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
 from hinge.models.base import code_labels, signs
-from hinge.models.neural.base import BaseNetwork
+from hinge.models.neural.base import BaseNetwork, is_stochastic
 from hinge.problem.losses import Absolute, Huber, Logistic, Loss, Poisson, Softmax, Squared, as_loss
 
 REGRESSION_LOSSES: dict[str, Callable[[], Loss]] = {
@@ -228,6 +228,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         loss = self._resolve_loss()
         return {Softmax: "softmax", Logistic: "logistic"}.get(type(loss), "identity")
 
+    @available_if(is_stochastic)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MLPClassifier:
         """One pass over these examples, going on from where the network is.
 
@@ -368,6 +369,7 @@ n_outputs_, out_activation_
             raise ValueError(f"Some values of y are out of range for loss={self.loss!r}: it needs {loss.target.value}.")
         return y, 1 if y.ndim == 1 else y.shape[1]
 
+    @available_if(is_stochastic)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPRegressor:
         """One pass over these examples, going on from where the network is.
 
