@@ -1,11 +1,15 @@
 // Solvers of linear problems: one function per solver.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "solve/interior_point.hpp"
 #include "solve/newton.hpp"
+#include "solve/newton_cg.hpp"
 #include "solve/proximal_newton.hpp"
 
 namespace hinge {
@@ -72,6 +76,32 @@ void bind_linear(nb::module_& m) {
             make_report(report)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
+  m.def(
+      "newton_cg",
+      [](const Arguments& a, Vector w, double b, double tol, int max_iter, nb::object report) {
+        return to_python(enter(
+            [&](Monitor& monitor) {
+              return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, tol, max_iter, monitor);
+            },
+            make_report(report)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
+  // `kinks`: one (a, lo, hi) per kink of the loss, each with n entries.
+  m.def(
+      "interior_point",
+      [](const Arguments& a, Vector, double, const std::vector<std::array<Vector, 3>>& kinks, double tol, int max_iter,
+         nb::object report) {
+        std::vector<Kinks> lists;
+        for (const auto& k : kinks) {
+          const auto copy = [](const Vector& v) { return std::vector<double>(v.data(), v.data() + v.shape(0)); };
+          lists.push_back({copy(k[0]), copy(k[1]), copy(k[2])});
+        }
+        return to_python(enter([&](Monitor& monitor) { return interior_point(a.problem(), lists, tol, max_iter, monitor); },
+                               make_report(report)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   // The penalty times each of `strengths`, one after the other, each from the solution before it.
   m.def(

@@ -48,10 +48,11 @@ struct CoordinatePenalty {
 
 class GramQuadratic {
  public:
-  // G is (m+1) x (m+1) with the bias last (its row and column are zero without one); slopes has m+1 entries.
-  GramQuadratic(const std::vector<double>& G, std::vector<double> slopes, index_t m) : G_(G), q_(std::move(slopes)), m_(m) {}
+  // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
+  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m)
+      : G_(G), ld_(ld), q_(std::move(slopes)), m_(m) {}
   double slope(index_t j) const { return q_[j]; }
-  double bend(index_t j) const { return G_[j * (m_ + 1) + j]; }
+  double bend(index_t j) const { return G_[j * ld_ + j]; }
   void move(index_t j, double step);
   bool newton(const std::vector<index_t>& chosen, const std::vector<double>& l2, std::vector<double>& step) const;
   double change(const std::vector<index_t>& chosen, const std::vector<double>& l2, const std::vector<double>& slope,
@@ -59,6 +60,7 @@ class GramQuadratic {
 
  private:
   const std::vector<double>& G_;
+  index_t ld_;
   std::vector<double> q_;
   index_t m_;
 };
@@ -92,8 +94,9 @@ template <class Q>
 int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b,
                        const QuadraticOptions& options);
 
-// Columns [from, cols) of the Gram matrix of gathered columns, into an (m+1) x (m+1) matrix, both triangles.
-// h has n entries; the bias goes last if `intercept`.
-void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G);
+// Columns [from, m) of the Gram matrix of m gathered columns, into a matrix of order m+1 with rows ld apart, both
+// triangles. The bias goes last; without one its row and column are zero.
+void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G,
+                  index_t ld);
 
 }  // namespace hinge
