@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def tensors(problem: Problem) -> tuple[Problem, torch.Tensor, torch.Tensor]:
     return problem, torch.from_numpy(problem.X), y if problem.kind == "mlp_classes" else y.float()[:, None]
 
 
-def fit(prepared: tuple[Problem, torch.Tensor, torch.Tensor], fused: bool) -> nn.Sequential:
+def fit(fused: bool, prepared: tuple[Problem, torch.Tensor, torch.Tensor], tol: None) -> nn.Sequential:
     problem, X, y = prepared
     torch.manual_seed(0)
     outputs = int(y.max()) + 1 if problem.kind == "mlp_classes" else 1
@@ -45,29 +46,22 @@ def scores(net: nn.Sequential, X: Any) -> torch.Tensor:
         return net(torch.from_numpy(X))
 
 
-def classes(problem: Problem) -> Iterator[Contender]:
+def contenders(**readers: Any) -> Iterator[Contender]:
+    """Adam as PyTorch chooses it, and its fused kernel."""
     for fused in (False, True):
-        yield Contender(
-            "torch",
-            "fused Adam" if fused else "Adam",
-            lambda prepared, tol, fused=fused: fit(prepared, fused),
-            prepare=tensors,
-            predict=lambda net, X: scores(net, X).argmax(dim=1).numpy(),
-            probability=lambda net, X: torch.softmax(scores(net, X), dim=1).numpy(),
-            jit=True,
-        )
+        label = "fused Adam" if fused else "Adam"
+        yield Contender("torch", label, partial(fit, fused), prepare=tensors, jit=True, **readers)
+
+
+def classes(problem: Problem) -> Iterator[Contender]:
+    return contenders(
+        predict=lambda net, X: scores(net, X).argmax(dim=1).numpy(),
+        probability=lambda net, X: torch.softmax(scores(net, X), dim=1).numpy(),
+    )
 
 
 def regression(problem: Problem) -> Iterator[Contender]:
-    for fused in (False, True):
-        yield Contender(
-            "torch",
-            "fused Adam" if fused else "Adam",
-            lambda prepared, tol, fused=fused: fit(prepared, fused),
-            prepare=tensors,
-            predict=lambda net, X: np.asarray(scores(net, X))[:, 0],
-            jit=True,
-        )
+    return contenders(predict=lambda net, X: np.asarray(scores(net, X))[:, 0])
 
 
 OFFERS = {"mlp_classes": classes, "mlp_regression": regression}

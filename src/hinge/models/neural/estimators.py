@@ -252,6 +252,8 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores f(x): one number for two classes (positive for the second), else one per class or label."""
         raw = self._scores(X)
+        if raw.shape[1] == 2 and not self._multilabel:  # softmax over two classes
+            return raw[:, 1] - raw[:, 0]
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     @available_if(_has_probabilities)
