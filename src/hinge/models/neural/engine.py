@@ -165,7 +165,7 @@ class Engine:
         return value
 
     def squared_norm(self) -> float:
-        return float(sum(np.vdot(W, W) for W in self.weights))
+        return sum(float(np.vdot(W, W)) for W in self.weights)
 
     def copy_weights(self) -> tuple[Arrays, Arrays]:
         return [W.copy() for W in self.weights], [b.copy() for b in self.biases]
