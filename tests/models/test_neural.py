@@ -21,13 +21,8 @@ QUIET = {
 }  # a schedule of fixed length never warns
 
 
-@parametrize_with_checks(
-    [
-        hg.MLPClassifier(max_iter=200, learning_rate="cosine", learning_rate_init=0.01),
-        hg.MLPRegressor(max_iter=200, learning_rate="cosine", learning_rate_init=0.01),
-        hg.MLPClassifier(10, "tanh", solver="lbfgs", alpha=1.0, tol=1e-2, max_iter=5000),
-    ]
-)
+# tests/test_estimators.py holds the stochastic solvers to the same checks.
+@parametrize_with_checks([hg.MLPClassifier(10, "tanh", solver="lbfgs", alpha=1.0, tol=1e-2, max_iter=5000)])
 def test_scikit_learn_contract(estimator: object, check: object) -> None:
     check(estimator)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.linear_model import LogisticRegression
-from tests.zoo import LOSSES, name, targets
 
 import hinge as hg
 from hinge.models.neural.engine import Engine, Rule, criterion, examples, initial_weights, network, pack, unpack
 from hinge.problem.losses import Loss, Target
+from zoo import LOSSES, name, targets
 
 ACTIVATIONS = ["identity", "logistic", "tanh", "relu", "gelu"]
 

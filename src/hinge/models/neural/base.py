@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.models.base import FLOATS, check_predict, check_weights
+from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.neural import display
 from hinge.models.neural.engine import Engine, initial_weights, scores
 from hinge.models.neural.settings import check_settings, hidden_sizes, rule
@@ -40,7 +41,7 @@ def is_stochastic(estimator: Any) -> bool:
     return True
 
 
-class BaseNetwork(BaseEstimator):
+class BaseNetwork(CallbackSupportMixin, BaseEstimator):
     """A feed-forward network fitted by backpropagation. Subclasses say what the targets and the loss are."""
 
     hidden_layer_sizes: Any
@@ -108,6 +109,7 @@ class BaseNetwork(BaseEstimator):
 
     # Fitting ---------------------------------------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the network.
 
@@ -131,10 +133,12 @@ class BaseNetwork(BaseEstimator):
         stochastic = batch < training.n and self.solver != "lbfgs"
         self._start(X.shape[1], outputs, rng, l2, stochastic, keep=going_on)
         self._adopt()
-        if self.solver == "lbfgs":
-            self._fit_lbfgs(training)
-        else:
-            self._fit_epochs(training, held_out, batch)
+        plan = self._plan(batch)
+        with iterations(self, X, y, plan.max_iter) as plan.report:
+            if self.solver == "lbfgs":
+                self._fit_lbfgs(training, plan)
+            else:
+                self._fit_epochs(training, held_out, plan)
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -223,8 +227,8 @@ class BaseNetwork(BaseEstimator):
             verbose=bool(self.verbose),
         )
 
-    def _fit_epochs(self, training: Data, held_out: Data | None, batch: int) -> None:
-        loss, plan, history = self._resolve_loss(), self._plan(batch), History()
+    def _fit_epochs(self, training: Data, held_out: Data | None, plan: Plan) -> None:
+        loss, history = self._resolve_loss(), History()
         if held_out is not None:
             plan.validate = lambda: self._validate(loss, held_out)
         self.n_iter_ = train(self._engine, training, loss, plan, history)
@@ -238,11 +242,10 @@ class BaseNetwork(BaseEstimator):
         per_example = values if values.ndim == 1 else values.sum(axis=1)
         return self._score_of(held_out.y, raw, held_out.weight), float(np.average(per_example, weights=held_out.weight))
 
-    def _fit_lbfgs(self, data: Data) -> None:
+    def _fit_lbfgs(self, data: Data, plan: Plan) -> None:
         self.n_iter_, value, curve = train_lbfgs(
-            self._engine, data, self._resolve_loss(),
-            tol=self.tol, max_iter=int(self.max_iter), max_fun=int(self.max_fun), verbose=bool(self.verbose),
-        )  # fmt: skip
+            self._engine, data, self._resolve_loss(), plan, max_fun=int(self.max_fun)
+        )
         self.t_ = self.n_iter_ * data.n
         history = History(loss=[*curve, value] if not curve or curve[-1] != value else curve)
         history.best = min(history.loss)

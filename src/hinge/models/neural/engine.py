@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -41,6 +41,7 @@ def examples(X: Any, dtype: Any) -> Any:
     if scipy.sparse.issparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
+            X = X.copy()
             X.sum_duplicates()
         make = getattr(core, f"network_sparse{_bits(dtype)}")
         return make(X.data, X.indices, X.indptr, *X.shape)
@@ -134,14 +135,16 @@ class Engine:
     epochs: int = 0
     moments: Arrays = field(default_factory=list)
 
+    _net: ClassVar[Any] = None  # the core's view, made when first needed; never stored
+
     def __post_init__(self) -> None:
-        size = sum(W.size + b.size for W, b in zip(self.weights, self.biases))
-        count = 1 if self.rule.solver == "sgd" else 2
-        self.moments = [np.zeros(size, dtype=self.weights[0].dtype) for _ in range(count)]
-        self._net: Any = None
+        if not self.moments:
+            size = sum(W.size + b.size for W, b in zip(self.weights, self.biases))
+            count = 1 if self.rule.solver == "sgd" else 2
+            self.moments = [np.zeros(size, dtype=self.dtype) for _ in range(count)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_net": None}
+        return {name: value for name, value in self.__dict__.items() if name != "_net"}
 
     @property
     def dtype(self) -> np.dtype:
@@ -152,7 +155,7 @@ class Engine:
             self.weights, self.biases, self.moments = (
                 own_arrays(arrays, self.dtype) for arrays in (self.weights, self.biases, self.moments)
             )
-            self._net = network(self.activation, self.weights, self.biases)
+            self.__dict__["_net"] = network(self.activation, self.weights, self.biases)
         return self._net
 
     def epoch(self, x: Any, loss: Any, batch: int, rates: np.ndarray, *, shuffle: bool) -> float:

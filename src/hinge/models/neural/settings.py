@@ -27,7 +27,7 @@ def hidden_sizes(hidden_layer_sizes: Any) -> list[int]:
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 

@@ -55,7 +55,7 @@ def _check(space: Network, task: Task) -> str:
     one_of("solver", solver, SOLVERS)
     if solver == "lbfgs" and space.dropout:
         raise ValueError("solver='lbfgs' is deterministic: dropout needs adam or sgd.")
-    return solver
+    return str(solver)
 
 
 def _certificate(engine: Engine, data: Data, loss: Loss, task: Task, start: float) -> Certificate:
@@ -93,17 +93,14 @@ def _(space: Network, task: Task) -> Fit:
     rule = Rule(solver=solver, l2=_strength(task.penalty), dropout=space.dropout)
     engine = Engine(space.activation, weights, biases, rule, int(rng.randint(np.iinfo(np.int32).max)))
     history = History()
+    # The stochastic solvers' rate ends at zero after a fixed number of epochs: there is nothing to stop early for.
+    limit = task.max_iter or (LBFGS_ITERATIONS if solver == "lbfgs" else EPOCHS)
+    tol = task.tol if solver == "lbfgs" else 0.0
+    plan = Plan("cosine", space.learning_rate, 0.5, batch, limit, tol, limit, True, report=task.callback)
     if solver == "lbfgs":
-        steps = task.max_iter or LBFGS_ITERATIONS
-        engine.epochs, _, history.loss = train_lbfgs(
-            engine, data, task.loss, tol=task.tol, max_iter=steps, max_fun=10 * steps, verbose=False
-        )
+        engine.epochs, _, history.loss = train_lbfgs(engine, data, task.loss, plan, max_fun=10 * limit)
     else:
-        # A schedule of fixed length: the rate ends at zero, so there is nothing to stop early for.
-        epochs = task.max_iter or EPOCHS
-        train(
-            engine, data, task.loss, Plan("cosine", space.learning_rate, 0.5, batch, epochs, 0.0, epochs, True), history
-        )
+        train(engine, data, task.loss, plan, history)
     function = NetworkFunction(space.activation, engine.weights, engine.biases)
     attributes: dict[str, Any] = {
         "coefs_": engine.weights,

@@ -69,6 +69,7 @@ class Plan:
     shuffle: bool
     verbose: bool = False
     validate: Callable[[], tuple[float, float]] | None = None  # score and loss on held-out examples
+    report: Callable[[Any], bool] | None = None  # called after every epoch; True to stop
 
 
 @dataclass
@@ -142,6 +143,8 @@ def train(engine: Engine, data: Data, loss: Loss, plan: Plan, history: History) 
                 best = engine.copy_weights()
             if progress:
                 progress.show(done, history)
+            if plan.report is not None and plan.report(history):
+                break
             patience = max(plan.n_iter_no_change // 2, 1)
             if schedule.name == "plateau" and history.waited > 0 and history.waited % patience == 0:
                 schedule.reduce(2.0)
@@ -166,16 +169,14 @@ def train(engine: Engine, data: Data, loss: Loss, plan: Plan, history: History) 
     return done
 
 
-def train_lbfgs(
-    engine: Engine, data: Data, loss: Loss, *, tol: float, max_iter: int, max_fun: int, verbose: bool
-) -> tuple[int, float, list[float]]:
+def train_lbfgs(engine: Engine, data: Data, loss: Loss, plan: Plan, *, max_fun: int) -> tuple[int, float, list[float]]:
     """Limited-memory BFGS with the exact gradient of the whole objective; the engine must be in float64.
 
     Returns iterations, final objective and the objective after each iteration.
     """
     x, bound = data.native(loss, engine.biases[-1].size, engine.dtype)
     curve: list[float] = []
-    progress = Progress(max_iter) if verbose else None
+    progress = Progress(plan.max_iter) if plan.verbose else None
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         engine.restore(*unpack(flat, engine.weights))
@@ -189,18 +190,20 @@ def train_lbfgs(
         curve.append(float(intermediate_result.fun))
         if progress:
             progress.show(len(curve), History(loss=curve))
+        if plan.report is not None and plan.report(intermediate_result):
+            raise StopIteration
 
     result = scipy.optimize.minimize(
         value_and_gradient, pack(engine.weights, engine.biases), jac=True, method="L-BFGS-B",
-        callback=after_iteration, options={"maxiter": max_iter, "maxfun": max_fun, "gtol": tol, "ftol": 1e-15},
+        callback=after_iteration, options={"maxiter": plan.max_iter, "maxfun": max_fun, "gtol": plan.tol, "ftol": 1e-15},
     )  # fmt: skip
     if progress:
         progress.close()
     check_finite(float(result.fun))
     engine.restore(*unpack(result.x, engine.weights))
-    if result.nit >= max_iter or result.nfev >= max_fun:
+    if result.nit >= plan.max_iter or result.nfev >= max_fun:
         warnings.warn(
-            f"lbfgs stopped after {result.nit} iterations without reaching tol={tol}. Raise max_iter or max_fun, or "
+            f"lbfgs stopped after {result.nit} iterations without reaching tol={plan.tol}. Raise max_iter or max_fun, or "
             "scale the inputs.",
             ConvergenceWarning,
             stacklevel=4,
