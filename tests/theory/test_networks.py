@@ -394,7 +394,7 @@ def test_learner_minimises_any_loss_over_networks(loss: Loss) -> None:
     else:
         y = rng.poisson(np.exp(shape)) if loss.target is Target.NONNEGATIVE else shape
     learner = hg.Learner(hg.Network((32, 32), "tanh", batch_size=30), loss, hg.L2(1e-4)).fit(X, y)
-    raw = learner.decision_function(X)
+    raw = learner.function_.scores(X)
     coded = np.where(y == 1, 1.0, -1.0) if loss.target is Target.SIGN else y.astype(float)
     penalty = 0.5e-4 * sum((np.asarray(W, dtype=float) ** 2).sum() for W in learner.coefs_)
     assert learner.certificate_.primal == pytest.approx(loss.value(coded, raw).mean() + penalty, rel=1e-4)
