@@ -99,9 +99,7 @@ class LinearRegression(LinearRegressor):
             )
         gram, x_mean, result, rss, total = self._moments
         names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(gram))]))
-        return infer(
-            gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept
-        )
+        return infer(gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept)
 
     def predict(self, X: Any, *, interval: float | None = None, kind: str = "prediction") -> Any:
         """The predicted targets, with interval bounds if asked for.
@@ -205,12 +203,12 @@ class Ridge(LinearRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Fit; a weight of 2 means the same as having the example twice."""
         X, y, weights = self._check(X, y, sample_weight, several=True)
-        objective = make_objective(
-            X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept
-        )
+        objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
         alphas = np.unique([check_strength("alpha", a) for a in np.ravel(self.alpha)])
         if np.size(self.alpha) not in (1, objective.outputs):
-            raise ValueError(f"alpha has {np.size(self.alpha)} entries; expected 1 or {objective.outputs}, one per target.")
+            raise ValueError(
+                f"alpha has {np.size(self.alpha)} entries; expected 1 or {objective.outputs}, one per target."
+            )
         if len(alphas) == 1:
             result = self._ridge(objective, float(alphas[0]))
         else:
