@@ -182,8 +182,7 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
     if (p.intercept) b -= eta * o.bias_rate * gb;
     w.shrink(eta);
     if (w.bounded())
-      for (index_t k = 0; k < m; ++k)
-        rows.each(order[first + k], [&](index_t j, double) { w.clip(j); });
+      for (index_t k = 0; k < m; ++k) rows.each(order[first + k], [&](index_t j, double) { w.clip(j); });
     w.count();
     b_sum += b;
     if ((state.steps & 1023) == 0) monitor.poll();

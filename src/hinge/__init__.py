@@ -24,7 +24,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.objective": ("Objective", "make_objective"),
     "hinge.problem.spaces": ("Linear", "Space"),
     "hinge.problem.risk": ("empirical_risk", "risk"),
-    "hinge.solve.choose": ("solve",),
+    "hinge.solve.choose": ("minimise",),
     "hinge.solve.base": ("Record", "Solution", "Solver", "Status"),
     "hinge.solve.admm": ("ADMM",),
     "hinge.solve.coordinate_descent": ("CoordinateDescent",),

@@ -234,8 +234,16 @@ def best_shifts(objective: Objective, z: Array) -> Array:
 def dual_value(objective: Objective, u: Array) -> float:
     """D(u), after scaling u until the penalty's conjugate is finite.
 
-    u must lie in the domain of the loss's conjugate and balance if there is a bias.
+    u must lie in the domain of the loss's conjugate. If there is a bias and u does not balance (the slopes of a kinked
+    loss at its best bias need not), it is balanced first: without that D(u) would not be a bound.
     """
+    if objective.fit_intercept:
+        total, size = objective.c @ u, objective.c @ np.abs(u)
+        if u.ndim == 1 and abs(total) > 1e-13 * size:
+            u = balance(objective, u)
+            total, size = objective.c @ u, objective.c @ np.abs(u)
+        if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)):
+            return -np.inf
     g = objective.design.rmatmul(objective.weighted(u))
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is not None:

@@ -36,10 +36,12 @@ class Need(enum.Enum):
     COORDINATES = "a penalty that is a sum over single weights (L1, L2, ElasticNet, Box, NoPenalty)"
     SQUARED = "the Squared loss"
     RIDGE = "an L2 penalty or none"
+    UNBOUNDED = "a penalty without bounds on the weights (L1, L2, ElasticNet, NoPenalty)"
     ONE_OUTPUT = "one score per example"
     BOUNDED_CURVATURE = "a loss whose second derivative is bounded"
     STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
     NATIVE_DUAL = "a loss with a coordinate-wise dual step"
+    PIECEWISE_LINEAR = "a piecewise linear loss (Hinge, Absolute, Quantile, EpsilonInsensitive …)"
     CONJUGATE = "a loss and a penalty with known conjugates"
     SUBGRADIENT = "a penalty with a subgradient (L1, L2, ElasticNet, NoPenalty, without positive=True)"
     PROJECTION = "a penalty that splits into a projection and a smooth part (L1, L2, ElasticNet, Box, L1Ball, L2Ball)"
@@ -48,6 +50,12 @@ class Need(enum.Enum):
     def met_by(self, objective: Objective) -> bool:
         loss, penalty = objective.loss, objective.penalty
         coordinates = penalty.coordinates(objective.d)
+
+        def unbounded() -> bool:
+            if coordinates is None:
+                return False
+            return bool(np.all(np.isinf(coordinates.lower)) and np.all(np.isinf(coordinates.upper)))
+
         return {
             Need.GRADIENT: lambda: loss.smooth,
             Need.SECOND: lambda: loss.twice and loss.smooth,
@@ -55,15 +63,13 @@ class Need(enum.Enum):
             Need.SMOOTH_PENALTY: lambda: penalty.smooth,
             Need.COORDINATES: lambda: coordinates is not None,
             Need.SQUARED: lambda: type(loss).__name__ == "Squared",
-            Need.RIDGE: lambda: (
-                coordinates is not None
-                and not np.any(coordinates.l1)
-                and bool(np.all(np.isinf(coordinates.lower)) and np.all(np.isinf(coordinates.upper)))
-            ),
+            Need.RIDGE: lambda: unbounded() and not np.any(coordinates.l1),  # type: ignore[union-attr]
+            Need.UNBOUNDED: unbounded,
             Need.ONE_OUTPUT: lambda: objective.outputs == 1,
             Need.BOUNDED_CURVATURE: lambda: bool(np.isfinite(loss.curvature)),
             Need.STRONGLY_CONVEX: lambda: coordinates is not None and bool(np.all(coordinates.l2 > 0)),
             Need.NATIVE_DUAL: lambda: type(loss).__name__ in DUAL_LOSSES,
+            Need.PIECEWISE_LINEAR: lambda: type(loss).__name__ in PIECEWISE_LINEAR,
             Need.CONJUGATE: lambda: loss.has_conjugate and penalty.has_conjugate,
             Need.SUBGRADIENT: lambda: (
                 coordinates is not None and bool(np.all(np.isinf(coordinates.lower) & np.isinf(coordinates.upper)))
@@ -75,6 +81,8 @@ class Need(enum.Enum):
 
 # Losses whose one-variable dual problem has a closed form or a quick inner Newton (native/solve/dual_coordinate).
 DUAL_LOSSES = ("Hinge", "SquaredHinge", "Logistic", "Squared", "Absolute", "EpsilonInsensitive", "Quantile", "Huber")
+
+PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")
 
 # Losses that a quadratic program can express with slack variables (solve/quadratic_program.py).
 QUADRATIC_LOSSES = (

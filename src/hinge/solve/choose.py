@@ -22,7 +22,10 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
+    "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
+    "newton-cg": ("hinge.solve.newton_cg", "NewtonCG"),
+    "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
     "lbfgs": ("hinge.solve.lbfgs", "LBFGS"),
     "gradient-descent": ("hinge.solve.gradient_descent", "GradientDescent"),
     "proximal-gradient": ("hinge.solve.proximal_gradient", "ProximalGradient"),
@@ -87,14 +90,17 @@ def _always(objective: Objective) -> bool:
 
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
-    ("newton", _always),
+    ("newton", lambda objective: objective.d <= 500),
+    ("newton-cg", _always),
+    ("interior-point", lambda objective: objective.d <= 3000),
+    ("proximal-newton", _always),
     ("lbfgs", lambda objective: objective.loss.convex),
     ("proximal-gradient", _always),
     ("admm", _always),
 ]
 
 
-def solve(
+def minimise(
     objective: Objective,
     *,
     solver: str | Solver = "auto",
@@ -149,6 +155,9 @@ def solve(
     if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
         warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=3)
     return Result(solution, judged)
+
+
+solve = minimise  # the name used inside; as hg.solve it would be shadowed by the package hinge.solve
 
 
 def _refusal(name: str, missing: list[Need], objective: Objective) -> str:
