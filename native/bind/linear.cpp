@@ -7,6 +7,7 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "solve/dual_coordinate.hpp"
 #include "solve/interior_point.hpp"
 #include "solve/newton.hpp"
 #include "solve/newton_cg.hpp"
@@ -41,6 +42,16 @@ struct Arguments {
 nb::object to_python(LinearSolution&& s) {
   nb::object dual = s.dual.empty() ? nb::object(nb::none()) : nb::cast(own(std::move(s.dual)));
   return nb::make_tuple(own(std::move(s.w)), s.b, static_cast<int>(s.outcome), s.iterations, dual);
+}
+
+// One (a, lo, hi) per kink of the loss, each with n entries.
+using KinkArrays = std::vector<std::array<Vector, 3>>;
+
+std::vector<Kinks> copy_kinks(const KinkArrays& kinks) {
+  const auto copy = [](const Vector& v) { return std::vector<double>(v.data(), v.data() + v.shape(0)); };
+  std::vector<Kinks> lists;
+  for (const auto& k : kinks) lists.push_back({copy(k[0]), copy(k[1]), copy(k[2])});
+  return lists;
 }
 
 }  // namespace
@@ -89,21 +100,26 @@ void bind_linear(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
-  // `kinks`: one (a, lo, hi) per kink of the loss, each with n entries.
   m.def(
       "interior_point",
-      [](const Arguments& a, Vector, double, const std::vector<std::array<Vector, 3>>& kinks, double tol, int max_iter,
-         nb::object report) {
-        std::vector<Kinks> lists;
-        for (const auto& k : kinks) {
-          const auto copy = [](const Vector& v) { return std::vector<double>(v.data(), v.data() + v.shape(0)); };
-          lists.push_back({copy(k[0]), copy(k[1]), copy(k[2])});
-        }
+      [](const Arguments& a, Vector, double, const KinkArrays& kinks, double tol, int max_iter, nb::object report) {
+        const std::vector<Kinks> lists = copy_kinks(kinks);
         return to_python(
             enter([&](Monitor& monitor) { return interior_point(a.problem(), lists, tol, max_iter, monitor); },
                   make_report(report)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
+  m.def(
+      "dual_coordinate",
+      [](const Arguments& a, Vector, double, const KinkArrays& kinks, std::uint64_t seed, double tol, int max_iter,
+         nb::object report) {
+        const std::vector<Kinks> lists = copy_kinks(kinks);
+        return to_python(
+            enter([&](Monitor& monitor) { return dual_coordinate(a.problem(), lists, tol, max_iter, seed, monitor); },
+                  make_report(report)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "seed"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   // The penalty times each of `strengths`, one after the other, each from the solution before it.
   m.def(

@@ -44,7 +44,7 @@ def long_dual(o, u):
 @pytest.mark.mission("O8")
 @pytest.mark.parametrize("loss", zoo.LOSSES, ids=zoo.name)
 def test_primal_and_dual_against_long_double(loss, rng):
-    o = problem(loss, hg.ElasticNet(0.3, 0.5), offset=True)
+    o = problem(loss, hg.Elastic(0.3, 0.5), offset=True)
     w, b = 0.3 * rng.normal(size=D), np.array([0.1])
     assert hg.certificate(o, w, b).primal == pytest.approx(float(long_primal(o, w, b)), rel=1e-12)
     u = 0.5 * loss.project_dual(o.y, o.slopes_of_scores(o.scores(w, b)))

@@ -202,10 +202,10 @@ PENALTIES = [
     hg.NoPenalty(),
     hg.L2(0.1),
     hg.L1(0.05),
-    hg.ElasticNet(0.1, 0.5),
+    hg.Elastic(0.1, 0.5),
     hg.Box(-0.2, 0.3),
     hg.L1(0.05, positive=True),
-    hg.ElasticNet(0.3, 0.9, weights=np.ones(5)),
+    hg.Elastic(0.3, 0.9, weights=np.ones(5)),
 ]
 
 
@@ -397,7 +397,7 @@ def test_hard_margin(rng):
         (hg.Squared(), hg.L1(0.1), "coordinate-descent"),
         (hg.Logistic(), hg.L2(0.1), "gradient-descent"),
         (hg.Logistic(), hg.L2(0.1), "lbfgs"),
-        (hg.Logistic(), hg.GroupLasso(0.05, groups=[0, 0, 1]), "proximal-gradient"),
+        (hg.Logistic(), hg.GroupNorm(0.05, groups=[0, 0, 1]), "proximal-gradient"),
         (hg.Huber(0.5), hg.MaxNorm(0.1), "proximal-gradient"),
         (hg.Hinge(), hg.L2(0.1), "subgradient"),
         (hg.Hinge(), hg.L2Ball(1.0), "admm"),

@@ -92,8 +92,13 @@ class Certificate:
             if np.isfinite(self.weight_error):
                 meaning += f" The weights are within {self.weight_error:.2g} of the optimal ones (Euclidean distance)."
         else:
+            bound = (
+                f"The lower bound these weights give, {self.dual:.6g}, is too low to judge by"
+                if np.isfinite(self.dual)
+                else "No lower bound is known for this problem"
+            )
             meaning = (
-                f"The objective is {self.primal:.6g}. This problem has no known dual, so there is no lower bound; "
+                f"The objective is {self.primal:.6g}. {bound}; "
                 f"the remaining slope is {self.residual:.2g} of the slope at zero weights."
             )
         if self.converged:
@@ -169,7 +174,7 @@ def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None)
         yield balance(objective, u) if objective.fit_intercept else u
     if loss.smooth or offered is None:
         if objective.fit_intercept:
-            z = z + (_best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
+            z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
         u = objective.slopes_of_scores(z)
         yield u
     if z.ndim == 1:
@@ -178,7 +183,7 @@ def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None)
             yield moved
 
 
-def _best_shift(objective: Objective, z: Array) -> float:
+def best_shift(objective: Objective, z: Array) -> float:
     def derivatives(b: float) -> tuple[float, float]:
         return objective.native.derivative_sums(objective.y, z + b, objective.c)
 
@@ -329,7 +334,7 @@ def _gram(objective: Objective, h: Array, used: np.ndarray) -> Array:
 def stationarity(objective: Objective, w: Array, b: Array) -> float:
     """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights."""
     _, g, gb = objective.risk_gradient(w, b)
-    distance = np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0)
+    distance = float(np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0))
     if objective.fit_intercept:
         distance = max(distance, float(np.max(np.abs(gb))))
     w0, b0 = objective.zero()
@@ -338,7 +343,7 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
         b0 = np.array([start if np.isfinite(start) else 0.0])
     _, g0, gb0 = objective.risk_gradient(w0, b0)
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
-    return float(distance / scale)
+    return distance / scale
 
 
 def _weight_error(objective: Objective, gap: float) -> float:

@@ -33,18 +33,18 @@ class Need(enum.Enum):
     SECOND = "a loss with a second derivative"
     CONVEX = "a convex loss and penalty"
     SMOOTH_PENALTY = "a differentiable penalty (NoPenalty or L2)"
-    COORDINATES = "a penalty that is a sum over single weights (L1, L2, ElasticNet, Box, NoPenalty)"
+    COORDINATES = "a penalty that is a sum over single weights (L1, L2, Elastic, Box, NoPenalty)"
     SQUARED = "the Squared loss"
     RIDGE = "an L2 penalty or none"
-    UNBOUNDED = "a penalty without bounds on the weights (L1, L2, ElasticNet, NoPenalty)"
+    UNBOUNDED = "a penalty without bounds on the weights (L1, L2, Elastic, NoPenalty)"
     ONE_OUTPUT = "one score per example"
     BOUNDED_CURVATURE = "a loss whose second derivative is bounded"
     STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
-    NATIVE_DUAL = "a loss with a coordinate-wise dual step"
+    ROWS = "rows that can be read one at a time (a row-major array or a CSR matrix)"
     PIECEWISE_LINEAR = "a piecewise linear loss (Hinge, Absolute, Quantile, EpsilonInsensitive …)"
     CONJUGATE = "a loss and a penalty with known conjugates"
-    SUBGRADIENT = "a penalty with a subgradient (L1, L2, ElasticNet, NoPenalty, without positive=True)"
-    PROJECTION = "a penalty that splits into a projection and a smooth part (L1, L2, ElasticNet, Box, L1Ball, L2Ball)"
+    SUBGRADIENT = "a penalty with a subgradient (L1, L2, Elastic, NoPenalty, without positive=True)"
+    PROJECTION = "a penalty that splits into a projection and a smooth part (L1, L2, Elastic, Box, L1Ball, L2Ball)"
     QUADRATIC = "a loss of straight lines and parabolas (Squared, Huber, Absolute, Quantile, Hinge, SquaredHinge, …)"
 
     def met_by(self, objective: Objective) -> bool:
@@ -68,22 +68,16 @@ class Need(enum.Enum):
             Need.ONE_OUTPUT: lambda: objective.outputs == 1,
             Need.BOUNDED_CURVATURE: lambda: bool(np.isfinite(loss.curvature)),
             Need.STRONGLY_CONVEX: lambda: coordinates is not None and bool(np.all(coordinates.l2 > 0)),
-            Need.NATIVE_DUAL: lambda: type(loss).__name__ in DUAL_LOSSES,
+            Need.ROWS: lambda: objective.design.native.has_rows,
             Need.PIECEWISE_LINEAR: lambda: type(loss).__name__ in PIECEWISE_LINEAR,
             Need.CONJUGATE: lambda: loss.has_conjugate and penalty.has_conjugate,
-            Need.SUBGRADIENT: lambda: (
-                coordinates is not None and bool(np.all(np.isinf(coordinates.lower) & np.isinf(coordinates.upper)))
-            ),
+            Need.SUBGRADIENT: unbounded,
             Need.PROJECTION: lambda: coordinates is not None or type(penalty).__name__ in BALLS,
             Need.QUADRATIC: lambda: type(loss).__name__ in QUADRATIC_LOSSES,
         }[self]()
 
 
-# Losses whose one-variable dual problem has a closed form or a quick inner Newton (native/solve/dual_coordinate).
-DUAL_LOSSES = ("Hinge", "SquaredHinge", "Logistic", "Squared", "Absolute", "EpsilonInsensitive", "Quantile", "Huber")
-
 PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")
-
 # Losses that a quadratic program can express with slack variables (solve/quadratic_program.py).
 QUADRATIC_LOSSES = (
     "Squared", "SquaredMargin", "Huber", "Absolute", "Quantile", "RelativeError", "EpsilonInsensitive",

@@ -8,6 +8,7 @@ with what is missing and which solvers would do.
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -22,8 +23,10 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
+    "dual-coordinate-descent": ("hinge.solve.dual_coordinate", "DualCoordinateDescent"),
     "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
+    "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
     "newton-cg": ("hinge.solve.newton_cg", "NewtonCG"),
     "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
     "lbfgs": ("hinge.solve.lbfgs", "LBFGS"),
@@ -37,6 +40,9 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "sgd": ("hinge.solve.stochastic", "SGD"),
     "quadratic-program": ("hinge.solve.quadratic_program", "QuadraticProgram"),
 }
+
+
+_MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
 
 
 @dataclass(frozen=True)
@@ -88,11 +94,19 @@ def _always(objective: Objective) -> bool:
     return True
 
 
+def _suits_closed_form(o: Objective) -> bool:
+    """Where one Newton step would not do: several targets, the dual side, and singular problems."""
+    small = min(o.n, o.d) <= 8000
+    return type(o.penalty).__name__ == "NoPenalty" or (small and (o.outputs > 1 or o.d > o.n))
+
+
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
+    ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500),
     ("newton-cg", _always),
-    ("interior-point", lambda objective: objective.d <= 3000),
+    ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
+    ("dual-coordinate-descent", lambda objective: objective.design.sparse),
     ("proximal-newton", _always),
     ("lbfgs", lambda objective: objective.loss.convex),
     ("proximal-gradient", _always),
@@ -100,7 +114,7 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
 ]
 
 
-def minimise(
+def solve(
     objective: Objective,
     *,
     solver: str | Solver = "auto",
@@ -153,11 +167,16 @@ def minimise(
     status = Status.CONVERGED if judged.converged else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
     if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
-        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=3)
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
     return Result(solution, judged)
 
 
-solve = minimise  # the name used inside; as hg.solve it would be shadowed by the package hinge.solve
+def _callers_level() -> int:
+    """How many frames up the user's own code is: a warning about a fit should point there."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _refusal(name: str, missing: list[Need], objective: Objective) -> str:

@@ -113,7 +113,7 @@ class SquaredHinge(MarginLoss):
         return -2.0 * y * np.maximum(1.0 - y * s, 0.0)
 
     def hessian(self, y: Array, s: Array) -> Array:
-        return 2.0 * (y * s < 1)
+        return np.where(y * s < 1, 2.0, 0.0)
 
     def conjugate(self, y: Array, u: Array) -> Array:
         p = -y * u

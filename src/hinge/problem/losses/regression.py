@@ -211,7 +211,7 @@ class SquaredEpsilonInsensitive(Loss):
         return 2.0 * (np.maximum(r - self.epsilon, 0.0) - np.maximum(-r - self.epsilon, 0.0))
 
     def hessian(self, y: Array, s: Array) -> Array:
-        return 2.0 * (np.abs(s - y) > self.epsilon)
+        return np.where(np.abs(s - y) > self.epsilon, 2.0, 0.0)
 
     def conjugate(self, y: Array, u: Array) -> Array:
         return u * y + self.epsilon * np.abs(u) + 0.25 * u**2
