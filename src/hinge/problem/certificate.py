@@ -161,9 +161,11 @@ def _relative(gap: float, primal: float, objective: Objective) -> float:
 
 
 def constant_risk(objective: Objective) -> float:
-    """The risk at w = 0, b = 0: a scale for the objective."""
+    """The risk at w = 0, b = 0: a scale for the objective. If that is zero, the risk of constant scores ±1."""
+    shift = 0.0 if objective.offset is None else objective.offset
     z = np.zeros(objective.n) if objective.outputs == 1 else np.zeros((objective.n, objective.outputs))
-    return abs(objective.risk_of_scores(z if objective.offset is None else z + objective.offset))
+    at_zero = abs(objective.risk_of_scores(z + shift))
+    return at_zero or sum(abs(objective.risk_of_scores(z + shift + t)) for t in (-1.0, 1.0))
 
 
 def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None) -> Iterator[Array]:
