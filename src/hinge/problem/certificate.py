@@ -161,11 +161,11 @@ def _relative(gap: float, primal: float, objective: Objective) -> float:
 
 
 def constant_risk(objective: Objective) -> float:
-    """The risk at w = 0, b = 0, or the mean steepness of the loss there if that is larger: a scale for the objective."""
+    """The risk at w = 0, b = 0: a scale for the objective. If that is zero, the risk of constant scores ±1."""
+    shift = 0.0 if objective.offset is None else objective.offset
     z = np.zeros(objective.n) if objective.outputs == 1 else np.zeros((objective.n, objective.outputs))
-    z = z if objective.offset is None else z + objective.offset
-    steepness = float(np.sum(np.abs(objective.weighted(objective.slopes_of_scores(z)))))
-    return max(abs(objective.risk_of_scores(z)), steepness)
+    at_zero = abs(objective.risk_of_scores(z + shift))
+    return at_zero or sum(abs(objective.risk_of_scores(z + shift + t)) for t in (-1.0, 1.0))
 
 
 def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None) -> Iterator[Array]:
@@ -190,12 +190,6 @@ def best_shift(objective: Objective, z: Array) -> float:
         return objective.native.derivative_sums(objective.y, z + b, objective.c)
 
     return best_bias(derivatives, objective.loss.score_span(objective.y) + float(np.max(np.abs(z), initial=0.0)))
-
-
-def _balanced(objective: Objective, u: Array) -> bool:
-    """Whether Σ cᵢ uᵢ is zero up to rounding, for every output."""
-    cu = objective.weighted(u)
-    return bool(np.all(np.abs(cu.sum(axis=0)) <= 1e-10 * np.abs(cu).sum(axis=0)))
 
 
 def balance(objective: Objective, u: Array) -> Array:
@@ -236,11 +230,15 @@ def best_shifts(objective: Objective, z: Array) -> Array:
 def dual_value(objective: Objective, u: Array) -> float:
     """D(u), after scaling u until the penalty's conjugate is finite; −∞ if u cannot be made feasible.
 
-    u must lie in the domain of the loss's conjugate.
+    u must lie in the domain of the loss's conjugate. If there is a bias and u does not balance (the slopes of a kinked
+    loss at its best bias need not), it is balanced first: without that D(u) would not be a bound.
     """
-    if objective.fit_intercept and not _balanced(objective, u):
-        u = balance(objective, u)
-        if not _balanced(objective, u):
+    if objective.fit_intercept:
+        total, size = objective.c @ u, objective.c @ np.abs(u)
+        if u.ndim == 1 and abs(total) > 1e-13 * size:
+            u = balance(objective, u)
+            total, size = objective.c @ u, objective.c @ np.abs(u)
+        if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)):
             return -np.inf
     g = objective.design.rmatmul(objective.weighted(u))
     coordinates = objective.penalty.coordinates(objective.d)
