@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -12,7 +13,6 @@ import hinge as hg
 import zoo
 from hinge.solve.base import Need, Solver, Status
 from hinge.solve.choose import SOLVERS, admissible, choose, get_solver, solve
-import itertools
 
 N, D = 60, 6
 # What a method is good for in a test: these approach the optimum slowly, or with noise.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -13,7 +14,6 @@ import hinge as hg
 from hinge.solve.base import Status
 from hinge.solve.choose import solve
 from hinge.solve.coordinate_descent import soft_threshold
-import itertools
 
 clarabel = pytest.importorskip("clarabel", reason="the QP reference needs the [qp] extra")
 

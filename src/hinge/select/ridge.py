@@ -137,7 +137,14 @@ class RidgeCV(LinearRegressor):
         return [
             np.array(
                 [
-                    [-scorer(_Constant(predictions[:, which, a]), np.empty((len(Y), 1)), Y[:, which], sample_weight=weights)]
+                    [
+                        -scorer(
+                            _Constant(predictions[:, which, a]),
+                            np.empty((len(Y), 1)),
+                            Y[:, which],
+                            sample_weight=weights,
+                        )
+                    ]
                     for a in range(predictions.shape[2])
                 ]
             )

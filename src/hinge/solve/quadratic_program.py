@@ -46,7 +46,7 @@ class QuadraticProgram(Solver):
         if self.form == "primal":
             return super().missing(objective)
         hinge = type(objective.loss).__name__ == "Hinge"
-        needs = [] if hinge else [Need.NATIVE_DUAL]
+        needs = [] if hinge else [Need.PIECEWISE_LINEAR]
         return needs + [n for n in (Need.RIDGE, Need.STRONGLY_CONVEX, Need.ONE_OUTPUT) if not n.met_by(objective)]
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:

@@ -22,8 +22,26 @@ from hinge.solve.choose import Result, solve
 
 # Names of scikit-learn's solvers. They are accepted so that its code runs unchanged, and mean "auto" here.
 FOREIGN_SOLVERS = frozenset(
-    "lbfgs liblinear newton-cg newton-cholesky newton-cd newton-cd-gram sag saga svd cholesky lsqr sparse_cg highs "
-    "highs-ds highs-ipm interior-point revised simplex".split()
+    [
+        "lbfgs",
+        "liblinear",
+        "newton-cg",
+        "newton-cholesky",
+        "newton-cd",
+        "newton-cd-gram",
+        "sag",
+        "saga",
+        "svd",
+        "cholesky",
+        "lsqr",
+        "sparse_cg",
+        "highs",
+        "highs-ds",
+        "highs-ipm",
+        "interior-point",
+        "revised",
+        "simplex",
+    ]
 )
 
 
@@ -45,7 +63,9 @@ def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
     """A finite number ≥ 0 (> 0 if ``zero`` is False)."""
     ok = isinstance(value, int | float | np.number) and np.isfinite(value) and (value > 0 or (zero and value == 0))
     if not ok:
-        raise ValueError(f"{name} must be a finite number {'of zero or more' if zero else 'above zero'}, got {value!r}.")
+        raise ValueError(
+            f"{name} must be a finite number {'of zero or more' if zero else 'above zero'}, got {value!r}."
+        )
     return float(value)
 
 
@@ -165,14 +185,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         k = len(self.classes_)
         if k == 2:
             return [self._minimise(X, signs(codes), loss, penalty, weights)]
-        objective = make_objective(X, signs(codes), loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept)
-        results = [
-            self._solve(replace(objective, y=np.where(codes == j, 1.0, -1.0))) for j in range(k)
-        ]
+        objective = make_objective(
+            X, signs(codes), loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept
+        )
+        results = [self._solve(replace(objective, y=np.where(codes == j, 1.0, -1.0))) for j in range(k)]
         self.coef_ = np.array([r.w for r in results], dtype=X.dtype)
         self.intercept_ = np.array([r.b[0] for r in results], dtype=X.dtype)
         self.n_iter_ = max(max(r.solution.iterations for r in results), 1)
-        self.certificate_ = worst([r for r in results])
+        self.certificate_ = worst(results)
         self.certificates_ = [r.certificate for r in results]
         return results
 
