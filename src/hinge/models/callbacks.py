@@ -40,9 +40,11 @@ else:
             @functools.wraps(method)
             def fit(estimator, *args, **kwargs):
                 fitted = method(estimator, *args, **kwargs)
-                task = getattr(estimator, "_callback_fit_ctx", None)
-                if task is not None:
-                    task.call_on_fit_task_end(estimator=estimator)
+                if getattr(estimator, "_skl_callbacks", None):
+                    if not hasattr(estimator, "_callback_fit_ctx"):
+                        with iterations(estimator, None):  # a fit that reports no iterations is one step
+                            pass
+                    estimator._callback_fit_ctx.call_on_fit_task_end(estimator=estimator)
                 return fitted
 
             return fit
