@@ -265,9 +265,7 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
     if (p_.intercept) g += at_.gb * at_.gb / std::max(vec::sum(at_.h.data(), p_.n()), 1e-300);
     const double relative = g / std::max(std::fabs(primal), 1e-300);
     if (monitor.report({it, primal, relative})) out.outcome = Outcome::stopped;
-    // The gap supposes slopes that balance; what is left of their sum counts with the bias it could still move.
-    const double unbalanced = std::fabs(at_.gb) * (1.0 + std::fabs(b_));
-    if (g + unbalanced <= tol * std::fabs(primal) || violation_ == 0) out.outcome = Outcome::converged;
+    if (g <= tol * std::fabs(primal) || violation_ == 0) out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
     if (it > 1 && !(primal < best - 1e-15 * std::fabs(best)) && ++idle >= 3) {
       out.outcome = Outcome::stalled;
