@@ -31,3 +31,30 @@ class Linear(Space):
     fit_intercept: bool = True
 
     family: ClassVar[str] = "hinge.models.linear_space"
+
+
+@dataclass(frozen=True)
+class Network(Space):
+    """f(x) = h(… h(xW₁ + b₁) …)W_L + b_L: a feed-forward network. A penalty acts on all W_l, never on biases.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        The widths of the hidden layers; () is a linear function.
+    activation : {"identity", "logistic", "tanh", "relu", "gelu"}
+        The function h.
+    dropout : float
+        The probability that a hidden unit is silent in a training step.
+    batch_size : int
+        Examples per step of the stochastic solvers.
+    learning_rate : float
+        The largest step of the stochastic solvers; it falls to zero along a cosine.
+    """
+
+    hidden: tuple[int, ...] = (100,)
+    activation: str = "relu"
+    dropout: float = 0.0
+    batch_size: int = 200
+    learning_rate: float = 0.003
+
+    family: ClassVar[str] = "hinge.models.neural.space"
