@@ -29,6 +29,7 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
         lambda: {"loss": hg.Logistic(), "penalty": hg.L2(1e-3)},
         lambda: {"loss": hg.Poisson(), "penalty": hg.L2(1e-3)},
     ],
+    "MaxMarginClassifier": [lambda: {"inseparable": "soft"}],
     "MLPClassifier": [lambda: NETWORK],
     "MLPRegressor": [lambda: NETWORK],
 }
