@@ -1,0 +1,55 @@
+// The conditional random field: the loss that L-BFGS minimises, and its duality gap.
+//
+//   L(w) = sum_i c_i [ log Z(x_i) - score(x_i, y_i) ],   J(w) = L(w) + l1 |w|_1 + l2/2 |w|^2,   sum_i c_i = 1
+//
+// grad L = expected - observed features. With p the model at w and H = sum_i c_i entropy(p_i) = L - w.grad L, a dual
+// point is p itself (mixed with the observed labels if l2 = 0):
+//   l2 > 0:  D = H - sum_j soft(grad_j L, l1)^2 / (2 l2)
+//   l2 = 0:  D = min(1, l1 / max_j |grad_j L|) H           (entropy is concave)
+// so J - D bounds how far w is from the optimum. With l1 = 0 it is |grad J|^2 / (2 l2).
+#pragma once
+#include "core/monitor.hpp"
+#include "models/chain.hpp"
+#include "solve/lbfgs.hpp"
+
+namespace hinge {
+
+class ChainCrf {
+ public:
+  // y: a label per token; weight: c_i. All arrays must outlive this object.
+  ChainCrf(const Tokens& x, const std::int32_t* y, const double* weight, Layout layout, const Potentials& constraints);
+
+  double loss(const double* w, double* g);  // L and its gradient
+  index_t size() const { return layout_.size(); }
+
+  static double gap(double loss, const double* w, const double* g, index_t n, double l1, double l2);
+
+ private:
+  template <int V>
+  friend void crf_gather(const ChainCrf&, index_t, index_t, double*);
+  void sequences(index_t first, index_t last, double* value, double* pairs);
+  void gather(index_t first, index_t last, double* g) const;
+
+  Tokens x_;
+  const std::int32_t* y_;
+  const double* weight_;
+  Layout layout_;
+  Potentials potentials_;
+  std::vector<index_t> parts_, column_parts_;
+  std::vector<index_t> column_;  // the attributes' tokens: the transpose of x
+  std::vector<std::int32_t> token_;
+  std::vector<double> token_value_;
+  Table difference_;  // tokens x width: c_i (marginal - observed)
+  Table observed_pairs_;
+};
+
+struct CrfFit {
+  std::vector<double> w;
+  LbfgsResult solver;
+  double loss, objective, gap;
+};
+
+CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const LbfgsOptions& options,
+               Monitor& monitor);
+
+}  // namespace hinge
