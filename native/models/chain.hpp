@@ -11,23 +11,13 @@
 // logarithms (tree.hpp), so nothing is lost whatever the scores.
 #pragma once
 #include <cstdint>
-#include <new>
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "core/hot.hpp"
 
 namespace hinge {
 
-template <class T>
-struct AlignedAllocator {
-  using value_type = T;
-  AlignedAllocator() = default;
-  template <class U>
-  AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
-  bool operator==(const AlignedAllocator&) const { return true; }
-};
 using Table = std::vector<double, AlignedAllocator<double>>;
 
 // Sequences of tokens with sparse attributes: rows of a CSR matrix, cut into sequences. Views, not copies.

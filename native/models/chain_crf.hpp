@@ -27,7 +27,18 @@ class ChainCrf {
  private:
   template <int V>
   friend void crf_gather(const ChainCrf&, index_t, index_t, double*);
-  void sequences(index_t first, index_t last, double* value, double* pairs);
+  template <int V>
+  friend void crf_scatter(const ChainCrf&, index_t, index_t, double*);
+  void sequences(index_t first, index_t last, double* value, double* sums);
+  void scatter(index_t first, index_t last, double* sums) const;
+  // The row of attribute a to where its weights are in g.
+  void put(index_t a, const double* row, double* g) const {
+    if (layout_.begin.empty()) {
+      for (index_t j = 0; j < layout_.labels; ++j) g[a * layout_.labels + j] = row[j];
+    } else {
+      for (index_t k = layout_.begin[a]; k < layout_.begin[a + 1]; ++k) g[k] = row[layout_.label[k]];
+    }
+  }
   void gather(index_t first, index_t last, double* g) const;
 
   Tokens x_;
@@ -36,11 +47,19 @@ class ChainCrf {
   Layout layout_;
   Potentials potentials_;
   std::vector<index_t> parts_, column_parts_;
-  std::vector<index_t> column_;  // the attributes' tokens: the transpose of x
+  // The gradient of attribute a is a sum of rows of `difference_`. The first attributes (fit numbers them by how
+  // common they are) are summed token by token while the row is in cache, into a table that stays in cache; the
+  // others attribute by attribute, which needs no table per thread.
+  index_t hot_;
+  std::vector<index_t> hot_begin_;  // tokens + 1 offsets
+  std::vector<std::int32_t> hot_attribute_;
+  std::vector<double> hot_value_;
+  std::vector<index_t> column_;  // the tokens of the other attributes
   std::vector<std::int32_t> token_;
   std::vector<double> token_value_;
   Table difference_;  // tokens x width: c_i (marginal - observed)
   Table observed_pairs_;
+  Table sums_;  // for each part of the sequences: expected label pairs and gradients of the hot attributes
 };
 
 struct CrfFit {
