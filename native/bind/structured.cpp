@@ -13,6 +13,7 @@
 #include "bind/modules.hpp"
 #include "core/pool.hpp"
 #include "models/chain_crf.hpp"
+#include "models/chain_online.hpp"
 #include "models/tree.hpp"
 
 namespace hinge {
@@ -284,6 +285,33 @@ nb::tuple loss(const ChainData& data, Ints y, Vector weight, const Layout& layou
   return nb::make_tuple(value, own(std::move(g)));
 }
 
+nb::tuple pack(OnlineFit&& fit, const Potentials& p) {
+  return nb::make_tuple(own(std::move(fit.unary), p.attributes, p.labels), own(std::move(fit.pair), p.labels, p.labels),
+                        fit.epochs, fit.done, own(std::move(fit.mistakes)), fit.primal, fit.gap);
+}
+
+nb::tuple perceptron(const ChainData& data, Ints y, const Potentials& constraints, int epochs, bool average,
+                     std::uint64_t seed, bool shuffle, nb::object report) {
+  return pack(enter(
+                  [&](Monitor& monitor) {
+                    return chain_perceptron({data.view, y.data()}, constraints, epochs, average, seed, shuffle,
+                                            monitor);
+                  },
+                  make_report(report)),
+              constraints);
+}
+
+nb::tuple svm(const ChainData& data, Ints y, Vector weight, const Potentials& constraints, Matrix cost, double lambda,
+              int epochs, double tol, std::uint64_t seed, nb::object report) {
+  return pack(enter(
+                  [&](Monitor& monitor) {
+                    return chain_svm({data.view, y.data()}, weight.data(), constraints, cost.data(), lambda, epochs,
+                                     tol, seed, monitor);
+                  },
+                  make_report(report)),
+              constraints);
+}
+
 }  // namespace
 
 void bind_structured(nb::module_& m) {
@@ -325,6 +353,10 @@ void bind_structured(nb::module_& m) {
         "l2"_a, "start"_a.noconvert(), "memory"_a, "max_iter"_a, "tol"_a, "report"_a = nb::none());
   m.def("crf_loss", &loss, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "layout"_a, "constraints"_a,
         "w"_a.noconvert());
+  m.def("chain_perceptron", &perceptron, "data"_a, "y"_a.noconvert(), "constraints"_a, "epochs"_a, "average"_a,
+        "seed"_a, "shuffle"_a, "report"_a = nb::none());
+  m.def("chain_svm", &svm, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "constraints"_a, "cost"_a.noconvert(),
+        "l2"_a, "epochs"_a, "tol"_a, "seed"_a, "report"_a = nb::none());
 }
 
 }  // namespace hinge

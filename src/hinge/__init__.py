@@ -24,7 +24,13 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.objective": ("Objective", "make_objective"),
     "hinge.problem.spaces": ("Linear", "Space"),
     "hinge.solve.choose": ("solve",),
+    "hinge.problem.losses.multiclass": (
+        "MulticlassHinge", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss",
+    ),
     "hinge.models.learner": ("Learner",),
+    "hinge.models.structured": (
+        "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF", "word_shape",
+    ),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 
