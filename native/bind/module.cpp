@@ -7,5 +7,6 @@ NB_MODULE(_core, m) {
   hinge::bind_core(m);
   hinge::bind_losses(m);
   hinge::bind_structured(m);
+  hinge::bind_multiclass(m);
   hinge::bind_linear(m);
 }

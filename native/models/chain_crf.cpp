@@ -13,7 +13,7 @@ namespace hinge {
 using namespace chain;
 
 namespace {
-constexpr index_t cache_bytes = index_t{384} << 10;  // of a second-level cache, for the sums of common attributes
+constexpr index_t cache_bytes = index_t{1024} << 10;  // of a second-level cache, for the sums of common attributes
 
 std::vector<index_t> merge_parts(const std::vector<index_t>& parts, index_t most) {
   const index_t n = static_cast<index_t>(parts.size()) - 1, m = std::min(n, most);

@@ -28,6 +28,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "MulticlassHinge", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss",
     ),
     "hinge.models.learner": ("Learner",),
+    "hinge.models.multiclass": (
+        "MulticlassPerceptron", "MulticlassSVM", "OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier",
+        "design_code",
+    ),
     "hinge.models.structured": (
         "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF", "word_shape",
     ),
