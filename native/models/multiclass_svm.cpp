@@ -49,21 +49,53 @@ HINGE_HOT void linear_move(const Rows& x, Table& W, index_t width, index_t i, co
   }
 }
 
-// Weights W, touched through the rows of x.
+// V, v and u of the header, touched through the rows of x.
 struct LinearSpace {
   const Rows& x;
   index_t width;
-  Table W;
+  Table V, v, u;
+  std::vector<double> along;  // x_i.m
+  double level = 0;           // |m|^2 + B^2
 
-  LinearSpace(const Rows& x, index_t width) : x(x), width(width), W(x.cols * width, 0.0) {}
+  LinearSpace(const Rows& x, index_t width) : x(x), width(width), V(x.cols * width, 0.0), v(width, 0.0), u(width, 0.0) {
+    if (!x.mean) return;
+    level = vec::square_sum(x.mean, x.cols) + x.constant * x.constant;
+    along.resize(x.rows);
+    for (index_t i = 0; i < x.rows; ++i) along[i] = each(i, [&](index_t a, double value) { return value * x.mean[a]; });
+  }
   index_t rows() const { return x.rows; }
   double square(index_t i) const {
-    if (x.indptr) return vec::square_sum(x.value + x.indptr[i], x.indptr[i + 1] - x.indptr[i]);
-    return vec::square_sum(x.value + i * x.cols, x.cols);
+    const double own = each(i, [](index_t, double value) { return value * value; });
+    return x.mean ? std::max(own - 2 * along[i] + level, x.constant * x.constant) : own;
   }
-  void scores(index_t i, double* s) const { HINGE_BY_WIDTH(width, linear_scores, x, W, width, i, s) }
-  void move(index_t i, const double* change) { HINGE_BY_WIDTH(width, linear_move, x, W, width, i, change) }
-  double norm() const { return vec::square_sum(W.data(), static_cast<index_t>(W.size())); }
+  void scores(index_t i, double* s) const {
+    raw_scores(i, s);
+    if (!x.mean) return;
+    for (index_t j = 0; j < width; ++j) s[j] += (level - along[i]) * v[j] - u[j];
+  }
+  void move(index_t i, const double* change) {
+    raw_move(i, change);
+    if (!x.mean) return;
+    for (index_t j = 0; j < width; ++j) v[j] += change[j], u[j] += along[i] * change[j];
+  }
+  double weight(index_t a, index_t j) const { return V[a * width + j] - (x.mean ? x.mean[a] * v[j] : 0.0); }
+  double norm() const {
+    double sum = 0;
+    for (index_t a = 0; a < x.cols; ++a)
+      for (index_t j = 0; j < width; ++j) sum += weight(a, j) * weight(a, j);
+    return sum + x.constant * x.constant * vec::square_sum(v.data(), width);
+  }
+
+ private:
+  template <class F>
+  double each(index_t i, F&& f) const {  // sum of f(column, value) over a row
+    double sum = 0;
+    const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;
+    for (index_t k = 0; k < n; ++k) sum += f(x.indptr ? x.index[first + k] : k, x.value[first + k]);
+    return sum;
+  }
+  void raw_scores(index_t i, double* s) const { HINGE_BY_WIDTH(width, linear_scores, x, V, width, i, s) }
+  void raw_move(index_t i, const double* change) { HINGE_BY_WIDTH(width, linear_move, x, V, width, i, change) }
 };
 
 // The scores of all examples, kept up to date through columns of K.
@@ -201,9 +233,16 @@ MulticlassSvmFit multiclass_svm(const Rows& x, const MulticlassSvmProblem& probl
                                 std::uint64_t seed, Monitor& monitor) {
   LinearSpace space(x, padded(problem.classes));
   MulticlassSvmFit fit = ascend(space, problem, tolerance, max_passes, seed, monitor);
-  fit.w.resize(x.cols * problem.classes);
-  for (index_t a = 0; a < x.cols; ++a)
-    std::copy_n(space.W.data() + a * space.width, problem.classes, fit.w.data() + a * problem.classes);
+  const index_t k = problem.classes;
+  fit.w.resize(x.cols * k);
+  fit.bias.assign(k, 0.0);
+  for (index_t j = 0; j < k; ++j) {
+    fit.bias[j] = x.constant * x.constant * space.v[j];
+    for (index_t a = 0; a < x.cols; ++a) {
+      fit.w[a * k + j] = space.weight(a, j);
+      if (x.mean) fit.bias[j] -= x.mean[a] * fit.w[a * k + j];
+    }
+  }
   return fit;
 }
 

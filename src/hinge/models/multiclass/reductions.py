@@ -156,8 +156,9 @@ class OneVsOneClassifier(Reduction):
     ----------
     estimator : classifier
         The binary learner.
-    vote : {"score", "majority"}
-        Whether h_ij is the learner's score, as in the formula, or its sign (ties broken by the scores).
+    vote : {"score", "majority", "probability"}
+        Whether h_ij is the learner's score, as in the formula, or its sign (ties broken by the scores); with
+        "probability" the learners' probabilities are coupled, which gives ``predict_proba``.
     n_jobs : int, optional
         How many learners to fit at once (threads).
 
@@ -186,8 +187,8 @@ class OneVsOneClassifier(Reduction):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsOneClassifier:
         """Fit one learner per pair of classes."""
-        if self.vote not in ("score", "majority"):
-            raise ValueError(f"vote={self.vote!r} must be 'score' or 'majority'.")
+        if self.vote not in ("score", "majority", "probability"):
+            raise ValueError(f"vote={self.vote!r} must be 'score', 'majority' or 'probability'.")
         X, codes, weights = self._check(X, y, sample_weight)
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))
         problems = []
@@ -199,7 +200,10 @@ class OneVsOneClassifier(Reduction):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The sums of the votes: one column per class; for two classes one score, positive for the second."""
+        """The sums of the votes (or the coupled probabilities), one column per class; for two classes one score."""
+        if self.vote == "probability":
+            p = self.predict_proba(X)
+            return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
         h = self._binary_scores(X)
         if len(self.classes_) == 2:
             return -h[:, 0]
@@ -213,7 +217,7 @@ class OneVsOneClassifier(Reduction):
             out[:, j] -= votes[:, column]
         return out
 
-    @available_if(_can_tell_probabilities)
+    @available_if(lambda meta: meta.vote == "probability" and _can_tell_probabilities(meta))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Pairwise coupling: p minimises Σ_{i<j} (r_ji p_i − r_ij p_j)² on the simplex's plane (Wu, Lin & Weng 2004).
 

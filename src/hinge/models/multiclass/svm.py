@@ -21,8 +21,9 @@ from hinge.problem.losses.multiclass import cost_matrix
 class MulticlassSVM(ClassifierMixin, BaseEstimator):
     """Support vector machine for several classes as one problem (Crammer & Singer).
 
-    Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j ‖w_j‖²,   f_j(x) = ⟨w_j, x⟩ + b_j,
-    by dual coordinate ascent over examples. The loss bounds the cost Δ(y, ŷ) of the prediction from above.
+    Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j (‖w_j‖² + b_j²/B²),
+    f_j(x) = ⟨w_j, x − x̄⟩ + b_j, by dual coordinate ascent over examples; x̄ is the weighted mean of the inputs and B is
+    ``intercept_scaling``. Without ``fit_intercept`` f_j(x) = ⟨w_j, x⟩. The loss bounds the cost Δ(y, ŷ) of the prediction from above.
 
     Parameters
     ----------
@@ -33,10 +34,10 @@ class MulticlassSVM(ClassifierMixin, BaseEstimator):
     kernel : callable or "precomputed", optional
         An inner product k(X, Z) → matrix in place of ⟨x, z⟩; X is then the matrix itself for "precomputed".
     fit_intercept : bool
-        Whether there are biases b_j. Each is the weight of a constant feature of size ``intercept_scaling``, so it is
-        penalised, the less the larger that is.
+        Whether there are biases b_j.
     intercept_scaling : float
-        The size of the constant feature.
+        B. The biases are penalised, the less the larger this is; they are taken at the mean of the inputs, so shifting
+        the inputs changes nothing.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -49,9 +50,9 @@ class MulticlassSVM(ClassifierMixin, BaseEstimator):
     classes_ : array
         The labels.
     coef_, intercept_ : arrays of shape (classes, features) and (classes,)
-        Weights and biases (without ``kernel``).
+        Weights and biases (without ``kernel``); f_j(x) = ⟨coef_[j], x⟩ + intercept_[j].
     dual_coef_ : array of shape (examples, classes)
-        C sᵢ (e_{yᵢ} − pᵢ): w_j = Σᵢ dual_coef_[i, j] xᵢ.
+        C sᵢ (e_{yᵢ} − pᵢ): w_j = Σᵢ dual_coef_[i, j] (xᵢ − x̄).
     support_ : array
         Examples with a dual coefficient that is not zero.
     certificate_ : Certificate
@@ -108,12 +109,11 @@ class MulticlassSVM(ClassifierMixin, BaseEstimator):
         codes = code_labels(self, y).astype(np.int32)
         c = np.full(len(codes), float(self.C)) if weights is None else self.C * weights
         settings = (codes, c, cost_matrix(self.cost, len(self.classes_)), self.tol, self.max_iter, self.random_state)
-        w, self.dual_coef_, self.n_iter_, done, primal, gap = self._solve(X, settings)
+        share = c / c.sum()
+        w, bias, self.dual_coef_, self.n_iter_, done, primal, gap = self._solve(X, share, settings)
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
         if w is not None:
-            d = X.shape[1]
-            self.coef_ = np.ascontiguousarray(w[:d].T)
-            self.intercept_ = w[d] * self.intercept_scaling if self.fit_intercept else np.zeros(len(self.classes_))
+            self.coef_, self.intercept_ = np.ascontiguousarray(w.T), bias
         self.certificate_ = Certificate(
             primal=primal, dual=primal - gap, gap=gap, relative_gap=gap / max(primal, np.finfo(float).tiny),
             residual=np.nan, kind="gap", tol=self.tol, weight_error=float(np.sqrt(2 * gap)),
@@ -124,24 +124,35 @@ class MulticlassSVM(ClassifierMixin, BaseEstimator):
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
         return self
 
-    def _solve(self, X: Any, settings: tuple) -> tuple:
-        constant = self.intercept_scaling if self.fit_intercept else None
+    def _solve(self, X: Any, share: np.ndarray, settings: tuple) -> tuple:
         if self.kernel is not None:
-            K = np.asarray(X if self.kernel == "precomputed" else self.kernel(X, X), dtype=np.float64)
-            if K.shape != (X.shape[0], X.shape[0]):
-                raise ValueError(f"kernel gives a matrix of shape {K.shape}; expected ({X.shape[0]}, {X.shape[0]}).")
-            self._train = None if self.kernel == "precomputed" else X
-            return core.multiclass_kernel_svm(np.ascontiguousarray(K + (constant or 0.0) ** 2), *settings)
+            return core.multiclass_kernel_svm(self._gram(X, share), *settings)
+        mean, constant = None, 0.0
+        if self.fit_intercept:
+            mean, constant = Design(X).rmatmul(share), float(self.intercept_scaling)
         if scipy.sparse.issparse(X):
             rows = scipy.sparse.csr_array(X, dtype=np.float64)
-            if constant is not None:
-                rows = scipy.sparse.hstack([rows, np.full((rows.shape[0], 1), constant)], format="csr")
-            indptr, index = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
-            return core.multiclass_svm(np.ascontiguousarray(rows.data), indptr, index, *rows.shape, *settings)
-        dense = np.asarray(X, dtype=np.float64)
-        if constant is not None:
-            dense = np.column_stack([dense, np.full(len(dense), constant)])
-        return core.multiclass_svm(np.ascontiguousarray(dense).ravel(), None, None, *dense.shape, *settings)
+            where = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+            values = np.ascontiguousarray(rows.data)
+        else:
+            where, values = (None, None), np.ascontiguousarray(X, dtype=np.float64).ravel()
+        return core.multiclass_svm(values, *where, *X.shape, mean, constant, *settings)
+
+    def _gram(self, X: Any, share: np.ndarray) -> np.ndarray:
+        """Inner products of the training inputs, about their mean if there are biases; keeps what prediction needs."""
+        K = np.asarray(X if self.kernel == "precomputed" else self.kernel(X, X), dtype=np.float64)
+        if K.shape != (X.shape[0], X.shape[0]):
+            raise ValueError(f"kernel gives a matrix of shape {K.shape}; expected ({X.shape[0]}, {X.shape[0]}).")
+        self._train = None if self.kernel == "precomputed" else X
+        self._share, self._means = share, K @ share
+        return np.ascontiguousarray(self._centred(K))
+
+    def _centred(self, K: np.ndarray) -> np.ndarray:
+        """⟨x − x̄, z − x̄⟩ + B² from k(x, z), for training inputs z."""
+        if not self.fit_intercept:
+            return K
+        own = (K @ self._share)[:, None]
+        return K - own - self._means[None, :] + self._means @ self._share + self.intercept_scaling**2
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f_j(x), one column per class; for two classes the difference, positive for the second."""
@@ -151,8 +162,7 @@ class MulticlassSVM(ClassifierMixin, BaseEstimator):
             scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
         else:
             K = X if self.kernel == "precomputed" else self.kernel(X, self._train)
-            constant = self.intercept_scaling**2 if self.fit_intercept else 0.0
-            scores = (np.asarray(K, dtype=np.float64) + constant) @ self.dual_coef_
+            scores = self._centred(np.asarray(K, dtype=np.float64)) @ self.dual_coef_
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
