@@ -27,7 +27,7 @@ HINGE_HOT void scores_of(const Tokens& x, const Potentials& p, index_t sequence,
   for (index_t t = first; t < last; ++t) {
     const index_t at = x.indptr[t], n = x.indptr[t + 1] - at;
     combine<V>(p.pad.data(), x.value ? x.value + at : nullptr, x.attribute + at, n, p.unary.data(), w,
-               scores + (t - first) * w);
+               scores + (t - first) * w, x.indptr[x.tokens] - at);
   }
   if (x.parent) return;
   double* end = scores + (last - first - 1) * w;

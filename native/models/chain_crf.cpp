@@ -109,7 +109,7 @@ HINGE_HOT void crf_scatter(const ChainCrf& crf, index_t first, index_t last, dou
   for (index_t t = first; t < last; ++t) {
     const index_t at = crf.hot_begin_[t], n = crf.hot_begin_[t + 1] - at;
     chain::scatter<V>(crf.difference_.data() + t * w, crf.x_.value ? crf.hot_value_.data() + at : nullptr,
-                      crf.hot_attribute_.data() + at, n, w, sums);
+                      crf.hot_attribute_.data() + at, n, w, sums, crf.hot_begin_.back() - at);
   }
 }
 
@@ -126,7 +126,7 @@ HINGE_HOT void crf_gather(const ChainCrf& crf, index_t first, index_t last, doub
   for (index_t a = first; a < last; ++a) {
     const index_t at = crf.column_[a], n = crf.column_[a + 1] - at;
     const double* value = crf.x_.value ? crf.token_value_.data() + at : nullptr;
-    combine<V>(nullptr, value, crf.token_.data() + at, n, crf.difference_.data(), w, row);
+    combine<V>(nullptr, value, crf.token_.data() + at, n, crf.difference_.data(), w, row, crf.column_.back() - at);
     crf.put(a, row, g);
   }
 }

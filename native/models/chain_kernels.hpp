@@ -12,10 +12,19 @@ HINGE_INLINE index_t wide(index_t width) {
   return V ? 8 * V : width;
 }
 
+constexpr index_t lead = 16;  // how many rows ahead are asked for
+
+template <int V>
+HINGE_INLINE void prefetch(const double* row) {
+#pragma GCC unroll 8
+  for (int v = 0; v < V; ++v) __builtin_prefetch(row + 8 * v);
+}
+
 // out[j] = start[j] + sum_k c_k M[row_k, j]; c null: ones; row null: 0, 1, ...
+// `readable`: how many entries of `row` there are, n and those of the calls to come, whose rows of M are prefetched.
 template <int V>
 HINGE_INLINE void combine(const double* start, const double* c, const std::int32_t* row, index_t n,
-                          const double* __restrict M, index_t width, double* __restrict out) {
+                          const double* __restrict M, index_t width, double* __restrict out, index_t readable = 0) {
   const index_t w = wide<V>(width);
   const auto at = [&](index_t k) { return M + (row ? static_cast<index_t>(row[k]) : k) * w; };
   if constexpr (V > 0) {
@@ -26,9 +35,9 @@ HINGE_INLINE void combine(const double* start, const double* c, const std::int32
     for (int v = 0; v < V; ++v) other[v] = v8{};
     index_t k = 0;
     for (; k + 1 < n; k += 2) {  // two sums: half the latency
-      if (row && k + 12 < n) {
-        __builtin_prefetch(at(k + 10));
-        __builtin_prefetch(at(k + 11));
+      if (row && k + 1 + lead < readable) {
+        prefetch<V>(at(k + lead));
+        prefetch<V>(at(k + 1 + lead));
       }
       const v8* a = reinterpret_cast<const v8*>(at(k));
       const v8* b = reinterpret_cast<const v8*>(at(k + 1));
@@ -126,12 +135,13 @@ HINGE_INLINE void outer(const double* __restrict left, const double* __restrict 
   }
 }
 
-// M[row_k, j] += c_k d[j]; c null: ones
+// M[row_k, j] += c_k d[j]; c null: ones; `readable` as in combine
 template <int V>
 HINGE_INLINE void scatter(const double* __restrict d, const double* c, const std::int32_t* row, index_t n,
-                          index_t width, double* __restrict M) {
+                          index_t width, double* __restrict M, index_t readable) {
   const index_t w = wide<V>(width);
   for (index_t k = 0; k < n; ++k) {
+    if (k + lead < readable) prefetch<V>(M + row[k + lead] * w);
     double* out = M + row[k] * w;
     if (c) {
       for (index_t j = 0; j < w; ++j) out[j] += c[k] * d[j];
