@@ -123,55 +123,54 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
 
 namespace {
 
-// The state of block-coordinate Frank-Wolfe.
+// The state of block-coordinate Frank-Wolfe with pairwise steps.
 class FrankWolfe {
  public:
   FrankWolfe(const Labelled& data, const double* weight, const Potentials& constraints, const double* cost,
              double lambda)
-      : data_(data), x_(data.x), weight_(weight), cost_(cost), lambda_(lambda), p(constraints),
-        marginal_(x_.tokens * p.width, 0.0), pairs_(x_.sequences * p.labels * p.labels, 0.0), slot_(x_.attributes, -1) {
-    for (index_t i = 0; i < x_.sequences; ++i) each_labelled(i, data.y + x_.start[i], 1.0);
+      : data_(data), x_(data.x), weight_(weight), cost_(cost), lambda_(lambda), p(constraints), active_(x_.sequences),
+        slot_(x_.attributes, -1), pair_change_(p.labels * p.labels, 0.0) {
+    for (index_t i = 0; i < x_.sequences; ++i)
+      active_[i].push_back({std::vector<std::int32_t>(data.y + x_.start[i], data.y + x_.start[i + 1]), 1.0});
   }
 
-  // One block: towards the labelling that violates most. Returns the block's share of the gap.
+  // One block: mass moves from the worst labelling in use to the one that violates most. Returns the block's share of
+  // the gap.
   double visit(index_t i) {
-    const index_t length = x_.length(i), w = p.width, k = p.labels;
-    if (length == 0) return 0;
     const double c = weight_[i];
-    if (c == 0) return 0;
-    const double violation = look(i, scores_, best_, scratch_) * c;
-    // direction = vertex - M; its image in w-space is -c/lambda X'direction
-    direction_.assign(length * w, 0.0);
-    const double* M = marginal_.data() + x_.start[i] * w;
-    for (index_t t = 0; t < length * w; ++t) direction_[t] = -M[t];
-    for (index_t t = 0; t < length; ++t) direction_[t * w + best_[t]] += 1;
-    double* Q = pairs_.data() + i * k * k;
-    pair_direction_.assign(Q, Q + k * k);
-    for (double& value : pair_direction_) value = -value;
-    for (index_t t = 0; t < length; ++t) {
-      const index_t before = parent_of(x_, i, t);
-      if (before >= 0) pair_direction_[best_[before] * k + best_[t]] += 1;
+    if (x_.length(i) == 0 || c == 0) return 0;
+    const Look look = this->look(i, work_);
+    std::vector<Vertex>& active = active_[i];
+    Vertex& from = active[look.worst];
+    const double gain = look.top - look.worst_value;
+    const double square = difference(i, work_.best.data(), from.labels.data());
+    if (gain > 0 && square > 0) {
+      const double step = std::min(from.mass, gain * lambda_ / (c * square));
+      shift(step * c / lambda_);
+      from.mass -= step;
+      const std::vector<std::int32_t> best(work_.best.begin(), work_.best.begin() + x_.length(i));
+      const auto known = std::find_if(active.begin(), active.end(), [&](const Vertex& v) { return v.labels == best; });
+      if (known != active.end()) {
+        known->mass += step;
+      } else {
+        active.push_back({best, step});
+      }
+      std::erase_if(active, [](const Vertex& v) { return v.mass <= 0; });
     }
-    const double square = project(i, length) + vec::square_sum(pair_direction_.data(), k * k);
-    if (!(square > 0) || !(violation > 0)) return std::max(violation, 0.0);
-    const double step = std::min(1.0, violation * lambda_ / (c * c * square));
-    move(i, length, step, -step * c / lambda_);
-    return violation;
+    return c * std::max(0.0, look.top - look.held);
   }
 
   // primal and gap at the present w, from a pass over all sequences.
-  std::pair<double, double> judge() {
+  std::pair<double, double> judge() const {
     const auto parts = sequence_parts(x_);
     std::vector<double> gap(parts.size(), 0.0), loss(parts.size(), 0.0);
     parallel_for(static_cast<index_t>(parts.size()) - 1, [&](index_t part) {
-      Table scores;
-      std::vector<std::int32_t> best;
-      ChainScratch scratch;
+      Work work;
       for (index_t i = parts[part]; i < parts[part + 1]; ++i) {
         if (x_.length(i) == 0) continue;
-        double hinge = 0;
-        gap[part] += weight_[i] * look(i, scores, best, scratch, &hinge);
-        loss[part] += weight_[i] * hinge;
+        const Look look = this->look(i, work);
+        gap[part] += weight_[i] * (look.top - look.held);
+        loss[part] += weight_[i] * (look.top - look.observed);
       }
     });
     double square = vec::square_sum(p.unary.data(), static_cast<index_t>(p.unary.size()));
@@ -182,77 +181,86 @@ class FrankWolfe {
   }
 
  private:
-  // Sets M_i to the indicator of the labels y.
-  void each_labelled(index_t i, const std::int32_t* y, double value) {
-    for (index_t t = 0; t < x_.length(i); ++t) {
-      marginal_[(x_.start[i] + t) * p.width + y[t]] = value;
-      const index_t before = parent_of(x_, i, t);
-      if (before >= 0) pairs_[(i * p.labels + y[before]) * p.labels + y[t]] += value;
-    }
-  }
+  struct Vertex {
+    std::vector<std::int32_t> labels;
+    double mass;
+  };
+  struct Work {
+    Table scores;
+    std::vector<std::int32_t> best;
+    ChainScratch scratch;
+  };
+  struct Look {
+    double top;          // max over labellings of cost + score
+    double held;         // the mean of cost + score over the labellings in use
+    double observed;     // cost + score of y: its score
+    std::size_t worst;   // the labelling in use with the least cost + score
+    double worst_value;
+  };
 
-  // The labelling with the largest cost + score; returns by how much it beats M_i: the block's gap / c_i.
-  double look(index_t i, Table& scores, std::vector<std::int32_t>& best, ChainScratch& scratch,
-              double* hinge = nullptr) {
+  Look look(index_t i, Work& work) const {
     const index_t length = x_.length(i), w = p.width, k = p.labels;
     const std::int32_t* y = data_.y + x_.start[i];
-    if (static_cast<index_t>(scores.size()) < length * w) scores.resize(length * w);
-    if (static_cast<index_t>(best.size()) < length) best.resize(length);
-    chain_scores(x_, p, i, scores.data());
-    double observed = 0;
+    if (static_cast<index_t>(work.scores.size()) < length * w) work.scores.resize(length * w);
+    if (static_cast<index_t>(work.best.size()) < length) work.best.resize(length);
+    double* scores = work.scores.data();
+    chain_scores(x_, p, i, scores);
+    for (index_t t = 0; t < length; ++t)
+      for (index_t j = 0; j < k; ++j) scores[t * w + j] += cost_[y[t] * k + j];
+    const auto value = [&](const std::int32_t* labels) {
+      double sum = 0;
+      for (index_t t = 0; t < length; ++t) {
+        const index_t before = parent_of(x_, i, t);
+        sum += scores[t * w + labels[t]] + (before >= 0 ? p.pair[labels[before] * w + labels[t]] : 0.0);
+      }
+      return sum;
+    };
+    Look found{best_labels(x_, p, i, scores, work.best.data(), work.scratch), 0, value(y), 0, 0};
+    for (std::size_t v = 0; v < active_[i].size(); ++v) {
+      const double own = value(active_[i][v].labels.data());
+      found.held += active_[i][v].mass * own;
+      if (v == 0 || own < found.worst_value) found.worst = v, found.worst_value = own;
+    }
+    return found;
+  }
+
+  // change <- features(b) - features(a) on what the two labellings do not share; returns its squared norm.
+  double difference(index_t i, const std::int32_t* a, const std::int32_t* b) {
+    const index_t length = x_.length(i), k = p.labels, w = p.width;
+    for (index_t at : used_) slot_[at] = -1;
+    used_.clear();
+    change_.clear();
+    std::fill(pair_change_.begin(), pair_change_.end(), 0.0);
     for (index_t t = 0; t < length; ++t) {
       const index_t before = parent_of(x_, i, t);
-      observed += scores[t * w + y[t]] + (before >= 0 ? p.pair[y[before] * w + y[t]] : 0.0);
-      for (index_t j = 0; j < k; ++j) scores[t * w + j] += cost_[y[t] * k + j];
-    }
-    const double top = best_labels(x_, p, i, scores.data(), best.data(), scratch);
-    const double* M = marginal_.data() + x_.start[i] * w;
-    const double* Q = pairs_.data() + i * k * k;
-    double held = 0;  // forbidden labels score -inf and have no mass
-    for (index_t t = 0; t < length; ++t)
-      for (index_t j = 0; j < k; ++j)
-        if (M[t * w + j] != 0) held += M[t * w + j] * scores[t * w + j];
-    for (index_t a = 0; a < k; ++a)
-      for (index_t b = 0; b < k; ++b)
-        if (Q[a * k + b] != 0) held += Q[a * k + b] * p.pair[a * w + b];
-    if (hinge) *hinge = top - observed;
-    return top - held;
-  }
-
-  // local_ <- X'direction on the attributes of the sequence; returns its squared norm.
-  double project(index_t i, index_t length) {
-    const index_t w = p.width;
-    for (index_t a : used_) slot_[a] = -1;
-    used_.clear();
-    local_.clear();
-    for (index_t t = 0; t < length; ++t) {
-      const double* d = direction_.data() + t * w;
-      if (std::all_of(d, d + p.labels, [](double value) { return value == 0; })) continue;
-      attributes_of(x_, x_.start[i] + t, [&](index_t a, double v) {
-        if (slot_[a] < 0) {
-          slot_[a] = static_cast<std::int32_t>(used_.size());
-          used_.push_back(a);
-          local_.resize(local_.size() + w, 0.0);
+      if (before >= 0) {
+        pair_change_[b[before] * k + b[t]] += 1;
+        pair_change_[a[before] * k + a[t]] -= 1;
+      }
+      if (a[t] == b[t]) continue;
+      attributes_of(x_, x_.start[i] + t, [&](index_t at, double v) {
+        if (slot_[at] < 0) {
+          slot_[at] = static_cast<std::int32_t>(used_.size());
+          used_.push_back(at);
+          change_.resize(change_.size() + w, 0.0);
         }
-        vec::axpy(v, d, local_.data() + slot_[a] * w, w);
+        change_[slot_[at] * w + b[t]] += v;
+        change_[slot_[at] * w + a[t]] -= v;
       });
     }
-    return vec::square_sum(local_.data(), static_cast<index_t>(local_.size()));
+    return vec::square_sum(change_.data(), static_cast<index_t>(change_.size())) +
+           vec::square_sum(pair_change_.data(), k * k);
   }
 
-  void move(index_t i, index_t length, double step, double scale) {
-    const index_t w = p.width, k = p.labels;
+  // w += scale * change
+  void shift(double scale) {
+    const index_t k = p.labels, w = p.width;
     for (std::size_t u = 0; u < used_.size(); ++u)
-      vec::axpy(scale, local_.data() + u * w, p.unary.data() + used_[u] * w, w);
-    double* Q = pairs_.data() + i * k * k;
-    for (index_t a = 0; a < k; ++a)
-      for (index_t b = 0; b < k; ++b) {
-        const double d = pair_direction_[a * k + b];
-        if (d == 0) continue;
-        add_pair(p, a, b, scale * d);
-        Q[a * k + b] += step * d;
-      }
-    vec::axpy(step, direction_.data(), marginal_.data() + x_.start[i] * w, length * w);
+      vec::axpy(scale, change_.data() + u * w, p.unary.data() + used_[u] * w, w);
+    for (index_t before = 0; before < k; ++before)
+      for (index_t label = 0; label < k; ++label)
+        if (pair_change_[before * k + label] != 0)
+          add_pair(p, before, label, scale * pair_change_[before * k + label]);
   }
 
   const Labelled& data_;
@@ -265,13 +273,12 @@ class FrankWolfe {
   Potentials p;
 
  private:
-  Table marginal_;             // M: tokens x width
-  std::vector<double> pairs_;  // sequences x labels x labels, summed over the tokens of a sequence
-  Table scores_, direction_, local_;
-  std::vector<double> pair_direction_;
-  std::vector<std::int32_t> best_, slot_;
+  std::vector<std::vector<Vertex>> active_;
+  Work work_;
+  Table change_;
+  std::vector<std::int32_t> slot_;
   std::vector<index_t> used_;
-  ChainScratch scratch_;
+  std::vector<double> pair_change_;
 };
 
 }  // namespace

@@ -27,9 +27,10 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
 
 // The structured SVM
 //   J(w) = sum_i c_i max_y [ cost(y_i, y) - score(y_i) + score(y) ] + lambda/2 |w|^2,   cost = sum_t C[y_it, y_t]
-// by block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013, algorithm 4). The dual variables of a sequence are kept
-// as their label and label-pair marginals M_i, all that w = sum_i c_i/lambda X_i'(Y_i - M_i) depends on. Stops when the
-// true gap J - D, from a pass over all sequences at fixed w, is at most tolerance * J.
+// by block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013, algorithm 4) with pairwise steps (Lacoste-Julien & Jaggi
+// 2015, algorithm 2), which converge linearly. The dual variables of a sequence are masses on the few labellings in use:
+// w = sum_i c_i/lambda [features(y_i) - sum_v mass_v features(v)]. Stops when the true gap J - D, from a pass over all
+// sequences at fixed w, is at most tolerance * J.
 OnlineFit chain_svm(const Labelled& data, const double* weight, const Potentials& constraints, const double* cost,
                     double lambda, int epochs, double tolerance, std::uint64_t seed, Monitor& monitor);
 
