@@ -28,7 +28,8 @@ void bind_multiclass(nb::module_& m) {
   m.def(
       "multiclass_svm",
       [](Vector value, std::optional<In1<index_t>> indptr, std::optional<In1<std::int32_t>> index, index_t rows,
-         index_t cols, std::optional<Vector> mean, double constant, In1<std::int32_t> y, Vector c, Matrix cost, double tol, int max_iter, std::uint64_t seed) {
+         index_t cols, std::optional<Vector> mean, double constant, In1<std::int32_t> y, Vector c, Matrix cost,
+         double tol, int max_iter, std::uint64_t seed) {
         const auto classes = static_cast<index_t>(cost.shape(0));
         const Rows x{rows,
                      cols,
@@ -38,12 +39,12 @@ void bind_multiclass(nb::module_& m) {
                      mean ? mean->data() : nullptr,
                      constant};
         const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
-        return pack(
-            enter([&](Monitor& monitor) { return multiclass_svm(x, problem, tol, max_iter, seed, monitor); }), rows,
-            cols, classes);
+        return pack(enter([&](Monitor& monitor) { return multiclass_svm(x, problem, tol, max_iter, seed, monitor); }),
+                    rows, cols, classes);
       },
       "value"_a.noconvert(), "indptr"_a.noconvert().none(), "index"_a.noconvert().none(), "rows"_a, "cols"_a,
-      "mean"_a.noconvert().none(), "constant"_a, "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a, "max_iter"_a, "seed"_a);
+      "mean"_a.noconvert().none(), "constant"_a, "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a,
+      "max_iter"_a, "seed"_a);
   m.def(
       "multiclass_kernel_svm",
       [](Matrix K, In1<std::int32_t> y, Vector c, Matrix cost, double tol, int max_iter, std::uint64_t seed) {

@@ -75,9 +75,7 @@ void each_sequence(const Tokens& x, const Potentials& p, F&& body) {
   });
 }
 
-Tree tree_of(const Tokens& x, index_t i) {
-  return {x.length(i), x.parent ? x.parent + x.start[i] : nullptr, nullptr};
-}
+Tree tree_of(const Tokens& x, index_t i) { return {x.length(i), x.parent ? x.parent + x.start[i] : nullptr, nullptr}; }
 
 // Adds cost[y_t, j] to the scores of every token.
 void augment(const Potentials& p, index_t length, const std::int32_t* y, const double* cost, double* scores) {
@@ -318,31 +316,34 @@ void bind_structured(nb::module_& m) {
   m.def("chain_encode", &encode, "sequences"_a, "index"_a, "grow"_a);
 
   nb::class_<ChainData>(m, "ChainData")
-      .def("__init__",
-           [](ChainData* self, Longs start, Longs indptr, Ints attribute, std::optional<Vector> value,
-              std::optional<Ints> parent, index_t attributes) {
-             new (self) ChainData(make_data(start, indptr, attribute, value, parent, attributes));
-           },
-           "start"_a.noconvert(), "indptr"_a.noconvert(), "attribute"_a.noconvert(), "value"_a.noconvert().none(),
-           "parent"_a.noconvert().none(), "attributes"_a);
+      .def(
+          "__init__",
+          [](ChainData* self, Longs start, Longs indptr, Ints attribute, std::optional<Vector> value,
+             std::optional<Ints> parent, index_t attributes) {
+            new (self) ChainData(make_data(start, indptr, attribute, value, parent, attributes));
+          },
+          "start"_a.noconvert(), "indptr"_a.noconvert(), "attribute"_a.noconvert(), "value"_a.noconvert().none(),
+          "parent"_a.noconvert().none(), "attributes"_a);
 
   nb::class_<Layout>(m, "ChainLayout")
-      .def("__init__",
-           [](Layout* self, index_t attributes, index_t labels, std::optional<Longs> begin, std::optional<Ints> label,
-              Ints pair) { new (self) Layout(make_layout(attributes, labels, begin, label, pair)); },
-           "attributes"_a, "labels"_a, "begin"_a.noconvert().none(), "label"_a.noconvert().none(),
-           "pair"_a.noconvert())
+      .def(
+          "__init__",
+          [](Layout* self, index_t attributes, index_t labels, std::optional<Longs> begin, std::optional<Ints> label,
+             Ints pair) { new (self) Layout(make_layout(attributes, labels, begin, label, pair)); },
+          "attributes"_a, "labels"_a, "begin"_a.noconvert().none(), "label"_a.noconvert().none(), "pair"_a.noconvert())
       .def_prop_ro("size", &Layout::size);
 
   nb::class_<Potentials>(m, "ChainModel")
       .def(nb::init<index_t, index_t>(), "attributes"_a, "labels"_a)
-      .def("forbid",
-           [](Potentials& p, std::optional<Flags> pairs, std::optional<Flags> first, std::optional<Flags> last) {
-             p.forbid(pairs ? pairs->data() : nullptr, first ? first->data() : nullptr, last ? last->data() : nullptr);
-           },
-           "pairs"_a.noconvert().none(), "first"_a.noconvert().none(), "last"_a.noconvert().none())
-      .def("load", [](Potentials& p, const Layout& layout, Vector w) { p.load(layout, w.data()); }, "layout"_a,
-           "w"_a.noconvert())
+      .def(
+          "forbid",
+          [](Potentials& p, std::optional<Flags> pairs, std::optional<Flags> first, std::optional<Flags> last) {
+            p.forbid(pairs ? pairs->data() : nullptr, first ? first->data() : nullptr, last ? last->data() : nullptr);
+          },
+          "pairs"_a.noconvert().none(), "first"_a.noconvert().none(), "last"_a.noconvert().none())
+      .def(
+          "load", [](Potentials& p, const Layout& layout, Vector w) { p.load(layout, w.data()); }, "layout"_a,
+          "w"_a.noconvert())
       .def("decode", &decode, "data"_a, "y"_a.noconvert() = nb::none(), "cost"_a.noconvert() = nb::none())
       .def("marginals", &marginals, "data"_a)
       .def("log_partition", &log_partition, "data"_a)

@@ -237,9 +237,7 @@ double chain_log_partition(const Potentials& p, index_t length, const double* sc
 }
 
 double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
-                     ChainScratch& scratch) {
-  HINGE_BY_WIDTH(p.width, viterbi, p, length, scores, best, scratch)
-}
+                     ChainScratch& scratch){HINGE_BY_WIDTH(p.width, viterbi, p, length, scores, best, scratch)}
 
 index_t chain_top(const Potentials& p, index_t length, const double* scores, index_t count, std::int32_t* best,
                   double* value) {

@@ -152,17 +152,26 @@ HINGE_INLINE void scatter(const double* __restrict d, const double* c, const std
 }
 
 // Calls f<V>(...) for the V that fits the width.
-#define HINGE_BY_WIDTH(width, f, ...)     \
-  switch ((width) / 8) {                  \
-    case 1: return f<1>(__VA_ARGS__);     \
-    case 2: return f<2>(__VA_ARGS__);     \
-    case 3: return f<3>(__VA_ARGS__);     \
-    case 4: return f<4>(__VA_ARGS__);     \
-    case 5: return f<5>(__VA_ARGS__);     \
-    case 6: return f<6>(__VA_ARGS__);     \
-    case 7: return f<7>(__VA_ARGS__);     \
-    case 8: return f<8>(__VA_ARGS__);     \
-    default: return f<0>(__VA_ARGS__);    \
+#define HINGE_BY_WIDTH(width, f, ...) \
+  switch ((width) / 8) {              \
+    case 1:                           \
+      return f<1>(__VA_ARGS__);       \
+    case 2:                           \
+      return f<2>(__VA_ARGS__);       \
+    case 3:                           \
+      return f<3>(__VA_ARGS__);       \
+    case 4:                           \
+      return f<4>(__VA_ARGS__);       \
+    case 5:                           \
+      return f<5>(__VA_ARGS__);       \
+    case 6:                           \
+      return f<6>(__VA_ARGS__);       \
+    case 7:                           \
+      return f<7>(__VA_ARGS__);       \
+    case 8:                           \
+      return f<8>(__VA_ARGS__);       \
+    default:                          \
+      return f<0>(__VA_ARGS__);       \
   }
 
 }  // namespace hinge::chain

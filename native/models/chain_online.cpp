@@ -12,9 +12,7 @@
 namespace hinge {
 namespace {
 
-index_t parent_of(const Tokens& x, index_t i, index_t t) {
-  return x.parent ? x.parent[x.start[i] + t] : t - 1;
-}
+index_t parent_of(const Tokens& x, index_t i, index_t t) { return x.parent ? x.parent[x.start[i] + t] : t - 1; }
 
 double best_labels(const Tokens& x, const Potentials& p, index_t i, const double* scores, std::int32_t* best,
                    ChainScratch& scratch) {
@@ -128,8 +126,15 @@ class FrankWolfe {
  public:
   FrankWolfe(const Labelled& data, const double* weight, const Potentials& constraints, const double* cost,
              double lambda)
-      : data_(data), x_(data.x), weight_(weight), cost_(cost), lambda_(lambda), p(constraints), active_(x_.sequences),
-        slot_(x_.attributes, -1), pair_change_(p.labels * p.labels, 0.0) {
+      : data_(data),
+        x_(data.x),
+        weight_(weight),
+        cost_(cost),
+        lambda_(lambda),
+        p(constraints),
+        active_(x_.sequences),
+        slot_(x_.attributes, -1),
+        pair_change_(p.labels * p.labels, 0.0) {
     for (index_t i = 0; i < x_.sequences; ++i)
       active_[i].push_back({std::vector<std::int32_t>(data.y + x_.start[i], data.y + x_.start[i + 1]), 1.0});
   }
@@ -191,10 +196,10 @@ class FrankWolfe {
     ChainScratch scratch;
   };
   struct Look {
-    double top;          // max over labellings of cost + score
-    double held;         // the mean of cost + score over the labellings in use
-    double observed;     // cost + score of y: its score
-    std::size_t worst;   // the labelling in use with the least cost + score
+    double top;         // max over labellings of cost + score
+    double held;        // the mean of cost + score over the labellings in use
+    double observed;    // cost + score of y: its score
+    std::size_t worst;  // the labelling in use with the least cost + score
     double worst_value;
   };
 
@@ -259,8 +264,7 @@ class FrankWolfe {
       vec::axpy(scale, change_.data() + u * w, p.unary.data() + used_[u] * w, w);
     for (index_t before = 0; before < k; ++before)
       for (index_t label = 0; label < k; ++label)
-        if (pair_change_[before * k + label] != 0)
-          add_pair(p, before, label, scale * pair_change_[before * k + label]);
+        if (pair_change_[before * k + label] != 0) add_pair(p, before, label, scale * pair_change_[before * k + label]);
   }
 
   const Labelled& data_;

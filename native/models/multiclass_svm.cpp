@@ -124,8 +124,14 @@ template <class Space>
 class Ascent {
  public:
   Ascent(Space& space, const MulticlassSvmProblem& problem)
-      : space_(space), problem_(problem), k_(problem.classes), width_(space.width), p_(space.rows() * k_, 0.0),
-        square_(space.rows()), asleep_(space.rows(), 0), naps_(space.rows(), 0) {
+      : space_(space),
+        problem_(problem),
+        k_(problem.classes),
+        width_(space.width),
+        p_(space.rows() * k_, 0.0),
+        square_(space.rows()),
+        asleep_(space.rows(), 0),
+        naps_(space.rows(), 0) {
     for (index_t i = 0; i < space.rows(); ++i) {
       p_[i * k_ + problem.y[i]] = 1;
       square_[i] = space.square(i);

@@ -3,13 +3,15 @@
 //   J(W) = sum_i c_i max_j [ D(y_i, j) - s_iy + s_ij ] + 1/2 |W|^2,      s_i = W'x_i
 //
 // With biases, x_i stands for (x_i - m, B): inputs about their mean m, and a constant. Neither is ever formed: with
-// V = sum_i x_i d_i', v = sum_i d_i and u = V'm for the dual coefficients d_i, s_i = V'x_i + (|m|^2 + B^2 - x_i.m) v - u.
+// V = sum_i x_i d_i', v = sum_i d_i and u = V'm for the dual coefficients d_i, s_i = V'x_i + (|m|^2 + B^2 - x_i.m) v -
+// u.
 //
 //   dual: max over p_i in the simplex   sum_i c_i sum_j p_ij D(y_i, j) - 1/2 |W|^2,   W = sum_i c_i x_i (e_y - p_i)'
 //
 // Dual coordinate ascent over examples: with the others fixed, the best p_i is the Euclidean projection of
-// p_i + (D(y_i, .) + s_i) / (c_i |x_i|^2) onto the simplex. The gap is sum_i c_i [ max_j (D_ij + s_ij) - p_i.(D_i + s_i) ].
-// Examples whose visit changes nothing are left out for a growing number of passes; before stopping all are looked at.
+// p_i + (D(y_i, .) + s_i) / (c_i |x_i|^2) onto the simplex. The gap is sum_i c_i [ max_j (D_ij + s_ij) - p_i.(D_i +
+// s_i) ]. Examples whose visit changes nothing are left out for a growing number of passes; before stopping all are
+// looked at.
 #pragma once
 #include <vector>
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ class StructuredEstimator(BaseEstimator):
         best, _ = model.decode(encoded.native())
         flat = self.classes_[best].tolist()
         bounds = encoded.start.tolist()
-        return [flat[a:b] for a, b in zip(bounds, bounds[1:])]
+        return [flat[a:b] for a, b in pairwise(bounds)]
 
     def decision_function(self, X: Any, y: Any = None, *, parents: Any = None) -> np.ndarray:
         """The score of the labellings y, of the best labellings if y is not given."""

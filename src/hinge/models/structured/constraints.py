@@ -38,7 +38,9 @@ class Forbidden:
     """A rule as tables: which pairs, first labels and last labels are forbidden (1) or allowed (0)."""
 
     def __init__(self, rule: str | Rule | None, labels: np.ndarray) -> None:
-        self.pairs = self.first = self.last = None
+        self.pairs: np.ndarray | None = None
+        self.first: np.ndarray | None = None
+        self.last: np.ndarray | None = None
         if rule is None:
             return
         if isinstance(rule, str):
@@ -52,7 +54,7 @@ class Forbidden:
 
     def check(self, y: np.ndarray, start: np.ndarray, parent: np.ndarray | None, labels: np.ndarray) -> None:
         """Refuses training labels that break the rule: their probability would be zero."""
-        if self.pairs is None or len(y) == 0:
+        if self.pairs is None or self.first is None or self.last is None or len(y) == 0:
             return
         before, after = neighbours(y, start, parent)
         broken = np.flatnonzero(self.pairs.reshape(len(labels), -1)[before, after])

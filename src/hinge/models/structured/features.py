@@ -161,7 +161,8 @@ class Vocabulary:
             return _from_matrices(X, self.size)
         if _is_numeric(X):
             raise ValueError("X holds matrices, but the model was fitted on tokens with named attributes.")
-        return Encoded(*core.chain_encode(_extract(X, extract), self.index, False), self.size)
+        start, indptr, attribute, value = core.chain_encode(_extract(X, extract), self.index, False)
+        return Encoded(start, indptr, attribute, value, self.size)
 
     def names(self) -> list[str]:
         return [f"x{k}" for k in range(self.size)] if self.index is None else list(self.index)

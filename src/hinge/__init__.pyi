@@ -1,0 +1,198 @@
+# Written by tools/stubs.py from the table in __init__.py.
+
+from typing import Any
+
+from hinge._native import (
+    num_threads as num_threads,
+    set_num_threads as set_num_threads,
+)
+from hinge.datasets import (
+    Dataset as Dataset,
+    load_dataset as load_dataset,
+)
+from hinge.explain.plots import (
+    plot_history as plot_history,
+    plot_losses as plot_losses,
+    plot_norm_contours as plot_norm_contours,
+    plot_risk_contours as plot_risk_contours,
+)
+from hinge.files import (
+    load as load,
+    save as save,
+)
+from hinge.models.learner import (
+    Learner as Learner,
+)
+from hinge.models.linear.inference import (
+    Inference as Inference,
+    Moments as Moments,
+    ridge_moments as ridge_moments,
+)
+from hinge.models.linear.lasso import (
+    ElasticNet as ElasticNet,
+    GroupLasso as GroupLasso,
+    Lasso as Lasso,
+)
+from hinge.models.linear.least_squares import (
+    LinearRegression as LinearRegression,
+    Ridge as Ridge,
+)
+from hinge.models.linear.logistic import (
+    LogisticRegression as LogisticRegression,
+)
+from hinge.models.linear.robust import (
+    HuberRegressor as HuberRegressor,
+    LeastAbsoluteDeviations as LeastAbsoluteDeviations,
+    LinearSVR as LinearSVR,
+    QuantileRegressor as QuantileRegressor,
+)
+from hinge.models.linear.svm import (
+    LinearSVC as LinearSVC,
+)
+from hinge.models.multiclass import (
+    MulticlassPerceptron as MulticlassPerceptron,
+    MulticlassSVM as MulticlassSVM,
+    OneVsOneClassifier as OneVsOneClassifier,
+    OneVsRestClassifier as OneVsRestClassifier,
+    OutputCodeClassifier as OutputCodeClassifier,
+    design_code as design_code,
+)
+from hinge.models.structured import (
+    ChainCRF as ChainCRF,
+    StructuredPerceptron as StructuredPerceptron,
+    StructuredSVM as StructuredSVM,
+    TextFeatures as TextFeatures,
+    TreeCRF as TreeCRF,
+    word_shape as word_shape,
+)
+from hinge.problem.certificate import (
+    Certificate as Certificate,
+    certificate as certificate,
+)
+from hinge.problem.losses import (
+    Absolute as Absolute,
+    EpsilonInsensitive as EpsilonInsensitive,
+    Exponential as Exponential,
+    Gamma as Gamma,
+    Hinge as Hinge,
+    Huber as Huber,
+    LogCosh as LogCosh,
+    Logistic as Logistic,
+    Loss as Loss,
+    NegativeBinomial as NegativeBinomial,
+    PerceptronLoss as PerceptronLoss,
+    Poisson as Poisson,
+    Quantile as Quantile,
+    RelativeError as RelativeError,
+    Softmax as Softmax,
+    Squared as Squared,
+    SquaredEpsilonInsensitive as SquaredEpsilonInsensitive,
+    SquaredHinge as SquaredHinge,
+    SquaredMargin as SquaredMargin,
+    Target as Target,
+    Tweedie as Tweedie,
+    ZeroOne as ZeroOne,
+)
+from hinge.problem.losses.multiclass import (
+    MulticlassHinge as MulticlassHinge,
+    StructuredHinge as StructuredHinge,
+    StructuredLogistic as StructuredLogistic,
+    StructuredPerceptronLoss as StructuredPerceptronLoss,
+)
+from hinge.problem.objective import (
+    Objective as Objective,
+    make_objective as make_objective,
+)
+from hinge.problem.penalties import (
+    Box as Box,
+    Elastic as Elastic,
+    GroupNorm as GroupNorm,
+    L0 as L0,
+    L1 as L1,
+    L1Ball as L1Ball,
+    L2 as L2,
+    L2Ball as L2Ball,
+    Lq as Lq,
+    MaxNorm as MaxNorm,
+    NoPenalty as NoPenalty,
+    Penalty as Penalty,
+)
+from hinge.problem.risk import (
+    empirical_risk as empirical_risk,
+    risk as risk,
+)
+from hinge.problem.spaces import (
+    Linear as Linear,
+    Space as Space,
+)
+from hinge.select.constrained import (
+    constrained_path as constrained_path,
+)
+from hinge.select.lasso import (
+    ElasticNetCV as ElasticNetCV,
+    LassoCV as LassoCV,
+)
+from hinge.select.path import (
+    enet_path as enet_path,
+    lasso_path as lasso_path,
+)
+from hinge.select.ridge import (
+    RidgeCV as RidgeCV,
+)
+from hinge.solve.admm import (
+    ADMM as ADMM,
+)
+from hinge.solve.base import (
+    Record as Record,
+    Solution as Solution,
+    Solver as Solver,
+    Status as Status,
+)
+from hinge.solve.coordinate_descent import (
+    CoordinateDescent as CoordinateDescent,
+)
+from hinge.solve.gradient_descent import (
+    GradientDescent as GradientDescent,
+)
+from hinge.solve.lbfgs import (
+    LBFGS as LBFGS,
+)
+from hinge.solve.projected_gradient import (
+    ProjectedGradient as ProjectedGradient,
+)
+from hinge.solve.proximal_gradient import (
+    ProximalGradient as ProximalGradient,
+)
+from hinge.solve.quadratic_program import (
+    QuadraticProgram as QuadraticProgram,
+    hard_margin as hard_margin,
+)
+from hinge.solve.schedules import (
+    Fixed as Fixed,
+    InverseSqrt as InverseSqrt,
+    InverseTime as InverseTime,
+    ReduceOnPlateau as ReduceOnPlateau,
+    Schedule as Schedule,
+)
+from hinge.solve.stochastic import (
+    SGD as SGD,
+    minibatch_gradient as minibatch_gradient,
+)
+from hinge.solve.stopping import (
+    GradientNorm as GradientNorm,
+    HeldOutLoss as HeldOutLoss,
+    ObjectiveChange as ObjectiveChange,
+    ParameterChange as ParameterChange,
+    Rule as Rule,
+)
+from hinge.solve.subgradient import (
+    Pegasos as Pegasos,
+    Subgradient as Subgradient,
+    optimality_distance as optimality_distance,
+)
+
+__version__: str
+__all__: list[str]
+_PUBLIC: dict[str, tuple[str, ...]]
+_HOME: dict[str, str]
+_core: Any
