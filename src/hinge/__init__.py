@@ -22,7 +22,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "hinge.problem.certificate": ("Certificate", "certificate"),
     "hinge.problem.objective": ("Objective", "make_objective"),
-    "hinge.problem.spaces": ("Linear", "Space"),
+    "hinge.problem.spaces": ("Chain", "Linear", "Space", "TreeOutput"),
     "hinge.problem.risk": ("empirical_risk", "risk"),
     "hinge.solve.base": ("Record", "Solution", "Solver", "Status"),
     "hinge.solve.admm": ("ADMM",),

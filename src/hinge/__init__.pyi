@@ -122,8 +122,10 @@ from hinge.problem.risk import (
     risk as risk,
 )
 from hinge.problem.spaces import (
+    Chain as Chain,
     Linear as Linear,
     Space as Space,
+    TreeOutput as TreeOutput,
 )
 from hinge.select.constrained import (
     constrained_path as constrained_path,

@@ -228,3 +228,28 @@ def test_same_optimum_and_accuracy_as_crfsuite(real_data, tmp_path):
     tagger.open(str(tmp_path / "peer"))
     theirs = np.mean([a == b for s, t in zip(test_words, test_tags) for a, b in zip(tagger.tag(extract(s)), t)])
     assert ours.score(test_words, test_tags) >= theirs - 0.002
+
+
+@pytest.mark.mission("S3")
+def test_learner_over_chains_and_trees_is_the_named_estimator():
+    """A hypothesis space, a loss and a penalty: the three losses over one space."""
+    space = hg.Chain(features=hg.TextFeatures())
+    crf = hg.Learner(space, hg.StructuredLogistic(), hg.L2(0.01)).fit(X, Y)
+    named = hg.ChainCRF(0.01, features=hg.TextFeatures(), tol=1e-6).fit(X, Y)
+    np.testing.assert_allclose(crf.coef_.toarray(), named.coef_.toarray())
+    assert crf.certificate_.converged
+    svm = hg.Learner(space, hg.StructuredHinge(), hg.L2(0.01), tol=1e-3).fit(X, Y)
+    lasso = hg.Learner(space, hg.StructuredLogistic(), hg.L1(0.01), tol=1e-4).fit(X, Y)
+    assert lasso.coef_.nnz < crf.coef_.nnz
+    perceptron = hg.Learner(space, hg.StructuredPerceptronLoss(), max_iter=50).fit(X, Y)
+    for model in (crf, svm, lasso):
+        assert model.predict(X) == Y
+        assert model.score(X, Y) == 1.0
+    assert perceptron.score(X, Y) > 0.5
+    pairs = list(zip([hg.TextFeatures()(words) for words in X], TREES))
+    tree = hg.Learner(hg.TreeOutput(), hg.StructuredLogistic(), hg.L2(0.01)).fit(pairs, Y)
+    assert tree.predict(pairs) == Y
+    with pytest.raises(TypeError, match="not a loss of sequences"):
+        hg.Learner(space, hg.Softmax(), hg.L2(0.01)).fit(X, Y)
+    with pytest.raises(TypeError, match="no penalty"):
+        hg.Learner(space, hg.StructuredPerceptronLoss(), hg.L2(0.01)).fit(X, Y)

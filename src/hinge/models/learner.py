@@ -63,6 +63,11 @@ def minimise(space: Space, task: Task) -> Fit:
     )
 
 
+def _is_tabular(space: Any) -> bool:
+    """Whether inputs are rows of a table, to be checked as such."""
+    return not isinstance(space, Space) or space.tabular
+
+
 def _classifies(learner: Learner) -> bool:
     return learner._loss().target.is_classes
 
@@ -167,10 +172,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             A weight of 2 means the same as having the example twice.
         """
         loss, space = self._loss(), Linear() if self.hypothesis is None else self.hypothesis
-        X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
-        targets, classes = self._code(loss, y)
         if isinstance(space, Space) and space.family:
             importlib.import_module(space.family)
+        weights, targets, classes = sample_weight, y, None
+        if _is_tabular(space):
+            X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
+            targets, classes = self._code(loss, y)
         with iterations(self, X, y, self.max_iter) as report:
             task = Task(
                 X, targets, loss, as_penalty(self.penalty), weights, classes,
@@ -198,6 +205,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        if not _is_tabular(self.hypothesis):
+            return self.function_.scores(X)
         X = check_predict(self, X)
         return keep_float32(self.function_.scores(X), X)
 
@@ -213,7 +222,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels for classifiers; the mean (for likelihoods) or the score for regressors."""
+        """Labels for classifiers; the mean (for likelihoods) or the score for regressors; sequences of labels."""
+        if not _is_tabular(self.hypothesis):
+            check_is_fitted(self)
+            return self.function_.predict(X)
         scores = self._scores(X)
         loss = self._loss()
         if loss.target is Target.SIGN:
@@ -223,7 +235,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         return loss.inverse_link(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy for classifiers, R² for regressors."""
+        """Accuracy for classifiers (of tokens, for sequences), R² for regressors."""
+        if not _is_tabular(self.hypothesis):
+            check_is_fitted(self)
+            return self.function_.score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score, r2_score
 
         metric = accuracy_score if _classifies(self) else r2_score
