@@ -28,9 +28,11 @@ class ChainCrf {
   template <int V>
   friend void crf_gather(const ChainCrf&, index_t, index_t, double*);
   template <int V>
-  friend void crf_scatter(const ChainCrf&, index_t, index_t, double*);
-  void sequences(index_t first, index_t last, double* value, double* sums);
-  void scatter(index_t first, index_t last, double* sums) const;
+  friend void crf_gather_hot(const ChainCrf&, index_t, double*);
+  void sequences(index_t first, index_t last, double* value, double* pairs);
+  void gather_hot(index_t block, double* sums) const;
+  void index_hot();
+  void index_others();
   // The row of attribute a to where its weights are in g.
   void put(index_t a, const double* row, double* g) const {
     if (layout_.begin.empty()) {
@@ -46,13 +48,17 @@ class ChainCrf {
   const double* weight_;
   Layout layout_;
   Potentials potentials_;
-  std::vector<index_t> parts_, column_parts_;
-  // The gradient of attribute a is a sum of rows of `difference_`. The first attributes (fit numbers them by how
-  // common they are) are summed token by token while the row is in cache, into a table that stays in cache; the
-  // others attribute by attribute, which needs no table per thread.
+  std::vector<index_t> parts_;  // of the blocks
+  std::vector<index_t> column_parts_;
+  // The gradient of attribute a is a sum of rows of `difference_`. For the first attributes (fit numbers them by how
+  // common they are) the rows are summed block of tokens by block of tokens, while the block is in cache, into one table
+  // per part; for the others over all tokens at once, which needs no table.
   index_t hot_;
-  std::vector<index_t> hot_begin_;  // tokens + 1 offsets
-  std::vector<std::int32_t> hot_attribute_;
+  std::vector<index_t> blocks_;              // blocks of sequences; each part is some of them
+  std::vector<index_t> block_entry_;         // blocks + 1 offsets into the next two
+  std::vector<std::int32_t> hot_attribute_;  // hot attributes in the block,
+  std::vector<index_t> hot_begin_;           // and where their tokens begin in the next two
+  std::vector<std::int32_t> hot_token_;
   std::vector<double> hot_value_;
   std::vector<index_t> column_;  // the tokens of the other attributes
   std::vector<std::int32_t> token_;

@@ -135,22 +135,6 @@ HINGE_INLINE void outer(const double* __restrict left, const double* __restrict 
   }
 }
 
-// M[row_k, j] += c_k d[j]; c null: ones; `readable` as in combine
-template <int V>
-HINGE_INLINE void scatter(const double* __restrict d, const double* c, const std::int32_t* row, index_t n,
-                          index_t width, double* __restrict M, index_t readable) {
-  const index_t w = wide<V>(width);
-  for (index_t k = 0; k < n; ++k) {
-    if (k + lead < readable) prefetch<V>(M + row[k + lead] * w);
-    double* out = M + row[k] * w;
-    if (c) {
-      for (index_t j = 0; j < w; ++j) out[j] += c[k] * d[j];
-    } else {
-      for (index_t j = 0; j < w; ++j) out[j] += d[j];
-    }
-  }
-}
-
 // Calls f<V>(...) for the V that fits the width.
 #define HINGE_BY_WIDTH(width, f, ...) \
   switch ((width) / 8) {              \
