@@ -6,7 +6,7 @@ score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t T[y_parent(t), y_t],     parent(t)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,16 @@ from hinge.models.structured.features import Encoded, Vocabulary
 from hinge.problem.losses.base import normalise_weights
 
 Labelling = list[Any]
+
+
+@dataclass
+class Cache:
+    """The native model: made when first needed, never saved or pickled."""
+
+    model: Any = field(default=None, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": None}
 
 
 class StructuredEstimator(BaseEstimator):
@@ -62,7 +72,7 @@ class StructuredEstimator(BaseEstimator):
         codes = {label: k for k, label in enumerate(self.classes_.tolist())}
         coded = np.fromiter((codes[label] for labels in y for label in labels), np.int32, count=int(encoded.start[-1]))
         encoded = self._attach(encoded, parents)
-        self._forbidden = Forbidden(self.constraints, self.classes_)
+        self._forbidden = Forbidden.by(self.constraints, self.classes_)
         self._forbidden.check(coded, encoded.start, encoded.parent, self.classes_)
         return encoded, coded, normalise_weights(sample_weight, len(X))
 
@@ -83,14 +93,14 @@ class StructuredEstimator(BaseEstimator):
     def _adopt(self, unary: Any, transitions: np.ndarray) -> None:
         self.coef_ = scipy.sparse.csr_array(unary)
         self.transitions_ = transitions
-        self._model = None
+        self._cache = Cache()
 
     # Using ---------------------------------------------------------------------------------------------------------
 
     def _ready(self) -> Any:
         """The native model, made from the fitted attributes when first needed."""
         check_is_fitted(self)
-        if getattr(self, "_model", None) is None:
+        if self._cache.model is None:
             k, coef = len(self.classes_), self.coef_
             every = np.arange(k * k, dtype=np.int32)
             layout = core.ChainLayout(
@@ -98,11 +108,16 @@ class StructuredEstimator(BaseEstimator):
             )
             model = self._blank()
             model.load(layout, np.concatenate([coef.data, self.transitions_.ravel()]))
-            self._model = model
-        return self._model
+            self._cache.model = model
+        return self._cache.model
 
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_model": None}
+    def _check_loaded(self) -> None:
+        """Called on a model read from a file, before native code sees it."""
+        k = len(self.classes_)
+        if self.coef_.shape != (self.vocabulary_.size, k) or self.transitions_.shape != (k, k):
+            raise ValueError("its weights do not fit its attributes and labels.")
+        if not self._forbidden.fits(k):
+            raise ValueError("its constraints do not fit its labels.")
 
     def _encode(self, X: Any, parents: Any) -> Any:
         check_is_fitted(self)

@@ -8,6 +8,7 @@ prediction.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,23 +35,34 @@ def bioes(before: Any, after: Any) -> bool:
 RULES: dict[str, Rule] = {"bio": bio, "bioes": bioes}
 
 
+@dataclass
 class Forbidden:
-    """A rule as tables: which pairs, first labels and last labels are forbidden (1) or allowed (0)."""
+    """A rule as tables: which pairs, first labels and last labels are forbidden (1) or allowed (0); None: no rule."""
 
-    def __init__(self, rule: str | Rule | None, labels: np.ndarray) -> None:
-        self.pairs: np.ndarray | None = None
-        self.first: np.ndarray | None = None
-        self.last: np.ndarray | None = None
+    pairs: np.ndarray | None = None
+    first: np.ndarray | None = None
+    last: np.ndarray | None = None
+
+    @classmethod
+    def by(cls, rule: str | Rule | None, labels: np.ndarray) -> Forbidden:
         if rule is None:
-            return
+            return cls()
         if isinstance(rule, str):
             if rule not in RULES:
                 raise ValueError(f"constraints={rule!r} is not known; expected one of {sorted(RULES)} or a function.")
             rule = RULES[rule]
         names = labels.tolist()
-        self.pairs = np.array([not rule(a, b) for a in names for b in names], dtype=np.uint8)
-        self.first = np.array([not rule(None, b) for b in names], dtype=np.uint8)
-        self.last = np.array([not rule(a, None) for a in names], dtype=np.uint8)
+        return cls(
+            np.array([not rule(a, b) for a in names for b in names], dtype=np.uint8),
+            np.array([not rule(None, b) for b in names], dtype=np.uint8),
+            np.array([not rule(a, None) for a in names], dtype=np.uint8),
+        )
+
+    def fits(self, k: int) -> bool:
+        """Whether these are tables for k labels."""
+        sizes = {"pairs": k * k, "first": k, "last": k}
+        tables = [(getattr(self, name), size) for name, size in sizes.items()]
+        return all(t is None or (t.dtype == np.uint8 and t.shape == (size,)) for t, size in tables)
 
     def check(self, y: np.ndarray, start: np.ndarray, parent: np.ndarray | None, labels: np.ndarray) -> None:
         """Refuses training labels that break the rule: their probability would be zero."""

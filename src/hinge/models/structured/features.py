@@ -57,8 +57,8 @@ class TextFeatures:
     affixes: int = 4
     shape: bool = True
     pairs: bool = True
-    _own: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
-    _near: dict[tuple[int, str], list[str]] = field(default_factory=dict, repr=False, compare=False)
+    _own: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _near: dict[tuple[int, str], list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __call__(self, words: Sequence[str]) -> list[list[str]]:
         n, lower = len(words), [str(word).lower() for word in words]
@@ -128,11 +128,18 @@ class Encoded:
         return np.split(flat, self.start[1:-1]) if len(self.start) > 1 else []
 
 
+@dataclass
 class Vocabulary:
-    """The attributes a model knows, numbered by how common they are."""
+    """The attributes a model knows, numbered by how common they are; ``known`` is None where sequences are matrices."""
 
-    def __init__(self, index: dict[str, int] | None, size: int) -> None:
-        self.index, self.size = index, size  # index is None where sequences are matrices
+    known: list[str] | None
+    size: int
+    index: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.index = {} if self.known is None else {name: k for k, name in enumerate(self.known)}
+        if self.known is not None and not len(self.index) == len(self.known) == self.size:
+            raise ValueError("a vocabulary must name each of its attributes once.")
 
     @classmethod
     def learn(cls, X: Any, extract: Extractor | None, min_count: int) -> tuple[Vocabulary, Encoded]:
@@ -148,7 +155,7 @@ class Vocabulary:
         rank = np.full(len(index), -1, dtype=np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
         names = list(index)
-        vocabulary = cls({names[i]: k for k, i in enumerate(order.tolist())}, len(order))
+        vocabulary = cls([names[i] for i in order.tolist()], len(order))
         attribute = rank[attribute]
         if len(order) < len(index):
             kept = attribute >= 0
@@ -157,7 +164,7 @@ class Vocabulary:
         return vocabulary, Encoded(start, indptr, attribute, value, len(order))
 
     def encode(self, X: Any, extract: Extractor | None) -> Encoded:
-        if self.index is None:
+        if self.known is None:
             return _from_matrices(X, self.size)
         if _is_numeric(X):
             raise ValueError("X holds matrices, but the model was fitted on tokens with named attributes.")
@@ -165,7 +172,7 @@ class Vocabulary:
         return Encoded(start, indptr, attribute, value, self.size)
 
     def names(self) -> list[str]:
-        return [f"x{k}" for k in range(self.size)] if self.index is None else list(self.index)
+        return [f"x{k}" for k in range(self.size)] if self.known is None else self.known
 
 
 def _extract(X: Any, extract: Extractor | None) -> Any:
