@@ -51,8 +51,8 @@ class ChainCrf {
   std::vector<index_t> parts_;  // of the blocks
   std::vector<index_t> column_parts_;
   // The gradient of attribute a is a sum of rows of `difference_`. For the first attributes (fit numbers them by how
-  // common they are) the rows are summed block of tokens by block of tokens, while the block is in cache, into one table
-  // per part; for the others over all tokens at once, which needs no table.
+  // common they are) the rows are summed block of tokens by block of tokens, while the block is in cache, into one
+  // table per part; for the others over all tokens at once, which needs no table.
   index_t hot_;
   std::vector<index_t> blocks_;              // blocks of sequences; each part is some of them
   std::vector<index_t> block_entry_;         // blocks + 1 offsets into the next two

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +26,14 @@ class Function(Protocol):
     """A learned function: scores for new inputs."""
 
     def scores(self, X: Any) -> np.ndarray: ...
+
+
+class StructuredFunction(Function, Protocol):
+    """A learned function of inputs that are not rows of a table: it also knows how to predict and to score."""
+
+    def predict(self, X: Any) -> Any: ...
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -225,7 +233,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Labels for classifiers; the mean (for likelihoods) or the score for regressors; sequences of labels."""
         if not _is_tabular(self.hypothesis):
             check_is_fitted(self)
-            return self.function_.predict(X)
+            return cast(StructuredFunction, self.function_).predict(X)
         scores = self._scores(X)
         loss = self._loss()
         if loss.target is Target.SIGN:
@@ -238,7 +246,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         """Accuracy for classifiers (of tokens, for sequences), R² for regressors."""
         if not _is_tabular(self.hypothesis):
             check_is_fitted(self)
-            return self.function_.score(X, y, sample_weight)
+            return cast(StructuredFunction, self.function_).score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score, r2_score
 
         metric = accuracy_score if _classifies(self) else r2_score
