@@ -22,7 +22,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "hinge.problem.certificate": ("Certificate", "certificate"),
     "hinge.problem.objective": ("Objective", "make_objective"),
-    "hinge.problem.spaces": ("Linear", "Network", "Space"),
+    "hinge.problem.spaces": ("Chain", "Linear", "Network", "Space", "TreeOutput"),
     "hinge.problem.risk": ("empirical_risk", "risk"),
     "hinge.solve.base": ("Record", "Solution", "Solver", "Status"),
     "hinge.solve.admm": ("ADMM",),
@@ -57,6 +57,16 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
     "hinge.select.path": ("enet_path", "lasso_path"),
     "hinge.select.ridge": ("RidgeCV",),
+    "hinge.problem.losses.multiclass": (
+        "MulticlassHinge", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss",
+    ),
+    "hinge.models.multiclass": (
+        "MulticlassPerceptron", "MulticlassSVM", "OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier",
+        "design_code",
+    ),
+    "hinge.models.structured": (
+        "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF", "word_shape",
+    ),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 
