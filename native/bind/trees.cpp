@@ -1,0 +1,199 @@
+// Trees: binned tables, boosting, prediction.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/arrays.hpp"
+#include "bind/enter.hpp"
+#include "bind/modules.hpp"
+#include "models/tree_boost.hpp"
+#include "models/tree_predict.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+using namespace trees;
+
+template <class T>
+using AnyMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+template <class T>
+Table<T> table(const AnyMatrix<T>& x) {
+  return {x.data(), static_cast<index_t>(x.shape(0)), static_cast<index_t>(x.shape(1)), x.stride(0), x.stride(1)};
+}
+
+template <class T>
+std::vector<T> copy(const In1<T>& a) {
+  return std::vector<T>(a.data(), a.data() + a.shape(0));
+}
+
+nb::dict to_dict(Nodes&& t) {
+  nb::dict d;
+  const std::size_t nodes = t.feature.size(), outputs = nodes ? t.value.size() / nodes : 1;
+  d["feature"] = own(std::move(t.feature));
+  d["threshold"] = own(std::move(t.threshold));
+  d["left"] = own(std::move(t.left));
+  d["missing_left"] = own(std::move(t.missing_left));
+  d["set"] = own(std::move(t.set));
+  d["sets"] = own(std::move(t.sets));
+  d["value"] = own(std::move(t.value), nodes, outputs);
+  d["gain"] = own(std::move(t.gain));
+  d["weight"] = own(std::move(t.weight));
+  d["count"] = own(std::move(t.count));
+  return d;
+}
+
+template <class T>
+void bind_bins(nb::module_& m) {
+  m.def(
+      "tree_bins",
+      [](AnyMatrix<T> x, std::optional<Vector> weight, In1<std::uint8_t> categorical, int max_bins, index_t sample,
+         std::uint64_t seed) {
+        const std::vector<std::uint8_t> flags = copy(categorical);
+        return std::make_shared<Bins>(enter([&](Monitor&) {
+          return make_bins(table(x), weight ? weight->data() : nullptr, flags, {max_bins, sample, seed});
+        }));
+      },
+      "x"_a.noconvert(), "weight"_a.noconvert().none(), "categorical"_a.noconvert(), "max_bins"_a, "sample"_a, "seed"_a);
+}
+
+template <class T>
+void bind_predict(nb::class_<Predictor>& c) {
+  c.def(
+      "add",
+      [](const Predictor& p, AnyMatrix<T> x, index_t first, index_t last,
+         nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+        if (static_cast<index_t>(x.shape(1)) <= p.largest_feature() || out.shape(0) != x.shape(0) ||
+            static_cast<index_t>(out.shape(1)) != p.outputs() || first < 0 || first > last || last > p.trees())
+          throw nb::value_error("shapes of x, out and the ensemble do not fit");
+        enter([&](Monitor&) { p.add(table(x), first, last, out.data()); });
+      },
+      "x"_a.noconvert(), "first"_a, "last"_a, "out"_a.noconvert());
+  c.def(
+      "leaves",
+      [](const Predictor& p, AnyMatrix<T> x) {
+        if (static_cast<index_t>(x.shape(1)) <= p.largest_feature())
+          throw nb::value_error("x has fewer columns than the ensemble uses");
+        std::vector<std::int32_t> out(x.shape(0) * static_cast<std::size_t>(p.trees()));
+        enter([&](Monitor&) { p.leaves(table(x), out.data()); });
+        return own(std::move(out), x.shape(0), static_cast<std::size_t>(p.trees()));
+      },
+      "x"_a.noconvert());
+}
+
+GrowOptions grow_options(const nb::dict& d) {
+  GrowOptions o;
+  o.max_leaves = nb::cast<int>(d["max_leaves"]);
+  o.max_depth = nb::cast<int>(d["max_depth"]);
+  o.by_level = nb::cast<bool>(d["by_level"]);
+  o.split.l2 = nb::cast<double>(d["l2"]);
+  o.split.min_hessian = nb::cast<double>(d["min_hessian"]);
+  o.split.min_count = nb::cast<std::int64_t>(d["min_count"]);
+  o.split.min_gain = nb::cast<double>(d["min_gain"]);
+  o.split.category_smoothing = nb::cast<double>(d["category_smoothing"]);
+  for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
+  o.allowed = nb::cast<std::vector<std::vector<std::int32_t>>>(d["allowed"]);
+  return o;
+}
+
+// Every index an ensemble holds is checked here: what comes after trusts them.
+Ensemble ensemble(const nb::dict& d) {
+  Ensemble e;
+  e.start = copy(nb::cast<In1<std::int64_t>>(d["start"]));
+  e.feature = copy(nb::cast<In1<std::int32_t>>(d["feature"]));
+  e.left = copy(nb::cast<In1<std::int32_t>>(d["left"]));
+  e.set = copy(nb::cast<In1<std::int32_t>>(d["set"]));
+  e.threshold = copy(nb::cast<In1<double>>(d["threshold"]));
+  e.missing_left = copy(nb::cast<In1<std::uint8_t>>(d["missing_left"]));
+  e.sets = copy(nb::cast<In1<std::uint32_t>>(d["sets"]));
+  const auto value = nb::cast<Matrix>(d["value"]);
+  e.value.assign(value.data(), value.data() + value.size());
+  e.outputs = nb::cast<std::int64_t>(d["outputs"]);
+  e.additive = nb::cast<bool>(d["additive"]);
+  const std::size_t n = e.feature.size();
+  bool ok = !e.start.empty() && e.start.front() == 0 && e.start.back() == static_cast<std::int64_t>(n) &&
+            e.left.size() == n && e.set.size() == n && e.threshold.size() == n && e.missing_left.size() == n &&
+            e.outputs >= 1 && e.value.size() == n * static_cast<std::size_t>(e.additive ? 1 : e.outputs);
+  for (std::size_t t = 0; ok && t + 1 < e.start.size(); ++t) {
+    ok = e.start[t] < e.start[t + 1];
+    for (std::int64_t i = e.start[t]; ok && i < e.start[t + 1]; ++i) {
+      const std::int64_t here = i - e.start[t], left = e.left[i];
+      if (e.feature[i] >= 0)  // children come after their parent, so every walk ends
+        ok = left > here && left + 1 < e.start[t + 1] - e.start[t] && e.set[i] >= -1 &&
+             8 * (static_cast<std::int64_t>(e.set[i]) + 1) <= static_cast<std::int64_t>(e.sets.size());
+    }
+  }
+  if (!ok) throw nb::value_error("the arrays of the trees are inconsistent");
+  return e;
+}
+
+}  // namespace
+
+void bind_trees(nb::module_& m) {
+  nb::class_<Bins>(m, "TreeBins")
+      .def_prop_ro("shape", [](const Bins& b) { return nb::make_tuple(b.rows, b.cols); })
+      .def("count", [](const Bins& b, std::size_t j) { return b.features.at(j).bins; })
+      .def("edges", [](const Bins& b, std::size_t j) { return own(std::vector<double>(b.features.at(j).edge)); })
+      .def("column", [](const Bins& b, std::size_t j) {
+        if (static_cast<index_t>(j) >= b.cols) throw nb::index_error();
+        return own(std::vector<std::uint8_t>(b.col(static_cast<index_t>(j)), b.col(static_cast<index_t>(j)) + b.rows));
+      });
+  bind_bins<float>(m);
+  bind_bins<double>(m);
+
+  nb::class_<Booster>(m, "Booster")
+      .def(
+          "__init__",
+          [](Booster* self, std::shared_ptr<Bins> bins, Vector y, std::optional<Vector> weight, index_t outputs,
+             bool exact, const nb::dict& options) {
+            if (static_cast<index_t>(y.shape(0)) != bins->rows ||
+                (weight && static_cast<index_t>(weight->shape(0)) != bins->rows))
+              throw nb::value_error("y and weight must have one entry per row of the table");
+            new (self) Booster(std::move(bins), copy(y), weight ? copy(*weight) : std::vector<double>{}, outputs, exact,
+                               grow_options(options));
+          },
+          "bins"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a, "exact"_a, "options"_a)
+      .def("scores",
+           [](Booster& b) {
+             return own(std::vector<double>(b.scores()), static_cast<std::size_t>(b.outputs()),
+                        static_cast<std::size_t>(b.rows()));
+           })
+      .def(
+          "set_scores",
+          [](Booster& b, Matrix s) {
+            if (static_cast<index_t>(s.shape(0)) != b.outputs() || static_cast<index_t>(s.shape(1)) != b.rows())
+              throw nb::value_error("scores must have one row per output and one column per example");
+            std::copy(s.data(), s.data() + s.size(), b.scores().begin());
+          },
+          "scores"_a.noconvert())
+      .def(
+          "gradients",
+          [](Booster& b, const std::shared_ptr<Loss>& loss, bool logistic, bool own_curvature, double bound) {
+            enter([&](Monitor&) { b.gradients(*loss, logistic, {own_curvature, bound}); });
+          },
+          "loss"_a, "logistic"_a, "own_curvature"_a, "bound"_a)
+      .def("softmax", [](Booster& b) { enter([&](Monitor&) { b.softmax(); }); })
+      .def(
+          "grow",
+          [](Booster& b, index_t output, std::uint64_t seed, double rows, double features, double eta,
+             const std::shared_ptr<Loss>& search, double level) {
+            if (output < 0 || output >= b.outputs()) throw nb::index_error("output out of range");
+            return to_dict(enter([&](Monitor&) {
+              Nodes tree = b.grow(output, {seed, rows, features});
+              if (search) b.search_leaves(tree, *search, output, level);
+              b.update(tree, output, eta);
+              return tree;
+            }));
+          },
+          "output"_a, "seed"_a, "rows"_a, "features"_a, "eta"_a, "search"_a.none(), "level"_a);
+
+  nb::class_<Predictor> predictor(m, "TreePredictor");
+  predictor.def("__init__", [](Predictor* self, const nb::dict& d) { new (self) Predictor(ensemble(d)); });
+  predictor.def_prop_ro("trees", &Predictor::trees);
+  bind_predict<float>(predictor);
+  bind_predict<double>(predictor);
+}
+
+}  // namespace hinge
