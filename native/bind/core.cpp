@@ -147,6 +147,26 @@ void bind_core(nb::module_& m) {
           },
           "h"_a.noconvert() = nb::none())
       .def(
+          "columns",
+          [](const Design& x, In1<index_t> which) {
+            const auto m = static_cast<index_t>(which.shape(0));
+            for (index_t j = 0; j < m; ++j)
+              expect(which.data()[j] >= 0 && which.data()[j] < x.cols(), "a column number is out of range");
+            return own(enter([&](Monitor&) {
+                         const Columns c = x.columns(which.data(), m);
+                         std::vector<double> out(x.rows() * m, 0.0);  // row-major
+                         for (index_t j = 0; j < m; ++j) {
+                           if (c.sparse)
+                             for (index_t e = c.start[j]; e < c.start[j + 1]; ++e) out[c.row[e] * m + j] = c.value[e];
+                           else
+                             for (index_t i = 0; i < x.rows(); ++i) out[i * m + j] = c.dense[j * x.rows() + i];
+                         }
+                         return out;
+                       }),
+                       x.rows(), m);
+          },
+          "which"_a.noconvert())
+      .def(
           "square_sums",
           [](const Design& x, std::optional<Vector> h) {
             if (h) expect(static_cast<index_t>(h->shape(0)) == x.rows(), "h must have one entry per row of X");

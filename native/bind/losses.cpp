@@ -9,6 +9,8 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "core/pool.hpp"
+#include "core/vec.hpp"
 #include "problem/loss.hpp"
 
 namespace hinge {
@@ -20,7 +22,7 @@ using namespace nb::literals;
 // data set.
 class PythonLoss final : public Loss {
  public:
-  explicit PythonLoss(nb::object loss) : loss_(std::move(loss)) {}
+  explicit PythonLoss(nb::object loss) : loss_(std::move(loss)), twice_(nb::cast<bool>(loss_.attr("twice"))) {}
   ~PythonLoss() override {
     nb::gil_scoped_acquire gil;
     loss_.reset();
@@ -39,8 +41,12 @@ class PythonLoss final : public Loss {
     return value(y, s, c, n);
   }
   double curvature(const double* y, const double* s, const double* c, double* u, double* h, index_t n) const override {
-    call("hessian", y, s, h, n);
-    for (index_t i = 0; i < n; ++i) h[i] *= c[i];
+    if (twice_) {
+      call("hessian", y, s, h, n);
+      for (index_t i = 0; i < n; ++i) h[i] *= c[i];
+    } else {
+      std::fill(h, h + n, 0.0);
+    }
     return gradient(y, s, c, u, n);
   }
   double conjugate(const double* y, const double* u, const double* c, index_t n) const override {
@@ -75,7 +81,28 @@ class PythonLoss final : public Loss {
   }
 
   nb::object loss_;
+  bool twice_;
 };
+
+template <class... Vs>
+void same_length(const Vector& first, const Vs&... rest) {
+  if (((rest.shape(0) != first.shape(0)) || ...)) throw nb::value_error("the arrays must have the same length");
+}
+
+// Adds f(begin, count) over pieces of the examples in order; one piece for a loss that wants whole arrays.
+template <class F>
+double sum_over(const Loss& loss, std::size_t size, const F& f) {
+  const auto n = static_cast<index_t>(size);
+  const index_t parts = loss.whole_arrays() ? 1 : parts_for(n, 4096);
+  std::vector<double> sums(parts);
+  parallel_for(parts, [&](index_t p) {
+    const index_t b = range_begin(n, parts, p);
+    sums[p] = f(b, range_begin(n, parts, p + 1) - b);
+  });
+  double total = 0;
+  for (double s : sums) total += s;
+  return total;
+}
 
 }  // namespace
 
@@ -90,7 +117,7 @@ void bind_losses(nb::module_& m) {
           "pointwise",
           [](const Loss& loss, int which, Vector y, Vector s) {
             if (which < 0 || which > 3) throw nb::value_error("which must be 0, 1, 2 or 3");
-            if (y.shape(0) != s.shape(0)) throw nb::value_error("y and s must have the same length");
+            same_length(y, s);
             return own(enter([&](Monitor&) {
               std::vector<double> out(s.shape(0));
               loss.pointwise(which, y.data(), s.data(), out.data(), static_cast<index_t>(out.size()));
@@ -101,22 +128,64 @@ void bind_losses(nb::module_& m) {
       .def(
           "value",
           [](const Loss& loss, Vector y, Vector s, Vector c) {
-            if (y.shape(0) != s.shape(0) || y.shape(0) != c.shape(0))
-              throw nb::value_error("y, s and c must have the same length");
-            return enter(
-                [&](Monitor&) { return loss.value(y.data(), s.data(), c.data(), static_cast<index_t>(y.shape(0))); });
+            same_length(y, s, c);
+            return enter([&](Monitor&) {
+              return sum_over(loss, y.shape(0), [&](index_t b, index_t n) {
+                return loss.value(y.data() + b, s.data() + b, c.data() + b, n);
+              });
+            });
           },
           "y"_a.noconvert(), "s"_a.noconvert(), "c"_a.noconvert())
       .def(
-          "gradient",
+          "gradient",  // the weighted sum of the loss, and c l'
           [](const Loss& loss, Vector y, Vector s, Vector c) {
-            if (y.shape(0) != s.shape(0) || y.shape(0) != c.shape(0))
-              throw nb::value_error("y, s and c must have the same length");
+            same_length(y, s, c);
             std::vector<double> u(y.shape(0));
             const double value = enter([&](Monitor&) {
-              return loss.gradient(y.data(), s.data(), c.data(), u.data(), static_cast<index_t>(u.size()));
+              return sum_over(loss, y.shape(0), [&](index_t b, index_t n) {
+                return loss.gradient(y.data() + b, s.data() + b, c.data() + b, u.data() + b, n);
+              });
             });
             return nb::make_tuple(value, own(std::move(u)));
+          },
+          "y"_a.noconvert(), "s"_a.noconvert(), "c"_a.noconvert())
+      .def(
+          "slopes",  // l', unweighted
+          [](const Loss& loss, Vector y, Vector s) {
+            same_length(y, s);
+            std::vector<double> u(y.shape(0));
+            const std::vector<double> ones(y.shape(0), 1.0);
+            enter([&](Monitor&) {
+              return sum_over(loss, y.shape(0), [&](index_t b, index_t n) {
+                return loss.gradient(y.data() + b, s.data() + b, ones.data() + b, u.data() + b, n);
+              });
+            });
+            return own(std::move(u));
+          },
+          "y"_a.noconvert(), "s"_a.noconvert())
+      .def(
+          "conjugate",  // sum of c l*(y, u / c) for weighted slopes u
+          [](const Loss& loss, Vector y, Vector u, Vector c) {
+            same_length(y, u, c);
+            return enter([&](Monitor&) {
+              return sum_over(loss, y.shape(0), [&](index_t b, index_t n) {
+                return loss.conjugate(y.data() + b, u.data() + b, c.data() + b, n);
+              });
+            });
+          },
+          "y"_a.noconvert(), "u"_a.noconvert(), "c"_a.noconvert())
+      .def(
+          "derivative_sums",  // (sum c l', sum c l'')
+          [](const Loss& loss, Vector y, Vector s, Vector c) {
+            same_length(y, s, c);
+            std::vector<double> u(y.shape(0)), h(y.shape(0));
+            return enter([&](Monitor&) {
+              sum_over(loss, y.shape(0), [&](index_t b, index_t n) {
+                return loss.curvature(y.data() + b, s.data() + b, c.data() + b, u.data() + b, h.data() + b, n);
+              });
+              return std::pair(vec::sum(u.data(), static_cast<index_t>(u.size())),
+                               vec::sum(h.data(), static_cast<index_t>(h.size())));
+            });
           },
           "y"_a.noconvert(), "s"_a.noconvert(), "c"_a.noconvert());
 }

@@ -6,4 +6,5 @@ namespace hinge {
 void bind_core(nanobind::module_& m);
 void bind_losses(nanobind::module_& m);
 void bind_trees(nanobind::module_& m);
+void bind_linear(nanobind::module_& m);
 }  // namespace hinge

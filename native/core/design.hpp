@@ -21,11 +21,11 @@ namespace hinge {
 struct Columns {
   index_t rows = 0, cols = 0;
   bool sparse = false;
-  std::vector<double> dense;   // rows x cols, column-major
-  std::vector<index_t> start;  // cols + 1
-  std::vector<index_t> row;
-  std::vector<double> value;
-  std::vector<double> square;  // squared norm of each column
+  std::vector<double> dense = {};   // rows x cols, column-major
+  std::vector<index_t> start = {};  // cols + 1
+  std::vector<index_t> row = {};
+  std::vector<double> value = {};
+  std::vector<double> square = {};  // squared norm of each column
 };
 
 class Design {
@@ -51,9 +51,6 @@ class Design {
   virtual void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const;
 
   virtual Columns columns(const index_t* which, index_t m) const = 0;
-
-  // Calls visit(row, value) for the stored entries of one row; only row storages are quick at this.
-  virtual bool row_access() const = 0;
 
  protected:
   Design(index_t rows, index_t cols) : rows_(rows), cols_(cols) {}

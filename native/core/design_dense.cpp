@@ -83,6 +83,11 @@ HINGE_HOT double square_dot(const T* __restrict a, const double* __restrict h, i
   return s;
 }
 
+template <class T>
+HINGE_HOT void scale_row(const T* __restrict x, T factor, T* __restrict out, index_t d) {
+  for (index_t j = 0; j < d; ++j) out[j] = factor * x[j];
+}
+
 // Adds the parts' vectors in order, whatever order they were computed in.
 void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t d) {
   std::fill(out, out + d, 0.0);
@@ -107,7 +112,6 @@ class DenseRows final : public Design {
   DenseRows(const T* x, index_t rows, index_t cols, index_t stride) : Design(rows, cols), x_(x), stride_(stride) {}
   bool sparse() const override { return false; }
   index_t stored() const override { return rows_ * cols_; }
-  bool row_access() const override { return true; }
 
   void matvec(const double* w, double* z) const override {
     const index_t parts = row_parts(rows_, cols_);
@@ -186,13 +190,9 @@ class DenseRows final : public Design {
 
   void gram(const double* h, double* G) const override {
     blocked_gram<T>(
-        rows_, cols_,
-        [&](index_t b, index_t e, T* out) {
-          for (index_t i = b; i < e; ++i, out += cols_) {
-            const T s = h ? static_cast<T>(std::sqrt(h[i])) : T(1);
-            const T* x = row(i);
-            for (index_t j = 0; j < cols_; ++j) out[j] = s * x[j];
-          }
+        rows_, cols_, h,
+        [&](const ScaledRow* kept, index_t m, T* out) {
+          for (index_t i = 0; i < m; ++i, out += cols_) scale_row(row(kept[i].row), T(kept[i].factor), out, cols_);
         },
         G);
   }
@@ -242,7 +242,6 @@ class DenseCols final : public Design {
   DenseCols(const T* x, index_t rows, index_t cols, index_t stride) : Design(rows, cols), x_(x), stride_(stride) {}
   bool sparse() const override { return false; }
   index_t stored() const override { return rows_ * cols_; }
-  bool row_access() const override { return false; }
 
   void matvec(const double* w, double* z) const override {
     const index_t parts = row_parts(rows_, cols_), block = 2048;
@@ -310,13 +309,13 @@ class DenseCols final : public Design {
 
   void gram(const double* h, double* G) const override {
     blocked_gram<T>(
-        rows_, cols_,
-        [&](index_t b, index_t e, T* out) {
-          // Transposes a block in strips of 16 columns so that both sides stay in cache.
+        rows_, cols_, h,
+        [&](const ScaledRow* kept, index_t m, T* out) {
+          // Transposes in strips of 16 columns so that both sides stay in cache.
           for (index_t j0 = 0; j0 < cols_; j0 += 16)
-            for (index_t i = b; i < e; ++i) {
-              const T s = h ? static_cast<T>(std::sqrt(h[i])) : T(1);
-              for (index_t j = j0; j < std::min(j0 + 16, cols_); ++j) out[(i - b) * cols_ + j] = s * col(j)[i];
+            for (index_t i = 0; i < m; ++i) {
+              const T factor = T(kept[i].factor);
+              for (index_t j = j0; j < std::min(j0 + 16, cols_); ++j) out[i * cols_ + j] = factor * col(j)[kept[i].row];
             }
         },
         G);

@@ -109,7 +109,6 @@ class Csr final : public Design {
   Csr(Compressed<T, I> v) : Design(v.major, v.minor), v_(v) {}
   bool sparse() const override { return true; }
   index_t stored() const override { return v_.stored(); }
-  bool row_access() const override { return true; }
 
   void matvec(const double* w, double* z) const override { v_.dots(w, z); }
   void rmatvec(const double* u, double* g) const override { v_.combine(u, g); }
@@ -219,7 +218,6 @@ class Csc final : public Design {
   Csc(Compressed<T, I> v) : Design(v.minor, v.major), v_(v) {}
   bool sparse() const override { return true; }
   index_t stored() const override { return v_.stored(); }
-  bool row_access() const override { return false; }
 
   void matvec(const double* w, double* z) const override { v_.combine(w, z); }
   void rmatvec(const double* u, double* g) const override { v_.dots(u, g); }

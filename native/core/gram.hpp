@@ -1,6 +1,7 @@
 // G = sum over row blocks of B'B, where a block B (rows x d) of scaled data is written by the storage.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -19,10 +20,21 @@ inline void mirror_lower(double* G, index_t d) {
     for (index_t i = j + 1; i < d; ++i) G[i * d + j] = G[j * d + i];
 }
 
-// fill(begin, end, block): writes rows [begin, end), each scaled by sqrt(h_i), as a d x (end-begin)
-// column-major block (that is, row after row).
+// G = X' diag(h) X, where fill(rows, m, block) writes m rows of X, each scaled by the given factor, one after the
+// other (a d x m column-major block). Rows with h = 0 are left out, so the cost is that of the others only.
+struct ScaledRow {
+  index_t row;
+  double factor;  // sqrt(h)
+};
+
 template <class T, class Fill>
-void blocked_gram(index_t n, index_t d, const Fill& fill, double* G) {
+void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_rows, double* G) {
+  std::vector<ScaledRow> kept;
+  kept.reserve(total);
+  for (index_t i = 0; i < total; ++i)
+    if (!h || h[i] > 0) kept.push_back({i, h ? std::sqrt(h[i]) : 1.0});
+  const index_t n = static_cast<index_t>(kept.size());
+  const auto fill = [&](index_t begin, index_t end, T* out) { fill_rows(kept.data() + begin, end - begin, out); };
   std::fill(G, G + d * d, 0.0);
   const index_t block = std::clamp<index_t>((index_t{1} << 19) / (d * static_cast<index_t>(sizeof(T))), 64, 1024);
   if (d <= kGramTiled) {

@@ -12,6 +12,7 @@
 namespace hinge::losses {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kEdge = 1.0 + 1e-12;  // slopes this little outside a domain are there by rounding
 using math::positive;
 
 struct Squared {
@@ -29,7 +30,7 @@ struct Absolute {
   HINGE_INLINE double value(double y, double s) const { return std::fabs(s - y); }
   HINGE_INLINE double d1(double y, double s) const { return s > y ? 1.0 : (s < y ? -1.0 : 0.0); }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
-  HINGE_INLINE double conj(double y, double u) const { return std::fabs(u) <= 1 ? u * y : kInf; }
+  HINGE_INLINE double conj(double y, double u) const { return std::fabs(u) <= kEdge ? u * y : kInf; }
 };
 
 struct RelativeError {
@@ -38,7 +39,7 @@ struct RelativeError {
   HINGE_INLINE double value(double y, double s) const { return std::fabs(s - y) / std::fabs(y); }
   HINGE_INLINE double d1(double y, double s) const { return (s > y ? 1.0 : (s < y ? -1.0 : 0.0)) / std::fabs(y); }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
-  HINGE_INLINE double conj(double y, double u) const { return std::fabs(u * y) <= 1 ? u * y : kInf; }
+  HINGE_INLINE double conj(double y, double u) const { return std::fabs(u * y) <= kEdge ? u * y : kInf; }
 };
 
 struct Huber {
@@ -54,7 +55,9 @@ struct Huber {
     return r > delta ? delta : (r < -delta ? -delta : r);
   }
   HINGE_INLINE double d2(double y, double s) const { return std::fabs(s - y) <= delta ? 1.0 : 0.0; }
-  HINGE_INLINE double conj(double y, double u) const { return std::fabs(u) <= delta ? 0.5 * u * u + u * y : kInf; }
+  HINGE_INLINE double conj(double y, double u) const {
+    return std::fabs(u) <= delta * kEdge ? 0.5 * u * u + u * y : kInf;
+  }
 };
 
 struct EpsilonInsensitive {
@@ -68,7 +71,7 @@ struct EpsilonInsensitive {
   }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
   HINGE_INLINE double conj(double y, double u) const {
-    return std::fabs(u) <= 1 ? u * y + epsilon * std::fabs(u) : kInf;
+    return std::fabs(u) <= kEdge ? u * y + epsilon * std::fabs(u) : kInf;
   }
 };
 
@@ -98,7 +101,9 @@ struct Quantile {
   }
   HINGE_INLINE double d1(double y, double s) const { return s > y ? 1.0 - quantile : (s < y ? -quantile : 0.0); }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
-  HINGE_INLINE double conj(double y, double u) const { return u >= -quantile && u <= 1.0 - quantile ? u * y : kInf; }
+  HINGE_INLINE double conj(double y, double u) const {
+    return u >= -quantile * kEdge && u <= (1.0 - quantile) * kEdge ? u * y : kInf;
+  }
 };
 
 struct LogCosh {
@@ -114,8 +119,8 @@ struct LogCosh {
     return 4.0 * e / ((1.0 + e) * (1.0 + e));
   }
   HINGE_INLINE double conj(double y, double u) const {
-    if (!(std::fabs(u) <= 1)) return kInf;
-    return u * y + 0.5 * (math::xlogx(1.0 + u) + math::xlogx(1.0 - u));
+    if (!(std::fabs(u) <= kEdge)) return kInf;
+    return u * y + 0.5 * (math::xlogx(positive(1.0 + u)) + math::xlogx(positive(1.0 - u)));
   }
 };
 
@@ -125,7 +130,7 @@ struct Hinge {
   HINGE_INLINE double value(double y, double s) const { return positive(1.0 - y * s); }
   HINGE_INLINE double d1(double y, double s) const { return y * s < 1.0 ? -y : 0.0; }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
-  HINGE_INLINE double conj(double y, double u) const { return -y * u >= 0 && -y * u <= 1 ? y * u : kInf; }
+  HINGE_INLINE double conj(double y, double u) const { return -y * u >= 0 && -y * u <= kEdge ? y * u : kInf; }
 };
 
 struct SquaredHinge {
@@ -147,7 +152,7 @@ struct PerceptronLoss {
   // A score of zero counts as a mistake, otherwise w = 0 would never move.
   HINGE_INLINE double d1(double y, double s) const { return y * s <= 0.0 ? -y : 0.0; }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
-  HINGE_INLINE double conj(double y, double u) const { return -y * u >= 0 && -y * u <= 1 ? 0.0 : kInf; }
+  HINGE_INLINE double conj(double y, double u) const { return -y * u >= 0 && -y * u <= kEdge ? 0.0 : kInf; }
 };
 
 struct Logistic {
@@ -168,7 +173,7 @@ struct Logistic {
   }
   HINGE_INLINE double conj(double y, double u) const {
     const double p = -y * u / scale;
-    return p >= 0 && p <= 1 ? scale * (math::xlogx(p) + math::xlogx(1.0 - p)) : kInf;
+    return p >= 0 && p <= kEdge ? scale * (math::xlogx(p) + math::xlogx(positive(1.0 - p))) : kInf;
   }
 };
 
@@ -201,8 +206,8 @@ struct Poisson {
   HINGE_INLINE double d1(double y, double s) const { return math::exp(s) - y; }
   HINGE_INLINE double d2(double, double s) const { return math::exp(s); }
   HINGE_INLINE double conj(double y, double u) const {
-    const double v = u + y;
-    return v >= 0 ? math::xlogx(v) - v - math::xlogx(y) + y : kInf;
+    const double v = positive(u + y);
+    return u >= -y * kEdge ? math::xlogx(v) - v - math::xlogx(y) + y : kInf;
   }
 };
 
@@ -213,8 +218,8 @@ struct Gamma {
   HINGE_INLINE double d1(double y, double s) const { return 1.0 - y * math::exp(-s); }
   HINGE_INLINE double d2(double y, double s) const { return y * math::exp(-s); }
   HINGE_INLINE double conj(double y, double u) const {
-    const double v = 1.0 - u;
-    return v >= 0 ? math::xlogy(v, v / y) - v + std::log(y) + 1.0 : kInf;
+    const double v = positive(1.0 - u);
+    return u <= kEdge ? math::xlogy(v, v / y) - v + std::log(y) + 1.0 : kInf;
   }
 };
 
@@ -273,8 +278,8 @@ struct NegativeBinomial {
     return mu * (1.0 + alpha * y) / (q * q);
   }
   double conj(double y, double u) const {
-    const double v = u + y, q = 1.0 - alpha * u;
-    if (!(v >= 0 && q >= 0)) return kInf;
+    const double v = positive(u + y), q = positive(1.0 - alpha * u);
+    if (!(u >= -y * kEdge && alpha * u <= kEdge)) return kInf;
     // At the stationary point mu = v / q and 1 + alpha mu = (1 + alpha y) / q.
     return math::xlogx(v) - math::xlogx(y) + math::xlogx(q) / alpha;
   }

@@ -17,6 +17,14 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
         "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
     ),
+    "hinge.problem.penalties": (
+        "L0", "L1", "L2", "Box", "ElasticNet", "GroupLasso", "L1Ball", "L2Ball", "Lq", "MaxNorm", "NoPenalty", "Penalty",
+    ),
+    "hinge.problem.certificate": ("Certificate", "certificate"),
+    "hinge.problem.objective": ("Objective", "make_objective"),
+    "hinge.problem.spaces": ("Linear", "Space"),
+    "hinge.solve.choose": ("solve",),
+    "hinge.models.learner": ("Learner",),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 

@@ -78,6 +78,10 @@ class Design:
         """Σᵢ hᵢ xᵢⱼ² for every column j."""
         return self.native.square_sums(None if h is None else np.ascontiguousarray(h, dtype=np.float64))
 
+    def columns(self, which: np.ndarray) -> np.ndarray:
+        """Chosen columns as a dense array of their own (a copy)."""
+        return self.native.columns(np.ascontiguousarray(which, dtype=np.int64))
+
 
 def _view(X: Any) -> Any:
     if scipy.sparse.issparse(X):

@@ -1,4 +1,4 @@
-"""The bias alone: b(z) = argmin_b Σ cᵢ ℓ(yᵢ, zᵢ + b), a convex problem in one dimension.
+"""The bias alone: argmin_b Σ cᵢ ℓ(yᵢ, zᵢ + b), a convex problem in one dimension.
 
 Needed wherever a fixed set of scores is completed by its best bias: constant predictions (z = 0), and dual points
 whose slopes must sum to zero. Newton's steps inside a bracket that always holds the root of the derivative, so it
@@ -7,60 +7,38 @@ cannot diverge; for kinked losses it ends as bisection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from hinge.problem.losses.base import Array, Loss
 
-
-def best_bias(loss: Loss, y: Array, z: Array, c: Array, start: float = 0.0) -> float:
-    """A minimiser of Σ cᵢ ℓ(yᵢ, zᵢ + b) over b. ±1e3 beyond the data's scale is taken as infinity."""
-
-    def slope(b: float) -> float:
-        return float(c @ loss.gradient(y, z + b))
-
-    span = 1.0 + float(np.max(np.abs(z), initial=0.0)) + _target_span(loss, y)
-    low, high = _bracket(slope, start, span)
-    if low == high:
-        return low
-    b = min(max(start, low), high)
-    for _ in range(200):
-        f = slope(b)
+def best_bias(derivatives: Callable[[float], tuple[float, float]], span: float) -> float:
+    """The root of an increasing function, given (value, derivative) at b; ±span if it has none closer to zero."""
+    low, high = _bracket(lambda b: derivatives(b)[0], span)
+    b = 0.0 if low < 0.0 < high else 0.5 * (low + high)
+    while low < high:
+        f, h = derivatives(b)
         if f == 0.0:
             return b
         low, high = (low, b) if f > 0 else (b, high)
-        step = _newton_step(loss, y, z + b, c, f)
-        proposal = b - step
+        proposal = b - f / h if h > 0 else np.inf
         if not low < proposal < high:
             proposal = 0.5 * (low + high)
-        if abs(proposal - b) <= 4e-16 * max(1.0, abs(b)) or high - low <= 4e-16 * max(1.0, abs(b)):
+        if abs(proposal - b) <= 4e-16 * max(1.0, abs(b)) or not low < proposal < high:
             return proposal
         b = proposal
     return b
 
 
-def _target_span(loss: Loss, y: Array) -> float:
-    return 1e3 if loss.target.is_classes else float(np.max(np.abs(y), initial=0.0))
-
-
-def _newton_step(loss: Loss, y: Array, s: Array, c: Array, f: float) -> float:
-    if not loss.twice:
-        return np.inf
-    h = float(c @ loss.hessian(y, s))
-    return f / h if h > 0 else np.inf
-
-
-def _bracket(slope, start: float, span: float) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """Two points around the root of an increasing function; both at the edge of `span` if it has none there."""
-    f = slope(start)
+def _bracket(slope: Callable[[float], float], span: float) -> tuple[float, float]:
+    """Two points around the root of an increasing function; both ±span if it has none there."""
+    f = slope(0.0)
     if f == 0.0:
-        return start, start
+        return 0.0, 0.0
     direction = -1.0 if f > 0 else 1.0
-    width, near = 1.0, start
+    width, near = 1.0, 0.0
     while True:
-        far = start + direction * width
+        far = direction * width
         if slope(far) * direction >= 0:
             return (far, near) if direction < 0 else (near, far)
         if width > span:

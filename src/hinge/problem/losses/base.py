@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from hinge.problem.bias import best_bias
 
 Array = NDArray[np.float64]
 
@@ -104,13 +106,20 @@ class Loss:
         """The best constant score, argmin_b Σ cᵢ ℓ(yᵢ, b): the Bayes predictor without inputs."""
         y = np.asarray(y, dtype=np.float64)
         c = normalise_weights(weight, len(y))
-        from hinge.problem.bias import best_bias
 
-        return best_bias(self, y, np.zeros_like(y), c)
+        def derivatives(b: float) -> tuple[float, float]:
+            s = np.full_like(y, b)
+            return float(c @ self.gradient(y, s)), float(c @ self.hessian(y, s)) if self.twice else 0.0
+
+        return best_bias(derivatives, self.score_span(y))
+
+    def score_span(self, y: Array) -> float:
+        """Scores beyond this are as good as infinite."""
+        return 1e3 if self.target.is_classes else 1.0 + 2.0 * float(np.max(np.abs(y), initial=0.0))
 
     def params(self) -> tuple[float, ...]:
         """The numbers the compiled twin is made from, in the order of the fields."""
-        return tuple(float(getattr(self, name)) for name in self.__dataclass_fields__)
+        return tuple(float(getattr(self, name)) for name in (f.name for f in fields(self)))
 
 
 def normalise_weights(weight: ArrayLike | None, n: int) -> Array:
@@ -131,6 +140,10 @@ def normalise_weights(weight: ArrayLike | None, n: int) -> Array:
 def xlogx(x: Array) -> Array:
     """x log x, with 0 log 0 = 0."""
     return np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0)), 0.0)
+
+
+# Slopes this little outside the domain of a conjugate, relative to its edge, are there by rounding.
+EDGE = 1.0 + 1e-12
 
 
 def where_finite(inside: NDArray[np.bool_], value: Array) -> Array:

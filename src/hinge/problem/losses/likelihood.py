@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hinge.problem.losses.base import Array, Loss, Target, normalise_weights, where_finite, xlogx
+from hinge.problem.losses.base import EDGE, Array, Loss, Target, normalise_weights, where_finite, xlogx
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Poisson(LogLink):
 
     def conjugate(self, y: Array, u: Array) -> Array:
         v = u + y
-        return where_finite(v >= 0, xlogx(np.maximum(v, 0.0)) - v - xlogx(y) + y)
+        return where_finite(u >= -y * EDGE, xlogx(np.maximum(v, 0.0)) - np.maximum(v, 0.0) - xlogx(y) + y)
 
     def dual_interval(self, y: Array) -> tuple[Array, float]:
         return -y, np.inf
@@ -69,7 +69,7 @@ class Gamma(LogLink):
 
     def conjugate(self, y: Array, u: Array) -> Array:
         v = np.maximum(1.0 - u, 0.0)
-        return where_finite(u <= 1, xlogx(v) - v * np.log(y) - v + np.log(y) + 1.0)
+        return where_finite(u <= EDGE, xlogx(v) - v * np.log(y) - v + np.log(y) + 1.0)
 
     def dual_interval(self, y: Array) -> tuple[float, float]:
         return -np.inf, 1.0
@@ -141,7 +141,7 @@ class NegativeBinomial(LogLink):
 
     def conjugate(self, y: Array, u: Array) -> Array:
         v, q = u + y, 1.0 - self.alpha * u
-        inside = (v >= 0) & (q >= 0)
+        inside = (u >= -y * EDGE) & (self.alpha * u <= EDGE)
         v, q = np.maximum(v, 0.0), np.maximum(q, 0.0)
         return where_finite(inside, xlogx(v) - xlogx(y) + xlogx(q) / self.alpha)
 

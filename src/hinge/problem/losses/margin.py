@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hinge.problem.losses.base import Array, Loss, Target, where_finite, xlogx
+from hinge.problem.losses.base import EDGE, Array, Loss, Target, where_finite, xlogx
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PerceptronLoss(MarginLoss):
 
     def conjugate(self, y: Array, u: Array) -> Array:
         p = -y * u
-        return where_finite((p >= 0) & (p <= 1), np.zeros_like(p))
+        return where_finite((p >= 0) & (p <= EDGE), np.zeros_like(p))
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 0.0)
@@ -86,7 +86,7 @@ class Hinge(MarginLoss):
 
     def conjugate(self, y: Array, u: Array) -> Array:
         p = -y * u
-        return where_finite((p >= 0) & (p <= 1), -p)
+        return where_finite((p >= 0) & (p <= EDGE), -p)
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 1.0)
@@ -145,8 +145,8 @@ class Logistic(MarginLoss):
 
     def conjugate(self, y: Array, u: Array) -> Array:
         p = -y * u / self.scale
-        inside = (p >= 0) & (p <= 1)
-        p = np.where(inside, p, 0.0)
+        inside = (p >= 0) & (p <= EDGE)
+        p = np.clip(p, 0.0, 1.0)
         return where_finite(inside, self.scale * (xlogx(p) + xlogx(1.0 - p)))
 
     def dual_interval(self, y: Array) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hinge.problem.losses.base import (
+    EDGE,
     Array,
     Loss,
     Target,
@@ -65,7 +66,7 @@ class Absolute(Loss):
         return np.zeros_like(s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        return where_finite(np.abs(u) <= 1, u * y)
+        return where_finite(np.abs(u) <= EDGE, u * y)
 
     def dual_interval(self, y: Array) -> tuple[float, float]:
         return -1.0, 1.0
@@ -96,7 +97,7 @@ class RelativeError(Loss):
         return np.zeros_like(s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        return where_finite(np.abs(u * y) <= 1, u * y)
+        return where_finite(np.abs(u * y) <= EDGE, u * y)
 
     def dual_interval(self, y: Array) -> tuple[Array, Array]:
         return -1.0 / np.abs(y), 1.0 / np.abs(y)
@@ -135,7 +136,7 @@ class Huber(Loss):
         return (np.abs(s - y) <= self.delta).astype(np.float64)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        return where_finite(np.abs(u) <= self.delta, 0.5 * u**2 + u * y)
+        return where_finite(np.abs(u) <= self.delta * EDGE, 0.5 * u**2 + u * y)
 
     def dual_interval(self, y: Array) -> tuple[float, float]:
         return -self.delta, self.delta
@@ -165,7 +166,7 @@ class EpsilonInsensitive(Loss):
         return np.zeros_like(s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        return where_finite(np.abs(u) <= 1, u * y + self.epsilon * np.abs(u))
+        return where_finite(np.abs(u) <= EDGE, u * y + self.epsilon * np.abs(u))
 
     def dual_interval(self, y: Array) -> tuple[float, float]:
         return -1.0, 1.0
@@ -229,7 +230,7 @@ class Quantile(Loss):
         return np.zeros_like(s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        return where_finite((u >= -self.quantile) & (u <= 1.0 - self.quantile), u * y)
+        return where_finite((u >= -self.quantile * EDGE) & (u <= (1.0 - self.quantile) * EDGE), u * y)
 
     def dual_interval(self, y: Array) -> tuple[float, float]:
         return -self.quantile, 1.0 - self.quantile
@@ -263,8 +264,8 @@ class LogCosh(Loss):
         return 4.0 * e / (1.0 + e) ** 2
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        inside = np.abs(u) <= 1
-        v = np.where(inside, u, 0.0)
+        inside = np.abs(u) <= EDGE
+        v = np.clip(u, -1.0, 1.0)
         return where_finite(inside, v * y + 0.5 * (xlogx(1.0 + v) + xlogx(1.0 - v)))
 
     def dual_interval(self, y: Array) -> tuple[float, float]:

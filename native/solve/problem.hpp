@@ -1,0 +1,58 @@
+// The linear problem as native solvers see it:
+//
+//   J(w, b) = sum_i l(y_i, z_i) c_i + sum_j omega_j(w_j),   z = X w + b + offset
+//   omega_j(w) = l1_j |w| + (l2_j / 2) w^2 on [lower_j, upper_j]
+//
+// Everything is borrowed. `offset` may be null.
+#pragma once
+#include <vector>
+
+#include "core/design.hpp"
+#include "core/pool.hpp"
+#include "core/vec.hpp"
+#include "problem/loss.hpp"
+
+namespace hinge {
+
+struct Coordinates {
+  const double *l1, *l2, *lower, *upper;
+};
+
+struct LinearProblem {
+  const Design& X;
+  const double* y;
+  const double* c;
+  const double* offset;
+  const Loss& loss;
+  bool intercept;
+  Coordinates penalty;
+
+  index_t n() const { return X.rows(); }
+  index_t d() const { return X.cols(); }
+};
+
+enum class Outcome { converged, max_iter, stalled, stopped, unbounded };
+
+struct LinearSolution {
+  std::vector<double> w;
+  double b = 0;
+  std::vector<double> dual;  // slopes u_i = l'(z_i) (not multiplied by c_i); empty if the solver has none to offer
+  int iterations = 0;
+  Outcome outcome = Outcome::max_iter;
+};
+
+// The risk at (w, b) with everything one pass over X can give.
+struct Evaluation {
+  std::vector<double> z, u, h;  // scores, c l', c l''
+  std::vector<double> g;        // X'u: gradient of the risk in w
+  double gb = 0;                // gradient in b
+  double risk = 0;
+
+  Evaluation(index_t n, index_t d) : z(n), u(n), h(n), g(d) {}
+};
+
+void evaluate(const LinearProblem& p, const double* w, double b, bool curvature, Evaluation& out);
+
+double penalty_value(const Coordinates& penalty, const double* w, index_t d);
+
+}  // namespace hinge

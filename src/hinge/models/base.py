@@ -1,0 +1,61 @@
+"""What estimators share: checking inputs, coding labels, adopting a solution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+ACCEPT_SPARSE = ("csr", "csc")
+FLOATS = [np.float64, np.float32]
+
+
+def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> tuple[Any, np.ndarray, Any]:
+    """X, y and weights as arrays. float32 and either memory order are kept; sparse matrices stay sparse."""
+    settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS} | options
+    X, y = validate_data(estimator, X, y, **settings)
+    return contiguous(X), y, check_weights(sample_weight, X)
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Weights as float64, or None. Negative or all-zero weights are refused."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not np.any(weights > 0):
+        raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
+    return weights
+
+
+def check_predict(estimator: Any, X: Any) -> Any:
+    """X as an array, checked against what the estimator was fitted on."""
+    return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))
+
+
+def contiguous(X: Any) -> Any:
+    """X itself if a row or a column of it is contiguous; a copy otherwise (strided views)."""
+    if hasattr(X, "format"):
+        return X
+    step = X.itemsize
+    if (X.strides[1] == step and X.strides[0] >= step * X.shape[1]) or (X.strides[0] == step and X.strides[1] >= step):
+        return X
+    return np.ascontiguousarray(X)
+
+
+def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
+    """Sets ``classes_`` and returns the labels as 0 … k−1. One class alone is refused."""
+    check_classification_targets(y)
+    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    if len(estimator.classes_) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least two classes to learn from; y has only one class: "
+            f"{estimator.classes_[0]!r}."
+        )
+    return codes
+
+
+def signs(codes: np.ndarray) -> np.ndarray:
+    """0/1 as −1/+1."""
+    return np.where(codes == 1, 1.0, -1.0)

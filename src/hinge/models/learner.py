@@ -1,0 +1,204 @@
+"""The learner: any hypothesis space × any loss × any penalty."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.models.base import check_fit, check_predict, code_labels, signs
+from hinge.problem.certificate import Certificate
+from hinge.problem.losses import Loss, Squared, Target, as_loss
+from hinge.problem.penalties import Penalty, as_penalty
+from hinge.problem.spaces import Linear, Space
+
+
+class Function(Protocol):
+    """A learned function: scores for new inputs."""
+
+    def scores(self, X: Any) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What minimising over a space gives: the function, its certificate, and fitted attributes to show."""
+
+    function: Function
+    certificate: Certificate | None
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be minimised, whatever the space: coded targets, loss, penalty, and how hard to try."""
+
+    X: Any
+    y: np.ndarray
+    loss: Loss
+    penalty: Penalty
+    sample_weight: np.ndarray | None
+    classes: int | None
+    solver: str
+    tol: float
+    max_iter: int | None
+    random_state: int
+    history: bool
+
+
+@singledispatch
+def minimise(space: Space, task: Task) -> Fit:
+    """Minimise a task over a space. Each space registers its own implementation; see ``Space.family``."""
+    raise TypeError(
+        f"hypothesis must be a hypothesis space such as hg.Linear(), got {type(space).__name__}: {space!r}."
+    )
+
+
+class Learner(BaseEstimator):
+    """Empirical risk minimisation over a hypothesis space.
+
+    Minimises  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(f)  over f in the space. Whether this is a regressor or a classifier
+    follows from the loss.
+
+    Parameters
+    ----------
+    hypothesis : Space
+        What kind of function is learned; ``hg.Linear()`` by default.
+    loss : Loss
+        A loss of this library, or any object with ``value(y, s)`` and ``gradient(y, s)`` and optionally
+        ``hessian(y, s)``.
+    penalty : Penalty, optional
+        A penalty of this library, or any object with ``value(w)`` and ``prox(v, step)``.
+    solver : str
+        "auto", or the name of a solver.
+    tol : float
+        The relative duality gap to reach (the stationarity residual where no dual is known).
+    max_iter : int, optional
+        A limit on iterations; each solver has its own default.
+    random_state : int
+        The seed of stochastic solvers.
+    history : bool
+        Record objective, gap and time of every iteration in ``history_``.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        How close the fit is to the optimum.
+    coef_, intercept_ : arrays
+        Weights and bias, for linear spaces.
+    classes_ : array
+        The labels, if the loss is for classes.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> y = np.array([0.0, 1.0, 2.0, 30.0])
+    >>> robust = hg.Learner(loss=hg.Huber(0.1), penalty=hg.L2(1e-6)).fit(X, y)
+    >>> robust.certificate_.converged
+    True
+    """
+
+    def __init__(
+        self,
+        hypothesis: Any = None,
+        loss: Any = None,
+        penalty: Any = None,
+        *,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        random_state: int = 0,
+        history: bool = False,
+    ) -> None:
+        self.hypothesis = hypothesis
+        self.loss = loss
+        self.penalty = penalty
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.history = history
+
+    def _loss(self) -> Loss:
+        return Squared() if self.loss is None else as_loss(self.loss)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, RegressorTags
+
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        if self._loss().target.is_classes:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=self._loss().target is Target.CLASSES)
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+            tags.target_tags.positive_only = self._loss().target in (Target.POSITIVE, Target.NONNEGATIVE)
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Learner:
+        """Learn from examples.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe of shape (n, d)
+        y : array of n targets or labels
+        sample_weight : array of n weights, optional
+            A weight of 2 means the same as having the example twice.
+        """
+        loss, space = self._loss(), Linear() if self.hypothesis is None else self.hypothesis
+        X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
+        targets, classes = self._code(loss, y)
+        if isinstance(space, Space) and space.family:
+            importlib.import_module(space.family)
+        task = Task(
+            X, targets, loss, as_penalty(self.penalty), weights, classes,
+            self.solver, self.tol, self.max_iter, self.random_state, self.history,
+        )  # fmt: skip
+        fit = minimise(space, task)
+        self.function_, self.certificate_ = fit.function, fit.certificate
+        for name, value in fit.attributes.items():
+            setattr(self, name, value)
+        return self
+
+    def _code(self, loss: Loss, y: np.ndarray) -> tuple[np.ndarray, int | None]:
+        if not loss.target.is_classes:
+            return np.asarray(y, dtype=np.float64), None
+        codes = code_labels(self, y)
+        k = len(self.classes_)
+        if loss.target is Target.CLASSES:
+            return codes.astype(np.float64), k
+        if k > 2:
+            raise ValueError(
+                f"Only binary classification is supported by {type(loss).__name__}; y has {k} classes. "
+                "Use hg.Softmax() as the loss for several classes."
+            )
+        return signs(codes), None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores f(x)."""
+        check_is_fitted(self)
+        return self.function_.scores(check_predict(self, X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels for classifiers; the mean (for likelihoods) or the score for regressors."""
+        scores = self.decision_function(X)
+        loss = self._loss()
+        if loss.target is Target.SIGN:
+            return self.classes_[(scores > 0).astype(int)]
+        if loss.target is Target.CLASSES:
+            return self.classes_[np.argmax(scores, axis=1)]
+        return loss.inverse_link(scores)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy for classifiers, R² for regressors."""
+        from sklearn.metrics import accuracy_score, r2_score
+
+        metric = accuracy_score if self._loss().target.is_classes else r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))

@@ -1,0 +1,153 @@
+"""The objective: data, loss and penalty tied together.
+
+    J(w, b) = Σᵢ cᵢ ℓ(yᵢ, zᵢ) + Ω(w),     z = Xw + b + offset,     cᵢ = sᵢ / Σ s
+
+The bias is never penalised. With k outputs w is d × k, b has k entries and z is n × k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hinge._native import Design, native_loss
+from hinge.problem.losses import Loss, as_loss, normalise_weights
+from hinge.problem.penalties import Penalty, as_penalty
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """A regularised empirical risk, ready to be minimised. Build one with :func:`make_objective`."""
+
+    design: Design
+    y: Array
+    c: Array  # normalised sample weights
+    loss: Loss
+    penalty: Penalty
+    fit_intercept: bool = True
+    outputs: int = 1
+    offset: Array | None = None
+    weight_sum: float = 1.0  # Σ s, for translating between C, alpha and λ
+
+    @property
+    def n(self) -> int:
+        return self.design.shape[0]
+
+    @property
+    def d(self) -> int:
+        return self.design.shape[1]
+
+    @cached_property
+    def native(self) -> Any:
+        """The compiled twin of the loss."""
+        return native_loss(self.loss)
+
+    def zero(self) -> tuple[Array, Array]:
+        """w = 0 and b = 0, in the shapes of this problem (b is an array with one entry per output)."""
+        shape = (self.d,) if self.outputs == 1 else (self.d, self.outputs)
+        return np.zeros(shape), np.zeros(self.outputs)
+
+    def scores(self, w: Array, b: Array) -> Array:
+        z = self.design.matmul(w)
+        if self.fit_intercept:
+            z += b if self.outputs > 1 else b[0]
+        return z if self.offset is None else z + self.offset
+
+    def risk_of_scores(self, z: Array) -> float:
+        """Σ cᵢ ℓ(yᵢ, zᵢ)."""
+        if z.ndim == 1:
+            return float(self.native.value(self.y, z, self.c))
+        return float(np.sum(self.c @ self.loss.value(self.y, z)))
+
+    def slopes_of_scores(self, z: Array) -> Array:
+        """uᵢ = ∂ℓ/∂s at the scores."""
+        if z.ndim == 1:
+            return self.native.slopes(self.y, z)
+        return self.loss.gradient(self.y, z)
+
+    def conjugate_sum(self, u: Array) -> float:
+        """Σ cᵢ ℓ*(yᵢ, uᵢ)."""
+        if u.ndim == 1:
+            return float(self.native.conjugate(self.y, self.c * u, self.c))
+        return float(np.sum(self.c @ self.loss.conjugate(self.y, u)))
+
+    def risk(self, w: Array, b: Array) -> float:
+        return self.risk_of_scores(self.scores(w, b))
+
+    def value(self, w: Array, b: Array) -> float:
+        return self.risk(w, b) + self.penalty.value(w)
+
+    def risk_gradient(self, w: Array, b: Array) -> tuple[float, Array, Array]:
+        """The empirical risk, its gradient in w, and in b (zero when there is no bias)."""
+        z = self.scores(w, b)
+        if z.ndim == 1:
+            value, cu = self.native.gradient(self.y, z, self.c)
+        else:
+            value, cu = self.risk_of_scores(z), self.weighted(self.loss.gradient(self.y, z))
+        gb = np.atleast_1d(cu.sum(axis=0)) if self.fit_intercept else np.zeros(self.outputs)
+        return value, self.design.rmatmul(cu), gb
+
+    def weighted(self, u: Array) -> Array:
+        """cᵢ uᵢ, for one or several outputs."""
+        return self.c * u if u.ndim == 1 else self.c[:, None] * u
+
+    def curvature_bound(self) -> float:
+        """An upper bound L of the second derivative of the risk, (sup ℓ'')·λ_max([X 1]' C [X 1]).
+
+        By power iteration to 1 %, then enlarged by as much; infinity if ℓ'' is unbounded.
+        """
+        if not np.isfinite(self.loss.curvature):
+            return np.inf
+        v = np.random.default_rng(0).standard_normal(self.d + int(self.fit_intercept))
+        size, before = 0.0, -1.0
+        for _ in range(200):
+            v /= np.linalg.norm(v)
+            z = self.design.matmul(v[: self.d]) + (v[self.d] if self.fit_intercept else 0.0)
+            cz = self.c * z
+            v = np.append(self.design.rmatmul(cz), cz.sum()) if self.fit_intercept else self.design.rmatmul(cz)
+            before, size = size, float(np.linalg.norm(v))
+            if size == 0.0 or abs(size - before) <= 1e-3 * size:
+                break
+        return self.loss.curvature * size * 1.01
+
+    def with_penalty(self, penalty: Penalty) -> Objective:
+        """The same data and loss under another penalty."""
+        return replace(self, penalty=penalty)
+
+
+def make_objective(
+    X: Any,
+    y: ArrayLike,
+    loss: Any,
+    penalty: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    fit_intercept: bool = True,
+    offset: ArrayLike | None = None,
+    classes: int | None = None,
+) -> Objective:
+    """Tie data, loss and penalty together.
+
+    y must already be coded as the loss wants it (−1/+1, or 0…k−1 with ``classes=k``). X is used where it is.
+    """
+    loss, penalty = as_loss(loss), as_penalty(penalty)
+    design = Design(X)
+    targets = np.ascontiguousarray(y, dtype=np.float64)
+    if len(targets) != design.shape[0]:
+        raise ValueError(f"X has {design.shape[0]} rows but y has {len(targets)} entries.")
+    if not loss.target.admits(targets):
+        raise ValueError(f"y does not suit {type(loss).__name__}: it must hold {loss.target.value}.")
+    outputs = int(classes or targets.max() + 1) if loss.outputs == "classes" else 1
+    if targets.ndim == 2:
+        outputs = targets.shape[1]
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    c = normalise_weights(weight, len(targets))
+    total = float(len(targets)) if weight is None else float(weight.sum())
+    shift = None if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
+    return Objective(design, targets, c, loss, penalty, fit_intercept, outputs, shift, total)

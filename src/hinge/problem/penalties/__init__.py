@@ -1,0 +1,25 @@
+"""Penalties: which weights are preferred."""
+
+from hinge.problem.penalties.base import Coordinates, CustomPenalty, Penalty, as_penalty
+from hinge.problem.penalties.elastic import L1, L2, Box, CoordinatePenalty, ElasticNet, NoPenalty
+from hinge.problem.penalties.nonconvex import L0, Lq
+from hinge.problem.penalties.norms import GroupLasso, L1Ball, L2Ball, MaxNorm
+
+__all__ = [
+    "L0",
+    "L1",
+    "L2",
+    "Box",
+    "CoordinatePenalty",
+    "Coordinates",
+    "CustomPenalty",
+    "ElasticNet",
+    "GroupLasso",
+    "L1Ball",
+    "L2Ball",
+    "Lq",
+    "MaxNorm",
+    "NoPenalty",
+    "Penalty",
+    "as_penalty",
+]

@@ -1,0 +1,134 @@
+"""What a penalty is.
+
+A penalty Ω(w) says which weights are preferred. It never sees the bias. Like a loss it is a small immutable object
+with its mathematics side by side: value, proximal operator, conjugate, distance to the subdifferential.
+
+Conventions
+-----------
+w : d weights, or d × k when there are k outputs (then "feature j" means row j)
+g : the gradient of the empirical risk at w, same shape; w is optimal if and only if −g ∈ ∂Ω(w)
+prox_step(v) = argmin_w ½‖w − v‖² + step·Ω(w)
+Ω*(g) = sup_w ⟨g, w⟩ − Ω(w), +∞ outside its domain
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Coordinates(NamedTuple):
+    """A penalty that acts on each weight alone: l1|w| + (l2/2)w² on [lower, upper], one number per feature."""
+
+    l1: Array
+    l2: Array
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Base class of the penalties. A subclass gives ``value`` and ``prox``; the rest has meaningful defaults."""
+
+    convex: ClassVar[bool] = True
+    has_conjugate: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False  # differentiable, so that plain gradient methods may be used
+
+    def value(self, w: Array) -> float:
+        raise NotImplementedError
+
+    def prox(self, v: Array, step: float) -> Array:
+        raise NotImplementedError
+
+    def gradient(self, w: Array) -> Array:
+        """A (sub)gradient of Ω at w."""
+        raise NotImplementedError
+
+    def conjugate(self, g: Array) -> float:
+        raise NotImplementedError
+
+    def dual_scale(self, g: Array) -> float:
+        """The largest c ≤ 1 for which Ω*(c g) is finite: 1 for penalties whose conjugate is finite everywhere."""
+        return 1.0
+
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        """How far −g is from ∂Ω(w), coordinate by coordinate: zero everywhere exactly at stationary points.
+
+        The default measures the step of one proximal gradient iteration, which needs nothing but ``prox``.
+        """
+        return np.abs(w - self.prox(w - g, 1.0))
+
+    def lambda_max(self, g: Array) -> float:
+        """The smallest strength at which w = 0 is optimal, when g is the risk's gradient at w = 0."""
+        return np.inf if np.any(g != 0) else 0.0
+
+    def coordinates(self, d: int) -> Coordinates | None:
+        """The penalty weight by weight, or None if it is not a sum over weights of the elastic, boxed kind."""
+        return None
+
+    def with_strength(self, lam: float) -> Self:
+        """The same penalty with another strength λ."""
+        return replace(self, lam=lam)
+
+
+@dataclass(frozen=True, eq=False)
+class CustomPenalty(Penalty):
+    """A penalty written by the user: any object with ``value(w)`` and ``prox(v, step)``."""
+
+    definition: Any = None
+
+    def __post_init__(self) -> None:
+        missing = [name for name in ("value", "prox") if not callable(getattr(self.definition, name, None))]
+        if missing:
+            raise TypeError(
+                "penalty must be a hinge penalty or an object with value(w) and prox(v, step); "
+                f"{type(self.definition).__name__} has no {' and no '.join(missing)}."
+            )
+
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        return bool(getattr(self.definition, "convex", False))
+
+    @property
+    def has_conjugate(self) -> bool:  # type: ignore[override]
+        return self.convex and callable(getattr(self.definition, "conjugate", None))
+
+    def value(self, w: Array) -> float:
+        return float(self.definition.value(w))
+
+    def prox(self, v: Array, step: float) -> Array:
+        return np.asarray(self.definition.prox(v, step), dtype=np.float64)
+
+    def conjugate(self, g: Array) -> float:
+        return float(self.definition.conjugate(g))
+
+    def dual_scale(self, g: Array) -> float:
+        scale = getattr(self.definition, "dual_scale", None)
+        return 1.0 if scale is None else float(scale(g))
+
+    def __repr__(self) -> str:
+        return repr(self.definition)
+
+
+def as_penalty(penalty: Any) -> Penalty:
+    """The penalty itself, a wrapped user-defined one, or no penalty for None."""
+    if penalty is None:
+        from hinge.problem.penalties.elastic import NoPenalty
+
+        return NoPenalty()
+    return penalty if isinstance(penalty, Penalty) else CustomPenalty(penalty)
+
+
+def check_strength(lam: float, name: str = "lam") -> None:
+    if not (np.isscalar(lam) and np.isfinite(lam) and lam >= 0):
+        raise ValueError(f"{name} must be a finite number, zero or more, got {lam!r}.")
+
+
+def columnwise(weights: Array, w: Array) -> Array:
+    """Per-feature numbers shaped to multiply w, whether w has one output or several."""
+    return weights if w.ndim == 1 else weights[:, None]

@@ -1,0 +1,200 @@
+"""Penalties that act on each weight alone.
+
+They are all one function of one weight, with different numbers:
+
+    ω(w) = a|w| + (b/2)w²   for  lower ≤ w ≤ upper,   +∞ outside
+
+(a, b ≥ 0, lower ≤ 0 ≤ upper), so its mathematics is written once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge.problem.penalties.base import Array, Coordinates, Penalty, check_strength, columnwise
+
+
+@dataclass(frozen=True)
+class CoordinatePenalty(Penalty):
+    """Σ_j ω_j(w_j). Subclasses say what the four numbers of each feature are."""
+
+    def coordinates(self, d: int) -> Coordinates:
+        raise NotImplementedError
+
+    def _for(self, w: Array) -> Coordinates:
+        return Coordinates(*(columnwise(part, w) for part in self.coordinates(w.shape[0])))
+
+    def value(self, w: Array) -> float:
+        a, b, lower, upper = self._for(w)
+        slack = 1e-9 * (1.0 + np.abs(w))
+        if np.any(w < lower - slack) or np.any(w > upper + slack):
+            return np.inf
+        return float(np.sum(a * np.abs(w) + 0.5 * b * w**2))
+
+    def prox(self, v: Array, step: float) -> Array:
+        a, b, lower, upper = self._for(v)
+        shrunk = np.sign(v) * np.maximum(np.abs(v) - step * a, 0.0) / (1.0 + step * b)
+        return np.clip(shrunk, lower, upper)
+
+    def gradient(self, w: Array) -> Array:
+        a, b, _, _ = self._for(w)
+        return a * np.sign(w) + b * w
+
+    def conjugate(self, g: Array) -> float:
+        a, b, lower, upper = self._for(g)
+        excess = np.maximum(np.abs(g) - a, 0.0)  # the slope left after the kink at zero
+        reach = np.where(g > 0, upper, -lower)  # how far the weight may move in the direction of g
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf)
+            best = np.where(excess > 0, np.minimum(far, reach), 0.0)
+            gain = np.where(excess > 0, excess * best - 0.5 * b * best**2, 0.0)
+        # Without a limit the supremum is infinite, unless the slope exceeds a by rounding only.
+        unlimited = np.where(excess <= 1e-12 * a, 0.0, np.inf)
+        return float(np.sum(np.where(np.isposinf(best), unlimited, gain)))
+
+    def dual_scale(self, g: Array) -> float:
+        a, b, lower, upper = self._for(g)
+        reach = np.where(g > 0, upper, -lower)
+        bound = (b == 0) & np.isposinf(reach) & (np.abs(g) > a)
+        if not np.any(bound):
+            return 1.0
+        return float(np.min(np.where(bound, a / np.where(g != 0, np.abs(g), 1.0), 1.0)))
+
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        a, b, lower, upper = self._for(w)
+        slope = -g - b * w  # must lie in a·∂|w| plus the normal cone of [lower, upper]
+        low = np.where(w > 0, a, -a)
+        high = np.where(w < 0, -a, a)
+        low = np.where(w <= lower, -np.inf, low)
+        high = np.where(w >= upper, np.inf, high)
+        return np.maximum(np.maximum(low - slope, slope - high), 0.0)
+
+    def lambda_max(self, g: Array) -> float:
+        a, _, lower, upper = self.with_strength(1.0)._for(g)
+        moves = np.where(g < 0, upper > 0, lower < 0) & (g != 0)  # −g pulls the weight where it may go
+        with np.errstate(divide="ignore"):
+            return float(np.max(np.where(moves, np.abs(g) / a, 0.0), initial=0.0))
+
+
+def _features(weights: Any, d: int) -> Array:
+    if weights is None:
+        return np.ones(d)
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (d,):
+        raise ValueError(f"weights of the penalty have shape {array.shape}; expected ({d},), one per feature.")
+    if np.any(array < 0) or not np.all(np.isfinite(array)):
+        raise ValueError("weights of the penalty must be finite and not negative.")
+    return array
+
+
+def _limits(positive: bool, d: int) -> tuple[Array, Array]:
+    return np.full(d, 0.0 if positive else -np.inf), np.full(d, np.inf)
+
+
+@dataclass(frozen=True)
+class NoPenalty(CoordinatePenalty):
+    """Ω = 0."""
+
+    smooth = True
+
+    def coordinates(self, d: int) -> Coordinates:
+        return Coordinates(np.zeros(d), np.zeros(d), *_limits(False, d))
+
+    def lambda_max(self, g: Array) -> float:
+        return Penalty.lambda_max(self, g)
+
+    def dual_scale(self, g: Array) -> float:
+        """Only g = 0 has a finite conjugate; up to rounding there is no useful dual point."""
+        return 0.0 if np.any(g != 0) else 1.0
+
+
+@dataclass(frozen=True)
+class L2(CoordinatePenalty):
+    """Ω = (λ/2) Σ_j c_j w_j²: ridge, weight decay, a Gaussian prior.
+
+    Parameters
+    ----------
+    lam : float
+        The strength λ.
+    weights : array of d numbers, optional
+        The factors c_j; 1 if absent. Zero leaves a feature unpenalised.
+    positive : bool
+        Only w ≥ 0 is allowed.
+
+    Examples
+    --------
+    >>> L2(2.0).value(np.array([1.0, -3.0]))
+    10.0
+    """
+
+    lam: float = 1.0
+    weights: Any = None
+    positive: bool = False
+
+    def __post_init__(self) -> None:
+        check_strength(self.lam)
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        return not self.positive
+
+    def coordinates(self, d: int) -> Coordinates:
+        return Coordinates(np.zeros(d), self.lam * _features(self.weights, d), *_limits(self.positive, d))
+
+
+@dataclass(frozen=True)
+class L1(CoordinatePenalty):
+    """Ω = λ Σ_j c_j |w_j|: the lasso. Optimal weights are exactly zero where the risk's slope is below λc_j."""
+
+    lam: float = 1.0
+    weights: Any = None
+    positive: bool = False
+
+    def __post_init__(self) -> None:
+        check_strength(self.lam)
+
+    def coordinates(self, d: int) -> Coordinates:
+        return Coordinates(self.lam * _features(self.weights, d), np.zeros(d), *_limits(self.positive, d))
+
+
+@dataclass(frozen=True)
+class ElasticNet(CoordinatePenalty):
+    """Ω = λ Σ_j c_j (ρ|w_j| + (1−ρ)/2 · w_j²), with ρ = ``l1_ratio`` between 0 and 1."""
+
+    lam: float = 1.0
+    l1_ratio: float = 0.5
+    weights: Any = None
+    positive: bool = False
+
+    def __post_init__(self) -> None:
+        check_strength(self.lam)
+        if not 0 <= self.l1_ratio <= 1:
+            raise ValueError(f"l1_ratio must lie between 0 and 1, got {self.l1_ratio}.")
+
+    def coordinates(self, d: int) -> Coordinates:
+        scale = self.lam * _features(self.weights, d)
+        return Coordinates(scale * self.l1_ratio, scale * (1.0 - self.l1_ratio), *_limits(self.positive, d))
+
+
+@dataclass(frozen=True)
+class Box(CoordinatePenalty):
+    """Ω = 0 if lower ≤ w_j ≤ upper for every j, +∞ otherwise. Zero must be allowed."""
+
+    lower: Any = 0.0
+    upper: Any = np.inf
+
+    def __post_init__(self) -> None:
+        if np.any(np.asarray(self.lower) > 0) or np.any(np.asarray(self.upper) < 0):
+            raise ValueError("the box must contain zero: lower ≤ 0 ≤ upper.")
+
+    def coordinates(self, d: int) -> Coordinates:
+        lower = np.broadcast_to(np.asarray(self.lower, dtype=np.float64), (d,))
+        upper = np.broadcast_to(np.asarray(self.upper, dtype=np.float64), (d,))
+        return Coordinates(np.zeros(d), np.zeros(d), lower, upper)
+
+    def lambda_max(self, g: Array) -> float:
+        """A constraint has no strength: 0 if w = 0 is optimal, infinity if not."""
+        return 0.0 if np.all(self.subdifferential_distance(np.zeros_like(g), g) == 0) else np.inf

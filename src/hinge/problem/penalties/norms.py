@@ -1,0 +1,185 @@
+"""Penalties that tie weights together: balls, groups, the largest weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge.problem.penalties.base import Array, Penalty, check_strength
+
+
+def project_simplex_sum(v: Array, total: float) -> Array:
+    """The point of {w ≥ 0, Σw = total} nearest to v ≥ 0: subtract one threshold, cut at zero."""
+    ordered = np.sort(v)[::-1]
+    excess = np.cumsum(ordered) - total
+    ranks = np.arange(1, len(v) + 1)
+    count = np.flatnonzero(ordered * ranks > excess)[-1]
+    return np.maximum(v - excess[count] / ranks[count], 0.0)
+
+
+def project_l1_ball(v: Array, radius: float) -> Array:
+    """The point of {‖w‖₁ ≤ radius} nearest to v."""
+    size = np.abs(v)
+    if size.sum() <= radius:
+        return v.copy()
+    if radius == 0:
+        return np.zeros_like(v)
+    return np.sign(v) * project_simplex_sum(size.ravel(), radius).reshape(v.shape)
+
+
+@dataclass(frozen=True)
+class _Ball(Penalty):
+    """Ω = 0 if ‖w‖ ≤ radius, +∞ otherwise (Ivanov's form); its conjugate is radius times the dual norm."""
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_strength(self.radius, "radius")
+
+    def _norm(self, w: Array) -> float:
+        raise NotImplementedError
+
+    def value(self, w: Array) -> float:
+        return 0.0 if self._norm(w) <= self.radius * (1.0 + 1e-9) else np.inf
+
+    def lambda_max(self, g: Array) -> float:
+        """A constraint has no strength: 0 if w = 0 is optimal, infinity if not."""
+        return 0.0 if self.radius == 0 or not np.any(g) else np.inf
+
+
+@dataclass(frozen=True)
+class L1Ball(_Ball):
+    """‖w‖₁ ≤ radius: the lasso as a constraint."""
+
+    def _norm(self, w: Array) -> float:
+        return float(np.abs(w).sum())
+
+    def prox(self, v: Array, step: float) -> Array:
+        return project_l1_ball(v, self.radius)
+
+    def conjugate(self, g: Array) -> float:
+        return self.radius * float(np.max(np.abs(g), initial=0.0))
+
+
+@dataclass(frozen=True)
+class L2Ball(_Ball):
+    """‖w‖₂ ≤ radius: ridge as a constraint."""
+
+    def _norm(self, w: Array) -> float:
+        return float(np.linalg.norm(w))
+
+    def prox(self, v: Array, step: float) -> Array:
+        size = np.linalg.norm(v)
+        return v.copy() if size <= self.radius else v * (self.radius / size)
+
+    def conjugate(self, g: Array) -> float:
+        return self.radius * float(np.linalg.norm(g))
+
+
+@dataclass(frozen=True)
+class MaxNorm(Penalty):
+    """Ω = λ max_j |w_j|. By Moreau's identity its prox is v minus the projection of v on an L1 ball."""
+
+    lam: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_strength(self.lam)
+
+    def value(self, w: Array) -> float:
+        return self.lam * float(np.max(np.abs(w), initial=0.0))
+
+    def prox(self, v: Array, step: float) -> Array:
+        return v - project_l1_ball(v, step * self.lam)
+
+    def conjugate(self, g: Array) -> float:
+        return 0.0 if np.abs(g).sum() <= self.lam * (1.0 + 1e-12) else np.inf
+
+    def dual_scale(self, g: Array) -> float:
+        total = np.abs(g).sum()
+        return 1.0 if total <= self.lam else float(self.lam / total)
+
+    def lambda_max(self, g: Array) -> float:
+        return float(np.abs(g).sum())
+
+
+@dataclass(frozen=True)
+class GroupLasso(Penalty):
+    """Ω = λ Σ_G c_G ‖w_G‖₂: whole groups of features enter or stay out together.
+
+    Parameters
+    ----------
+    lam : float
+        The strength λ.
+    groups : array of d labels, optional
+        The group of every feature. If absent, every feature is its own group: with several outputs the rows of w,
+        which is the multi-task lasso.
+    weights : array with one number per distinct label (in sorted order), optional
+        The factors c_G; the square root of the group's size if absent (1 for groups of one).
+    """
+
+    lam: float = 1.0
+    groups: Any = None
+    weights: Any = None
+
+    def __post_init__(self) -> None:
+        check_strength(self.lam)
+
+    def _layout(self, w: Array) -> tuple[np.ndarray, Array]:
+        d = w.shape[0]
+        if self.groups is None:
+            codes, sizes = np.arange(d), np.ones(d)
+        else:
+            labels = np.asarray(self.groups)
+            if labels.shape != (d,):
+                raise ValueError(f"groups has shape {labels.shape}; expected ({d},), one label per feature.")
+            _, codes = np.unique(labels, return_inverse=True)
+            sizes = np.bincount(codes).astype(np.float64)
+        factor = np.sqrt(sizes) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if factor.shape != sizes.shape:
+            raise ValueError(f"weights has shape {factor.shape}; expected {sizes.shape}, one per group.")
+        return codes, factor
+
+    def _norms(self, w: Array, codes: np.ndarray) -> Array:
+        squares = w**2 if w.ndim == 1 else (w**2).sum(axis=1)
+        return np.sqrt(np.bincount(codes, weights=squares))
+
+    def _spread(self, per_group: Array, codes: np.ndarray, w: Array) -> Array:
+        per_feature = per_group[codes]
+        return per_feature if w.ndim == 1 else per_feature[:, None]
+
+    def value(self, w: Array) -> float:
+        codes, factor = self._layout(w)
+        return self.lam * float(factor @ self._norms(w, codes))
+
+    def prox(self, v: Array, step: float) -> Array:
+        codes, factor = self._layout(v)
+        norms = self._norms(v, codes)
+        keep = np.maximum(1.0 - step * self.lam * factor / np.where(norms > 0, norms, 1.0), 0.0)
+        return v * self._spread(keep, codes, v)
+
+    def conjugate(self, g: Array) -> float:
+        codes, factor = self._layout(g)
+        return 0.0 if np.all(self._norms(g, codes) <= self.lam * factor * (1.0 + 1e-12)) else np.inf
+
+    def dual_scale(self, g: Array) -> float:
+        codes, factor = self._layout(g)
+        norms = self._norms(g, codes)
+        over = norms > self.lam * factor
+        return float(np.min(self.lam * factor[over] / norms[over], initial=1.0))
+
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        """One distance per group."""
+        codes, factor = self._layout(w)
+        norms = self._norms(w, codes)
+        direction = w / np.where(self._spread(norms, codes, w) > 0, self._spread(norms, codes, w), 1.0)
+        inside = np.maximum(self._norms(g, codes) - self.lam * factor, 0.0)
+        active = self._norms(g + self.lam * self._spread(factor, codes, w) * direction, codes)
+        return np.where(norms > 0, active, inside)
+
+    def lambda_max(self, g: Array) -> float:
+        codes, factor = self._layout(g)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = self._norms(g, codes) / factor
+        return float(np.nanmax(ratios, initial=0.0))

@@ -1,0 +1,142 @@
+"""Which solver for which problem, and the one place where they are called.
+
+``solve`` picks by a short table of preferences, runs the solver, and has the judge look at the result, whatever the
+solver believes about itself. A user overrides the choice by name; a combination that cannot work is refused here,
+with what is missing and which solvers would do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hinge.problem.certificate import Certificate, certificate, with_run
+from hinge.problem.objective import Array, Objective
+from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
+
+# Name → module and class. Modules are imported when a solver is first wanted.
+SOLVERS: dict[str, tuple[str, str]] = {
+    "newton": ("hinge.solve.newton", "Newton"),
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solution and the judge's word on it."""
+
+    solution: Solution
+    certificate: Certificate
+
+    @property
+    def w(self) -> Array:
+        return self.solution.w
+
+    @property
+    def b(self) -> Array:
+        return self.solution.b
+
+
+def get_solver(name: str) -> Solver:
+    """The solver of that name."""
+    if name not in SOLVERS:
+        raise ValueError(f"solver={name!r} is unknown; choose 'auto' or one of {', '.join(sorted(SOLVERS))}.")
+    module, cls = SOLVERS[name]
+    return getattr(importlib.import_module(module), cls)()
+
+
+def admissible(objective: Objective) -> list[str]:
+    """The names of all solvers that can take this objective."""
+    return [name for name in SOLVERS if not get_solver(name).missing(objective)]
+
+
+def choose(objective: Objective) -> str:
+    """The solver that is expected to be quickest."""
+    for name, suits in PREFERENCES:
+        if suits(objective) and not get_solver(name).missing(objective):
+            return name
+    raise ValueError(
+        f"No solver handles {objective.loss!r} with {objective.penalty!r}. "
+        "Give the loss a gradient or the penalty a prox."
+    )
+
+
+def _always(objective: Objective) -> bool:
+    return True
+
+
+# First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
+PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
+    ("newton", _always),
+]
+
+
+def solve(
+    objective: Objective,
+    *,
+    solver: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    start: tuple[Array, Array] | None = None,
+    history: bool = False,
+    callback: Callable[[Record], bool] | None = None,
+    random_state: int = 0,
+    warn: bool = True,
+) -> Result:
+    """Minimise the objective and certify the result.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to minimise.
+    solver : str
+        "auto", or the name of a solver.
+    tol : float
+        The relative duality gap to reach (the stationarity residual where no dual is known).
+    max_iter : int, optional
+        A limit on iterations; each solver has its own default.
+    start : (w, b), optional
+        Where to begin; zero weights and the best constant if absent.
+    history : bool
+        Record objective, gap and time of every iteration in ``result.solution.history``.
+    callback : callable, optional
+        Called with a :class:`Record` after every iteration; return True to stop.
+    random_state : int
+        The seed of stochastic solvers.
+    warn : bool
+        Emit a ConvergenceWarning with the certificate's explanation if the tolerance was not met.
+    """
+    name = choose(objective) if solver == "auto" else solver
+    chosen = get_solver(name)
+    missing = chosen.missing(objective)
+    if missing:
+        raise ValueError(_refusal(name, missing, objective))
+    w, b = (
+        objective.zero() if start is None else (np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float))
+    )
+    stop = Stop(tol=tol, max_iter=max_iter or getattr(chosen, "default_max_iter", 1000), callback=callback)
+    stop.keep_history, stop.random_state = history, random_state
+    began = time.perf_counter()
+    solution = chosen.run(objective, w, b, stop)
+    seconds = time.perf_counter() - began
+    solution = replace(solution, history=tuple(stop.records))
+    judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
+    status = Status.CONVERGED if judged.converged else solution.status
+    judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
+    if warn and not judged.converged and solution.status is not Status.STOPPED:
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=3)
+    return Result(solution, judged)
+
+
+def _refusal(name: str, missing: list[Need], objective: Objective) -> str:
+    needs = " and ".join(need.value for need in missing)
+    others = ", ".join(repr(other) for other in admissible(objective)) or "none of the solvers"
+    return (
+        f"solver={name!r} needs {needs}, which {objective.loss!r} with {objective.penalty!r} does not have. "
+        f"These would work: {others}."
+    )

@@ -1,0 +1,30 @@
+"""Shared fixtures: seeds, and real data from ../shared/data where it exists."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DATA = Path(os.environ.get("HINGE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers; HINGE_SEED changes them, so that no test is tuned to one seed."""
+    return np.random.default_rng(int(os.environ.get("HINGE_SEED", "0")))
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """A function from a file name in ../shared/data to its path; skips where the folder is absent."""
+
+    def find(name: str) -> Path:
+        path = DATA / name
+        if not path.exists():
+            pytest.skip(f"needs the real data set {name} in {DATA}")
+        return path
+
+    return find
