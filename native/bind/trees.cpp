@@ -7,7 +7,9 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "core/pool.hpp"
 #include "models/tree_boost.hpp"
+#include "models/tree_cart.hpp"
 #include "models/tree_predict.hpp"
 
 namespace hinge {
@@ -60,6 +62,88 @@ void bind_bins(nb::module_& m) {
 }
 
 template <class T>
+void bind_sorted(nb::module_& m) {
+  m.def(
+      "tree_sorted",
+      [](AnyMatrix<T> x, In1<std::uint8_t> categorical) {
+        const std::vector<std::uint8_t> flags = copy(categorical);
+        return std::make_shared<Sorted>(enter([&](Monitor&) { return sort_columns(table(x), flags); }));
+      },
+      "x"_a.noconvert(), "categorical"_a.noconvert());
+  m.def(
+      "order_by_content",
+      [](AnyMatrix<T> x, Vector y) {
+        if (y.shape(0) != x.shape(0)) throw nb::value_error("y must have one entry per row of x");
+        return own(enter([&](Monitor&) { return order_by_content(table(x), y.data()); }));
+      },
+      "x"_a.noconvert(), "y"_a.noconvert());
+}
+
+CartOptions cart_options(const nb::dict& d) {
+  CartOptions o;
+  o.criterion = static_cast<Criterion>(nb::cast<int>(d["criterion"]));
+  o.classes = nb::cast<int>(d["classes"]);
+  o.max_depth = nb::cast<int>(d["max_depth"]);
+  o.max_leaf_nodes = nb::cast<int>(d["max_leaf_nodes"]);
+  o.max_features = nb::cast<int>(d["max_features"]);
+  o.min_samples_split = nb::cast<double>(d["min_samples_split"]);
+  o.min_samples_leaf = nb::cast<double>(d["min_samples_leaf"]);
+  o.min_weight_leaf = nb::cast<double>(d["min_weight_leaf"]);
+  o.min_decrease = nb::cast<double>(d["min_decrease"]);
+  o.random_thresholds = nb::cast<bool>(d["random_thresholds"]);
+  for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
+  return o;
+}
+
+// Trees on one table: one of sorted and bins is None. With draws > 0 each tree has a bootstrap sample of its own.
+nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_ptr<Bins>& bins, Vector y,
+                     std::optional<Vector> weight, bool frequency, const nb::dict& options, index_t trees,
+                     std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order, bool want_bags) {
+  const index_t n = sorted ? sorted->rows : bins->rows;
+  if (static_cast<index_t>(y.shape(0)) != n || (weight && static_cast<index_t>(weight->shape(0)) != n) ||
+      (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
+    throw nb::value_error("y, weight and order must have one entry per row of the table");
+  const CartOptions o = cart_options(options);
+  const double* w = weight ? weight->data() : nullptr;
+  std::vector<CartTree> grown(trees);
+  std::vector<std::uint8_t> bags(want_bags ? trees * n : 0);
+  const std::vector<std::uint32_t> rows = draws > 0 ? copy(*order) : std::vector<std::uint32_t>{};
+  enter([&](Monitor&) {
+    const auto one = [&](index_t t) {
+      CartRows r;
+      std::vector<double> own_weight;
+      r.weight = w, r.frequency = frequency;
+      if (draws > 0) {
+        own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, static_cast<std::uint64_t>(t) + 1);
+        if (w && !frequency)
+          for (index_t i = 0; i < n; ++i) own_weight[i] *= w[i];
+        r.weight = own_weight.data();
+        r.frequency = !w || frequency;
+        for (index_t i = 0; i < n; ++i)
+          if (own_weight[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
+        if (want_bags)
+          for (const std::uint32_t i : r.row) bags[t * n + i] = 1;
+      } else {
+        for (index_t i = 0; i < n; ++i)
+          if (!w || w[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
+      }
+      grown[t] = grow_cart(sorted.get(), bins.get(), y.data(), r, o, mix64(seed + static_cast<std::uint64_t>(t)));
+    };
+    if (trees == 1)
+      one(0);  // the tree itself is grown in parallel
+    else
+      parallel_for(trees, one);
+  });
+  nb::list out;
+  for (CartTree& t : grown) {
+    nb::dict d = to_dict(std::move(t.nodes));
+    d["impurity"] = own(std::move(t.impurity));
+    out.append(d);
+  }
+  return nb::make_tuple(out, own(std::move(bags), want_bags ? trees : 0, n));
+}
+
+template <class T>
 void bind_predict(nb::class_<Predictor>& c) {
   c.def(
       "add",
@@ -71,6 +155,18 @@ void bind_predict(nb::class_<Predictor>& c) {
         enter([&](Monitor&) { p.add(table(x), first, last, out.data()); });
       },
       "x"_a.noconvert(), "first"_a, "last"_a, "out"_a.noconvert());
+  c.def(
+      "out_of_bag",
+      [](const Predictor& p, AnyMatrix<T> x, In2<std::uint8_t> in_bag) {
+        if (static_cast<index_t>(x.shape(1)) <= p.largest_feature() || in_bag.shape(1) != x.shape(0) ||
+            static_cast<index_t>(in_bag.shape(0)) != p.trees())
+          throw nb::value_error("shapes of x, in_bag and the ensemble do not fit");
+        std::vector<double> out(x.shape(0) * static_cast<std::size_t>(p.outputs())), count(x.shape(0));
+        enter([&](Monitor&) { p.add_out_of_bag(table(x), in_bag.data(), out.data(), count.data()); });
+        return nb::make_tuple(own(std::move(out), x.shape(0), static_cast<std::size_t>(p.outputs())),
+                              own(std::move(count)));
+      },
+      "x"_a.noconvert(), "in_bag"_a.noconvert());
   c.def(
       "leaves",
       [](const Predictor& p, AnyMatrix<T> x) {
@@ -143,18 +239,33 @@ void bind_trees(nb::module_& m) {
   bind_bins<float>(m);
   bind_bins<double>(m);
 
+  nb::class_<Sorted>(m, "TreeSorted").def_prop_ro("shape", [](const Sorted& s) {
+    return nb::make_tuple(s.rows, s.cols);
+  });
+  bind_sorted<float>(m);
+  bind_sorted<double>(m);
+  m.def("grow_trees", &grow_trees, "sorted"_a.none(), "bins"_a.none(), "y"_a.noconvert(), "weight"_a.noconvert().none(),
+        "frequency"_a, "options"_a, "trees"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
+  m.def(
+      "bootstrap",
+      [](In1<std::uint32_t> order, std::optional<Vector> count, index_t draws, std::uint64_t seed, std::uint64_t tree) {
+        return own(bootstrap(copy(order), count ? count->data() : nullptr, draws, seed, tree));
+      },
+      "order"_a.noconvert(), "count"_a.noconvert().none(), "draws"_a, "seed"_a, "tree"_a);
+
   nb::class_<Booster>(m, "Booster")
       .def(
           "__init__",
           [](Booster* self, std::shared_ptr<Bins> bins, Vector y, std::optional<Vector> weight, index_t outputs,
-             bool exact, const nb::dict& options) {
+             bool exact, bool frequency, const nb::dict& options) {
             if (static_cast<index_t>(y.shape(0)) != bins->rows ||
                 (weight && static_cast<index_t>(weight->shape(0)) != bins->rows))
               throw nb::value_error("y and weight must have one entry per row of the table");
             new (self) Booster(std::move(bins), copy(y), weight ? copy(*weight) : std::vector<double>{}, outputs, exact,
-                               grow_options(options));
+                               frequency, grow_options(options));
           },
-          "bins"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a, "exact"_a, "options"_a)
+          "bins"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a, "exact"_a, "frequency"_a,
+          "options"_a)
       .def("scores",
            [](Booster& b) {
              return own(std::vector<double>(b.scores()), static_cast<std::size_t>(b.outputs()),

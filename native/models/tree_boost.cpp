@@ -51,7 +51,7 @@ struct Booster::Leaf {
 };
 
 Booster::Booster(std::shared_ptr<const Bins> bins, std::vector<double> y, std::vector<double> weight, index_t outputs,
-                 bool exact, GrowOptions options)
+                 bool exact, bool frequency, GrowOptions options)
     : bins_(std::move(bins)),
       y_(std::move(y)),
       weight_(std::move(weight)),
@@ -62,6 +62,7 @@ Booster::Booster(std::shared_ptr<const Bins> bins, std::vector<double> y, std::v
       rows_(bins_->rows + kPad, 0),
       spare_(bins_->rows + kPad, 0) {
   const std::size_t size = static_cast<std::size_t>(bins_->rows * outputs);
+  if (exact_ && frequency) rounded_.count.assign(weight_.begin(), weight_.end());
   if (exact_)
     g64_.resize(size), h64_.resize(size);
   else
@@ -292,7 +293,7 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
       for (index_t i = p * kChunk; i < std::min(used_, (p + 1) * kChunk); ++i) {
         const index_t row = rows_[i];
         if (rounded_.form == Rounding::exact)
-          sum.add({rounded_.exact[2 * row], rounded_.exact[2 * row + 1], 1});
+          sum.add(exact_cell(rounded_, row));
         else if (rounded_.form == Rounding::constant)
           sum.add({static_cast<std::int32_t>(rounded_.packed[row]), 1, 1});
         else

@@ -32,9 +32,9 @@ struct Draw {
 
 class Booster {
  public:
-  // exact: 64-bit histograms, for small data and for integer weights that must equal repetition to the last bit.
+  // exact: 64-bit histograms, for small data. frequency: weights are counts, and then count in min_count too.
   Booster(std::shared_ptr<const Bins> bins, std::vector<double> y, std::vector<double> weight, index_t outputs,
-          bool exact, GrowOptions options);
+          bool exact, bool frequency, GrowOptions options);
 
   std::vector<double>& scores() { return scores_; }  // outputs x rows
 

@@ -25,8 +25,13 @@ struct Rounded {
   Rounding form = Rounding::exact;
   std::vector<std::uint32_t> packed;  // packed and constant
   std::vector<std::int64_t> exact;    // g, h of each row
+  std::vector<std::int64_t> count;    // what a row counts for, if not one (exact only)
   double g_unit = 1, h_unit = 1;      // what one integer step is worth
 };
+
+inline Cell exact_cell(const Rounded& r, index_t row) {
+  return {r.exact[2 * row], r.exact[2 * row + 1], r.count.empty() ? 1 : r.count[row]};
+}
 
 constexpr index_t kBlock = 8192;
 

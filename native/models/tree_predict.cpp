@@ -63,15 +63,19 @@ Predictor::Predictor(Ensemble ensemble) : e_(std::move(ensemble)) {
   }
 }
 
+template <class T>
+const T* Predictor::values_of() const {
+  if constexpr (sizeof(T) == 4)
+    return threshold32_.data();
+  else
+    return e_.threshold.data();
+}
+
 template <class T, class Mask>
 void Predictor::add_masked(const Table<T>& x, index_t first, index_t last, double* out) const {
   const index_t blocks = (x.rows + kRows - 1) / kRows, parts = std::min<index_t>(blocks, 256);
   const index_t k = e_.outputs;
-  const T* thresholds;
-  if constexpr (sizeof(T) == 4)
-    thresholds = threshold32_.data();
-  else
-    thresholds = e_.threshold.data();
+  const T* thresholds = values_of<T>();
   parallel_for(parts, [&](index_t part) {
     std::vector<T> columns(x.cols * kRows, T(0));
     std::vector<double> sums(k * kRows);
@@ -109,9 +113,9 @@ namespace {
 
 constexpr index_t kTogether = 8;
 
-// Where rows [begin, begin + kTogether) end in the tree whose nodes start at `base`.
-template <class T>
-HINGE_INLINE void walk(const Ensemble& e, const T* thresholds, std::int64_t base, const Table<T>& x, index_t begin,
+// Where `count` <= kTogether rows end in the tree whose nodes start at `base`.
+template <class T, class Row>
+HINGE_INLINE void walk(const Ensemble& e, const T* thresholds, std::int64_t base, const Table<T>& x, const Row& row,
                        index_t count, std::int64_t* node) {
   for (index_t r = 0; r < count; ++r) node[r] = base;
   for (bool moving = true; moving;) {
@@ -121,7 +125,7 @@ HINGE_INLINE void walk(const Ensemble& e, const T* thresholds, std::int64_t base
       const std::int32_t f = e.feature[at];
       if (f < 0) continue;
       moving = true;
-      const T v = x.at(begin + r, f);
+      const T v = x.at(row(r), f);
       bool left;
       if (e.set[at] >= 0)
         left = in_set(e.sets.data() + 8 * e.set[at], v, e.missing_left[at] != 0);
@@ -136,11 +140,7 @@ HINGE_INLINE void walk(const Ensemble& e, const T* thresholds, std::int64_t base
 
 template <class T>
 void Predictor::add_walked(const Table<T>& x, index_t first, index_t last, double* out) const {
-  const T* thresholds;
-  if constexpr (sizeof(T) == 4)
-    thresholds = threshold32_.data();
-  else
-    thresholds = e_.threshold.data();
+  const T* thresholds = values_of<T>();
   const index_t k = e_.outputs;
   const index_t parts = parts_for(x.rows, 256, 64);
   parallel_for(parts, [&](index_t part) {
@@ -149,7 +149,7 @@ void Predictor::add_walked(const Table<T>& x, index_t first, index_t last, doubl
     for (index_t t = first; t < last; ++t)
       for (index_t i = begin; i < end; i += kTogether) {
         const index_t count = std::min(kTogether, end - i);
-        walk(e_, thresholds, e_.start[t], x, i, count, node);
+        walk(e_, thresholds, e_.start[t], x, [&](index_t r) { return i + r; }, count, node);
         for (index_t r = 0; r < count; ++r) {
           if (e_.additive)
             out[(i + r) * k + t % k] += e_.value[node[r]];
@@ -168,12 +168,31 @@ void Predictor::add(const Table<T>& x, index_t first, index_t last, double* out)
 }
 
 template <class T>
+void Predictor::add_out_of_bag(const Table<T>& x, const std::uint8_t* in_bag, double* out, double* count) const {
+  const T* thresholds = values_of<T>();
+  const index_t k = e_.outputs;
+  const index_t parts = parts_for(x.rows, 256, 64);
+  parallel_for(parts, [&](index_t part) {
+    const index_t end = range_begin(x.rows, parts, part + 1);
+    std::int64_t node[kTogether];
+    index_t row[kTogether];
+    for (index_t t = 0; t < trees(); ++t)
+      for (index_t i = range_begin(x.rows, parts, part); i < end;) {
+        index_t size = 0;
+        for (; i < end && size < kTogether; ++i)
+          if (!in_bag[t * x.rows + i]) row[size++] = i;
+        walk(e_, thresholds, e_.start[t], x, [&](index_t r) { return row[r]; }, size, node);
+        for (index_t r = 0; r < size; ++r) {
+          count[row[r]] += 1;
+          for (index_t c = 0; c < k; ++c) out[row[r] * k + c] += e_.value[node[r] * k + c];
+        }
+      }
+  });
+}
+
+template <class T>
 void Predictor::leaves(const Table<T>& x, std::int32_t* out) const {
-  const T* thresholds;
-  if constexpr (sizeof(T) == 4)
-    thresholds = threshold32_.data();
-  else
-    thresholds = e_.threshold.data();
+  const T* thresholds = values_of<T>();
   const index_t parts = parts_for(x.rows, 256, 64);
   parallel_for(parts, [&](index_t part) {
     const index_t begin = range_begin(x.rows, parts, part), end = range_begin(x.rows, parts, part + 1);
@@ -181,7 +200,7 @@ void Predictor::leaves(const Table<T>& x, std::int32_t* out) const {
     for (index_t t = 0; t < trees(); ++t)
       for (index_t i = begin; i < end; i += kTogether) {
         const index_t count = std::min(kTogether, end - i);
-        walk(e_, thresholds, e_.start[t], x, i, count, node);
+        walk(e_, thresholds, e_.start[t], x, [&](index_t r) { return i + r; }, count, node);
         for (index_t r = 0; r < count; ++r)
           out[(i + r) * trees() + t] = static_cast<std::int32_t>(node[r] - e_.start[t]);
       }
@@ -190,6 +209,8 @@ void Predictor::leaves(const Table<T>& x, std::int32_t* out) const {
 
 template void Predictor::add(const Table<float>&, index_t, index_t, double*) const;
 template void Predictor::add(const Table<double>&, index_t, index_t, double*) const;
+template void Predictor::add_out_of_bag(const Table<float>&, const std::uint8_t*, double*, double*) const;
+template void Predictor::add_out_of_bag(const Table<double>&, const std::uint8_t*, double*, double*) const;
 template void Predictor::leaves(const Table<float>&, std::int32_t*) const;
 template void Predictor::leaves(const Table<double>&, std::int32_t*) const;
 

@@ -33,11 +33,16 @@ class Predictor {
   // out (rows x outputs) += trees [first, last) on x
   template <class T>
   void add(const Table<T>& x, index_t first, index_t last, double* out) const;
+  // Sums over the trees whose sample did not hold the row: in_bag is trees x rows, out rows x outputs, count rows.
+  template <class T>
+  void add_out_of_bag(const Table<T>& x, const std::uint8_t* in_bag, double* out, double* count) const;
   // out (rows x trees): the node where each row ends
   template <class T>
   void leaves(const Table<T>& x, std::int32_t* out) const;
 
  private:
+  template <class T>
+  const T* values_of() const;  // the thresholds in the type of the table
   template <class T, class Mask>
   void add_masked(const Table<T>& x, index_t first, index_t last, double* out) const;
   template <class T>

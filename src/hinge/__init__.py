@@ -25,6 +25,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.spaces": ("Linear", "Space"),
     "hinge.solve.choose": ("solve",),
     "hinge.models.learner": ("Learner",),
+    "hinge.models.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "hinge.models.boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 
