@@ -17,6 +17,9 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
+// Scores that differ by rounding only count as equal: the first candidate stays, whatever the order of the rows.
+bool clearly_better(double a, double b) { return b == -kInf ? a > b : a > b + 1e-10 * std::fabs(b); }
+
 struct Cut {
   double score = -kInf;
   std::int32_t feature = -1;
@@ -263,7 +266,7 @@ class Grower {
     std::vector<double> left(channels_);
     index_t best = -1;
     for (index_t i = 0; i < n; ++i) {
-      if (best >= 0 && !(p.score[i] > p.score[best])) continue;
+      if (best >= 0 && !clearly_better(p.score[i], p.score[best])) continue;
       for (int c = 0; c < channels_; ++c) left[c] = p.at(c)[i];
       if (allowed(left.data(), node.total.data()) && monotone(node, direction, left.data())) best = i;
     }
@@ -272,7 +275,7 @@ class Grower {
 
   void take(const Node& node, index_t j, Scratch& s, index_t i, bool missing_left, Cut& best) const {
     Prefixes& p = s.prefix;
-    if (i < 0 || !(p.score[i] > best.score)) return;
+    if (i < 0 || !clearly_better(p.score[i], best.score)) return;
     best.score = p.score[i];
     best.feature = static_cast<std::int32_t>(j);
     best.code = p.code[i];
@@ -350,7 +353,7 @@ class Grower {
     score_prefixes(o_.criterion, o_.classes, p, n, node.total.data());
     const double before = best.score;
     const index_t at = best_prefix(node, j, s, n);
-    if (at >= 0 && p.score[at] > before) {
+    if (at >= 0 && clearly_better(p.score[at], before)) {
       best.score = p.score[at];
       best.feature = static_cast<std::int32_t>(j);
       best.categorical = true;
@@ -447,7 +450,7 @@ class Grower {
           try_feature(node, j, mine, found[part]);
       });
       for (const Cut& cut : found)
-        if (cut.score > best.score) best = cut;
+        if (cut.feature >= 0 && clearly_better(cut.score, best.score)) best = cut;
     } else {
       for (index_t j = 0; j < cols_; ++j) try_feature(node, j, s, best);
     }

@@ -26,6 +26,13 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.solve.choose": ("solve",),
     "hinge.models.learner": ("Learner",),
     "hinge.models.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "hinge.models.forest": (
+        "ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor",
+    ),
+    "hinge.models.bagging": ("BaggingClassifier", "BaggingRegressor"),
+    "hinge.models.adaboost": ("AdaBoostClassifier",),
+    "hinge.models.anyboost": ("AnyBoost", "ForwardStagewise"),
+    "hinge.problem.tree_spaces": ("Boosted", "Forest", "Stagewise", "Tree"),
     "hinge.models.boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip

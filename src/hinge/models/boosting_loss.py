@@ -21,8 +21,6 @@ from hinge.problem.losses import (
     Quantile,
     Softmax,
     Squared,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
     as_loss,
     normalise_weights,
 )
@@ -68,12 +66,11 @@ class BoostedLoss:
     @cached_property
     def leaves(self) -> Leaves:
         loss = self.definition
-        # Their second derivative vanishes in places, so a Newton step may be anything; it is bounded, though.
-        if isinstance(loss, (Huber, SquaredHinge, SquaredEpsilonInsensitive)):
-            return Leaves.BOUND
-        if loss.twice and not isinstance(loss, Squared):
+        # A bounded second derivative may vanish far out, where a Newton step could be anything; the logistic loss is
+        # kept in range by its own probabilities, and steps on the bound would be slow.
+        if isinstance(loss, Logistic) or (loss.twice and not np.isfinite(loss.curvature)):
             return Leaves.NEWTON
-        if isinstance(loss, Squared) or np.isfinite(loss.curvature):
+        if np.isfinite(loss.curvature):
             return Leaves.BOUND
         if isinstance(loss, CustomLoss) and not loss.convex:
             return Leaves.BOUND  # gradient descent with unit steps: a line search needs convexity

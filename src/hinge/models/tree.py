@@ -165,14 +165,16 @@ class BaseTree(BaseEstimator):
             self.tree_ = prune_tree(self.tree_, self.ccp_alpha)
         return self
 
-    def _values(self, X: Any) -> np.ndarray:
+    def _table(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.tree_.sums(predict_table(self, X, self._coder))
+        return predict_table(self, X, self._coder)
+
+    def _values(self, X: Any) -> np.ndarray:
+        return self.tree_.sums(self._table(X))
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf in which each row ends."""
-        check_is_fitted(self)
-        return self.tree_.leaves(predict_table(self, X, self._coder))[:, 0]
+        return self.tree_.leaves(self._table(X))[:, 0]
 
     def get_depth(self) -> int:
         """The depth of the tree."""
