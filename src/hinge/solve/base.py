@@ -39,6 +39,7 @@ class Need(enum.Enum):
     BOUNDED_CURVATURE = "a loss whose second derivative is bounded"
     STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
     NATIVE_DUAL = "a loss with a coordinate-wise dual step"
+    PIECEWISE_LINEAR = "a piecewise linear loss (Hinge, Absolute, Quantile, EpsilonInsensitive …)"
     CONJUGATE = "a loss and a penalty with known conjugates"
 
     def met_by(self, objective: Objective) -> bool:
@@ -60,12 +61,15 @@ class Need(enum.Enum):
             Need.BOUNDED_CURVATURE: lambda: bool(np.isfinite(loss.curvature)),
             Need.STRONGLY_CONVEX: lambda: coordinates is not None and bool(np.all(coordinates.l2 > 0)),
             Need.NATIVE_DUAL: lambda: type(loss).__name__ in DUAL_LOSSES,
+            Need.PIECEWISE_LINEAR: lambda: type(loss).__name__ in PIECEWISE_LINEAR,
             Need.CONJUGATE: lambda: loss.has_conjugate and penalty.has_conjugate,
         }[self]()
 
 
 # Losses whose one-variable dual problem has a closed form or a quick inner Newton (native/solve/dual_coordinate).
 DUAL_LOSSES = ("Hinge", "SquaredHinge", "Logistic", "Squared", "Absolute", "EpsilonInsensitive", "Quantile", "Huber")
+
+PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")
 
 
 @dataclass(frozen=True)
