@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
@@ -11,6 +13,7 @@
 #include "models/tree_boost.hpp"
 #include "models/tree_cart.hpp"
 #include "models/tree_predict.hpp"
+#include "models/tree_shap.hpp"
 
 namespace hinge {
 namespace {
@@ -225,6 +228,24 @@ Ensemble ensemble(const nb::dict& d) {
   return e;
 }
 
+template <class T>
+void bind_shap(nb::module_& m) {
+  m.def(
+      "tree_shap",
+      [](const nb::dict& d, Vector weight, AnyMatrix<T> x) {
+        const Ensemble e = ensemble(d);
+        const auto cols = static_cast<std::int32_t>(x.shape(1));
+        if (!e.additive || weight.shape(0) != e.feature.size() ||
+            std::any_of(e.feature.begin(), e.feature.end(), [&](std::int32_t f) { return f >= cols; }))
+          throw nb::value_error("x and weight do not fit the ensemble");
+        std::vector<double> out(x.shape(0) * x.shape(1) * static_cast<std::size_t>(e.outputs));
+        const std::vector<double> w = copy(weight);
+        enter([&](Monitor&) { add_shap(e, w, table(x), out.data()); });
+        return own(std::move(out));
+      },
+      "ensemble"_a, "weight"_a.noconvert(), "x"_a.noconvert());
+}
+
 }  // namespace
 
 void bind_trees(nb::module_& m) {
@@ -299,6 +320,9 @@ void bind_trees(nb::module_& m) {
             }));
           },
           "output"_a, "seed"_a, "rows"_a, "features"_a, "eta"_a, "search"_a.none(), "level"_a);
+
+  bind_shap<float>(m);
+  bind_shap<double>(m);
 
   nb::class_<Predictor> predictor(m, "TreePredictor");
   predictor.def("__init__", [](Predictor* self, const nb::dict& d) { new (self) Predictor(ensemble(d)); });

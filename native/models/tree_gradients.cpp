@@ -131,12 +131,14 @@ HINGE_HOT void round_constant(const float* __restrict g, index_t n, double scale
     out[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(std::rint(static_cast<double>(g[i]) * scale)));
 }
 
-// The largest power of two that keeps |sum| * unit below 2^61.
-double power_of_two(double sum) {
-  if (!(sum > 0)) return 1.0;
-  int exponent;
-  std::frexp(sum, &exponent);
-  return std::ldexp(1.0, 61 - exponent);
+// A power of two that keeps |sum| * unit below 2^61, and the largest number at about 2^36: the last bits, which depend
+// on how a loop was vectorised, are rounded away.
+double power_of_two(double largest, double count) {
+  if (!(largest > 0)) return 1.0;
+  int exponent, sum_exponent;
+  std::frexp(largest, &exponent);
+  std::frexp(largest * count, &sum_exponent);
+  return std::ldexp(1.0, std::min(36 - exponent, 61 - sum_exponent));
 }
 
 }  // namespace
@@ -190,7 +192,7 @@ void round_rows(const double* g, const double* h, const double* w, index_t n, Ro
     most_h = std::max(most_h, h[i]);
     weight += w ? w[i] : 1.0;
   }
-  const double g_scale = power_of_two(most_g * weight), h_scale = power_of_two(most_h * weight);
+  const double g_scale = power_of_two(most_g, weight), h_scale = power_of_two(most_h, weight);
   out.form = Rounding::exact;
   out.g_unit = 1.0 / g_scale, out.h_unit = 1.0 / h_scale;
   out.exact.resize(2 * n);

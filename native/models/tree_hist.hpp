@@ -4,7 +4,7 @@
 // the number of threads. Three forms of the rounded rows:
 //   packed    g in 13 bits, h in 11 bits, rounded at random so that sums are unbiased; one 64-bit addition per cell
 //   constant  the same Hessian everywhere: g in 32 bits, the count stands for h; one 64-bit addition per cell
-//   exact     g and h as 64-bit fixed point (about 2^-40 of the largest): for small data
+//   exact     g and h as 64-bit fixed point (2^-36 of the largest): for small data
 // A 64-bit accumulator of the first two holds the sums over kBlock rows; it is then spread into a Cell.
 #pragma once
 #include <vector>

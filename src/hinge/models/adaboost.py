@@ -8,18 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
 from hinge.models.base import code_labels
 from hinge.models.tree import DecisionTreeClassifier
 from hinge.models.tree_arrays import Trees
-from hinge.models.tree_inputs import INT32, weights_of
+from hinge.models.tree_inputs import INT32, check_targets, weights_of
 
 
 class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
@@ -80,16 +74,13 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Add members until there are ``n_estimators`` or one is perfect or useless."""
-        if y is None:
-            validate_data(self, X, y)  # raises: y is required
+        y = check_targets(self, X, y)
         base = self._base()
         if not has_fit_parameter(base, "sample_weight"):
             raise ValueError(f"estimator must take sample_weight in fit; {type(base).__name__} does not.")
         if self.n_estimators < 1 or not self.learning_rate > 0:
             raise ValueError("n_estimators must be at least 1 and learning_rate greater than zero.")
         X = _checked(self, X)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
         weight = weights_of(sample_weight, X)
         if weight is not None:
             keep = np.flatnonzero(weight > 0)

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from hinge.models.base import check_predict
 from hinge.models.boosting_loss import BoostedLoss
 from hinge.models.learner import Learner
 from hinge.models.tree import DecisionTreeRegressor
@@ -136,6 +138,8 @@ def stagewise(
     max_thresholds: int = 64, start: np.ndarray | None = None,
 ) -> Additive:  # fmt: skip
     """Forward stagewise additive modelling with stumps: the pair (v, h) that lowers the loss most, round by round."""
+    if weight is not None:
+        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
     c = normalise_weights(weight, len(y))
     candidates = stumps(X, max_thresholds)
     function = Additive(BoostedLoss(loss, 1).start(y, weight) if start is None else start)
@@ -145,7 +149,8 @@ def stagewise(
         v = line_search(loss, y, f, H, c)
         s = f[:, None] + v * H
         losses = c @ loss.value(np.broadcast_to(y[:, None], s.shape), s)
-        best = int(np.argmin(losses))
+        # The first of those that are equal but for rounding.
+        best = int(np.argmax(losses <= losses.min() + 1e-10 * abs(losses.min())))
         f = s[:, best]
         function.members.append((float(v[best]), candidates[best], 0))
         function.history.append(float(losses[best]))
@@ -160,6 +165,23 @@ class _Named(Learner):
     tol = 1e-6
     max_iter = None
     history = False
+
+    @available_if(lambda self: self._loss().target.is_classes)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores f(x): one per row for two classes, one per class otherwise."""
+        s = self._scores(X)
+        return s[:, 1] - s[:, 0] if s.ndim == 2 and s.shape[1] == 2 else s
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self.function_.scores(check_predict(self, X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels for classifiers; the mean (for likelihoods) or the score for regressors."""
+        s, loss = self._scores(X), self._loss()
+        if not loss.target.is_classes:
+            return loss.inverse_link(s)
+        return self.classes_[np.argmax(s, axis=1) if s.ndim == 2 else (s > 0).astype(int)]
 
 
 class AnyBoost(_Named):

@@ -7,19 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from hinge._native import core
 from hinge.models.base import code_labels
 from hinge.models.forest import sample_size
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from hinge.models.tree_inputs import INT32, is_frequency, weights_of
+from hinge.models.tree_inputs import INT32, check_targets, is_frequency, weights_of
 
 
 class BaseBagging(BaseEstimator):
@@ -55,15 +49,10 @@ class BaseBagging(BaseEstimator):
         Learners that take ``sample_weight`` are given every drawn row once with its count; the others get repeated
         rows. Whole-number weights are counts of rows; other weights multiply the counts.
         """
-        if y is None:
-            validate_data(self, X, y)  # raises: y is required
+        y = check_targets(self, X, y)
         if self.n_estimators < 1:
             raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
-        X = validate_data(
-            self, X, dtype=None, accept_sparse=("csr", "csc"), ensure_all_finite=False, ensure_min_samples=1
-        )
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
+        X = _checked(self, X)
         weight = weights_of(sample_weight, X)
         codes = self._code(y)
         base = self._base()
@@ -117,7 +106,7 @@ class BaseBagging(BaseEstimator):
 
     def _mean(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=None, accept_sparse=("csr", "csc"), ensure_all_finite=False)
+        X = _checked(self, X, reset=False)
         return sum(self._output(member, X) for member in self.estimators_) / len(self.estimators_)
 
 
@@ -133,14 +122,11 @@ class OneClass:
 
 def _numbers(X: Any) -> np.ndarray:
     """X as floats, to identify rows by their contents."""
-    if hasattr(X, "toarray"):
-        X = X.toarray()
-    try:
-        return np.ascontiguousarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if "complex" in str(error).lower():
-            raise
-        raise ValueError(f"X must hold numbers, for the rows to be drawn: {error}") from error
+    return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+
+
+def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
+    return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite="allow-nan")
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
@@ -207,7 +193,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest share."""
-        return self.classes_[np.argmax(self._mean(X), axis=1)]
+        shares = self._mean(X)
+        return self.classes_[np.argmax(shares, axis=1)]
 
 
 class BaggingRegressor(RegressorMixin, BaseBagging):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import core, native_loss
 from hinge.models.base import code_labels, signs
@@ -18,6 +18,7 @@ from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
+    check_targets,
     drop_weightless,
     fit_table,
     is_frequency,
@@ -162,12 +163,9 @@ class BaseBoosting(BaseEstimator):
         init_score : array of n scores (n × k for k > 2 classes), optional
             Where boosting starts instead of the best constant. Not part of the predictions of the fitted model.
         """
-        if y is None:
-            validate_data(self, X, y)  # raises: y is required
+        y = check_targets(self, X, y)
         self._check()
         X, coder = fit_table(self, X, self.categorical_features)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         if init_score is not None and weight is not None:
             init_score = np.asarray(init_score)[weight > 0]

@@ -24,6 +24,7 @@ from hinge.problem.losses import (
     as_loss,
     normalise_weights,
 )
+from hinge.problem.losses.likelihood import LogLink
 
 NAMES = {
     "squared_error": Squared(), "absolute_error": Absolute(), "huber": Huber(), "poisson": Poisson(),
@@ -101,15 +102,12 @@ class BoostedLoss:
             return s - s.mean()
         if isinstance(self.definition, CustomLoss) and not self.definition.convex:
             return np.zeros(1)
-        return np.array([np.clip(self.definition.baseline(y, weight), -1e3, 1e3) if _logs(self.definition)
-                         else self.definition.baseline(y, weight)])  # fmt: skip
+        best = self.definition.baseline(y, weight)
+        # One class alone, or counts that are all zero, would ask for an infinite score.
+        bounded = self.definition.target.is_classes or isinstance(self.definition, LogLink)
+        return np.array([np.clip(best, -50.0, 50.0) if bounded else best])
 
     def mean(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
         """The weighted mean loss of scores (n × outputs)."""
         values = self.definition.value(y, scores if self.outputs > 1 else scores[:, 0])
         return float(normalise_weights(weight, len(y)) @ values)
-
-
-def _logs(loss: Loss) -> bool:
-    """Whether the score is a logarithm, so that a target of zeros asks for minus infinity."""
-    return not isinstance(loss, (Squared, Absolute, Quantile, Huber))

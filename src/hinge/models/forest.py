@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from hinge._native import core
 from hinge.models.base import code_labels
@@ -17,6 +17,7 @@ from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
+    check_targets,
     drop_weightless,
     fit_table,
     is_frequency,
@@ -99,15 +100,12 @@ class BaseForest(BaseEstimator):
         sample_weight : array of n weights, optional
             Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
         """
-        if y is None:
-            validate_data(self, X, y)  # raises: y is required
+        y = check_targets(self, X, y)
         if self.n_estimators < 1:
             raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
         X, self._coder = fit_table(self, X, self.categorical_features)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         X, y, weight = drop_weightless(X, y, weight)
         codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
@@ -230,7 +228,8 @@ class ForestClassifier(ClassifierMixin, BaseForest):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest mean share."""
-        return self.classes_[np.argmax(self._means(X), axis=1)]
+        shares = self._means(X)
+        return self.classes_[np.argmax(shares, axis=1)]
 
 
 class ForestRegressor(RegressorMixin, BaseForest):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
 from hinge.models.base import code_labels
@@ -17,6 +17,7 @@ from hinge.models.tree_inputs import (
     Binned,
     Coder,
     Presorted,
+    check_targets,
     drop_weightless,
     fit_table,
     is_frequency,
@@ -125,20 +126,11 @@ class BaseTree(BaseEstimator):
         sample_weight : array of n weights, optional
             A weight of 2 means the same as having the row twice.
         """
-        if y is None:
-            validate_data(self, X, y)  # raises: y is required
+        y = check_targets(self, X, y)
         X, self._coder = fit_table(self, X, self.categorical_features)
-        y = self._check_targets(X, y)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         X, y, weight = drop_weightless(X, y, weight)
         return self.fit_prepared(self._arrange(X, weight), self._code(y), weight)
-
-    def _check_targets(self, X: np.ndarray, y: Any) -> np.ndarray:
-        from sklearn.utils.validation import check_consistent_length
-
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        return y
 
     def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Grow the tree on a prepared table; y holds class codes (with ``classes_`` set) or targets."""
@@ -170,11 +162,13 @@ class BaseTree(BaseEstimator):
         return predict_table(self, X, self._coder)
 
     def _values(self, X: Any) -> np.ndarray:
-        return self.tree_.sums(self._table(X))
+        table = self._table(X)
+        return self.tree_.sums(table)
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf in which each row ends."""
-        return self.tree_.leaves(self._table(X))[:, 0]
+        table = self._table(X)
+        return self.tree_.leaves(table)[:, 0]
 
     def get_depth(self) -> int:
         """The depth of the tree."""
@@ -319,7 +313,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most frequent class in the leaf of each row."""
-        return self.classes_[np.argmax(self._values(X), axis=1)]
+        shares = self._values(X)
+        return self.classes_[np.argmax(shares, axis=1)]
 
 
 class DecisionTreeRegressor(RegressorMixin, BaseTree):

@@ -13,7 +13,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import core
 from hinge.models.base import FLOATS, check_weights, contiguous
@@ -171,6 +172,16 @@ def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
     return sorted(int(j) for j in chosen)
 
 
+def check_targets(estimator: Any, X: Any, y: Any) -> np.ndarray:
+    """y as a finite vector with one entry per row."""
+    if y is None:
+        validate_data(estimator, X, y)  # raises: y is required
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
+    return y
+
+
 def is_frequency(weight: np.ndarray | None) -> bool:
     """Whether weights are whole numbers, that is, counts of repetitions."""
     return weight is not None and bool(np.all(weight == np.floor(weight))) and float(weight.sum()) < 2**53
@@ -251,6 +262,7 @@ __all__ = [
     "Binned",
     "Coder",
     "Presorted",
+    "check_targets",
     "drop_weightless",
     "fit_table",
     "is_frequency",

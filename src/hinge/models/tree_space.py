@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def _(space: Tree, task: Task) -> Fit:
 
 @minimise.register
 def _(space: Forest, task: Task) -> Fit:
-    X, table, grown = np.ascontiguousarray(_dense(task.X)), _table(task), []
+    X, grown = np.ascontiguousarray(_dense(task.X)), []
     order = core.order_by_content(X, task.y)
     weight = task.sample_weight
     frequency = is_frequency(weight)
@@ -102,8 +102,10 @@ def _(space: Forest, task: Task) -> Fit:
     start = np.zeros(task.classes or 1)
     for t in range(space.trees):
         drawn = core.bootstrap(order, weight if frequency else None, draws, task.random_state, t + 1)
-        bag = np.maximum(drawn if weight is None or frequency else drawn * weight, 1e-300)
-        grower = _Grower(task, space.tree, bag, table)
+        rows = np.flatnonzero(drawn)
+        bag = drawn[rows] if weight is None or frequency else drawn[rows] * weight[rows]
+        sample = replace(task, X=X[rows], y=task.y[rows], sample_weight=bag)
+        grower = _Grower(sample, space.tree, bag, _table(sample))
         start += grower.start
         grown += grower.grow(task.random_state + t, 1.0, 1.0, space.max_features, exact)
     trees = Trees(grown, task.classes or 1, additive=True)
