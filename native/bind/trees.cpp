@@ -61,7 +61,8 @@ void bind_bins(nb::module_& m) {
           return make_bins(table(x), weight ? weight->data() : nullptr, flags, {max_bins, sample, seed});
         }));
       },
-      "x"_a.noconvert(), "weight"_a.noconvert().none(), "categorical"_a.noconvert(), "max_bins"_a, "sample"_a, "seed"_a);
+      "x"_a.noconvert(), "weight"_a.noconvert().none(), "categorical"_a.noconvert(), "max_bins"_a, "sample"_a,
+      "seed"_a);
 }
 
 template <class T>

@@ -31,7 +31,8 @@ std::vector<double> AbsoluteError::losses(const std::vector<std::size_t>& order,
   for (std::size_t t = 0; t < n; ++t) {
     const Item& item = items[order[t]];
     total += item.w, total_moment += item.w * item.y;
-    for (std::size_t i = rank[order[t]] + 1; i <= n; i += i & (~i + 1)) weight[i] += item.w, moment[i] += item.w * item.y;
+    for (std::size_t i = rank[order[t]] + 1; i <= n; i += i & (~i + 1))
+      weight[i] += item.w, moment[i] += item.w * item.y;
     // The first rank at which the weight reaches one half.
     std::size_t at = 0;
     double below = 0, below_moment = 0;

@@ -70,8 +70,8 @@ void cut(const std::vector<T>& values, const std::vector<double>& weights, int m
       double held = weights[begin];
       std::size_t end = begin + 1;
       // Take the next value if that brings the bin nearer to its share, and leave one value for every bin to come.
-      while (end < m && (b == max_bins - 1 || (held + 0.5 * weights[end] <= target &&
-                                               m - end > static_cast<std::size_t>(max_bins - b - 1))))
+      while (end < m && (b == max_bins - 1 ||
+                         (held + 0.5 * weights[end] <= target && m - end > static_cast<std::size_t>(max_bins - b - 1))))
         held += weights[end++];
       f.low.push_back(values[begin]), f.high.push_back(values[end - 1]);
       remaining -= held;

@@ -25,9 +25,9 @@ struct Table {
 
 struct Feature {
   bool categorical = false;
-  bool missing = false;      // whether any training value is missing
-  int bins = 1;              // value bins, without the one for missing values
-  std::vector<double> low;   // smallest and largest training value in each bin (of the sample the bins came from)
+  bool missing = false;     // whether any training value is missing
+  int bins = 1;             // value bins, without the one for missing values
+  std::vector<double> low;  // smallest and largest training value in each bin (of the sample the bins came from)
   std::vector<double> high;
   std::vector<double> edge;  // bins - 1 numbers: x <= edge[b] puts x in bin b or lower
 };

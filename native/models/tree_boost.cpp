@@ -13,6 +13,7 @@ namespace {
 
 constexpr index_t kPad = 64;  // room behind the row numbers, for prefetches that run ahead
 constexpr index_t kChunk = 1 << 15;
+constexpr index_t kPoolBytes = index_t{1} << 28;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Moves the rows that go left to the front, the others to `spare`, both in order; returns how many went left.
@@ -75,8 +76,8 @@ void Booster::gradients(const Loss& loss, bool logistic, const Curvature& curvat
   if (exact_)
     trees::gradients(loss, logistic, y_.data(), scores_.data(), nullptr, n, curvature, g64_.data(), h64_.data());
   else
-    trees::gradients(loss, logistic, y_.data(), scores_.data(), weight_.empty() ? nullptr : weight_.data(), n, curvature,
-                     g32_.data(), h32_.data());
+    trees::gradients(loss, logistic, y_.data(), scores_.data(), weight_.empty() ? nullptr : weight_.data(), n,
+                     curvature, g32_.data(), h32_.data());
   constant_h_ = !curvature.own && weight_.empty() ? curvature.bound : 0;
 }
 
@@ -120,9 +121,8 @@ index_t Booster::partition(const Nodes& tree, std::int32_t node, index_t begin, 
         return column[row] == kMissing ? missing_left : contains(set, column[row]);
       });
     if (missing_left)  // 255 + 1 wraps to 0, below every threshold
-      return separate(from, n, out, spare, [&](std::uint32_t row) {
-        return static_cast<std::uint8_t>(column[row] + 1) <= bin + 1;
-      });
+      return separate(from, n, out, spare,
+                      [&](std::uint32_t row) { return static_cast<std::uint8_t>(column[row] + 1) <= bin + 1; });
     return separate(from, n, out, spare, [&](std::uint32_t row) { return column[row] <= bin; });
   };
   const index_t n = end - begin;
@@ -271,14 +271,22 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
   Nodes tree;
   leaves_.clear();
   std::vector<Leaf> open;
-  if (pool_.empty()) pool_.resize(options_.max_leaves + 1);
+  // Open leaves keep their histograms for the subtraction below them, within a budget of memory; a leaf without one
+  // has both of its children counted from their rows.
+  const index_t bytes = bins.cols * kBins * static_cast<index_t>(sizeof(Cell));
+  const index_t budget = std::min<index_t>(options_.max_leaves + 1, std::max<index_t>(4, kPoolBytes / bytes));
+  pool_.resize(budget);
   std::vector<int> free_histograms;
-  for (int k = options_.max_leaves; k >= 0; --k) free_histograms.push_back(k);
+  for (index_t k = budget - 1; k >= 0; --k) free_histograms.push_back(static_cast<int>(k));
   const auto take_histogram = [&] {
     const int k = free_histograms.back();
     free_histograms.pop_back();
     if (pool_[k].empty()) pool_[k].resize(bins.cols * kBins);
     return k;
+  };
+  const auto release = [&](Leaf& leaf) {
+    if (leaf.histogram >= 0) free_histograms.push_back(leaf.histogram);
+    leaf.histogram = -1;
   };
 
   Leaf root;
@@ -312,7 +320,7 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
 
   const auto close = [&](Leaf& leaf) {
     leaves_.push_back({leaf.node, leaf.begin, leaf.end});
-    free_histograms.push_back(leaf.histogram);
+    release(leaf);
   };
   int leaf_count = 1;
   while (!open.empty()) {
@@ -361,9 +369,17 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
     left.begin = leaf.begin, left.end = right.begin = leaf.begin + went_left, right.end = leaf.end;
     Leaf& small = left.size() <= right.size() ? left : right;
     Leaf& large = left.size() <= right.size() ? right : left;
-    large.histogram = leaf.histogram;
-    small.histogram = take_histogram();
-    if (leaf_count < options_.max_leaves) find_splits(small, &large, usable);
+    if (leaf_count < options_.max_leaves) {
+      const bool kept = leaf.histogram >= 0;
+      large.histogram = kept ? leaf.histogram : take_histogram();
+      if (!kept) find_splits(large, nullptr, usable);
+      small.histogram = take_histogram();
+      find_splits(small, kept ? &large : nullptr, usable);
+      for (Leaf* child : {&small, &large})
+        if (child->best.feature < 0 || free_histograms.size() < 2) release(*child);
+    } else {
+      release(leaf);
+    }
     open.push_back(std::move(left));
     open.push_back(std::move(right));
   }

@@ -3,8 +3,8 @@
 //   minimise  sum_i w_i l(y_i, f(x_i)),   f = f_0 + eta * (tree_1 + tree_2 + ...)
 //
 // Each tree is fitted to the second-order model of the objective at the current scores (tree_split.hpp), best leaf
-// first (or level by level). The caller drives the rounds: gradients, then for every output grow, search the leaf values
-// if the loss asks for it, and update.
+// first (or level by level). The caller drives the rounds: gradients, then for every output grow, search the leaf
+// values if the loss asks for it, and update.
 #pragma once
 #include <memory>
 #include <vector>

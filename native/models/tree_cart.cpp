@@ -140,10 +140,16 @@ class Grower {
         node.impurity = spread / W;
         break;
       }
-      case Criterion::poisson: node.impurity = (deviance - score) / W; break;
-      case Criterion::absolute: break;  // by `add`, which also finds the median
-      case Criterion::entropy: node.impurity = std::max(0.0, -score / W); break;
-      default: node.impurity = std::max(0.0, 1.0 - score / W);
+      case Criterion::poisson:
+        node.impurity = (deviance - score) / W;
+        break;
+      case Criterion::absolute:
+        break;  // by `add`, which also finds the median
+      case Criterion::entropy:
+        node.impurity = std::max(0.0, -score / W);
+        break;
+      default:
+        node.impurity = std::max(0.0, 1.0 - score / W);
     }
     node.final = pure || (o_.max_depth > 0 && node.depth >= o_.max_depth) || node.total[0] < o_.min_samples_split ||
                  node.total[0] < 2 * o_.min_samples_leaf || W < 2 * o_.min_weight_leaf;
@@ -284,9 +290,9 @@ class Grower {
     best.left.resize(channels_);
     for (int c = 0; c < channels_; ++c) best.left[c] = p.at(c)[i];
     best.missing_left = s.missing[0] > 0 ? missing_left : 2 * best.left[0] >= node.total[0];
-    best.threshold = best.next == kAbsent ? kInf
-                                          : split_threshold(feature(j), static_cast<int>(best.code),
-                                                            static_cast<int>(best.next));
+    best.threshold = best.next == kAbsent
+                         ? kInf
+                         : split_threshold(feature(j), static_cast<int>(best.code), static_cast<int>(best.next));
   }
 
   void score(const Node& node, index_t j, Scratch& s, index_t n, bool missing_left) const {

@@ -154,9 +154,8 @@ void gradients(const Loss& loss, bool logistic, const double* y, const double* s
 
 template <class T>
 void softmax_gradients(const double* y, const double* s, const double* w, index_t n, index_t k, T* g, T* h) {
-  for_pieces(n, [&](index_t b, index_t e) {
-    softmax_rows(y + b, s + b, w ? w + b : nullptr, e - b, n, k, g + b, h + b);
-  });
+  for_pieces(n,
+             [&](index_t b, index_t e) { softmax_rows(y + b, s + b, w ? w + b : nullptr, e - b, n, k, g + b, h + b); });
 }
 template void softmax_gradients(const double*, const double*, const double*, index_t, index_t, float*, float*);
 template void softmax_gradients(const double*, const double*, const double*, index_t, index_t, double*, double*);

@@ -129,8 +129,10 @@ void add_form(const Bins& bins, index_t group, const Rounded& r, const std::uint
 void add_histogram(const Bins& bins, index_t group, const Rounded& rows, const std::uint32_t* which, index_t first,
                    index_t m, Cell* out) {
   switch (rows.form) {
-    case Rounding::packed: return add_form<Packed>(bins, group, rows, which, first, m, out);
-    case Rounding::constant: return add_form<Constant>(bins, group, rows, which, first, m, out);
+    case Rounding::packed:
+      return add_form<Packed>(bins, group, rows, which, first, m, out);
+    case Rounding::constant:
+      return add_form<Constant>(bins, group, rows, which, first, m, out);
     case Rounding::exact:
       return add_direct(bins, group, which, first, m, out, [&](index_t row) { return exact_cell(rows, row); });
   }

@@ -16,13 +16,13 @@ struct Nodes {
   std::vector<double> threshold;
   std::vector<std::int32_t> left;
   std::vector<std::uint8_t> missing_left;
-  std::vector<std::int32_t> set;     // which of `sets` a categorical split uses; -1 for a numeric one
-  std::vector<std::uint32_t> sets;   // 8 words each
-  std::vector<double> value;         // `outputs` numbers per node
-  std::vector<double> gain;          // fall of the objective by the split; 0 in leaves
-  std::vector<double> weight;        // weight (or Hessian) of the training rows in the node
-  std::vector<std::int64_t> count;   // training rows in the node
-  std::vector<std::uint8_t> bin;     // split on binned data: bins <= bin go left
+  std::vector<std::int32_t> set;    // which of `sets` a categorical split uses; -1 for a numeric one
+  std::vector<std::uint32_t> sets;  // 8 words each
+  std::vector<double> value;        // `outputs` numbers per node
+  std::vector<double> gain;         // fall of the objective by the split; 0 in leaves
+  std::vector<double> weight;       // weight (or Hessian) of the training rows in the node
+  std::vector<std::int64_t> count;  // training rows in the node
+  std::vector<std::uint8_t> bin;    // split on binned data: bins <= bin go left
 
   std::int32_t size() const { return static_cast<std::int32_t>(feature.size()); }
 

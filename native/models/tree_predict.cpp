@@ -95,8 +95,7 @@ void Predictor::add_masked(const Table<T>& x, index_t first, index_t last, doubl
             clear_where_right(column, thresholds[node], e_.missing_left[node] != 0, keep, m);
           } else {
             const std::uint32_t* set = e_.sets.data() + 8 * e_.set[node];
-            for (index_t i = 0; i < kRows; ++i)
-              m[i] &= in_set(set, column[i], e_.missing_left[node]) ? ~Mask(0) : keep;
+            for (index_t i = 0; i < kRows; ++i) m[i] &= in_set(set, column[i], e_.missing_left[node]) ? ~Mask(0) : keep;
           }
         }
         const double* values = leaf_value_.data() + leaf_start_[t];

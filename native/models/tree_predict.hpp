@@ -1,9 +1,9 @@
 // Predictions of many trees on raw tables.
 //
 // Trees of at most 64 leaves are evaluated without walking (QuickScorer; Lucchese et al. 2015): every leaf is a bit,
-// every split that sends a row right clears the bits of its left subtree, and the lowest bit left is the row's leaf. All
-// splits of a tree are applied to a block of rows at once, with vector instructions and no branches. Larger trees are
-// walked, several rows at a time so that their cache misses overlap.
+// every split that sends a row right clears the bits of its left subtree, and the lowest bit left is the row's leaf.
+// All splits of a tree are applied to a block of rows at once, with vector instructions and no branches. Larger trees
+// are walked, several rows at a time so that their cache misses overlap.
 #pragma once
 #include <vector>
 

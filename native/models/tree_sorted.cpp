@@ -67,9 +67,8 @@ std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y) 
   });
   std::vector<std::uint32_t> order(x.rows);
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return key[a] < key[b] || (key[a] == key[b] && a < b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return key[a] < key[b] || (key[a] == key[b] && a < b); });
   return order;
 }
 template std::vector<std::uint32_t> order_by_content(const Table<float>&, const double*);

@@ -134,7 +134,8 @@ Split best_split(const Cell* cells, const Feature& feature, std::int32_t index, 
     while (last > 0 && cells[last].c == 0) --last;
     while (next < feature.bins && cells[next].c == 0) ++next;
     best.bin = last;
-    best.threshold = next < feature.bins ? split_threshold(feature, last, next) : std::numeric_limits<double>::infinity();
+    best.threshold =
+        next < feature.bins ? split_threshold(feature, last, next) : std::numeric_limits<double>::infinity();
   }
   return best;
 }

@@ -15,7 +15,7 @@ from hinge.models.anyboost import any_boost, line_search, stagewise
 from hinge.models.boosting_loss import BoostedLoss
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_pruning import node_risks, prune_tree, pruning_path
-from tests.zoo import LOSSES, targets
+from zoo import LOSSES, targets
 
 
 def weighted_median(y, w):
@@ -34,11 +34,11 @@ def total_impurity(criterion, y, w):
         return float(w @ np.abs(y - weighted_median(y, w)))
     if criterion == "poisson":
         mean = w @ y / W
-        return 0.0 if mean == 0 else float(sum(wi * (yi * np.log(yi / mean) if yi > 0 else 0.0) for wi, yi in zip(w, y)))
+        return (
+            0.0 if mean == 0 else float(sum(wi * (yi * np.log(yi / mean) if yi > 0 else 0.0) for wi, yi in zip(w, y)))
+        )
     p = np.array([w[y == c].sum() for c in np.unique(y)]) / W
-    return float(
-        W * {"gini": 1 - p @ p, "entropy": -(p @ np.log2(p)), "misclassification": 1 - p.max()}[criterion]
-    )
+    return float(W * {"gini": 1 - p @ p, "entropy": -(p @ np.log2(p)), "misclassification": 1 - p.max()}[criterion])
 
 
 def brute_force_gain(criterion, X, y, w):

@@ -1,9 +1,9 @@
 """hinge, through its public names only."""
 
 import hinge
-from benchmarks.libraries.hinge import kernel, linear, probabilistic, structured
+from benchmarks.libraries.hinge import kernel, linear, probabilistic, structured, trees
 
-OFFERS = linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS
+OFFERS = linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS | trees.OFFERS
 
 
 def set_threads(count: int) -> None:

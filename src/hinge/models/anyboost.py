@@ -66,8 +66,8 @@ def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.n
     direction = -np.sign(at_zero)
     far = np.ones(H.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(40):  # double until the slope has changed sign; separable data stop at 2⁴⁰
-            open_ = slope(direction * far) * direction < 0
+        for _ in range(40):  # double until the slope has changed sign, or is flat: separable data have no minimum
+            open_ = slope(direction * far) * direction < -1e-12 * np.abs(at_zero)
             if not open_.any():
                 break
             far = np.where(open_, 2.0 * far, far)

@@ -63,7 +63,9 @@ class BaseBagging(BaseEstimator):
         draws = sample_size(self.max_samples, total)
         takes_weights = has_fit_parameter(base, "sample_weight")
         if weight is not None and not frequency and not takes_weights:
-            raise ValueError(f"{type(base).__name__} takes no sample_weight, so weights must be whole numbers (counts).")
+            raise ValueError(
+                f"{type(base).__name__} takes no sample_weight, so weights must be whole numbers (counts)."
+            )
         self.estimators_, self.bags_ = [], []
         for t in range(self.n_estimators):
             drawn = core.bootstrap(order, weight if frequency else None, draws, seed, t + 1)

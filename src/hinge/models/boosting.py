@@ -99,7 +99,7 @@ class BaseBoosting(BaseEstimator):
     def _check(self) -> None:
         positive = {"learning_rate": self.learning_rate, "subsample": self.subsample, "max_features": self.max_features}
         for name, value in positive.items():
-            if not 0 < value or (name != "learning_rate" and value > 1):
+            if not value > 0 or (name != "learning_rate" and value > 1):
                 limit = "greater than zero" if name == "learning_rate" else "in (0, 1]"
                 raise ValueError(f"{name} must be {limit}; got {value}.")
         if self.max_iter < 1:
@@ -216,9 +216,7 @@ class BaseBoosting(BaseEstimator):
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
         table = Binned(X, self._coder, weight, self.max_bins, seed)
-        booster = core.Booster(
-            table.native, y, weight, loss.outputs, exact, is_frequency(weight), self._options(d)
-        )
+        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), self._options(d))
         continued = self.warm_start and getattr(self, "trees_", None) is not None
         if not continued:
             self.baseline_ = loss.start(y, weight)

@@ -49,7 +49,9 @@ def named_loss(loss: Any, quantile: float | None = None) -> Loss:
             raise ValueError('loss="quantile" needs the level: quantile=0.9, say.')
         return Quantile(quantile)
     if loss not in NAMES:
-        raise ValueError(f"loss must be a hinge loss or one of {', '.join(sorted([*NAMES, 'quantile']))}; got {loss!r}.")
+        raise ValueError(
+            f"loss must be a hinge loss or one of {', '.join(sorted([*NAMES, 'quantile']))}; got {loss!r}."
+        )
     return NAMES[loss]
 
 

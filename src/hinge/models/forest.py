@@ -298,7 +298,9 @@ class ForestRegressor(RegressorMixin, BaseForest):
             membership.append(scipy.sparse.csr_array((share, (leaf, np.arange(n))), shape=(nodes, n)))
         for begin in range(0, len(mine), 256):
             rows = slice(begin, min(begin + 256, len(mine)))
-            weights = sum((membership[t][mine[rows, t]] for t in range(1, len(membership))), membership[0][mine[rows, 0]])
+            weights = sum(
+                (membership[t][mine[rows, t]] for t in range(1, len(membership))), membership[0][mine[rows, 0]]
+            )
             cumulative = np.cumsum(weights.toarray(), axis=1)
             cumulative /= cumulative[:, -1:]
             for k, level in enumerate(levels):

@@ -139,9 +139,7 @@ class BaseTree(BaseEstimator):
         classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
         frequency = is_frequency(weight)
         total = float(n if weight is None else weight.sum())
-        options = cart_options(
-            self, d, total if frequency else n, total, classes, random=self.splitter == "random"
-        )
+        options = cart_options(self, d, total if frequency else n, total, classes, random=self.splitter == "random")
         if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
         seed = int(check_random_state(self.random_state).randint(INT32))

@@ -122,7 +122,9 @@ def _(space: Boosted, task: Task) -> Fit:
             rounds=space.rounds, learning_rate=space.learning_rate, subsample=space.subsample,
             line_search=space.line_search, random_state=task.random_state,
         )  # fmt: skip
-        return Fit(function, None, {"members_": function.members, "history_": function.history, "n_iter_": space.rounds})
+        return Fit(
+            function, None, {"members_": function.members, "history_": function.history, "n_iter_": space.rounds}
+        )
     grower = _Grower(task, space.base, task.sample_weight, _table(task))
     grown = []
     for t in range(space.rounds):
