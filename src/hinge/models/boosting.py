@@ -170,7 +170,7 @@ class BaseBoosting(BaseEstimator):
         if init_score is not None and weight is not None:
             init_score = np.asarray(init_score)[weight > 0]
         X, y, weight = drop_weightless(X, y, weight)
-        if self.warm_start and getattr(self, "trees_", None) is not None:
+        if self._continues():
             if coder.columns:
                 raise ValueError("warm_start with categorical columns is not supported: categories may have changed.")
             if self.max_iter < self.n_iter_:
@@ -198,6 +198,10 @@ class BaseBoosting(BaseEstimator):
         self._boost(X, targets, weight, loss, watch, seed, init_score)
         return self
 
+    def _continues(self) -> bool:
+        """Whether this fit adds to trees that an earlier one kept for that purpose."""
+        return self.warm_start and bool(getattr(self, "_grown", None))
+
     def _hold_out(self, X: np.ndarray, y: np.ndarray, weight: Any, seed: int) -> tuple[Any, Any, Any, Any]:
         from sklearn.model_selection import train_test_split
 
@@ -217,7 +221,7 @@ class BaseBoosting(BaseEstimator):
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
         table = Binned(X, self._coder, weight, self.max_bins, seed)
         booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), self._options(d))
-        continued = self.warm_start and getattr(self, "trees_", None) is not None
+        continued = self._continues()
         if not continued:
             self.baseline_ = loss.start(y, weight)
             self.trees_, self._grown = None, []
@@ -408,6 +412,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, BoostedLoss]:
         loss = BoostedLoss(named_loss(self.loss, self.quantile), 1)
+        if loss.definition.target.is_classes:
+            name = type(loss.definition).__name__
+            raise ValueError(f"{name} is a loss for classes; use GradientBoostingClassifier.")
         return self._code_more(y, loss), loss
 
     def _code_more(self, y: np.ndarray, loss: BoostedLoss | None = None) -> np.ndarray:

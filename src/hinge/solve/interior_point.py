@@ -24,7 +24,9 @@ Kink = tuple[Array, Array, Array]
 def kinks(objective: Objective) -> list[Kink]:
     """The kinks (a, lo, hi) of the objective's loss, example by example."""
     loss, y = objective.loss, objective.y
-    low, high = (np.ascontiguousarray(np.broadcast_to(edge, y.shape), dtype=np.float64) for edge in loss.dual_interval(y))
+    low, high = (
+        np.ascontiguousarray(np.broadcast_to(edge, y.shape), dtype=np.float64) for edge in loss.dual_interval(y)
+    )
     zero = np.zeros_like(y)
     if isinstance(loss, Hinge):
         return [(1.0 / y, low, high)]
