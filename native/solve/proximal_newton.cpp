@@ -8,8 +8,8 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kFirstSet = 64;     // smallest working set worth a pass over X
-constexpr index_t kMostGram = 1500;   // larger working sets keep residuals instead of a Gram matrix
+constexpr index_t kFirstSet = 64;    // smallest working set worth a pass over X
+constexpr index_t kMostGram = 1500;  // larger working sets keep residuals instead of a Gram matrix
 
 // omega*(g), and whether it is finite.
 double conjugate(const CoordinatePenalty& p, double g) {

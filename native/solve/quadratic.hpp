@@ -1,6 +1,7 @@
 // The inner problem of proximal Newton on a working set of m columns of X:
 //
-//   q(delta, beta) = r'(X delta + beta 1) + 1/2 (X delta + beta 1)' diag(h) (X delta + beta 1) + sum_j omega_j(w_j + delta_j)
+//   q(delta, beta) = r'(X delta + beta 1) + 1/2 (X delta + beta 1)' diag(h) (X delta + beta 1) + sum_j omega_j(w_j +
+//   delta_j)
 //
 // minimised by cyclic coordinate descent (Friedman, Hastie & Tibshirani 2010) with a Newton step on the nonzero
 // weights every now and then ("polish"): once the support is right it ends the search at once.
@@ -84,7 +85,7 @@ class DirectQuadratic {
 };
 
 struct QuadraticOptions {
-  double tol;      // largest violation to leave
+  double tol;  // largest violation to leave
   int max_epochs;
   bool intercept;
 };
