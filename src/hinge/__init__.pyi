@@ -10,12 +10,69 @@ from hinge.datasets import (
     Dataset as Dataset,
     load_dataset as load_dataset,
 )
+from hinge.explain.plots import (
+    plot_history as plot_history,
+    plot_losses as plot_losses,
+    plot_norm_contours as plot_norm_contours,
+    plot_risk_contours as plot_risk_contours,
+)
 from hinge.files import (
     load as load,
     save as save,
 )
+from hinge.models.adaboost import (
+    AdaBoostClassifier as AdaBoostClassifier,
+)
+from hinge.models.anyboost import (
+    AnyBoost as AnyBoost,
+    ForwardStagewise as ForwardStagewise,
+)
+from hinge.models.bagging import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+)
+from hinge.models.boosting import (
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
+)
+from hinge.models.forest import (
+    ExtraTreesClassifier as ExtraTreesClassifier,
+    ExtraTreesRegressor as ExtraTreesRegressor,
+    RandomForestClassifier as RandomForestClassifier,
+    RandomForestRegressor as RandomForestRegressor,
+)
 from hinge.models.learner import (
     Learner as Learner,
+)
+from hinge.models.linear.inference import (
+    Inference as Inference,
+    Moments as Moments,
+    ridge_moments as ridge_moments,
+)
+from hinge.models.linear.lasso import (
+    ElasticNet as ElasticNet,
+    GroupLasso as GroupLasso,
+    Lasso as Lasso,
+)
+from hinge.models.linear.least_squares import (
+    LinearRegression as LinearRegression,
+    Ridge as Ridge,
+)
+from hinge.models.linear.logistic import (
+    LogisticRegression as LogisticRegression,
+)
+from hinge.models.linear.robust import (
+    HuberRegressor as HuberRegressor,
+    LeastAbsoluteDeviations as LeastAbsoluteDeviations,
+    LinearSVR as LinearSVR,
+    QuantileRegressor as QuantileRegressor,
+)
+from hinge.models.linear.svm import (
+    LinearSVC as LinearSVC,
+)
+from hinge.models.tree import (
+    DecisionTreeClassifier as DecisionTreeClassifier,
+    DecisionTreeRegressor as DecisionTreeRegressor,
 )
 from hinge.problem.certificate import (
     Certificate as Certificate,
@@ -51,8 +108,8 @@ from hinge.problem.objective import (
 )
 from hinge.problem.penalties import (
     Box as Box,
-    ElasticNet as ElasticNet,
-    GroupLasso as GroupLasso,
+    Elastic as Elastic,
+    GroupNorm as GroupNorm,
     L0 as L0,
     L1 as L1,
     L1Ball as L1Ball,
@@ -63,9 +120,84 @@ from hinge.problem.penalties import (
     NoPenalty as NoPenalty,
     Penalty as Penalty,
 )
+from hinge.problem.risk import (
+    empirical_risk as empirical_risk,
+    risk as risk,
+)
 from hinge.problem.spaces import (
     Linear as Linear,
     Space as Space,
+)
+from hinge.problem.tree_spaces import (
+    Boosted as Boosted,
+    Forest as Forest,
+    Stagewise as Stagewise,
+    Tree as Tree,
+)
+from hinge.select.constrained import (
+    constrained_path as constrained_path,
+)
+from hinge.select.lasso import (
+    ElasticNetCV as ElasticNetCV,
+    LassoCV as LassoCV,
+)
+from hinge.select.path import (
+    enet_path as enet_path,
+    lasso_path as lasso_path,
+)
+from hinge.select.ridge import (
+    RidgeCV as RidgeCV,
+)
+from hinge.solve.admm import (
+    ADMM as ADMM,
+)
+from hinge.solve.base import (
+    Record as Record,
+    Solution as Solution,
+    Solver as Solver,
+    Status as Status,
+)
+from hinge.solve.coordinate_descent import (
+    CoordinateDescent as CoordinateDescent,
+)
+from hinge.solve.gradient_descent import (
+    GradientDescent as GradientDescent,
+)
+from hinge.solve.lbfgs import (
+    LBFGS as LBFGS,
+)
+from hinge.solve.projected_gradient import (
+    ProjectedGradient as ProjectedGradient,
+)
+from hinge.solve.proximal_gradient import (
+    ProximalGradient as ProximalGradient,
+)
+from hinge.solve.quadratic_program import (
+    QuadraticProgram as QuadraticProgram,
+    hard_margin as hard_margin,
+)
+from hinge.solve.schedules import (
+    Fixed as Fixed,
+    InverseSqrt as InverseSqrt,
+    InverseTime as InverseTime,
+    ReduceOnPlateau as ReduceOnPlateau,
+    Schedule as Schedule,
+)
+from hinge.solve.stochastic import (
+    SGD as SGD,
+    minibatch_gradient as minibatch_gradient,
+)
+from hinge.solve.stopping import (
+    GradientNorm as GradientNorm,
+    HeldOutLoss as HeldOutLoss,
+    ObjectiveChange as ObjectiveChange,
+    ParameterChange as ParameterChange,
+    Rule as Rule,
+)
+from hinge.solve.subgradient import (
+    Pegasos as Pegasos,
+    Subgradient as Subgradient,
+    optimality_distance as optimality_distance,
 )
 
 __version__: str

@@ -386,7 +386,7 @@ def test_additivity_of_tree_shap(rng):
     phi, base = model.shap_values(X[:20])
     np.testing.assert_allclose(phi.sum(axis=1) + base, model.predict(X[:20]), atol=1e-9)
     # Against the definition: the sum over all subsets of features, for one tree.
-    tree = Trees([_single(model.trees_, 0)], 1, additive=True)
+    tree = Trees.stack([_single(model.trees_, 0)], 1, additive=True)
     from hinge.models.tree_shap import shap_values
 
     phi, _ = shap_values(tree, X[:5])

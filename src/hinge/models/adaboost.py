@@ -138,7 +138,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
                 value = np.eye(len(self.classes_))[said] * alpha
             grown.append({n: getattr(tree, n) for n in names} | {"value": value})
         two = len(self.classes_) == 2
-        return Trees(grown, 1 if two else len(self.classes_), additive=two, details=False)
+        return Trees.stack(grown, 1 if two else len(self.classes_), additive=two, details=False)
 
     def _votes(self, X: Any, members: int | None = None) -> np.ndarray:
         """Σ α over the members that say each class (for two classes of trees: the score F alone)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -112,11 +113,11 @@ class BaseBagging(BaseEstimator):
         return sum(self._output(member, X) for member in self.estimators_) / len(self.estimators_)
 
 
+@dataclass(frozen=True)
 class OneClass:
     """Says the same class for every row: the member for a bag that holds one class only."""
 
-    def __init__(self, code: int) -> None:
-        self.classes_ = np.array([code])
+    classes_: np.ndarray
 
     def predict_proba(self, X: Any) -> np.ndarray:
         return np.ones((X.shape[0], 1))
@@ -171,7 +172,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
     def _constant(self, codes: np.ndarray, bag: np.ndarray) -> OneClass | None:
         seen = np.unique(codes[bag > 0])
-        return OneClass(int(seen[0])) if len(seen) == 1 else None
+        return OneClass(seen[:1]) if len(seen) == 1 else None
 
     def _outputs(self) -> int:
         return len(self.classes_)

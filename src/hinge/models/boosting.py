@@ -178,8 +178,7 @@ class BaseBoosting(BaseEstimator):
         self._coder = coder
         targets, loss = self._targets(y)
         self._loss = loss
-        self._random = check_random_state(self.random_state)
-        seed = int(self._random.randint(INT32))
+        seed = int(check_random_state(self.random_state).randint(INT32))
 
         watch = None
         stop = self.early_stopping
@@ -252,7 +251,7 @@ class BaseBoosting(BaseEstimator):
                 )
             if history.stop(self._grown[-loss.outputs :], round_, booster, y, weight):
                 break
-        self.trees_ = Trees(self._grown, loss.outputs, additive=True)
+        self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
         self.n_iter_ = len(self._grown) // loss.outputs
         self.train_score_, self.validation_score_ = history.train, history.validation
         if not self.warm_start:
@@ -260,7 +259,7 @@ class BaseBoosting(BaseEstimator):
 
     def _raw(self, X: np.ndarray, rounds: int | None = None) -> np.ndarray:
         out = np.repeat(self.baseline_[None, :], len(X), axis=0)
-        trees = self.trees_ if self.trees_ is not None else Trees(self._grown, self._loss.outputs, additive=True)
+        trees = self.trees_ if self.trees_ is not None else Trees.stack(self._grown, self._loss.outputs, additive=True)
         last = None if rounds is None else rounds * self._loss.outputs
         return trees.add(X, out, 0, last)
 
@@ -313,7 +312,7 @@ class _History:
             self.train.append(self.loss.mean(y, booster.scores().T, weight))
         if self.watch is not None:
             X, target, w = self.watch
-            Trees(grown, self.loss.outputs, additive=True).add(X, self.scores)
+            Trees.stack(grown, self.loss.outputs, additive=True).add(X, self.scores)
             self.validation.append(self.loss.mean(target, self.scores, w))
         if e.verbose:
             seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""

@@ -132,8 +132,8 @@ class BaseForest(BaseEstimator):
         grown, bags = core.grow_trees(
             None, table.native, y, weight, frequency, options, self.n_estimators, seed, draws, order, self.oob_score
         )
-        self.feature_importances_ = Trees(grown, max(1, classes), additive=False).importances(d)
-        self.trees_ = Trees(grown, max(1, classes), additive=False, details=False)
+        self.feature_importances_ = Trees.stack(grown, max(1, classes), additive=False).importances(d)
+        self.trees_ = Trees.stack(grown, max(1, classes), additive=False, details=False)
         return bags
 
     def _out_of_bag(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, bags: np.ndarray) -> None:

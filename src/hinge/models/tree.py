@@ -145,7 +145,7 @@ class BaseTree(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(INT32))
         parts = (None, table.native) if isinstance(table, Binned) else (table.native, None)
         grown, _ = core.grow_trees(*parts, y, weight, frequency, options, 1, seed, 0, None, False)
-        self.tree_ = Trees(grown, max(1, classes), additive=False)
+        self.tree_ = Trees.stack(grown, max(1, classes), additive=False)
         self.max_features_ = feature_count(self.max_features, d)
         self.n_features_in_ = d
         self.missing_features_ = table.missing

@@ -8,6 +8,8 @@ x ≤ threshold; where ``set`` is not −1, if its category is in that set of 25
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,50 +20,52 @@ SHAPE = ("feature", "threshold", "left", "missing_left", "set")
 DETAILS = ("gain", "weight", "count", "impurity")
 
 
+@dataclass(eq=False)
 class Trees:
     """Trees, one after the other.
 
-    Parameters
+    Attributes
     ----------
-    grown : list of dict
-        The trees as the native code returns them.
     outputs : int
         Numbers per prediction.
     additive : bool
         True: tree t adds one number to output t mod outputs. False: every tree adds a vector of all outputs.
-    details : bool
-        Keep gain, weight, count and impurity of every node (needed to prune, explain and draw).
-
-    Attributes
-    ----------
     start : array of trees + 1 integers
         Where the nodes of each tree begin; child numbers count from there.
-    feature, threshold, left, missing_left, set, sets, value : arrays over the nodes
+    feature, threshold, left, missing_left, set, value : arrays over the nodes
+    sets : array
+        The sets of categories, 8 words of 32 bits each.
+    gain, weight, count, impurity : arrays over the nodes, or None
+        What pruning, explanations and drawings need.
     """
 
-    def __init__(self, grown: list[dict[str, np.ndarray]], outputs: int, additive: bool, details: bool = True) -> None:
-        self.outputs, self.additive = outputs, additive
-        self.start = np.concatenate([[0], np.cumsum([len(t["feature"]) for t in grown])]).astype(np.int64)
-        names = [*SHAPE, *(d for d in DETAILS if details and d in grown[0])]
-        for name in names:
-            setattr(self, name, np.concatenate([t[name] for t in grown]))
-        sets = np.concatenate([[0], np.cumsum([len(t["sets"]) // 8 for t in grown])])
-        for t, (begin, end) in enumerate(zip(self.start[:-1], self.start[1:])):
-            here = self.set[begin:end]
-            here[here >= 0] += sets[t]
-        self.sets = np.concatenate([t["sets"] for t in grown]).astype(np.uint32)
-        self.value = np.concatenate([t["value"] for t in grown]).astype(np.float64)
-        self._predictor: Any = None
-
+    outputs: int
+    additive: bool
+    start: np.ndarray
     feature: np.ndarray
     threshold: np.ndarray
     left: np.ndarray
     missing_left: np.ndarray
     set: np.ndarray
-    gain: np.ndarray
-    weight: np.ndarray
-    count: np.ndarray
-    impurity: np.ndarray
+    sets: np.ndarray
+    value: np.ndarray
+    gain: Any = None
+    weight: Any = None
+    count: Any = None
+    impurity: Any = None
+    _predictor: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def stack(cls, grown: list[dict[str, np.ndarray]], outputs: int, additive: bool, details: bool = True) -> Trees:
+        """Trees as the native code returns them, put one after the other; with or without the details of the nodes."""
+        start = np.concatenate([[0], np.cumsum([len(t["feature"]) for t in grown])]).astype(np.int64)
+        names = [*SHAPE, "sets", "value", *(d for d in DETAILS if details and d in grown[0])]
+        arrays = {name: np.concatenate([t[name] for t in grown]) for name in names}
+        sets = np.concatenate([[0], np.cumsum([len(t["sets"]) // 8 for t in grown])])
+        for t, (begin, end) in enumerate(pairwise(start)):
+            here = arrays["set"][begin:end]
+            here[here >= 0] += sets[t]
+        return cls(outputs, additive, start, **arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_predictor": None}

@@ -159,7 +159,7 @@ def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
     if chosen.dtype == bool:
         if chosen.shape != (d,):
             raise ValueError(f"categorical_features is a mask of length {chosen.size}; X has {d} features.")
-        return list(np.flatnonzero(chosen))
+        return [int(j) for j in np.flatnonzero(chosen)]
     if chosen.dtype.kind in "OU":
         if frame is None:
             raise ValueError("categorical_features has names, but X has no column names; give indices instead.")

@@ -92,7 +92,7 @@ def prune_tree(tree: Trees, alpha: float) -> Trees:
         arrays[name][cut] = blank
     arrays["left"][~cut] = [old_to_new[int(tree.left[t])] for t in at[~cut]]
     arrays["value"], arrays["sets"] = tree.value[at], tree.sets
-    return Trees([arrays], tree.outputs, tree.additive)
+    return Trees.stack([arrays], tree.outputs, tree.additive)
 
 
 def choose_alpha(estimator: Any, X: Any, y: Any, cv: Any) -> float:

@@ -87,7 +87,7 @@ def _table(task: Task) -> Binned:
 def _(space: Tree, task: Task) -> Fit:
     grower = _Grower(task, space, task.sample_weight, _table(task))
     exact = isinstance(task.penalty, NoPenalty) and task.loss.convex
-    trees = Trees(grower.grow(task.random_state, 1.0, 1.0, 1.0, exact), grower.loss.outputs, additive=True)
+    trees = Trees.stack(grower.grow(task.random_state, 1.0, 1.0, 1.0, exact), grower.loss.outputs, additive=True)
     return Fit(TreeFunction(grower.start, trees, 1.0), None, {"trees_": trees, "n_iter_": 1})
 
 
@@ -108,7 +108,7 @@ def _(space: Forest, task: Task) -> Fit:
         grower = _Grower(sample, space.tree, bag, _table(sample))
         start += grower.start
         grown += grower.grow(task.random_state + t, 1.0, 1.0, space.max_features, exact)
-    trees = Trees(grown, task.classes or 1, additive=True)
+    trees = Trees.stack(grown, task.classes or 1, additive=True)
     return Fit(TreeFunction(start / space.trees, trees, 1.0 / space.trees), None, {"trees_": trees, "n_iter_": 1})
 
 
@@ -129,7 +129,7 @@ def _(space: Boosted, task: Task) -> Fit:
     grown = []
     for t in range(space.rounds):
         grown += grower.grow(task.random_state + 7919 * t, space.learning_rate, space.subsample, 1.0, False)
-    trees = Trees(grown, grower.loss.outputs, additive=True)
+    trees = Trees.stack(grown, grower.loss.outputs, additive=True)
     return Fit(TreeFunction(grower.start, trees, 1.0), None, {"trees_": trees, "n_iter_": space.rounds})
 
 
