@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
   hinge::bind_losses(m);
   hinge::bind_structured(m);
   hinge::bind_multiclass(m);
+  hinge::bind_trees(m);
   hinge::bind_linear(m);
   hinge::bind_networks(m);
 }

@@ -20,6 +20,27 @@ from hinge.files import (
     load as load,
     save as save,
 )
+from hinge.models.adaboost import (
+    AdaBoostClassifier as AdaBoostClassifier,
+)
+from hinge.models.anyboost import (
+    AnyBoost as AnyBoost,
+    ForwardStagewise as ForwardStagewise,
+)
+from hinge.models.bagging import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+)
+from hinge.models.boosting import (
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
+)
+from hinge.models.forest import (
+    ExtraTreesClassifier as ExtraTreesClassifier,
+    ExtraTreesRegressor as ExtraTreesRegressor,
+    RandomForestClassifier as RandomForestClassifier,
+    RandomForestRegressor as RandomForestRegressor,
+)
 from hinge.models.learner import (
     Learner as Learner,
 )
@@ -90,6 +111,10 @@ from hinge.models.structured import (
     TreeCRF as TreeCRF,
     word_shape as word_shape,
 )
+from hinge.models.tree import (
+    DecisionTreeClassifier as DecisionTreeClassifier,
+    DecisionTreeRegressor as DecisionTreeRegressor,
+)
 from hinge.problem.certificate import (
     Certificate as Certificate,
     certificate as certificate,
@@ -152,6 +177,12 @@ from hinge.problem.spaces import (
     Network as Network,
     Space as Space,
     TreeOutput as TreeOutput,
+)
+from hinge.problem.tree_spaces import (
+    Boosted as Boosted,
+    Forest as Forest,
+    Stagewise as Stagewise,
+    Tree as Tree,
 )
 from hinge.select.constrained import (
     constrained_path as constrained_path,
