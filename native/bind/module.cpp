@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
   hinge::bind_core(m);
   hinge::bind_losses(m);
   hinge::bind_linear(m);
+  hinge::bind_kernels(m);
 }

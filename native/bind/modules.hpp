@@ -6,4 +6,5 @@ namespace hinge {
 void bind_core(nanobind::module_& m);
 void bind_losses(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
+void bind_kernels(nanobind::module_& m);
 }  // namespace hinge
