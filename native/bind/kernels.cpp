@@ -6,6 +6,7 @@
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "problem/kernels.hpp"
+#include "problem/strings.hpp"
 #include "solve/decomposition.hpp"
 
 namespace hinge {
@@ -138,6 +139,18 @@ void bind_points(nb::module_& m, const char* name) {
 void bind_kernels(nb::module_& m) {
   bind_points<double>(m, "KernelPoints64");
   bind_points<float>(m, "KernelPoints32");
+  m.def(
+      "subsequence_gram",
+      [](In1<std::int32_t> a, In1<index_t> a_start, In1<std::int32_t> b, In1<index_t> b_start, int length, double decay,
+         bool same) {
+        const Strings left{a.data(), a_start.data(), static_cast<index_t>(a_start.shape(0)) - 1};
+        const Strings right{b.data(), b_start.data(), static_cast<index_t>(b_start.shape(0)) - 1};
+        std::vector<double> K(left.n * right.n);
+        enter([&](Monitor&) { subsequence_gram(left, right, length, decay, same, K.data()); });
+        return own(std::move(K), left.n, right.n);
+      },
+      "a"_a.noconvert(), "a_start"_a.noconvert(), "b"_a.noconvert(), "b_start"_a.noconvert(), "length"_a, "decay"_a,
+      "same"_a);
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64

@@ -16,7 +16,7 @@ namespace {
 // A tile is what one product computes: its rows times its columns stay in the second-level cache.
 constexpr index_t kTileRows = 128;
 constexpr index_t kTileCols = 512;
-// Sparse rows are spread out this many at a time; d of these are held at once.
+// Sparse rows are spread out this many at a time.
 constexpr index_t kSpread = 32;
 
 // exp in single precision: 2^k exp(r) with |r| <= ln2/2; the polynomial is Taylor's of degree 7 (error 5e-9).
@@ -214,25 +214,48 @@ void run_row(const KernelProgram& program, const Row<T>& row, T* out, T* stack) 
   }
 }
 
+// What a group of sparse rows looks like when spread out: `at` maps a column to a line of kSpread values (one per row
+// of the group), or to -1 if no row of the group has that column.
+template <class T>
+struct Spread {
+  std::vector<std::int32_t> at;
+  std::vector<T> lines;
+};
+
+template <class T>
+HINGE_HOT void spread_dots(const Spread<T>& group, index_t m, const Points<T>& b, index_t c0, index_t c1,
+                           T* __restrict dot) {
+  for (index_t c = c0; c < c1; ++c) {
+    T sum[kSpread] = {};
+    for (auto e = b.start[c]; e < b.start[c + 1]; ++e) {
+      const auto line = group.at[b.column[e]];
+      if (line < 0) continue;
+      const T v = b.value[e];
+      const T* __restrict s = group.lines.data() + line * kSpread;
+      for (index_t q = 0; q < kSpread; ++q) sum[q] += v * s[q];
+    }
+    for (index_t q = 0; q < m; ++q) dot[q * kTileCols + (c - c0)] = sum[q];
+  }
+}
+
 // dot[r][c] = <a_r, b_c> for rows [r0, r1) and columns [c0, c1), row-major with rows of kTileCols.
 template <class T>
-HINGE_HOT void sparse_dots(const Points<T>& a, index_t r0, index_t r1, const Points<T>& b, index_t c0, index_t c1,
-                           T* __restrict spread, T* __restrict dot) {
+void sparse_dots(const Points<T>& a, index_t r0, index_t r1, const Points<T>& b, index_t c0, index_t c1,
+                 Spread<T>& group, T* dot) {
   for (index_t r = r0; r < r1; r += kSpread) {
     const index_t m = std::min(kSpread, r1 - r);
+    group.lines.clear();
     for (index_t q = 0; q < m; ++q)
-      for (auto e = a.start[r + q]; e < a.start[r + q + 1]; ++e) spread[a.column[e] * kSpread + q] = a.value[e];
-    for (index_t c = c0; c < c1; ++c) {
-      T sum[kSpread] = {};
-      for (auto e = b.start[c]; e < b.start[c + 1]; ++e) {
-        const T v = b.value[e];
-        const T* __restrict s = spread + b.column[e] * kSpread;
-        for (index_t q = 0; q < kSpread; ++q) sum[q] += v * s[q];
+      for (auto e = a.start[r + q]; e < a.start[r + q + 1]; ++e) {
+        auto& line = group.at[a.column[e]];
+        if (line < 0) {
+          line = static_cast<std::int32_t>(group.lines.size() / kSpread);
+          group.lines.resize(group.lines.size() + kSpread, T(0));
+        }
+        group.lines[line * kSpread + q] = a.value[e];
       }
-      for (index_t q = 0; q < m; ++q) dot[(r - r0 + q) * kTileCols + (c - c0)] = sum[q];
-    }
-    for (index_t q = 0; q < m; ++q)
-      for (auto e = a.start[r + q]; e < a.start[r + q + 1]; ++e) spread[a.column[e] * kSpread + q] = T(0);
+    spread_dots<T>(group, m, b, c0, c1, dot + (r - r0) * kTileCols);
+    for (auto e = a.start[r]; e < a.start[r + m]; ++e) group.at[a.column[e]] = -1;
   }
 }
 
@@ -245,7 +268,7 @@ class Tiler {
     dot_.resize(kTileRows * kTileCols);
     stack_.resize(stack_depth(program) * kTileCols);
     if (coordinates_) transposed_.resize(b.d * kTileCols);
-    if (a.sparse()) spread_.assign(a.d * kSpread, T(0));
+    if (a.sparse()) spread_.at.assign(a.d, -1);
   }
 
   // out(r) says where to write the c1 - c0 values of row r, r in [r0, r1).
@@ -253,7 +276,7 @@ class Tiler {
   void tile(index_t r0, index_t r1, index_t c0, index_t c1, const Out& out) {
     const index_t n = c1 - c0, d = a_.d;
     if (a_.sparse())
-      sparse_dots<T>(a_, r0, r1, b_, c0, c1, spread_.data(), dot_.data());
+      sparse_dots<T>(a_, r0, r1, b_, c0, c1, spread_, dot_.data());
     else
       blas::gemm('T', 'N', n, r1 - r0, d, T(1), b_.dense + c0 * d, d, a_.dense + r0 * d, d, T(0), dot_.data(),
                  kTileCols);
@@ -280,7 +303,8 @@ class Tiler {
   const Points<T>&a_, &b_;
   bool coordinates_;
   index_t transposed_at_ = -1;
-  std::vector<T> dot_, stack_, transposed_, spread_;
+  std::vector<T> dot_, stack_, transposed_;
+  Spread<T> spread_;
 };
 
 // c += A' B for A (m x p) and B (m x q) row-major in T, added up in double.
