@@ -30,6 +30,15 @@ test-all: build
 coverage: build
 	$(PYTEST) -m "not slow" --cov=hinge --cov-report=term-missing:skip-covered --cov-report=html
 
+$(VENV)/.bench: pyproject.toml $(VENV)/.built
+	$(BIN)/python -m pip install -q --no-build-isolation -e '.[bench]'
+	touch $@
+
+# make bench FAMILY=linear ARGS="--task 'lasso*' --json results.json"
+FAMILY ?= linear
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks $(FAMILY) $(ARGS)
+
 lint: build
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy

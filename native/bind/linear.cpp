@@ -6,6 +6,7 @@
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "solve/newton.hpp"
+#include "solve/proximal_newton.hpp"
 
 namespace hinge {
 namespace {
@@ -58,6 +59,47 @@ void bind_linear(nb::module_& m) {
             make_report(report)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
+  m.def(
+      "proximal_newton",
+      [](const Arguments& a, Vector w, double b, bool constant_curvature, double tol, int max_iter, nb::object report) {
+        return to_python(enter(
+            [&](Monitor& monitor) {
+              const LinearProblem problem = a.problem();
+              ProximalNewton solver(problem, constant_curvature, {w.data(), w.data() + w.shape(0)}, b);
+              return solver.solve(problem.penalty, tol, max_iter, monitor);
+            },
+            make_report(report)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
+  // The penalty times each of `strengths`, one after the other, each from the solution before it.
+  m.def(
+      "penalty_path",
+      [](const Arguments& a, Vector w, double b, bool constant_curvature, Vector strengths, double tol, int max_iter) {
+        const index_t d = a.X.cols(), count = static_cast<index_t>(strengths.shape(0));
+        std::vector<double> weights(count * d), biases(count);
+        std::vector<std::int64_t> iterations(count);
+        enter([&](Monitor& monitor) {
+          const LinearProblem problem = a.problem();
+          ProximalNewton solver(problem, constant_curvature, {w.data(), w.data() + w.shape(0)}, b);
+          std::vector<double> l1(d), l2(d);
+          for (index_t k = 0; k < count; ++k) {
+            for (index_t j = 0; j < d; ++j) {
+              l1[j] = strengths.data()[k] * problem.penalty.l1[j];
+              l2[j] = strengths.data()[k] * problem.penalty.l2[j];
+            }
+            const LinearSolution s =
+                solver.solve({l1.data(), l2.data(), problem.penalty.lower, problem.penalty.upper}, tol, max_iter, monitor);
+            std::copy(s.w.begin(), s.w.end(), weights.begin() + k * d);
+            biases[k] = s.b;
+            iterations[k] = s.iterations;
+          }
+          return 0;
+        });
+        return nb::make_tuple(own(std::move(weights), count, d), own(std::move(biases)), own(std::move(iterations)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
 }
 
 }  // namespace hinge

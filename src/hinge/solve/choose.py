@@ -23,6 +23,7 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
     "newton": ("hinge.solve.newton", "Newton"),
+    "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
 }
 
 
@@ -72,7 +73,8 @@ def _always(objective: Objective) -> bool:
 
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
-    ("newton", _always),
+    ("newton", lambda objective: objective.d <= 3000),
+    ("proximal-newton", _always),
 ]
 
 

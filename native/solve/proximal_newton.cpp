@@ -1,0 +1,281 @@
+#include "solve/proximal_newton.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/blas.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr index_t kFirstSet = 64;     // smallest working set worth a pass over X
+constexpr index_t kMostGram = 1500;   // larger working sets keep residuals instead of a Gram matrix
+
+// omega*(g), and whether it is finite.
+double conjugate(const CoordinatePenalty& p, double g) {
+  const double excess = std::fabs(g) - p.l1;
+  if (excess <= 1e-12 * p.l1) return 0.0;
+  const double reach = g > 0 ? p.upper : -p.lower;
+  const double far = p.l2 > 0 ? excess / p.l2 : 1e300;
+  const double best = std::min(far, reach);
+  return best >= 1e300 ? 1e300 : excess * best - 0.5 * p.l2 * best * best;
+}
+
+Columns append(const Columns& a, Columns&& b) {
+  if (a.cols == 0) return std::move(b);
+  Columns c = a;
+  c.cols += b.cols;
+  if (a.sparse) {
+    const index_t shift = a.start.back();
+    for (std::size_t j = 1; j < b.start.size(); ++j) c.start.push_back(shift + b.start[j]);
+    c.row.insert(c.row.end(), b.row.begin(), b.row.end());
+    c.value.insert(c.value.end(), b.value.begin(), b.value.end());
+  } else {
+    c.dense.insert(c.dense.end(), b.dense.begin(), b.dense.end());
+  }
+  c.square.insert(c.square.end(), b.square.begin(), b.square.end());
+  return c;
+}
+
+// z += X v for gathered columns.
+void add_product(const Columns& X, const std::vector<double>& v, double* z) {
+  if (X.sparse) {
+    for (index_t j = 0; j < X.cols; ++j)
+      if (v[j] != 0)
+        for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) z[X.row[e]] += v[j] * X.value[e];
+    return;
+  }
+  const index_t parts = parts_for(X.rows * X.cols, 1 << 15);
+  parallel_for(parts, [&](index_t p) {
+    const index_t b = range_begin(X.rows, parts, p), e = range_begin(X.rows, parts, p + 1);
+    for (index_t j = 0; j < X.cols; ++j)
+      if (v[j] != 0) vec::axpy(v[j], X.dense.data() + j * X.rows + b, z + b, e - b);
+  });
+}
+
+double column_slope(const Columns& X, index_t j, const double* u) {
+  if (!X.sparse) return vec::dot(X.dense.data() + j * X.rows, u, X.rows);
+  double s = 0;
+  for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) s += X.value[e] * u[X.row[e]];
+  return s;
+}
+
+}  // namespace
+
+ProximalNewton::ProximalNewton(const LinearProblem& problem, bool constant_curvature, std::vector<double> w, double b)
+    : p_(problem),
+      penalty_(problem.penalty),
+      constant_(constant_curvature),
+      w_(std::move(w)),
+      b_(b),
+      at_(problem.n(), problem.d()),
+      inside_(problem.d(), 0),
+      violations_(problem.d()) {
+  cols_.rows = problem.n();
+  cols_.sparse = problem.X.sparse();
+  cols_.start = {0};
+}
+
+void ProximalNewton::evaluate_all() { evaluate(p_, w_.data(), b_, true, at_); }
+
+// Primal minus dual at the natural dual point, scaled into the domain of the conjugates.
+double ProximalNewton::gap(double primal) {
+  const index_t n = p_.n(), d = p_.d();
+  double scale = 1.0;
+  for (index_t j = 0; j < d; ++j) {
+    const CoordinatePenalty p = omega(j);
+    const double g = -at_.g[j], reach = g > 0 ? p.upper : -p.lower;
+    if (p.l2 == 0 && reach > 1e300 && std::fabs(g) > p.l1) scale = std::min(scale, p.l1 / std::fabs(g));
+  }
+  std::vector<double> u(n);
+  for (index_t i = 0; i < n; ++i) u[i] = scale * at_.u[i];
+  double dual = -p_.loss.conjugate(p_.y, u.data(), p_.c, n);
+  if (p_.offset) dual += vec::dot(u.data(), p_.offset, n);
+  for (index_t j = 0; j < d; ++j) dual -= conjugate(omega(j), -scale * at_.g[j]);
+  return primal - dual;
+}
+
+void ProximalNewton::gather(const std::vector<index_t>& fresh) {
+  if (fresh.empty()) return;
+  for (const index_t j : fresh) inside_[j] = 1;
+  set_.insert(set_.end(), fresh.begin(), fresh.end());
+  cols_ = append(cols_, p_.X.columns(fresh.data(), static_cast<index_t>(fresh.size())));
+}
+
+// Adds the worst offenders: as many as the set has weights in use, so that it doubles at most.
+void ProximalNewton::grow() {
+  const index_t d = p_.d();
+  std::vector<index_t> fresh;
+  index_t used = 0;
+  for (index_t j = 0; j < d; ++j) {
+    used += w_[j] != 0;
+    if (!inside_[j] && (violations_[j] > 0 || w_[j] != 0)) fresh.push_back(j);
+  }
+  const index_t room = std::max(kFirstSet, used);
+  if (static_cast<index_t>(fresh.size()) > room) {
+    std::nth_element(fresh.begin(), fresh.begin() + room, fresh.end(), [&](index_t a, index_t b) {
+      const bool wa = w_[a] != 0, wb = w_[b] != 0;
+      if (wa != wb) return wa;
+      return violations_[a] != violations_[b] ? violations_[a] > violations_[b] : a < b;
+    });
+    fresh.resize(room);
+    std::sort(fresh.begin(), fresh.end());
+  }
+  gather(fresh);
+}
+
+// A set that is mostly zeros is cut back to the weights in use before it grows again.
+void ProximalNewton::drop_idle() {
+  std::vector<index_t> keep;
+  for (const index_t j : set_)
+    if (w_[j] != 0) keep.push_back(j);
+  if (static_cast<index_t>(set_.size()) < 4 * std::max<index_t>(kFirstSet, static_cast<index_t>(keep.size()))) return;
+  std::fill(inside_.begin(), inside_.end(), 0);
+  set_.clear();
+  cols_ = Columns{};
+  cols_.rows = p_.n();
+  cols_.sparse = p_.X.sparse();
+  cols_.start = {0};
+  gram_cols_ = 0;
+  gather(keep);
+}
+
+double ProximalNewton::objective_at(double step, const std::vector<double>& dz, const std::vector<double>& dw) {
+  const index_t n = p_.n();
+  std::vector<double> z(n);
+  double total = 0;
+  for (index_t i = 0; i < n; ++i) z[i] = at_.z[i] + step * dz[i];
+  if (p_.loss.whole_arrays()) {
+    total = p_.loss.value(p_.y, z.data(), p_.c, n);
+  } else {
+    const index_t parts = parts_for(n, 4096);
+    std::vector<double> sums(parts);
+    parallel_for(parts, [&](index_t q) {
+      const index_t b = range_begin(n, parts, q), e = range_begin(n, parts, q + 1);
+      sums[q] = p_.loss.value(p_.y + b, z.data() + b, p_.c + b, e - b);
+    });
+    for (const double s : sums) total += s;
+  }
+  for (std::size_t k = 0; k < set_.size(); ++k) total += omega(set_[k]).value(w_[set_[k]] + step * dw[k]);
+  return total;
+}
+
+// Newton steps on the working set until its largest violation is below `target`. False if nothing moves any more.
+bool ProximalNewton::improve(double target) {
+  const index_t n = p_.n(), m = cols_.cols, ld = m + 1;
+  const bool use_gram = m <= kMostGram && (!cols_.sparse || m <= 32 || constant_) && (cols_.sparse || m <= 2 * n + 64);
+  std::vector<CoordinatePenalty> penalty(m);
+  for (index_t k = 0; k < m; ++k) penalty[k] = omega(set_[k]);
+  bool moved = false;
+  for (int newton = 0; newton < 20; ++newton) {
+    std::vector<double> slopes(ld, 0.0);
+    parallel_for(parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32))),
+                 [&, parts = parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32)))](index_t q) {
+                   for (index_t k = range_begin(m, parts, q); k < range_begin(m, parts, q + 1); ++k)
+                     slopes[k] = column_slope(cols_, k, at_.u.data());
+                 });
+    if (p_.intercept) slopes[m] = vec::sum(at_.u.data(), n);
+    double worst = std::fabs(slopes[m]);
+    for (index_t k = 0; k < m; ++k) worst = std::max(worst, penalty[k].violation(w_[set_[k]], slopes[k]));
+    if (worst <= target) return true;
+
+    std::vector<double> w(m), dw(m);
+    for (index_t k = 0; k < m; ++k) w[k] = w_[set_[k]];
+    double b = b_;
+    // The exact model is solved well; an approximate one only well enough to make progress.
+    const QuadraticOptions options{constant_ ? 0.3 * target : std::max(0.3 * target, 0.05 * worst), 1000, p_.intercept};
+    if (use_gram) {
+      if (!constant_ || gram_cols_ < m || gram_.empty()) {
+        const index_t from = constant_ ? gram_cols_ : 0;
+        std::vector<double> G(ld * ld, 0.0);
+        for (index_t j = 0; j < from; ++j)
+          std::copy(gram_.begin() + j * (from + 1), gram_.begin() + j * (from + 1) + from, G.begin() + j * ld);
+        if (p_.intercept)
+          for (index_t j = 0; j < from; ++j) G[j * ld + m] = G[m * ld + j] = gram_[j * (from + 1) + from];
+        working_gram(cols_, at_.h, from, p_.intercept, G);
+        gram_.swap(G);
+        gram_cols_ = m;
+      }
+      GramQuadratic q(gram_, slopes, m);
+      minimise_quadratic(q, penalty, w, b, options);
+    } else {
+      DirectQuadratic q(cols_, at_.h, at_.u);
+      minimise_quadratic(q, penalty, w, b, options);
+    }
+    for (index_t k = 0; k < m; ++k) dw[k] = w[k] - w_[set_[k]];
+    const double db = b - b_;
+    std::vector<double> dz(n, db);
+    add_product(cols_, dw, dz.data());
+
+    // Sufficient decrease against the model's directional derivative plus the change of the penalty.
+    double predicted = slopes[m] * db;
+    for (index_t k = 0; k < m; ++k)
+      predicted += slopes[k] * dw[k] + penalty[k].value(w[k]) - penalty[k].value(w_[set_[k]]);
+    double step = 1.0;
+    if (!constant_) {
+      const double now = objective_at(0.0, dz, dw);
+      int halvings = 0;
+      while (objective_at(step, dz, dw) > now + 1e-4 * step * predicted + 1e-14 * std::fabs(now) && halvings++ < 30)
+        step *= 0.5;
+      if (halvings > 30) return moved;
+    }
+    if (!(predicted < 0) && moved) return moved;
+    for (index_t k = 0; k < m; ++k) w_[set_[k]] = step == 1.0 ? w[k] : w_[set_[k]] + step * dw[k];
+    b_ += step * db;
+    for (index_t i = 0; i < n; ++i) at_.z[i] += step * dz[i];
+    if (p_.loss.whole_arrays()) {
+      p_.loss.curvature(p_.y, at_.z.data(), p_.c, at_.u.data(), at_.h.data(), n);
+    } else {
+      const index_t parts = parts_for(n, 4096);
+      parallel_for(parts, [&](index_t q) {
+        const index_t lo = range_begin(n, parts, q), hi = range_begin(n, parts, q + 1);
+        p_.loss.curvature(p_.y + lo, at_.z.data() + lo, p_.c + lo, at_.u.data() + lo, at_.h.data() + lo, hi - lo);
+      });
+    }
+    moved = true;
+    if (Monitor* monitor = Monitor::current()) monitor->poll();
+  }
+  return moved;
+}
+
+LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int max_iter, Monitor& monitor) {
+  penalty_ = penalty;
+  const index_t d = p_.d();
+  LinearSolution out;
+  double best = 0;
+  int idle = 0;
+  for (int it = 1; it <= max_iter; ++it) {
+    out.iterations = it;
+    evaluate_all();
+    double primal = at_.risk;
+    violation_ = std::fabs(at_.gb);
+    for (index_t j = 0; j < d; ++j) {
+      const CoordinatePenalty p = omega(j);
+      primal += p.value(w_[j]);
+      violations_[j] = p.violation(w_[j], at_.g[j]);
+      violation_ = std::max(violation_, violations_[j]);
+    }
+    const double g = gap(primal);
+    const double relative = g / std::max(std::fabs(primal), 1e-300);
+    if (monitor.report({it, primal, relative})) out.outcome = Outcome::stopped;
+    if (g <= tol * std::fabs(primal) || violation_ == 0) out.outcome = Outcome::converged;
+    if (out.outcome != Outcome::max_iter) break;
+    if (it > 1 && !(primal < best - 1e-15 * std::fabs(best)) && ++idle >= 3) {
+      out.outcome = Outcome::stalled;
+      break;
+    }
+    if (it == 1 || primal < best) best = primal;
+    drop_idle();
+    grow();
+    // Leave less in the set than the pass that follows can see outside it, and less each time.
+    improve(std::min(0.1 * violation_, std::max(1e-3 * violation_, tol * violation_)) * (it < 3 ? 1.0 : 0.1));
+  }
+  out.w = w_;
+  out.b = b_;
+  out.dual.resize(p_.n());
+  for (index_t i = 0; i < p_.n(); ++i) out.dual[i] = p_.c[i] > 0 ? at_.u[i] / p_.c[i] : 0.0;
+  return out;
+}
+
+}  // namespace hinge

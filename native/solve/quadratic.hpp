@@ -1,0 +1,99 @@
+// The inner problem of proximal Newton on a working set of m columns of X:
+//
+//   q(delta, beta) = r'(X delta + beta 1) + 1/2 (X delta + beta 1)' diag(h) (X delta + beta 1) + sum_j omega_j(w_j + delta_j)
+//
+// minimised by cyclic coordinate descent (Friedman, Hastie & Tibshirani 2010) with a Newton step on the nonzero
+// weights every now and then ("polish"): once the support is right it ends the search at once.
+//
+// Two ways to hold the quadratic: GramQuadratic keeps X'diag(h)X and the slopes of all m coordinates, so a move costs
+// m; DirectQuadratic keeps the n residuals, so a move costs the stored entries of one column. Both offer
+//   slope(j), bend(j)  first and second derivative of the smooth part in coordinate j (j = m is the bias)
+//   move(j, step)      change coordinate j
+//   newton(...)        the step that zeroes the slopes of chosen coordinates
+//   change(...)        how much the quadratic changes under a step of chosen coordinates with given slopes
+#pragma once
+#include <vector>
+
+#include "core/design.hpp"
+#include "solve/problem.hpp"
+
+namespace hinge {
+
+// One weight's penalty: a|w| + b/2 w^2 on [lower, upper].
+struct CoordinatePenalty {
+  double l1, l2, lower, upper;
+
+  // The minimiser of slope * (x - w) + bend/2 (x - w)^2 + omega(x).
+  double minimiser(double w, double slope, double bend) const {
+    const double curvature = bend + l2;
+    if (!(curvature > 0)) return w;
+    const double v = bend * w - slope;
+    const double shrunk = v > l1 ? v - l1 : (v < -l1 ? v + l1 : 0.0);
+    const double x = shrunk / curvature;
+    return x < lower ? lower : (x > upper ? upper : x);
+  }
+
+  // Distance of -slope (the smooth part only) from the subdifferential at w.
+  double violation(double w, double slope) const {
+    const double s = -slope - l2 * w;
+    double low = w > 0 ? l1 : -l1, high = w < 0 ? -l1 : l1;
+    if (w <= lower) low = -1e300;
+    if (w >= upper) high = 1e300;
+    return s < low ? low - s : (s > high ? s - high : 0.0);
+  }
+
+  double value(double w) const { return l1 * (w < 0 ? -w : w) + 0.5 * l2 * w * w; }
+  bool smooth_at(double w) const { return (w != 0 || l1 == 0) && w > lower && w < upper; }
+};
+
+class GramQuadratic {
+ public:
+  // G is (m+1) x (m+1) with the bias last (its row and column are zero without one); slopes has m+1 entries.
+  GramQuadratic(const std::vector<double>& G, std::vector<double> slopes, index_t m) : G_(G), q_(std::move(slopes)), m_(m) {}
+  double slope(index_t j) const { return q_[j]; }
+  double bend(index_t j) const { return G_[j * (m_ + 1) + j]; }
+  void move(index_t j, double step);
+  bool newton(const std::vector<index_t>& chosen, const std::vector<double>& l2, std::vector<double>& step) const;
+  double change(const std::vector<index_t>& chosen, const std::vector<double>& l2, const std::vector<double>& slope,
+                const std::vector<double>& v) const;
+
+ private:
+  const std::vector<double>& G_;
+  std::vector<double> q_;
+  index_t m_;
+};
+
+class DirectQuadratic {
+ public:
+  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r);
+  double slope(index_t j) const;
+  double bend(index_t j) const { return bend_[j]; }
+  void move(index_t j, double step);
+  bool newton(const std::vector<index_t>& chosen, const std::vector<double>& l2, std::vector<double>& step) const;
+  double change(const std::vector<index_t>& chosen, const std::vector<double>& l2, const std::vector<double>& slope,
+                const std::vector<double>& v) const;
+
+ private:
+  void apply(const std::vector<index_t>& chosen, const std::vector<double>& v, std::vector<double>& z,
+             std::vector<double>& out) const;
+  const Columns& X_;
+  const std::vector<double>& h_;
+  std::vector<double> r_, hx_, bend_;
+};
+
+struct QuadraticOptions {
+  double tol;      // largest violation to leave
+  int max_epochs;
+  bool intercept;
+};
+
+// Minimises q over w (m weights, changed in place) and b. Returns the number of epochs.
+template <class Q>
+int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b,
+                       const QuadraticOptions& options);
+
+// Columns [from, cols) of the Gram matrix of gathered columns, into an (m+1) x (m+1) matrix, both triangles.
+// h has n entries; the bias goes last if `intercept`.
+void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G);
+
+}  // namespace hinge
