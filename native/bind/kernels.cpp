@@ -115,13 +115,24 @@ void bind_points(nb::module_& m, const char* name) {
       "program"_a, "a"_a, "b"_a, "u"_a.noconvert());
   m.def(
       "kernel_quadratic",
-      [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Vector v) {
+      [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Vector v, double shift) {
         const auto program = decode(code);
         std::vector<double> r(b.n);
-        enter([&](Monitor&) { kernel_quadratic<T>(program, a, b, h.data(), v.data(), r.data()); });
-        return own(std::move(r));
+        const double sum = enter(
+            [&](Monitor&) { return kernel_quadratic<T>(program, a, b, h.data(), v.data(), shift, r.data()); });
+        return nb::make_tuple(own(std::move(r)), sum);
       },
-      "program"_a, "a"_a, "b"_a, "h"_a.noconvert(), "v"_a.noconvert());
+      "program"_a, "a"_a, "b"_a, "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);
+  m.def(
+      "block_quadratic",
+      [](In2<T> K, Vector h, Vector v, double shift) {
+        const auto n = static_cast<index_t>(K.shape(0)), width = static_cast<index_t>(K.shape(1));
+        std::vector<double> r(width);
+        const double sum = enter(
+            [&](Monitor&) { return block_quadratic<T>(K.data(), n, width, h.data(), v.data(), shift, r.data()); });
+        return nb::make_tuple(own(std::move(r)), sum);
+      },
+      "k"_a.noconvert(), "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);
   m.def(
       "decompose",
       [](const Code& code, const Points<T>& points, Vector sign, Vector target, Vector upper, Vector alpha, double tol,

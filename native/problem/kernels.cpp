@@ -495,20 +495,63 @@ void kernel_normal(const KernelProgram& program, const Points<T>& a, const Point
   if (G) mirror_lower(G, m);
 }
 
-template <class T>
-void kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h,
-                      const double* v, double* r) {
-  const index_t m = b.n, parts = pass_parts(a.n);
-  std::vector<std::vector<double>> partial(parts, std::vector<double>(m, 0.0));
-  pass<T>(program, a, b, [&](index_t part, index_t begin, index_t end, const T* block) {
+namespace {
+
+// Sums of h * (K v + shift) and of its products with rows of K; one per part, added in order at the end.
+struct Quadratic {
+  const double *h, *v;
+  double shift;
+  index_t m;
+  std::vector<std::vector<double>> partial;
+  std::vector<double> total;
+
+  Quadratic(const double* h_, const double* v_, double shift_, index_t m_, index_t parts)
+      : h(h_), v(v_), shift(shift_), m(m_), partial(parts), total(parts, 0.0) {
+    for (auto& p : partial) p.assign(m, 0.0);
+  }
+
+  template <class T>
+  void add(index_t part, index_t begin, index_t end, const T* block) {
     for (index_t i = begin; i < end; ++i) {
       const T* row = block + (i - begin) * m;
-      axpy_row<T>(h[i] * dot_row<T>(row, v, m), row, partial[part].data(), m);
+      const double u = h[i] * (dot_row<T>(row, v, m) + shift);
+      axpy_row<T>(u, row, partial[part].data(), m);
+      total[part] += u;
     }
+  }
+
+  double finish(double* r) const {
+    std::fill(r, r + m, 0.0);
+    double sum = 0;
+    for (std::size_t p = 0; p < partial.size(); ++p) {
+      for (index_t j = 0; j < m; ++j) r[j] += partial[p][j];
+      sum += total[p];
+    }
+    return sum;
+  }
+};
+
+}  // namespace
+
+template <class T>
+double kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h,
+                        const double* v, double shift, double* r) {
+  Quadratic q(h, v, shift, b.n, pass_parts(a.n));
+  pass<T>(program, a, b, [&](index_t part, index_t begin, index_t end, const T* block) {
+    q.add<T>(part, begin, end, block);
   });
-  std::fill(r, r + m, 0.0);
-  for (const auto& p : partial)
-    for (index_t j = 0; j < m; ++j) r[j] += p[j];
+  return q.finish(r);
+}
+
+template <class T>
+double block_quadratic(const T* K, index_t n, index_t m, const double* h, const double* v, double shift, double* r) {
+  const index_t parts = pass_parts(n);
+  Quadratic q(h, v, shift, m, parts);
+  parallel_for(parts, [&](index_t part) {
+    const index_t begin = range_begin(n, parts, part), end = range_begin(n, parts, part + 1);
+    q.add<T>(part, begin, end, K + begin * m);
+  });
+  return q.finish(r);
 }
 
 #define HINGE_KERNELS(T)                                                                                              \
@@ -519,8 +562,9 @@ void kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Po
                                  double*);                                                                           \
   template void kernel_normal<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, double*,   \
                                  const double*, index_t, double*);                                                   \
-  template void kernel_quadratic<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*,         \
-                                    const double*, double*);
+  template double kernel_quadratic<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*,       \
+                                      const double*, double, double*);                                              \
+  template double block_quadratic<T>(const T*, index_t, index_t, const double*, const double*, double, double*);
 HINGE_KERNELS(float)
 HINGE_KERNELS(double)
 #undef HINGE_KERNELS

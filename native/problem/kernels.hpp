@@ -77,9 +77,12 @@ template <class T>
 void kernel_normal(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h, double* G,
                    const double* U, index_t k, double* r);
 
-// r = K(a, b)' (h * (K(a, b) v)) in one pass, h of length a.n: the product conjugate gradients need.
+// r = K'(h * (K v + shift)) and the sum of h * (K v + shift), in one pass: the product conjugate gradients need.
+// K = K(a, b), made on the way; or a matrix at hand of n x m, row-major.
 template <class T>
-void kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h,
-                      const double* v, double* r);
+double kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h,
+                        const double* v, double shift, double* r);
+template <class T>
+double block_quadratic(const T* K, index_t n, index_t m, const double* h, const double* v, double shift, double* r);
 
 }  // namespace hinge

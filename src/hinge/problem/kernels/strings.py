@@ -79,8 +79,7 @@ class Spectrum(_Words):
 class Mismatch(_Words):
     """Like :class:`Spectrum`, but a word counts wherever it occurs with at most ``mistakes`` wrong letters.
 
-    The letters are those that occur in the strings that are compared (Leslie et al. 2004); give ``alphabet`` to fix
-    them.
+    Words are made of the letters in ``alphabet``; how many there are matters for the value (Leslie et al. 2004).
     """
 
     length: int = 3
