@@ -387,7 +387,7 @@ def test_kernel_logistic_regression_is_stationary(rng):
     grid = rng.normal(size=(30, 2))
     f = C * hg.RBF(1.0)(grid, X) @ residual + model.functions_[0].bias
     np.testing.assert_allclose(model.decision_function(grid), f, atol=1e-5)
-    assert abs(residual.sum()) < 1e-7
+    assert abs(residual.sum()) < 1e-5
 
 
 @pytest.mark.mission("K6")

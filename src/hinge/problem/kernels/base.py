@@ -40,10 +40,14 @@ class Kernel:
 
     def __call__(self, A: Any, B: Any = None) -> Array:
         """The Gram matrix k(aᵢ, bⱼ); symmetric, k(aᵢ, aⱼ), if B is not given."""
-        K = self.block(*evaluate.inputs(A, A if B is None else B, self.takes))
+        left, right = evaluate.inputs(A, A if B is None else B, self.takes)
+        K = self.block(left, right)
         if B is not None:
             return K
-        return evaluate.symmetrise(K)
+        K = evaluate.symmetrise(K)
+        if self.stationary:
+            np.fill_diagonal(K, self.diagonal(left))  # distances of zero come out of a product as rounding errors
+        return K
 
     def block(self, A: Any, B: Any) -> Array:
         """k(aᵢ, bⱼ) for checked inputs."""
@@ -169,6 +173,9 @@ class Sum(_Pair):
             return super().block(A, B)
         return self.left.block(A, B) + self.right.block(A, B)
 
+    def diagonal(self, A: Any) -> Array:
+        return self.left.diagonal(A) + self.right.diagonal(A)
+
     def features(self, X: Any) -> Any:
         return evaluate.side_by_side(self.left.features(X), self.right.features(X))
 
@@ -187,6 +194,9 @@ class Product(_Pair):
         if self.program() is not None:
             return super().block(A, B)
         return self.left.block(A, B) * self.right.block(A, B)
+
+    def diagonal(self, A: Any) -> Array:
+        return self.left.diagonal(A) * self.right.diagonal(A)
 
     def features(self, X: Any) -> Array:
         return evaluate.all_products(self.left.features(X), self.right.features(X))
@@ -234,6 +244,9 @@ class Scaled(_Wrapper):
     def block(self, A: Any, B: Any) -> Array:
         return self.factor * self.kernel.block(A, B)
 
+    def diagonal(self, A: Any) -> Array:
+        return self.factor * self.kernel.diagonal(A)
+
     def features(self, X: Any) -> Any:
         return np.sqrt(self.factor) * self.kernel.features(X)
 
@@ -261,6 +274,9 @@ class Power(_Wrapper):
 
     def block(self, A: Any, B: Any) -> Array:
         return self.kernel.block(A, B) ** int(self.degree)
+
+    def diagonal(self, A: Any) -> Array:
+        return self.kernel.diagonal(A) ** int(self.degree)
 
     def features(self, X: Any) -> Array:
         base = result = self.kernel.features(X)
@@ -302,7 +318,7 @@ class Of(_Wrapper):
         return Of(self.kernel.resolve(self.function(X)), self.function, self.accepts)
 
     def __repr__(self) -> str:
-        return f"({self.kernel!r}).of({getattr(self.function, '__name__', repr(self.function))})"
+        return f"({self.kernel!r}).of({_name(self.function)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,8 +357,12 @@ class Function(Kernel):
     """
 
     function: Callable[[Any, Any], Any]
-    takes: str = "vectors"  # type: ignore[misc]
+    accepts: str = "vectors"
     psd: ClassVar[bool] = False
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        return self.accepts
 
     def block(self, A: Any, B: Any) -> Array:
         K = np.asarray(self.function(A, B), dtype=np.float64)
@@ -350,6 +370,9 @@ class Function(Kernel):
         if K.shape != expected:
             raise ValueError(f"The kernel function returned shape {K.shape}; expected {expected}.")
         return np.ascontiguousarray(K)
+
+    def __repr__(self) -> str:
+        return f"Function({_name(self.function)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,6 +393,9 @@ class Rank1(Kernel):
             raise ValueError(f"f must return one number per row; got shape {values.shape}.")
         return values.reshape(-1, 1)
 
+    def __repr__(self) -> str:
+        return f"Rank1({_name(self.function)})"
+
 
 @dataclass(frozen=True, eq=False)
 class Precomputed(Kernel):
@@ -384,6 +410,10 @@ class Precomputed(Kernel):
                 f"columns, got {A.shape[1]}."
             )
         return np.ascontiguousarray(A, dtype=np.float64)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _inverse_root(diagonal: Array) -> Array:

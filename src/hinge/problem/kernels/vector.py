@@ -50,6 +50,9 @@ class Constant(Kernel):
     def program(self) -> Program:
         return [(evaluate.CONSTANT, self.value, 0.0, 0.0)]
 
+    def diagonal(self, A: Any) -> Array:
+        return np.full(evaluate.length(A), float(self.value))
+
     def features(self, X: Any) -> Array:
         return np.full((evaluate.length(X), 1), math.sqrt(self.value))
 
