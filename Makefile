@@ -21,6 +21,9 @@ $(VENV)/.built: $(VENV)/.installed $(NATIVE)
 
 build: $(VENV)/.built
 
+demo: build
+	$(BIN)/python -m hinge.demo demo_output
+
 test: build
 	$(PYTEST) -m "not slow"
 
@@ -39,12 +42,33 @@ FAMILY ?= linear
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(FAMILY) $(ARGS)
 
+docs: build
+	$(BIN)/python tools/pages.py docs/_build
+
+# The core with AddressSanitizer and UndefinedBehaviorSanitizer, installed beside the normal one, under the tests that
+# call it in this process. -S keeps the editable install out of the way.
+SANITIZED := build/sanitize/site
+SANITIZE_TESTS ?= tests/contracts tests/test_estimators.py
+SANITIZE_ARGS ?= -k "not ctrl_c and not fork and not memory"
+$(SANITIZED)/.built: $(VENV)/.installed $(NATIVE) $(shell find src -name '*.py')
+	rm -rf $(SANITIZED)
+	$(BIN)/python -m pip install -q --no-build-isolation --no-deps --target $(SANITIZED) \
+	  -C cmake.define.HINGE_SANITIZE=ON -C build-dir=build/sanitize/cmake .
+	touch $@
+
+test-sanitize: $(SANITIZED)/.built
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:use_sigaltstack=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED):$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	$(BIN)/python -S -m pytest -q -m "not slow" -p no:cacheprovider $(SANITIZE_TESTS) $(SANITIZE_ARGS)
+
 lint: build
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.[ch]pp')
 
 format: build
+	$(BIN)/python tools/stubs.py
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	$(BIN)/clang-format -i $$(find native -name '*.[ch]pp')
 

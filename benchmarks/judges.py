@@ -184,6 +184,32 @@ def svr_dual(problem: Any, answer: Expansion) -> float:
     return energy + float(linear.sum())
 
 
+@dataclass(frozen=True)
+class ChainWeights:
+    """The answer of a linear-chain model: a row of ``state`` a named attribute, a column a label."""
+
+    attributes: dict[str, int]
+    labels: list[str]
+    state: np.ndarray
+    transitions: np.ndarray
+
+
+def chain_crf(problem: Any, answer: ChainWeights) -> float:
+    """−Σ log p(y | x) + λ(‖U‖² + ‖T‖²)/2, p(y | x) ∝ exp(Σ_t Σ_a U[a, y_t] + Σ_t T[y_{t−1}, y_t])."""
+    columns = {label: j for j, label in enumerate(answer.labels)}
+    total = 0.0
+    for tokens, labels in zip(problem.X, problem.y):
+        known = [[answer.attributes[a] for a in token if a in answer.attributes] for token in tokens]
+        scores = np.stack([answer.state[rows].sum(axis=0) for rows in known])
+        truth = [columns[label] for label in labels]
+        alpha = scores[0]
+        for step in scores[1:]:
+            alpha = logsumexp(alpha[:, None] + answer.transitions, axis=0) + step
+        path = scores[np.arange(len(truth)), truth].sum() + answer.transitions[truth[:-1], truth[1:]].sum()
+        total += float(logsumexp(alpha) - path)
+    return total + problem.params["l2"] * (half_square(answer.state) + half_square(answer.transitions))
+
+
 Objective = Callable[[Any, Any], float]
 
 OBJECTIVES: dict[str, Objective] = {
@@ -203,4 +229,5 @@ OBJECTIVES: dict[str, Objective] = {
     "one_vs_rest_svm": one_vs_rest_svm,
     "svc": svc_dual,
     "svr": svr_dual,
+    "chain_crf": chain_crf,
 }

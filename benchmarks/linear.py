@@ -63,8 +63,13 @@ def lasso_dense(fraction: float) -> Problem:
 
 
 def lasso_sparse(fraction: float) -> Problem:
-    X = data.sparse_rows(20_000, 100_000, 100, seed=7).tocsc()
-    y = data.linear_response(X, data.weights(100_000, seed=8, nonzero=1_000), seed=9)
+    """Word counts; 200 of the 5000 heaviest columns matter, each about as much as any other."""
+    X = data.sparse_rows(20_000, 100_000, 100, seed=7, normalise=False).tocsc()
+    squares = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+    heavy = np.random.default_rng(8).permutation(np.argsort(-squares)[:5_000])[:200]
+    w = np.zeros(100_000)
+    w[heavy] = data.weights(200, seed=8) / np.sqrt(squares[heavy])
+    y = data.linear_response(X, w, seed=9)
     return Problem("lasso", X, y, {"alpha": alpha_max(X, y) / fraction})
 
 

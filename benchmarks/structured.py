@@ -51,17 +51,17 @@ def token_accuracy(problem: Problem, outcome: Outcome) -> float:
 
 
 TOKENS = Score("token accuracy", token_accuracy)
-CRF = "50 features a token, ‖w‖² penalty, at most 100 L-BFGS steps"
+CRF = "50 features a token, −Σ log p + ‖w‖²/2, at most 100 L-BFGS steps, objective to 1e-3"
 
 TASKS = [
-    Task("crf", f"5000 sequences of about 20, 20 labels, {CRF}", chain, (TOKENS,), margin=0.01, goal=8),
+    Task("crf", f"5000 sequences of about 20, 20 labels, {CRF}", chain, (TOKENS,), target=1e-3, goal=8),
     *(
         Task(
             f"growth-crf-tokens-{count}",
             f"{count} sequences of about 20, 10 labels, {CRF}",
             partial(chain, count, 10),
             (TOKENS,),
-            margin=0.01,
+            target=1e-3,
             growth=("sequences", count),
         )
         for count in (500, 1_000, 2_000)
@@ -72,7 +72,7 @@ TASKS = [
             f"500 sequences of about 20, {labels} labels, {CRF}",
             partial(chain, 500, labels),
             (TOKENS,),
-            margin=0.02,
+            target=1e-3,
             growth=("labels", labels),
         )
         for labels in (10, 20, 40)

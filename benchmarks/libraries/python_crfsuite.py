@@ -7,15 +7,17 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pycrfsuite
 
 from benchmarks.harness import Contender, Problem
+from benchmarks.judges import ChainWeights
 
 NAME = "python-crfsuite"
 
 
 class Tagger:
-    """A trained model with the file it lives in."""
+    """A trained model, opened from the file it was written to."""
 
     def __init__(self, path: str) -> None:
         self._tagger = pycrfsuite.Tagger()
@@ -24,6 +26,18 @@ class Tagger:
 
     def predict(self, X: Any) -> list[list[str]]:
         return [self._tagger.tag(sequence) for sequence in X]
+
+    def weights(self) -> ChainWeights:
+        info = self._tagger.info()
+        labels = self._tagger.labels()
+        columns = {label: j for j, label in enumerate(labels)}
+        attributes = {attribute: i for i, attribute in enumerate(info.attributes)}
+        state, transitions = np.zeros((len(attributes), len(labels))), np.zeros((len(labels), len(labels)))
+        for (attribute, label), weight in info.state_features.items():
+            state[attributes[attribute], columns[label]] = weight
+        for (before, after), weight in info.transitions.items():
+            transitions[columns[before], columns[after]] = weight
+        return ChainWeights(attributes, labels, state, transitions)
 
 
 def load(problem: Problem) -> pycrfsuite.Trainer:
@@ -49,7 +63,7 @@ def chain_crf(problem: Problem) -> Iterator[Contender]:
         trainer.train(path)
         return Tagger(path)
 
-    yield Contender(NAME, "lbfgs L2", fit, prepare=load)
+    yield Contender(NAME, "lbfgs L2", fit, prepare=load, answer=Tagger.weights)
 
 
 OFFERS = {"chain_crf": chain_crf}

@@ -86,6 +86,7 @@ void bind_core(nb::module_& m) {
       .def_prop_ro("shape", [](const Design& x) { return nb::make_tuple(x.rows(), x.cols()); })
       .def_prop_ro("sparse", &Design::sparse)
       .def_prop_ro("stored", &Design::stored)
+      .def_prop_ro("has_rows", [](const Design& x) { return x.row_view().index() != 0; })
       .def(
           "matvec",
           [](const Design& x, Vector w) {

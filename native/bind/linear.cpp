@@ -1,12 +1,18 @@
 // Solvers of linear problems: one function per solver.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "solve/dual_coordinate.hpp"
+#include "solve/interior_point.hpp"
 #include "solve/newton.hpp"
+#include "solve/newton_cg.hpp"
 #include "solve/proximal_newton.hpp"
+#include "solve/sgd.hpp"
 
 namespace hinge {
 namespace {
@@ -36,6 +42,16 @@ struct Arguments {
 nb::object to_python(LinearSolution&& s) {
   nb::object dual = s.dual.empty() ? nb::object(nb::none()) : nb::cast(own(std::move(s.dual)));
   return nb::make_tuple(own(std::move(s.w)), s.b, static_cast<int>(s.outcome), s.iterations, dual);
+}
+
+// One (a, lo, hi) per kink of the loss, each with n entries.
+using KinkArrays = std::vector<std::array<Vector, 3>>;
+
+std::vector<Kinks> copy_kinks(const KinkArrays& kinks) {
+  const auto copy = [](const Vector& v) { return std::vector<double>(v.data(), v.data() + v.shape(0)); };
+  std::vector<Kinks> lists;
+  for (const auto& k : kinks) lists.push_back({copy(k[0]), copy(k[1]), copy(k[2])});
+  return lists;
 }
 
 }  // namespace
@@ -73,6 +89,38 @@ void bind_linear(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
+  m.def(
+      "newton_cg",
+      [](const Arguments& a, Vector w, double b, double tol, int max_iter, nb::object report) {
+        return to_python(enter(
+            [&](Monitor& monitor) {
+              return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, tol, max_iter, monitor);
+            },
+            make_report(report)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
+  m.def(
+      "interior_point",
+      [](const Arguments& a, Vector, double, const KinkArrays& kinks, double tol, int max_iter, nb::object report) {
+        const std::vector<Kinks> lists = copy_kinks(kinks);
+        return to_python(
+            enter([&](Monitor& monitor) { return interior_point(a.problem(), lists, tol, max_iter, monitor); },
+                  make_report(report)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
+  m.def(
+      "dual_coordinate",
+      [](const Arguments& a, Vector, double, const KinkArrays& kinks, std::uint64_t seed, double tol, int max_iter,
+         nb::object report) {
+        const std::vector<Kinks> lists = copy_kinks(kinks);
+        return to_python(
+            enter([&](Monitor& monitor) { return dual_coordinate(a.problem(), lists, tol, max_iter, seed, monitor); },
+                  make_report(report)));
+      },
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "seed"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+
   // The penalty times each of `strengths`, one after the other, each from the solution before it.
   m.def(
       "penalty_path",
@@ -89,8 +137,8 @@ void bind_linear(nb::module_& m) {
               l1[j] = strengths.data()[k] * problem.penalty.l1[j];
               l2[j] = strengths.data()[k] * problem.penalty.l2[j];
             }
-            const LinearSolution s =
-                solver.solve({l1.data(), l2.data(), problem.penalty.lower, problem.penalty.upper}, tol, max_iter, monitor);
+            const LinearSolution s = solver.solve({l1.data(), l2.data(), problem.penalty.lower, problem.penalty.upper},
+                                                  tol, max_iter, monitor);
             std::copy(s.w.begin(), s.w.end(), weights.begin() + k * d);
             biases[k] = s.b;
             iterations[k] = s.iterations;
@@ -100,6 +148,21 @@ void bind_linear(nb::module_& m) {
         return nb::make_tuple(own(std::move(weights), count, d), own(std::move(biases)), own(std::move(iterations)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
+
+  // One epoch in place: changes w (and mean); returns the biases, the number of steps so far and the mean loss.
+  using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "sgd_epoch",
+      [](const Arguments& a, Inout w, Inout mean, double b, double mean_b, index_t steps, double l2, index_t batch,
+         double eta0, double decay, double power, double bias_rate, bool average, bool shuffle, std::uint64_t seed,
+         index_t epoch) {
+        SgdState state{w.data(), mean.data(), b, mean_b, steps};
+        const SgdOptions options{batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch};
+        const double loss = enter([&](Monitor& monitor) { return sgd_epoch(a.problem(), options, state, monitor); });
+        return nb::make_tuple(state.b, state.mean_b, state.steps, loss);
+      },
+      "problem"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a, "l2"_a, "batch"_a, "eta0"_a,
+      "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a);
 }
 
 }  // namespace hinge

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/hot.hpp"
+#include "core/rows.hpp"
 
 namespace hinge {
 
@@ -51,6 +52,9 @@ class Design {
   virtual void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const;
 
   virtual Columns columns(const index_t* which, index_t m) const = 0;
+
+  // Row by row access; empty for storages by column.
+  virtual RowView row_view() const { return {}; }
 
  protected:
   Design(index_t rows, index_t cols) : rows_(rows), cols_(cols) {}

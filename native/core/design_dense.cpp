@@ -112,6 +112,7 @@ class DenseRows final : public Design {
   DenseRows(const T* x, index_t rows, index_t cols, index_t stride) : Design(rows, cols), x_(x), stride_(stride) {}
   bool sparse() const override { return false; }
   index_t stored() const override { return rows_ * cols_; }
+  RowView row_view() const override { return DenseRowView<T>{x_, stride_, cols_}; }
 
   void matvec(const double* w, double* z) const override {
     const index_t parts = row_parts(rows_, cols_);

@@ -109,6 +109,7 @@ class Csr final : public Design {
   Csr(Compressed<T, I> v) : Design(v.major, v.minor), v_(v) {}
   bool sparse() const override { return true; }
   index_t stored() const override { return v_.stored(); }
+  RowView row_view() const override { return SparseRowView<T, I>{v_.data, v_.indices, v_.indptr}; }
 
   void matvec(const double* w, double* z) const override { v_.dots(w, z); }
   void rmatvec(const double* u, double* g) const override { v_.combine(u, g); }

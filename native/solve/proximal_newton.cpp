@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/blas.hpp"
 
 namespace hinge {
 namespace {
 
-constexpr index_t kFirstSet = 64;     // smallest working set worth a pass over X
-constexpr index_t kMostGram = 1500;   // larger working sets keep residuals instead of a Gram matrix
+constexpr index_t kFirstSet = 64;    // smallest working set worth a pass over X
+constexpr index_t kMostGram = 1500;  // larger working sets keep residuals instead of a Gram matrix
 
 // omega*(g), and whether it is finite.
 double conjugate(const CoordinatePenalty& p, double g) {
@@ -22,20 +21,17 @@ double conjugate(const CoordinatePenalty& p, double g) {
   return best >= 1e300 ? 1e300 : excess * best - 0.5 * p.l2 * best * best;
 }
 
-Columns append(const Columns& a, Columns&& b) {
-  if (a.cols == 0) return std::move(b);
-  Columns c = a;
-  c.cols += b.cols;
+void append(Columns& a, const Columns& b) {
+  a.cols += b.cols;
   if (a.sparse) {
     const index_t shift = a.start.back();
-    for (std::size_t j = 1; j < b.start.size(); ++j) c.start.push_back(shift + b.start[j]);
-    c.row.insert(c.row.end(), b.row.begin(), b.row.end());
-    c.value.insert(c.value.end(), b.value.begin(), b.value.end());
+    for (std::size_t j = 1; j < b.start.size(); ++j) a.start.push_back(shift + b.start[j]);
+    a.row.insert(a.row.end(), b.row.begin(), b.row.end());
+    a.value.insert(a.value.end(), b.value.begin(), b.value.end());
   } else {
-    c.dense.insert(c.dense.end(), b.dense.begin(), b.dense.end());
+    a.dense.insert(a.dense.end(), b.dense.begin(), b.dense.end());
   }
-  c.square.insert(c.square.end(), b.square.begin(), b.square.end());
-  return c;
+  a.square.insert(a.square.end(), b.square.begin(), b.square.end());
 }
 
 // z += X v for gathered columns.
@@ -100,7 +96,7 @@ void ProximalNewton::gather(const std::vector<index_t>& fresh) {
   if (fresh.empty()) return;
   for (const index_t j : fresh) inside_[j] = 1;
   set_.insert(set_.end(), fresh.begin(), fresh.end());
-  cols_ = append(cols_, p_.X.columns(fresh.data(), static_cast<index_t>(fresh.size())));
+  append(cols_, p_.X.columns(fresh.data(), static_cast<index_t>(fresh.size())));
 }
 
 // Adds the worst offenders: as many as the set has weights in use, so that it doubles at most.
@@ -139,6 +135,18 @@ void ProximalNewton::drop_idle() {
   cols_.start = {0};
   gram_cols_ = 0;
   gather(keep);
+}
+
+// Makes room for a Gram matrix of this order, keeping what is there. The bias's row and column come last, at a place
+// that moves with the working set, and are written anew each time.
+void ProximalNewton::reserve_gram(index_t order) {
+  if (order <= gram_ld_) return;
+  const index_t ld = std::min(std::max(2 * gram_ld_, order), std::max(order, kMostGram + 1));
+  std::vector<double> G(ld * ld, 0.0);
+  for (index_t j = 0; j < gram_cols_; ++j)
+    std::copy(gram_.begin() + j * gram_ld_, gram_.begin() + j * gram_ld_ + gram_cols_, G.begin() + j * ld);
+  gram_.swap(G);
+  gram_ld_ = ld;
 }
 
 double ProximalNewton::objective_at(double step, const std::vector<double>& dz, const std::vector<double>& dw) {
@@ -186,18 +194,13 @@ bool ProximalNewton::improve(double target) {
     // The exact model is solved well; an approximate one only well enough to make progress.
     const QuadraticOptions options{constant_ ? 0.3 * target : std::max(0.3 * target, 0.05 * worst), 1000, p_.intercept};
     if (use_gram) {
-      if (!constant_ || gram_cols_ < m || gram_.empty()) {
-        const index_t from = constant_ ? gram_cols_ : 0;
-        std::vector<double> G(ld * ld, 0.0);
-        for (index_t j = 0; j < from; ++j)
-          std::copy(gram_.begin() + j * (from + 1), gram_.begin() + j * (from + 1) + from, G.begin() + j * ld);
-        if (p_.intercept)
-          for (index_t j = 0; j < from; ++j) G[j * ld + m] = G[m * ld + j] = gram_[j * (from + 1) + from];
-        working_gram(cols_, at_.h, from, p_.intercept, G);
-        gram_.swap(G);
+      if (!constant_) gram_cols_ = 0;
+      if (gram_cols_ < m || m == 0) {
+        reserve_gram(m + 1);
+        working_gram(cols_, at_.h, gram_cols_, p_.intercept, gram_, gram_ld_);
         gram_cols_ = m;
       }
-      GramQuadratic q(gram_, slopes, m);
+      GramQuadratic q(gram_, gram_ld_, slopes, m);
       minimise_quadratic(q, penalty, w, b, options);
     } else {
       DirectQuadratic q(cols_, at_.h, at_.u);
@@ -247,7 +250,8 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
   int idle = 0;
   for (int it = 1; it <= max_iter; ++it) {
     out.iterations = it;
-    evaluate_all();
+    if (!current_) evaluate_all();  // along a path the last pass of one penalty is the first of the next
+    current_ = true;
     double primal = at_.risk;
     violation_ = std::fabs(at_.gb);
     for (index_t j = 0; j < d; ++j) {
@@ -268,8 +272,9 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
     if (it == 1 || primal < best) best = primal;
     drop_idle();
     grow();
-    // Leave less in the set than the pass that follows can see outside it, and less each time.
-    improve(std::min(0.1 * violation_, std::max(1e-3 * violation_, tol * violation_)) * (it < 3 ? 1.0 : 0.1));
+    // An exact model is cheap to solve well; otherwise leave a tenth of what this pass saw.
+    improve((constant_ ? 1e-3 : 0.1) * violation_);
+    current_ = false;
   }
   out.w = w_;
   out.b = b_;

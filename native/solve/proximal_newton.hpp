@@ -29,6 +29,7 @@ class ProximalNewton {
   void grow();
   void gather(const std::vector<index_t>& fresh);
   void drop_idle();
+  void reserve_gram(index_t order);
   bool improve(double target);
   double objective_at(double step, const std::vector<double>& dz, const std::vector<double>& dw);
   CoordinatePenalty omega(index_t j) const {
@@ -41,12 +42,14 @@ class ProximalNewton {
   std::vector<double> w_;
   double b_;
   Evaluation at_;
-  std::vector<index_t> set_;    // the working set, in the order of cols_
-  std::vector<char> inside_;    // is feature j in it
+  std::vector<index_t> set_;  // the working set, in the order of cols_
+  std::vector<char> inside_;  // is feature j in it
   Columns cols_;
-  std::vector<double> gram_;    // (m+1)^2, for the squared loss kept across iterations
-  index_t gram_cols_ = 0;       // how many columns of the working set gram_ covers
-  double violation_ = 0;        // largest over all features, at the last full pass
+  std::vector<double> gram_;  // order m+1, for the squared loss kept across iterations
+  index_t gram_ld_ = 0;       // its leading dimension
+  index_t gram_cols_ = 0;     // how many columns of the working set it covers
+  bool current_ = false;      // whether at_ belongs to the present weights
+  double violation_ = 0;      // largest over all features, at the last full pass
   std::vector<double> violations_;
 };
 

@@ -100,7 +100,7 @@ double worst_violation(const Q& q, const std::vector<CoordinatePenalty>& penalty
 
 }  // namespace
 
-void GramQuadratic::move(index_t j, double step) { vec::axpy(step, G_.data() + j * (m_ + 1), q_.data(), m_ + 1); }
+void GramQuadratic::move(index_t j, double step) { vec::axpy(step, G_.data() + j * ld_, q_.data(), m_ + 1); }
 
 bool GramQuadratic::newton(const std::vector<index_t>& chosen, const std::vector<double>& l2,
                            std::vector<double>& step) const {
@@ -108,7 +108,7 @@ bool GramQuadratic::newton(const std::vector<index_t>& chosen, const std::vector
   std::vector<double> A(k * k);
   double trace = 0;
   for (index_t a = 0; a < k; ++a) {
-    const double* row = G_.data() + chosen[a] * (m_ + 1);
+    const double* row = G_.data() + chosen[a] * ld_;
     for (index_t b = 0; b < k; ++b) A[a * k + b] = row[chosen[b]];
     A[a * k + a] += l2[a];
     trace += A[a * k + a];
@@ -123,7 +123,7 @@ double GramQuadratic::change(const std::vector<index_t>& chosen, const std::vect
                              const std::vector<double>& slope, const std::vector<double>& v) const {
   double total = 0;
   for (std::size_t a = 0; a < chosen.size(); ++a) {
-    const double* row = G_.data() + chosen[a] * (m_ + 1);
+    const double* row = G_.data() + chosen[a] * ld_;
     double Av = l2[a] * v[a];
     for (std::size_t b = 0; b < chosen.size(); ++b) Av += row[chosen[b]] * v[b];
     total += v[a] * (slope[a] + 0.5 * Av);
@@ -267,8 +267,9 @@ template int minimise_quadratic(GramQuadratic&, const std::vector<CoordinatePena
 template int minimise_quadratic(DirectQuadratic&, const std::vector<CoordinatePenalty>&, std::vector<double>&, double&,
                                 const QuadraticOptions&);
 
-void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G) {
-  const index_t m = X.cols, n = X.rows, ld = m + 1, fresh = m - from;
+void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G,
+                  index_t ld) {
+  const index_t m = X.cols, n = X.rows, fresh = m - from;
   if (X.sparse) {
     const index_t parts = parts_for(fresh * (X.start[m] + 1), 1 << 16);
     parallel_for(parts, [&](index_t p) {
@@ -276,7 +277,6 @@ void working_gram(const Columns& X, const std::vector<double>& h, index_t from, 
       for (index_t j = from + range_begin(fresh, parts, p); j < from + range_begin(fresh, parts, p + 1); ++j) {
         for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) dense[X.row[e]] += h[X.row[e]] * X.value[e];
         for (index_t k = 0; k < m; ++k) G[j * ld + k] = sparse_dot(X, k, dense.data());
-        if (intercept) G[j * ld + m] = vec::sum(dense.data(), n);
         for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) dense[X.row[e]] = 0.0;
       }
     });
@@ -302,15 +302,18 @@ void working_gram(const Columns& X, const std::vector<double>& h, index_t from, 
         // Inside the fresh block every pair was computed in at least one of the two tiles; the lower one counts.
         G[j * ld + k] = G[k * ld + j];
       }
-    if (intercept)
-      for (index_t j = from; j < m; ++j) G[j * ld + m] = vec::sum(scaled.data() + (j - from) * n, n);
   }
   for (index_t j = from; j < m; ++j)
     for (index_t k = 0; k < from; ++k) G[k * ld + j] = G[j * ld + k];
-  if (intercept) {
-    for (index_t j = from; j < m; ++j) G[m * ld + j] = G[j * ld + m];
-    G[m * ld + m] = vec::sum(h.data(), n);
+  for (index_t j = 0; j < m; ++j) {
+    double edge = 0;
+    if (intercept && X.sparse)
+      edge = sparse_dot(X, j, h.data());
+    else if (intercept)
+      edge = vec::dot(X.dense.data() + j * n, h.data(), n);
+    G[j * ld + m] = G[m * ld + j] = edge;
   }
+  G[m * ld + m] = intercept ? vec::sum(h.data(), n) : 0.0;
 }
 
 }  // namespace hinge

@@ -1,6 +1,7 @@
 // The inner problem of proximal Newton on a working set of m columns of X:
 //
-//   q(delta, beta) = r'(X delta + beta 1) + 1/2 (X delta + beta 1)' diag(h) (X delta + beta 1) + sum_j omega_j(w_j + delta_j)
+//   q(delta, beta) = r'(X delta + beta 1) + 1/2 (X delta + beta 1)' diag(h) (X delta + beta 1) + sum_j omega_j(w_j +
+//   delta_j)
 //
 // minimised by cyclic coordinate descent (Friedman, Hastie & Tibshirani 2010) with a Newton step on the nonzero
 // weights every now and then ("polish"): once the support is right it ends the search at once.
@@ -48,10 +49,11 @@ struct CoordinatePenalty {
 
 class GramQuadratic {
  public:
-  // G is (m+1) x (m+1) with the bias last (its row and column are zero without one); slopes has m+1 entries.
-  GramQuadratic(const std::vector<double>& G, std::vector<double> slopes, index_t m) : G_(G), q_(std::move(slopes)), m_(m) {}
+  // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
+  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m)
+      : G_(G), ld_(ld), q_(std::move(slopes)), m_(m) {}
   double slope(index_t j) const { return q_[j]; }
-  double bend(index_t j) const { return G_[j * (m_ + 1) + j]; }
+  double bend(index_t j) const { return G_[j * ld_ + j]; }
   void move(index_t j, double step);
   bool newton(const std::vector<index_t>& chosen, const std::vector<double>& l2, std::vector<double>& step) const;
   double change(const std::vector<index_t>& chosen, const std::vector<double>& l2, const std::vector<double>& slope,
@@ -59,6 +61,7 @@ class GramQuadratic {
 
  private:
   const std::vector<double>& G_;
+  index_t ld_;
   std::vector<double> q_;
   index_t m_;
 };
@@ -82,7 +85,7 @@ class DirectQuadratic {
 };
 
 struct QuadraticOptions {
-  double tol;      // largest violation to leave
+  double tol;  // largest violation to leave
   int max_epochs;
   bool intercept;
 };
@@ -92,8 +95,9 @@ template <class Q>
 int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b,
                        const QuadraticOptions& options);
 
-// Columns [from, cols) of the Gram matrix of gathered columns, into an (m+1) x (m+1) matrix, both triangles.
-// h has n entries; the bias goes last if `intercept`.
-void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G);
+// Columns [from, m) of the Gram matrix of m gathered columns, into a matrix of order m+1 with rows ld apart, both
+// triangles. The bias goes last; without one its row and column are zero.
+void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G,
+                  index_t ld);
 
 }  // namespace hinge

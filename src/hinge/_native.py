@@ -50,10 +50,8 @@ class Design:
     """
 
     def __init__(self, X: Any) -> None:
-        if isinstance(X, Design):
-            self.source, self.native = X.source, X.native
-        else:
-            self.source, self.native = X, _view(X)
+        self.source: Any = X.source if isinstance(X, Design) else _canonical(X)
+        self.native: Any = X.native if isinstance(X, Design) else _view(self.source)
         self.shape: tuple[int, int] = self.native.shape
 
     @property
@@ -62,13 +60,20 @@ class Design:
 
     def matmul(self, W: np.ndarray) -> np.ndarray:
         """X W, for a vector or a matrix W."""
-        W = np.ascontiguousarray(W, dtype=np.float64)
+        W = self._conformable(W, self.shape[1], "columns")
         return self.native.matvec(W) if W.ndim == 1 else self.native.matmat(W)
 
     def rmatmul(self, U: np.ndarray) -> np.ndarray:
         """X'U, for a vector or a matrix U."""
-        U = np.ascontiguousarray(U, dtype=np.float64)
+        U = self._conformable(U, self.shape[0], "rows")
         return self.native.rmatvec(U) if U.ndim == 1 else self.native.rmatmat(U)
+
+    def _conformable(self, A: np.ndarray, size: int, what: str) -> np.ndarray:
+        """A as native code takes it. Checked here because weights may come from a file."""
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        if A.ndim not in (1, 2) or A.shape[0] != size:
+            raise ValueError(f"cannot multiply: the matrix has {size} {what}, the other factor has shape {A.shape}.")
+        return A
 
     def gram(self, h: np.ndarray | None = None) -> np.ndarray:
         """X' diag(h) X for h ≥ 0."""
@@ -83,12 +88,18 @@ class Design:
         return self.native.columns(np.ascontiguousarray(which, dtype=np.int64))
 
 
+def _canonical(X: Any) -> Any:
+    """X itself; a copy with sorted indices if it is sparse and has them unsorted or twice."""
+    if scipy.sparse.issparse(X) and X.format in ("csr", "csc") and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def _view(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         if X.format not in ("csr", "csc"):
             raise TypeError(f"X is sparse in {X.format} format; convert it with X.tocsr() first.")
-        if not X.has_canonical_format:
-            X.sum_duplicates()
         make = _core.csr if X.format == "csr" else _core.csc
         return make(X.data, X.indices, X.indptr, *X.shape)
     return _core.dense(X)

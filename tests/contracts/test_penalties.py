@@ -26,10 +26,10 @@ def test_zoo_is_complete():
         (hg.NoPenalty(), 0.0),
         (hg.L2(2.0), 25.0),
         (hg.L1(2.0), 14.0),
-        (hg.ElasticNet(2.0, 0.5), 7.0 + 12.5),
+        (hg.Elastic(2.0, 0.5), 7.0 + 12.5),
         (hg.L1(1.0, weights=[2.0, 0.5]), 8.0),
         (hg.MaxNorm(0.5), 2.0),
-        (hg.GroupLasso(1.0, groups=[0, 0], weights=[1.0]), 5.0),
+        (hg.GroupNorm(1.0, groups=[0, 0], weights=[1.0]), 5.0),
         (hg.L0(3.0), 6.0),
         (hg.Lq(1.0, 0.5), np.sqrt(3.0) + 2.0),
         (hg.L1Ball(7.0), 0.0),
@@ -150,8 +150,8 @@ def test_several_outputs(rng):
     w = rng.normal(size=(D, 3))
     weights = np.arange(1.0, D + 1)
     assert hg.L1(2.0, weights=weights).value(w) == pytest.approx(2.0 * np.sum(weights[:, None] * np.abs(w)))
-    assert hg.GroupLasso(2.0).value(w) == pytest.approx(2.0 * np.linalg.norm(w, axis=1).sum())
-    assert hg.GroupLasso(1e3).prox(w, 1.0) == pytest.approx(np.zeros((D, 3)))
+    assert hg.GroupNorm(2.0).value(w) == pytest.approx(2.0 * np.linalg.norm(w, axis=1).sum())
+    assert hg.GroupNorm(1e3).prox(w, 1.0) == pytest.approx(np.zeros((D, 3)))
 
 
 @pytest.mark.parametrize(
@@ -159,12 +159,12 @@ def test_several_outputs(rng):
     [
         (lambda: hg.L1(-1.0), "lam"),
         (lambda: hg.L2(np.nan), "lam"),
-        (lambda: hg.ElasticNet(1.0, 1.5), "l1_ratio"),
+        (lambda: hg.Elastic(1.0, 1.5), "l1_ratio"),
         (lambda: hg.Box(1.0, 2.0), "zero"),
         (lambda: hg.L2Ball(-1.0), "radius"),
         (lambda: hg.Lq(1.0, 1.0), "q must"),
         (lambda: hg.L1(1.0, weights=[1.0]).value(np.zeros(2)), "weights"),
-        (lambda: hg.GroupLasso(1.0, groups=[0]).value(np.zeros(2)), "groups"),
+        (lambda: hg.GroupNorm(1.0, groups=[0]).value(np.zeros(2)), "groups"),
         (lambda: as_penalty("l1"), "value"),
     ],
 )

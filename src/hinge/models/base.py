@@ -44,6 +44,11 @@ def contiguous(X: Any) -> Any:
     return np.ascontiguousarray(X)
 
 
+def keep_float32(values: np.ndarray, X: Any) -> np.ndarray:
+    """Numbers computed in double, in the precision of the inputs they came from: float32 in, float32 out."""
+    return values.astype(X.dtype, copy=False) if X.dtype == np.float32 else values
+
+
 def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
     """Sets ``classes_`` and returns the labels as 0 … k−1. One class alone is refused."""
     check_classification_targets(y)

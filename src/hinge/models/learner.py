@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.models.base import check_fit, check_predict, code_labels, signs
+from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, signs
+from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.certificate import Certificate
 from hinge.problem.losses import Loss, Squared, Target, as_loss
 from hinge.problem.penalties import Penalty, as_penalty
 from hinge.problem.spaces import Linear, Space
+from hinge.solve.base import Solver
 
 
 class Function(Protocol):
@@ -43,11 +47,12 @@ class Task:
     penalty: Penalty
     sample_weight: np.ndarray | None
     classes: int | None
-    solver: str
+    solver: str | Solver
     tol: float
     max_iter: int | None
     random_state: int
     history: bool
+    callback: Callable[[Any], bool] | None = None  # called after each iteration; True asks to stop
 
 
 @singledispatch
@@ -58,7 +63,15 @@ def minimise(space: Space, task: Task) -> Fit:
     )
 
 
-class Learner(BaseEstimator):
+def _classifies(learner: Learner) -> bool:
+    return learner._loss().target.is_classes
+
+
+def _gives_probabilities(learner: Learner) -> bool:
+    return _classifies(learner) and type(learner._loss()).inverse_link is not Loss.inverse_link
+
+
+class Learner(CallbackSupportMixin, BaseEstimator):
     """Empirical risk minimisation over a hypothesis space.
 
     Minimises  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(f)  over f in the space. Whether this is a regressor or a classifier
@@ -73,8 +86,8 @@ class Learner(BaseEstimator):
         ``hessian(y, s)``.
     penalty : Penalty, optional
         A penalty of this library, or any object with ``value(w)`` and ``prox(v, step)``.
-    solver : str
-        "auto", or the name of a solver.
+    solver : str or Solver
+        "auto", the name of a solver, or a solver with options such as ``hg.GradientDescent(step=0.1)``.
     tol : float
         The relative duality gap to reach (the stationarity residual where no dual is known).
     max_iter : int, optional
@@ -109,7 +122,7 @@ class Learner(BaseEstimator):
         loss: Any = None,
         penalty: Any = None,
         *,
-        solver: str = "auto",
+        solver: str | Solver = "auto",
         tol: float = 1e-6,
         max_iter: int | None = None,
         random_state: int = 0,
@@ -133,7 +146,7 @@ class Learner(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
-        if self._loss().target.is_classes:
+        if _classifies(self):
             tags.estimator_type = "classifier"
             tags.classifier_tags = ClassifierTags(multi_class=self._loss().target is Target.CLASSES)
         else:
@@ -142,6 +155,7 @@ class Learner(BaseEstimator):
             tags.target_tags.positive_only = self._loss().target in (Target.POSITIVE, Target.NONNEGATIVE)
         return tags
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Learner:
         """Learn from examples.
 
@@ -157,11 +171,12 @@ class Learner(BaseEstimator):
         targets, classes = self._code(loss, y)
         if isinstance(space, Space) and space.family:
             importlib.import_module(space.family)
-        task = Task(
-            X, targets, loss, as_penalty(self.penalty), weights, classes,
-            self.solver, self.tol, self.max_iter, self.random_state, self.history,
-        )  # fmt: skip
-        fit = minimise(space, task)
+        with iterations(self, X, y, self.max_iter) as report:
+            task = Task(
+                X, targets, loss, as_penalty(self.penalty), weights, classes,
+                self.solver, self.tol, self.max_iter, self.random_state, self.history, report,
+            )  # fmt: skip
+            fit = minimise(space, task)
         self.function_, self.certificate_ = fit.function, fit.certificate
         for name, value in fit.attributes.items():
             setattr(self, name, value)
@@ -181,14 +196,25 @@ class Learner(BaseEstimator):
             )
         return signs(codes), None
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The scores f(x)."""
+    def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.function_.scores(check_predict(self, X))
+        X = check_predict(self, X)
+        return keep_float32(self.function_.scores(X), X)
+
+    @available_if(_classifies)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores f(x), for classifiers."""
+        return self._scores(X)
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, for losses that are likelihoods of labels."""
+        p = self._loss().inverse_link(self._scores(X))
+        return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels for classifiers; the mean (for likelihoods) or the score for regressors."""
-        scores = self.decision_function(X)
+        scores = self._scores(X)
         loss = self._loss()
         if loss.target is Target.SIGN:
             return self.classes_[(scores > 0).astype(int)]
@@ -200,5 +226,5 @@ class Learner(BaseEstimator):
         """Accuracy for classifiers, R² for regressors."""
         from sklearn.metrics import accuracy_score, r2_score
 
-        metric = accuracy_score if self._loss().target.is_classes else r2_score
+        metric = accuracy_score if _classifies(self) else r2_score
         return float(metric(y, self.predict(X), sample_weight=sample_weight))

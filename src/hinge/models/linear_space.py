@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge._native import Design
+from hinge.models.base import keep_float32
 from hinge.models.learner import Fit, Task, minimise
 from hinge.problem.objective import make_objective
 from hinge.problem.spaces import Linear
@@ -34,11 +35,11 @@ def _(space: Linear, task: Task) -> Fit:
     )  # fmt: skip
     result = solve(
         objective, solver=task.solver, tol=task.tol, max_iter=task.max_iter,
-        random_state=task.random_state, history=task.history,
+        random_state=task.random_state, history=task.history, callback=task.callback,
     )  # fmt: skip
-    attributes = {
-        "coef_": result.w.T if result.w.ndim == 2 else result.w,
-        "intercept_": result.b if result.w.ndim == 2 else float(result.b[0]),
+    attributes: dict[str, Any] = {
+        "coef_": keep_float32(result.w.T, task.X),
+        "intercept_": keep_float32(result.b, task.X) if result.w.ndim == 2 else float(result.b[0]),
         "n_iter_": max(result.solution.iterations, 1),
     }
     if task.history:

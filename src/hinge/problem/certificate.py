@@ -92,8 +92,13 @@ class Certificate:
             if np.isfinite(self.weight_error):
                 meaning += f" The weights are within {self.weight_error:.2g} of the optimal ones (Euclidean distance)."
         else:
+            bound = (
+                f"The lower bound these weights give, {self.dual:.6g}, is too low to judge by"
+                if np.isfinite(self.dual)
+                else "No lower bound is known for this problem"
+            )
             meaning = (
-                f"The objective is {self.primal:.6g}. This problem has no known dual, so there is no lower bound; "
+                f"The objective is {self.primal:.6g}. {bound}; "
                 f"the remaining slope is {self.residual:.2g} of the slope at zero weights."
             )
         if self.converged:
@@ -114,6 +119,7 @@ def certificate(
     primal = objective.risk_of_scores(z) + objective.penalty.value(w)
     best, kind = -np.inf, "stationarity"
     if _has_dual(objective):
+        best = trivial_bound(objective)
         for u in _candidates(objective, w, z, dual):
             best = max(best, dual_value(objective, u))
             if primal - best <= tol * abs(primal):
@@ -140,6 +146,12 @@ def _has_dual(objective: Objective) -> bool:
     return loss.convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
 
 
+def trivial_bound(objective: Objective) -> float:
+    """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound where every example can be fitted exactly."""
+    shape = (objective.n,) if objective.outputs == 1 else (objective.n, objective.outputs)
+    return -objective.conjugate_sum(np.zeros(shape)) - objective.penalty.conjugate(objective.zero()[0])
+
+
 def _relative(gap: float, primal: float, objective: Objective) -> float:
     """gap / |primal|; an objective of (almost) zero is compared with the risk of predicting a constant."""
     if gap == 0.0:
@@ -162,7 +174,7 @@ def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None)
         yield balance(objective, u) if objective.fit_intercept else u
     if loss.smooth or offered is None:
         if objective.fit_intercept:
-            z = z + (_best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
+            z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
         u = objective.slopes_of_scores(z)
         yield u
     if z.ndim == 1:
@@ -171,7 +183,7 @@ def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None)
             yield moved
 
 
-def _best_shift(objective: Objective, z: Array) -> float:
+def best_shift(objective: Objective, z: Array) -> float:
     def derivatives(b: float) -> tuple[float, float]:
         return objective.native.derivative_sums(objective.y, z + b, objective.c)
 
@@ -232,10 +244,11 @@ def dual_value(objective: Objective, u: Array) -> float:
     g = objective.design.rmatmul(objective.weighted(u))
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is not None:
-        # Features without any penalty need a slope of exactly zero; what rounding leaves there is ignored.
+        # A weight that may grow without limit or penalty needs a slope of exactly zero; what rounding leaves there
+        # is ignored.
         size = np.sqrt(objective.design.square_sums(objective.c) * (objective.c @ u**2 if u.ndim == 1 else 1.0))
-        free = _free(coordinates) & (np.abs(g).reshape(objective.d, -1).max(axis=1) <= 1e-12 * size)
-        g[free] = 0.0
+        tiny = np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None])
+        g[tiny & _free(coordinates, g)] = 0.0
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
         return -np.inf
@@ -247,10 +260,10 @@ def dual_value(objective: Objective, u: Array) -> float:
     return value - objective.penalty.conjugate(-g)
 
 
-def _free(coordinates: Coordinates) -> np.ndarray:
-    """Which features have no penalty at all."""
-    unbounded = np.isneginf(coordinates.lower) & np.isposinf(coordinates.upper)
-    return (coordinates.l1 == 0) & (coordinates.l2 == 0) & unbounded
+def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
+    """Which weights can move down the slope g without limit and without a penalty."""
+    l1, l2, lower, upper = (part if g.ndim == 1 else part[:, None] for part in coordinates)
+    return (l1 == 0) & (l2 == 0) & np.where(g < 0, np.isposinf(upper), np.isneginf(lower))
 
 
 def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array | None:
@@ -313,7 +326,7 @@ def _gram(objective: Objective, h: Array, used: np.ndarray) -> Array:
 def stationarity(objective: Objective, w: Array, b: Array) -> float:
     """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights."""
     _, g, gb = objective.risk_gradient(w, b)
-    distance = np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0)
+    distance = float(np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0))
     if objective.fit_intercept:
         distance = max(distance, float(np.max(np.abs(gb))))
     w0, b0 = objective.zero()
@@ -322,7 +335,7 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
         b0 = np.array([start if np.isfinite(start) else 0.0])
     _, g0, gb0 = objective.risk_gradient(w0, b0)
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
-    return float(distance / scale)
+    return distance / scale
 
 
 def _weight_error(objective: Objective, gap: float) -> float:

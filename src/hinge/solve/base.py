@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ class Status(enum.Enum):
     MAX_ITER = "The iteration limit was reached; raise max_iter, loosen tol, or scale the features to similar size."
     STALLED = "No further progress is possible in floating point; loosen tol or scale the features to similar size."
     STOPPED = "A callback asked to stop."
+    RULE = "The stopping rule that was given was met; drop it to go on to the tolerance."
     UNBOUNDED = "The objective has no minimiser (for example separable classes without a penalty); add a penalty."
     BUDGET = "This method stops after its budget of steps, not at a tolerance; use another solver for a tight gap."
 
@@ -32,18 +33,29 @@ class Need(enum.Enum):
     SECOND = "a loss with a second derivative"
     CONVEX = "a convex loss and penalty"
     SMOOTH_PENALTY = "a differentiable penalty (NoPenalty or L2)"
-    COORDINATES = "a penalty that is a sum over single weights (L1, L2, ElasticNet, Box, NoPenalty)"
+    COORDINATES = "a penalty that is a sum over single weights (L1, L2, Elastic, Box, NoPenalty)"
     SQUARED = "the Squared loss"
     RIDGE = "an L2 penalty or none"
+    UNBOUNDED = "a penalty without bounds on the weights (L1, L2, Elastic, NoPenalty)"
     ONE_OUTPUT = "one score per example"
     BOUNDED_CURVATURE = "a loss whose second derivative is bounded"
     STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
-    NATIVE_DUAL = "a loss with a coordinate-wise dual step"
+    ROWS = "rows that can be read one at a time (a row-major array or a CSR matrix)"
+    PIECEWISE_LINEAR = "a piecewise linear loss (Hinge, Absolute, Quantile, EpsilonInsensitive …)"
     CONJUGATE = "a loss and a penalty with known conjugates"
+    SUBGRADIENT = "a penalty with a subgradient (L1, L2, Elastic, NoPenalty, without positive=True)"
+    PROJECTION = "a penalty that splits into a projection and a smooth part (L1, L2, Elastic, Box, L1Ball, L2Ball)"
+    QUADRATIC = "a loss of straight lines and parabolas (Squared, Huber, Absolute, Quantile, Hinge, SquaredHinge, …)"
 
     def met_by(self, objective: Objective) -> bool:
         loss, penalty = objective.loss, objective.penalty
         coordinates = penalty.coordinates(objective.d)
+
+        def unbounded() -> bool:
+            if coordinates is None:
+                return False
+            return bool(np.all(np.isinf(coordinates.lower)) and np.all(np.isinf(coordinates.upper)))
+
         return {
             Need.GRADIENT: lambda: loss.smooth,
             Need.SECOND: lambda: loss.twice and loss.smooth,
@@ -51,31 +63,39 @@ class Need(enum.Enum):
             Need.SMOOTH_PENALTY: lambda: penalty.smooth,
             Need.COORDINATES: lambda: coordinates is not None,
             Need.SQUARED: lambda: type(loss).__name__ == "Squared",
-            Need.RIDGE: lambda: (
-                coordinates is not None
-                and not np.any(coordinates.l1)
-                and bool(np.all(np.isinf(coordinates.lower)) and np.all(np.isinf(coordinates.upper)))
-            ),
+            Need.RIDGE: lambda: unbounded() and not np.any(coordinates.l1),  # type: ignore[union-attr]
+            Need.UNBOUNDED: unbounded,
             Need.ONE_OUTPUT: lambda: objective.outputs == 1,
             Need.BOUNDED_CURVATURE: lambda: bool(np.isfinite(loss.curvature)),
             Need.STRONGLY_CONVEX: lambda: coordinates is not None and bool(np.all(coordinates.l2 > 0)),
-            Need.NATIVE_DUAL: lambda: type(loss).__name__ in DUAL_LOSSES,
+            Need.ROWS: lambda: objective.design.native.has_rows,
+            Need.PIECEWISE_LINEAR: lambda: type(loss).__name__ in PIECEWISE_LINEAR,
             Need.CONJUGATE: lambda: loss.has_conjugate and penalty.has_conjugate,
+            Need.SUBGRADIENT: unbounded,
+            Need.PROJECTION: lambda: coordinates is not None or type(penalty).__name__ in BALLS,
+            Need.QUADRATIC: lambda: type(loss).__name__ in QUADRATIC_LOSSES,
         }[self]()
 
 
-# Losses whose one-variable dual problem has a closed form or a quick inner Newton (native/solve/dual_coordinate).
-DUAL_LOSSES = ("Hinge", "SquaredHinge", "Logistic", "Squared", "Absolute", "EpsilonInsensitive", "Quantile", "Huber")
+PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")
+# Losses that a quadratic program can express with slack variables (solve/quadratic_program.py).
+QUADRATIC_LOSSES = (
+    "Squared", "SquaredMargin", "Huber", "Absolute", "Quantile", "RelativeError", "EpsilonInsensitive",
+    "SquaredEpsilonInsensitive", "Hinge", "SquaredHinge",
+)  # fmt: skip
+BALLS = ("L1Ball", "L2Ball")
 
 
 @dataclass(frozen=True)
 class Record:
-    """One line of a history."""
+    """One line of a history. Callbacks also see the iterate, where the solver has it at hand; histories drop it."""
 
     iteration: int
     seconds: float
     objective: float
     gap: float  # relative gap or residual; nan where it was not computed
+    w: Array | None = field(default=None, repr=False, compare=False)
+    b: Array | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -90,12 +110,14 @@ class Stop:
     records: list[Record] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
 
-    def report(self, iteration: int, objective: float, gap: float = np.nan) -> bool:
+    def report(
+        self, iteration: int, objective: float, gap: float = np.nan, w: Array | None = None, b: Array | None = None
+    ) -> bool:
         """Take note of an iteration; True if somebody wants the solver to stop."""
         record = Record(iteration, time.perf_counter() - self.began, objective, gap)
         if self.keep_history:
             self.records.append(record)
-        return self.callback is not None and bool(self.callback(record))
+        return self.callback is not None and bool(self.callback(replace(record, w=w, b=b)))
 
     @property
     def watched(self) -> bool:
@@ -120,10 +142,15 @@ class Solution:
 
 
 class Solver:
-    """Base class: a name, a list of needs, and ``run``."""
+    """Base class: a name, a list of needs, and ``run``.
+
+    Solvers with options are frozen dataclasses, so that a configured one can be passed wherever a name can:
+    ``solver="gradient-descent"`` or ``solver=hg.GradientDescent(step=0.1)``.
+    """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]] = ()
+    default_max_iter: ClassVar[int] = 1000
 
     def missing(self, objective: Objective) -> list[Need]:
         """The needs that this objective does not meet."""

@@ -8,6 +8,7 @@ with what is missing and which solvers would do.
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -22,9 +23,26 @@ from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
+    "dual-coordinate-descent": ("hinge.solve.dual_coordinate", "DualCoordinateDescent"),
+    "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
+    "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
+    "newton-cg": ("hinge.solve.newton_cg", "NewtonCG"),
     "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
+    "lbfgs": ("hinge.solve.lbfgs", "LBFGS"),
+    "gradient-descent": ("hinge.solve.gradient_descent", "GradientDescent"),
+    "proximal-gradient": ("hinge.solve.proximal_gradient", "ProximalGradient"),
+    "projected-gradient": ("hinge.solve.projected_gradient", "ProjectedGradient"),
+    "coordinate-descent": ("hinge.solve.coordinate_descent", "CoordinateDescent"),
+    "admm": ("hinge.solve.admm", "ADMM"),
+    "subgradient": ("hinge.solve.subgradient", "Subgradient"),
+    "pegasos": ("hinge.solve.subgradient", "Pegasos"),
+    "sgd": ("hinge.solve.stochastic", "SGD"),
+    "quadratic-program": ("hinge.solve.quadratic_program", "QuadraticProgram"),
 }
+
+
+_MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
 
 
 @dataclass(frozen=True)
@@ -43,11 +61,16 @@ class Result:
         return self.solution.b
 
 
-def get_solver(name: str) -> Solver:
-    """The solver of that name."""
-    if name not in SOLVERS:
-        raise ValueError(f"solver={name!r} is unknown; choose 'auto' or one of {', '.join(sorted(SOLVERS))}.")
-    module, cls = SOLVERS[name]
+def get_solver(solver: str | Solver) -> Solver:
+    """The solver of that name with its default options, or the configured solver itself."""
+    if isinstance(solver, Solver):
+        return solver
+    if solver not in SOLVERS:
+        raise ValueError(
+            f"solver={solver!r} is unknown; choose 'auto', one of {', '.join(sorted(SOLVERS))}, "
+            "or a solver object such as hg.GradientDescent(step=0.1)."
+        )
+    module, cls = SOLVERS[solver]
     return getattr(importlib.import_module(module), cls)()
 
 
@@ -71,17 +94,30 @@ def _always(objective: Objective) -> bool:
     return True
 
 
+def _suits_closed_form(o: Objective) -> bool:
+    """Where one Newton step would not do: several targets, the dual side, and singular problems."""
+    small = min(o.n, o.d) <= 8000
+    return type(o.penalty).__name__ == "NoPenalty" or (small and (o.outputs > 1 or o.d > o.n))
+
+
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
-    ("newton", lambda objective: objective.d <= 3000),
+    ("closed-form", _suits_closed_form),
+    ("newton", lambda objective: objective.d <= 500),
+    ("newton-cg", _always),
+    ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
+    ("dual-coordinate-descent", lambda objective: objective.design.sparse),
     ("proximal-newton", _always),
+    ("lbfgs", lambda objective: objective.loss.convex),
+    ("proximal-gradient", _always),
+    ("admm", _always),
 ]
 
 
 def solve(
     objective: Objective,
     *,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
     start: tuple[Array, Array] | None = None,
@@ -96,8 +132,8 @@ def solve(
     ----------
     objective : Objective
         What to minimise.
-    solver : str
-        "auto", or the name of a solver.
+    solver : str or Solver
+        "auto", the name of a solver, or a solver with options such as ``hg.GradientDescent(step=0.1)``.
     tol : float
         The relative duality gap to reach (the stationarity residual where no dual is known).
     max_iter : int, optional
@@ -113,15 +149,15 @@ def solve(
     warn : bool
         Emit a ConvergenceWarning with the certificate's explanation if the tolerance was not met.
     """
-    name = choose(objective) if solver == "auto" else solver
-    chosen = get_solver(name)
+    chosen = get_solver(choose(objective) if isinstance(solver, str) and solver == "auto" else solver)
+    name = chosen.name
     missing = chosen.missing(objective)
     if missing:
         raise ValueError(_refusal(name, missing, objective))
     w, b = (
         objective.zero() if start is None else (np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float))
     )
-    stop = Stop(tol=tol, max_iter=max_iter or getattr(chosen, "default_max_iter", 1000), callback=callback)
+    stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
     stop.keep_history, stop.random_state = history, random_state
     began = time.perf_counter()
     solution = chosen.run(objective, w, b, stop)
@@ -130,9 +166,17 @@ def solve(
     judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
     status = Status.CONVERGED if judged.converged else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
-    if warn and not judged.converged and solution.status is not Status.STOPPED:
-        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=3)
+    if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
     return Result(solution, judged)
+
+
+def _callers_level() -> int:
+    """How many frames up the user's own code is: a warning about a fit should point there."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _refusal(name: str, missing: list[Need], objective: Objective) -> str:

@@ -43,5 +43,11 @@ def penalty_path(
     w, b = objective.zero()
     constant = type(objective.loss).__name__ in CONSTANT_CURVATURE
     return core.penalty_path(
-        native_problem(objective), w, float(b[0]), constant, np.ascontiguousarray(strengths, dtype=np.float64), tol, max_iter
+        native_problem(objective),
+        w,
+        float(b[0]),
+        constant,
+        np.ascontiguousarray(strengths, dtype=np.float64),
+        tol,
+        max_iter,
     )

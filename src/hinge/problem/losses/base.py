@@ -93,6 +93,21 @@ class Loss:
         g = self.gradient(y, s)
         return g, g
 
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        """argmin_s ½(s − v)² + step·ℓ(y, s), for convex losses.
+
+        The optimality condition s − v + step·ℓ'(s) = 0 is an increasing function of s with slope ≥ 1, so its root
+        lies between v and v − step·ℓ'(v), and bisection finds it whether ℓ has kinks or not.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = np.nan_to_num(v - step * self.gradient(y, v), posinf=1e300, neginf=-1e300)
+            low, high = np.minimum(v, reach), np.maximum(v, reach)
+            for _ in range(100):
+                middle = 0.5 * (low + high)
+                above = middle - v + step * self.gradient(y, middle) > 0
+                low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return 0.5 * (low + high)
+
     def project_dual(self, y: Array, u: Array) -> Array:
         """The nearest slopes inside the domain of the conjugate."""
         lo, hi = self.dual_interval(y)
@@ -135,6 +150,11 @@ def normalise_weights(weight: ArrayLike | None, n: int) -> Array:
     if total <= 0:
         raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
     return c / total
+
+
+def prox_of_kink(v: Array, kink: Array | float, lo: Array | float, hi: Array | float, step: float) -> Array:
+    """The prox of a loss with slope lo left of one kink and slope hi right of it."""
+    return v - step * np.clip((v - kink) / step, lo, hi)
 
 
 def xlogx(x: Array) -> Array:

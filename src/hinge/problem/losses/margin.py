@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hinge.problem.losses.base import EDGE, Array, Loss, Target, where_finite, xlogx
+from hinge.problem.losses.base import EDGE, Array, Loss, Target, prox_of_kink, where_finite, xlogx
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,9 @@ class PerceptronLoss(MarginLoss):
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 0.0)
 
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, 0.0, *self.dual_interval(y), step)
+
 
 @dataclass(frozen=True)
 class Hinge(MarginLoss):
@@ -91,6 +94,9 @@ class Hinge(MarginLoss):
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 1.0)
 
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, y, *self.dual_interval(y), step)
+
 
 @dataclass(frozen=True)
 class SquaredHinge(MarginLoss):
@@ -107,7 +113,7 @@ class SquaredHinge(MarginLoss):
         return -2.0 * y * np.maximum(1.0 - y * s, 0.0)
 
     def hessian(self, y: Array, s: Array) -> Array:
-        return 2.0 * (y * s < 1)
+        return np.where(y * s < 1, 2.0, 0.0)
 
     def conjugate(self, y: Array, u: Array) -> Array:
         p = -y * u

@@ -14,6 +14,7 @@ from hinge.problem.losses.base import (
     Loss,
     Target,
     normalise_weights,
+    prox_of_kink,
     weighted_quantile,
     where_finite,
     xlogx,
@@ -78,6 +79,9 @@ class Absolute(Loss):
         y = np.asarray(y, dtype=np.float64)
         return weighted_quantile(y, normalise_weights(weight, len(y)), 0.5)
 
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, y, *self.dual_interval(y), step)
+
 
 @dataclass(frozen=True)
 class RelativeError(Loss):
@@ -109,6 +113,9 @@ class RelativeError(Loss):
         y = np.asarray(y, dtype=np.float64)
         c = normalise_weights(weight, len(y)) / np.abs(y)
         return weighted_quantile(y, c / c.sum(), 0.5)
+
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, y, *self.dual_interval(y), step)
 
 
 @dataclass(frozen=True)
@@ -177,6 +184,10 @@ class EpsilonInsensitive(Loss):
         high = np.where(r >= self.epsilon, 1.0, np.where(r >= -self.epsilon, 0.0, -1.0))
         return low, high
 
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        r = v - y
+        return v - np.sign(r) * np.clip(np.abs(r) - self.epsilon, 0.0, step)
+
 
 @dataclass(frozen=True)
 class SquaredEpsilonInsensitive(Loss):
@@ -200,7 +211,7 @@ class SquaredEpsilonInsensitive(Loss):
         return 2.0 * (np.maximum(r - self.epsilon, 0.0) - np.maximum(-r - self.epsilon, 0.0))
 
     def hessian(self, y: Array, s: Array) -> Array:
-        return 2.0 * (np.abs(s - y) > self.epsilon)
+        return np.where(np.abs(s - y) > self.epsilon, 2.0, 0.0)
 
     def conjugate(self, y: Array, u: Array) -> Array:
         return u * y + self.epsilon * np.abs(u) + 0.25 * u**2
@@ -242,6 +253,9 @@ class Quantile(Loss):
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         y = np.asarray(y, dtype=np.float64)
         return weighted_quantile(y, normalise_weights(weight, len(y)), self.quantile)
+
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, y, *self.dual_interval(y), step)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Penalties: which weights are preferred."""
 
 from hinge.problem.penalties.base import Coordinates, CustomPenalty, Penalty, as_penalty
-from hinge.problem.penalties.elastic import L1, L2, Box, CoordinatePenalty, ElasticNet, NoPenalty
+from hinge.problem.penalties.elastic import L1, L2, Box, CoordinatePenalty, Elastic, NoPenalty
 from hinge.problem.penalties.nonconvex import L0, Lq
-from hinge.problem.penalties.norms import GroupLasso, L1Ball, L2Ball, MaxNorm
+from hinge.problem.penalties.norms import GroupNorm, L1Ball, L2Ball, MaxNorm
 
 __all__ = [
     "L0",
@@ -13,8 +13,8 @@ __all__ = [
     "CoordinatePenalty",
     "Coordinates",
     "CustomPenalty",
-    "ElasticNet",
-    "GroupLasso",
+    "Elastic",
+    "GroupNorm",
     "L1Ball",
     "L2Ball",
     "Lq",

@@ -161,7 +161,7 @@ class L1(CoordinatePenalty):
 
 
 @dataclass(frozen=True)
-class ElasticNet(CoordinatePenalty):
+class Elastic(CoordinatePenalty):
     """Ω = λ Σ_j c_j (ρ|w_j| + (1−ρ)/2 · w_j²), with ρ = ``l1_ratio`` between 0 and 1."""
 
     lam: float = 1.0

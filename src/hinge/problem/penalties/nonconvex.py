@@ -47,6 +47,11 @@ class Lq(Penalty):
         better = 0.5 * (t - size) ** 2 + c * t**q < 0.5 * size**2
         return np.where(better & (size > 0), np.sign(v) * t, 0.0)
 
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        """|w|^q is infinitely steep at zero, so any slope is allowed there."""
+        size = np.where(w != 0, np.abs(w), 1.0)
+        return np.where(w != 0, np.abs(g + self.lam * self.q * np.sign(w) * size ** (self.q - 1.0)), 0.0)
+
 
 @dataclass(frozen=True)
 class L0(Penalty):
@@ -65,3 +70,7 @@ class L0(Penalty):
 
     def prox(self, v: Array, step: float) -> Array:
         return np.where(0.5 * v**2 > step * self.lam, v, 0.0)
+
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        """The weights in use must be optimal on their own; any slope is allowed at zero, where Ω jumps."""
+        return np.where(w != 0, np.abs(g), 0.0)

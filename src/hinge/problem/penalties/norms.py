@@ -105,7 +105,7 @@ class MaxNorm(Penalty):
 
 
 @dataclass(frozen=True)
-class GroupLasso(Penalty):
+class GroupNorm(Penalty):
     """Ω = λ Σ_G c_G ‖w_G‖₂: whole groups of features enter or stay out together.
 
     Parameters

@@ -1,0 +1,85 @@
+// Row by row access to a Design, for methods that look at one example at a time.
+//
+// A RowView is what one storage needs to show row i; `visit_rows` hands the right one to a template. Storages by
+// column (dense columns, CSC) have no rows to show: callers convert them first.
+#pragma once
+#include <variant>
+
+#include "core/hot.hpp"
+
+namespace hinge {
+
+// Rows of a dense matrix.
+template <class T>
+struct DenseRowView {
+  const T* data;
+  index_t stride, cols;
+  static constexpr bool sparse = false;
+
+  HINGE_INLINE void prefetch(index_t i) const { __builtin_prefetch(data + i * stride); }
+  HINGE_INLINE double dot(index_t i, const double* __restrict w) const {
+    const T* __restrict x = data + i * stride;
+    double s = 0;
+    for (index_t j = 0; j < cols; ++j) s += static_cast<double>(x[j]) * w[j];
+    return s;
+  }
+  HINGE_INLINE void axpy(index_t i, double c, double* __restrict w) const {
+    const T* __restrict x = data + i * stride;
+    for (index_t j = 0; j < cols; ++j) w[j] += c * static_cast<double>(x[j]);
+  }
+  template <class F>
+  HINGE_INLINE void each(index_t i, const F& f) const {
+    const T* x = data + i * stride;
+    for (index_t j = 0; j < cols; ++j) f(j, static_cast<double>(x[j]));
+  }
+};
+
+// Rows of a CSR matrix.
+template <class T, class I>
+struct SparseRowView {
+  const T* data;
+  const I* indices;
+  const I* indptr;
+  static constexpr bool sparse = true;
+
+  HINGE_INLINE void prefetch(index_t i) const {
+    const char* value = reinterpret_cast<const char*>(data + indptr[i]);
+    const char* index = reinterpret_cast<const char*>(indices + indptr[i]);
+    const index_t m = static_cast<index_t>(indptr[i + 1] - indptr[i]);
+    for (index_t at = 0; at < m * static_cast<index_t>(sizeof(T)) && at < 1024; at += 64)
+      __builtin_prefetch(value + at);
+    for (index_t at = 0; at < m * static_cast<index_t>(sizeof(I)) && at < 1024; at += 64)
+      __builtin_prefetch(index + at);
+  }
+  // Four sums, so that the scattered reads of w overlap.
+  HINGE_INLINE double dot(index_t i, const double* __restrict w) const {
+    const T* __restrict v = data + indptr[i];
+    const I* __restrict at = indices + indptr[i];
+    const index_t m = static_cast<index_t>(indptr[i + 1] - indptr[i]);
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    index_t k = 0;
+    for (; k + 4 <= m; k += 4) {
+      s0 += static_cast<double>(v[k]) * w[at[k]];
+      s1 += static_cast<double>(v[k + 1]) * w[at[k + 1]];
+      s2 += static_cast<double>(v[k + 2]) * w[at[k + 2]];
+      s3 += static_cast<double>(v[k + 3]) * w[at[k + 3]];
+    }
+    for (; k < m; ++k) s0 += static_cast<double>(v[k]) * w[at[k]];
+    return (s0 + s1) + (s2 + s3);
+  }
+  HINGE_INLINE void axpy(index_t i, double c, double* __restrict w) const {
+    for (index_t e = static_cast<index_t>(indptr[i]); e < static_cast<index_t>(indptr[i + 1]); ++e)
+      w[indices[e]] += c * static_cast<double>(data[e]);
+  }
+  template <class F>
+  HINGE_INLINE void each(index_t i, const F& f) const {
+    for (index_t e = static_cast<index_t>(indptr[i]); e < static_cast<index_t>(indptr[i + 1]); ++e)
+      f(static_cast<index_t>(indices[e]), static_cast<double>(data[e]));
+  }
+};
+
+using RowView = std::variant<std::monostate, DenseRowView<float>, DenseRowView<double>,
+                             SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
+                             SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;
+
+}  // namespace hinge

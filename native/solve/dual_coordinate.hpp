@@ -1,0 +1,20 @@
+// Dual coordinate descent for piecewise linear losses with an L2 penalty, on row storage.
+//
+// Problem     min_{w,b}  sum_i c_i sum_k phi_ik(z_i) + 1/2 sum_j l2_j w_j^2,   phi_ik as in interior_point.hpp
+// Dual        max_u  -sum_i c_i sum_k a_ik u_ik - 1/2 sum_j (x_j'(c u))^2 / l2_j,   lo <= u <= hi,  sum c u = 0
+// Step        one u at a time to its best value, with w = -X'(c u) / l2 kept up to date:
+//             u_i <- clip(u_i + (z_i - a_i) / (c_i q_i)),   q_i = sum_j x_ij^2 / l2_j
+// Bias        the constraint sum c u = 0 by the method of multipliers: b = b0 - (1/rho) sum c u, b0 moved to b after
+//             each round, which is proximal point iteration on the primal bias.
+// Shrinking   examples whose u stays at an end of its interval with a safe margin are left out for a while.
+// Reference   Hsieh, Chang, Lin, Keerthi & Sundararajan (2008), algorithms 1 and 3.
+#pragma once
+#include "core/monitor.hpp"
+#include "solve/interior_point.hpp"
+
+namespace hinge {
+
+LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double tol, int max_iter,
+                               std::uint64_t seed, Monitor& monitor);
+
+}  // namespace hinge

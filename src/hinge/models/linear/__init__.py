@@ -1,0 +1,1 @@
+"""Linear models: f(x) = ⟨w, x⟩ + b under many losses and penalties. The bias is never penalised."""

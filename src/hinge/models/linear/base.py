@@ -1,0 +1,198 @@
+"""What the linear estimators share: from parameters to an objective, and from a solution to fitted attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from hinge._native import Design
+from hinge.models.base import check_fit, check_predict, code_labels, signs
+from hinge.problem.certificate import certificate, with_run
+from hinge.problem.losses import Loss
+from hinge.problem.objective import Objective, make_objective
+from hinge.problem.penalties import L1, L2, Elastic, NoPenalty, Penalty
+from hinge.solve.base import Solution, Status
+from hinge.solve.choose import Result, solve
+
+# Names of scikit-learn's solvers. They are accepted so that its code runs unchanged, and mean "auto" here.
+FOREIGN_SOLVERS = frozenset(
+    "lbfgs liblinear newton-cg newton-cholesky newton-cd newton-cd-gram sag saga svd cholesky lsqr sparse_cg highs "
+    "highs-ds highs-ipm interior-point revised simplex".split()
+)
+
+
+def elastic_penalty(strength: float, l1_ratio: float | None = 0.0, *, positive: bool = False) -> Penalty:
+    """λ(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) as the simplest penalty that says it."""
+    ratio = 0.0 if l1_ratio is None else l1_ratio
+    if not 0 <= ratio <= 1:
+        raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}.")
+    if strength == 0 and not positive:
+        return NoPenalty()
+    if ratio == 0:
+        return L2(strength, positive=positive)
+    if ratio == 1:
+        return L1(strength, positive=positive)
+    return Elastic(strength, ratio, positive=positive)
+
+
+def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
+    """A finite number ≥ 0 (> 0 if ``zero`` is False)."""
+    ok = isinstance(value, int | float | np.number) and np.isfinite(value) and (value > 0 or (zero and value == 0))
+    if not ok:
+        raise ValueError(f"{name} must be a finite number {'of zero or more' if zero else 'above zero'}, got {value!r}.")
+    return float(value)
+
+
+class LinearModel(BaseEstimator):
+    """Base class: minimising, adopting a solution, scores.
+
+    Subclasses have ``tol``, ``max_iter`` and ``fit_intercept`` among their parameters, and may have ``solver``,
+    ``warm_start`` and ``random_state``.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _minimise(
+        self,
+        X: Any,
+        y: np.ndarray,
+        loss: Loss,
+        penalty: Penalty,
+        weights: np.ndarray | None,
+        *,
+        classes: int | None = None,
+        start: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Result:
+        """Solve  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w)  and set ``coef_``, ``intercept_``, ``n_iter_``, ``certificate_``."""
+        objective = make_objective(
+            X, y, loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept, classes=classes
+        )
+        result = self._solve(objective, self._warm_start(objective) if start is None else start)
+        self._adopt(result, X.dtype)
+        return result
+
+    def _solve(self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None) -> Result:
+        """``solve`` with this estimator's parameters."""
+        name = getattr(self, "solver", "auto")
+        seed = getattr(self, "random_state", None)
+        return solve(
+            objective,
+            solver="auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
+            tol=getattr(self, "tol", 1e-6),
+            max_iter=getattr(self, "max_iter", None),
+            start=start,
+            random_state=seed if isinstance(seed, int) else 0,
+        )
+
+    def _warm_start(self, objective: Objective) -> tuple[np.ndarray, np.ndarray] | None:
+        """The weights of the last fit, if ``warm_start`` is on and they fit this problem."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+            return None
+        w, b = objective.zero()
+        coef = np.asarray(self.coef_, dtype=np.float64).T
+        if coef.size != w.size:
+            return None
+        return coef.reshape(w.shape), np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), b.shape)
+
+    def _adopt(self, result: Result, dtype: Any) -> None:
+        w, b = result.w.astype(dtype), result.b.astype(dtype)
+        self.coef_ = w.T if w.ndim == 2 else w
+        self.intercept_ = b if w.ndim == 2 else b[0]
+        self.n_iter_ = max(result.solution.iterations, 1)
+        self.certificate_ = result.certificate
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        z = Design(X).matmul(self.coef_.T.astype(np.float64)) + self.intercept_
+        return z.astype(self.coef_.dtype, copy=False)
+
+
+class LinearRegressor(RegressorMixin, LinearModel):
+    """Base class of linear models for real targets."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The predicted targets f(x)."""
+        return self._scores(X)
+
+    def _check(self, X: Any, y: Any, sample_weight: Any, *, several: bool = False) -> tuple[Any, np.ndarray, Any]:
+        """X, y and weights; y is a matrix only if there are several targets."""
+        X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, multi_output=several)
+        y = np.asarray(y, dtype=np.float64)
+        return X, y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y, weights
+
+
+class LinearClassifier(ClassifierMixin, LinearModel):
+    """Base class of linear models for classes."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores: one per example for two classes (positive means ``classes_[1]``), one per class otherwise."""
+        scores = self._scores(X)
+        return scores.ravel() if scores.ndim == 2 and scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label with the highest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """X, labels coded 0 … k−1 and weights, class weights multiplied in."""
+        X, y, weights = check_fit(self, X, y, sample_weight)
+        codes = code_labels(self, y)
+        if getattr(self, "class_weight", None) is not None:
+            factor = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
+            weights = factor[codes] if weights is None else weights * factor[codes]
+        return X, codes, weights
+
+    def _adopt(self, result: Result, dtype: Any) -> None:
+        super()._adopt(result, dtype)
+        self.coef_ = np.atleast_2d(self.coef_)
+        self.intercept_ = np.atleast_1d(self.intercept_)
+
+    def _one_vs_rest(
+        self, X: Any, codes: np.ndarray, loss: Loss, penalty: Penalty, weights: np.ndarray | None
+    ) -> list[Result]:
+        """One problem for two classes, one per class against the others for more."""
+        k = len(self.classes_)
+        if k == 2:
+            return [self._minimise(X, signs(codes), loss, penalty, weights)]
+        objective = make_objective(X, signs(codes), loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept)
+        results = [
+            self._solve(replace(objective, y=np.where(codes == j, 1.0, -1.0))) for j in range(k)
+        ]
+        self.coef_ = np.array([r.w for r in results], dtype=X.dtype)
+        self.intercept_ = np.array([r.b[0] for r in results], dtype=X.dtype)
+        self.n_iter_ = max(max(r.solution.iterations for r in results), 1)
+        self.certificate_ = worst([r for r in results])
+        self.certificates_ = [r.certificate for r in results]
+        return results
+
+
+def worst(results: list[Result]) -> Any:
+    """The certificate with the largest error: what can be said of all of them."""
+    return max((r.certificate for r in results), key=lambda c: c.error)
+
+
+def solve_each_output(objective: Objective, run: Callable[[Objective], Result]) -> Result:
+    """Solve several outputs that do not share a penalty one by one, and have the judge look at them together."""
+    results = [
+        run(replace(objective, y=np.ascontiguousarray(objective.y[:, j]), outputs=1)) for j in range(objective.outputs)
+    ]
+    w, b = np.stack([r.w for r in results], axis=1), np.array([r.b[0] for r in results])
+    iterations = max(r.solution.iterations for r in results)
+    last = results[-1].certificate
+    judged = certificate(objective, w, b, tol=last.tol)
+    judged = with_run(
+        judged, solver=last.solver, iterations=iterations, seconds=sum(r.certificate.seconds for r in results),
+        status=worst(results).status,
+    )  # fmt: skip
+    return Result(Solution(w, b, Status.CONVERGED if judged.converged else Status.STALLED, iterations), judged)

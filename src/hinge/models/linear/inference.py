@@ -1,0 +1,126 @@
+"""What theory says about least squares: standard errors, tests, intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.stats
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Inference:
+    """The sampling distribution of least-squares weights under y = Xθ + ε, ε ~ N(0, σ²I).
+
+    With A = [1 X] (the column of ones only if there is a bias), θ̂ ~ N(θ, σ²(A'SA)⁺) and
+    (m − r) σ̂²/σ² ~ χ²(m − r), where m = Σ sᵢ is the number of examples and r the rank of A.
+
+    Attributes
+    ----------
+    names : tuple of str
+        "intercept" first if there is a bias, then the features.
+    estimate, standard_error, t, p : arrays
+        One entry per name. ``p`` is two-sided, for the hypothesis that the true weight is zero.
+    covariance : array
+        σ̂² (A'SA)⁺.
+    sigma2 : float
+        σ̂² = RSS / (m − r), unbiased.
+    dof : float
+        m − r.
+    rank : int
+    """
+
+    names: tuple[str, ...]
+    estimate: Array
+    covariance: Array
+    sigma2: float
+    dof: float
+    rank: int
+
+    @property
+    def standard_error(self) -> Array:
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def t(self) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.estimate / self.standard_error
+
+    @property
+    def p(self) -> Array:
+        return 2.0 * scipy.stats.t.sf(np.abs(self.t), self.dof)
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Confidence intervals, one row (low, high) per name."""
+        half = self.quantile(level) * self.standard_error
+        return np.column_stack([self.estimate - half, self.estimate + half])
+
+    def quantile(self, level: float) -> float:
+        """How many standard errors a two-sided interval of that level reaches."""
+        if not 0 < level < 1:
+            raise ValueError(f"the level of an interval must lie strictly between 0 and 1, got {level!r}.")
+        return float(scipy.stats.t.ppf(0.5 + 0.5 * level, self.dof))
+
+    def __str__(self) -> str:
+        low, high = self.interval().T
+        width = max(len(name) for name in self.names)
+        head = f"{'':{width}}  {'estimate':>11} {'std. error':>11} {'t':>9} {'p':>9} {'95 % from':>11} {'to':>11}"
+        rows = [
+            f"{name:{width}}  {e:11.5g} {s:11.4g} {t:9.3f} {p:9.3g} {l:11.5g} {h:11.5g}"
+            for name, e, s, t, p, l, h in zip(
+                self.names, self.estimate, self.standard_error, self.t, self.p, low, high
+            )
+        ]
+        foot = f"σ̂ = {np.sqrt(self.sigma2):.5g} on {self.dof:g} degrees of freedom"
+        return "\n".join([head, *rows, foot])
+
+
+def infer(
+    gram: Array, x_mean: Array, estimate: Array, bias: float, rss: float, total: float, names: tuple[str, ...], *,
+    fit_intercept: bool,
+) -> Inference:  # fmt: skip
+    """Inference from the centred Gram matrix X̃'SX̃ (not divided by anything), the means and the residual sum."""
+    inverse, rank = scipy.linalg.pinvh(gram, return_rank=True) if len(gram) else (gram, 0)
+    dof = total - rank - int(fit_intercept)
+    sigma2 = rss / dof if dof > 0 else np.nan
+    if fit_intercept:
+        # b = ȳ − μ'w, and ȳ is uncorrelated with w.
+        edge = -inverse @ x_mean
+        corner = 1.0 / total - edge @ x_mean
+        inverse = np.block([[np.array([[corner]]), edge[None, :]], [edge[:, None], inverse]])
+        estimate, names = np.append(bias, estimate), ("intercept", *names)
+    return Inference(names, estimate, sigma2 * inverse, sigma2, dof, rank + int(fit_intercept))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Bias, covariance and mean squared error ‖bias‖² + tr(covariance) of an estimator of θ."""
+
+    bias: Array
+    covariance: Array
+
+    @property
+    def mse(self) -> float:
+        return float(self.bias @ self.bias + np.trace(self.covariance))
+
+
+def ridge_moments(X: Array, theta: Array, *, sigma: float = 1.0, alpha: float = 0.0) -> Moments:
+    """Closed-form moments of the ridge estimate (X'X + αI)⁻¹X'y when y = Xθ + ε with Var ε = σ²I, X fixed.
+
+    bias = −α(αI + X'X)⁻¹θ and Cov = σ²[(αI + X'X)⁻¹ − α(αI + X'X)⁻²]; with α = 0 this is least squares: unbiased,
+    σ²(X'X)⁻¹. More regularisation means less variance and more bias.
+
+    Examples
+    --------
+    Two points x = ±1 with a constant feature, σ = 1, θ = (3, 0), α = 1: (4σ² + α²‖θ‖²)/(2 + α)² = 13/9.
+
+    >>> ridge_moments(np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([3.0, 0.0]), alpha=1.0).mse
+    1.4444444444444444
+    """
+    X, theta = np.asarray(X, dtype=np.float64), np.asarray(theta, dtype=np.float64)
+    gram = X.T @ X
+    inverse = scipy.linalg.inv(gram + alpha * np.eye(len(gram)))
+    return Moments(-alpha * inverse @ theta, sigma**2 * (inverse - alpha * inverse @ inverse))

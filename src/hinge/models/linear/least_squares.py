@@ -1,0 +1,227 @@
+"""Least squares and ridge regression."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hinge._native import Design
+from hinge.models.base import check_predict
+from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
+from hinge.models.linear.inference import Inference, infer
+from hinge.problem.losses import Squared
+from hinge.problem.objective import make_objective
+from hinge.problem.penalties import L2, Box, NoPenalty
+from hinge.solve.closed_form import Centred
+
+
+class LinearRegression(LinearRegressor):
+    """Least squares: minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ.
+
+    Where the minimiser is not unique the one of least norm is returned. At the optimum the errors are orthogonal to
+    every linear function of the inputs.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether there is a bias b.
+    copy_X, n_jobs
+        Accepted for compatibility; X is never changed, and threads are set by ``hinge.set_num_threads``.
+    tol : float
+        The relative duality gap to reach (used with ``positive`` only; otherwise the solution is exact).
+    positive : bool
+        Only weights ≥ 0 are allowed.
+
+    Attributes
+    ----------
+    coef_, intercept_ : weights and bias; one row of weights per target if y has several columns
+    inference_ : Inference
+        Standard errors, t- and p-values, confidence intervals (one target, no sign constraint).
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> x = np.arange(6.0)[:, None]
+    >>> model = hg.LinearRegression().fit(x, [1.1, 2.9, 5.2, 6.8, 9.1, 10.9])
+    >>> print(model.coef_.round(3), round(float(model.inference_.p[1]), 8))
+    [1.966] 8.1e-07
+    >>> mean, low, high = model.predict([[7.0]], interval=0.95)
+    """
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        positive: bool = False,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
+        """Fit by least squares; a weight of 2 means the same as having the example twice."""
+        X, y, weights = self._check(X, y, sample_weight, several=True)
+        objective = make_objective(
+            X, y, Squared(), Box() if self.positive else NoPenalty(),
+            sample_weight=weights, fit_intercept=self.fit_intercept,
+        )  # fmt: skip
+        several = self.positive and objective.outputs > 1
+        result = solve_each_output(objective, self._solve) if several else self._solve(objective)
+        self._adopt(result, X.dtype)
+        self.__dict__.pop("inference_", None)
+        self._moments = None
+        if y.ndim == 1 and not self.positive:
+            problem = Centred(objective.design, objective.y, objective.c, self.fit_intercept)
+            rss = objective.weight_sum * float(objective.c @ problem.residual(result.w[:, None])[:, 0] ** 2)
+            self._moments = (problem.gram() * objective.weight_sum, problem.x_mean, result, rss, objective.weight_sum)
+        return self
+
+    @cached_property
+    def inference_(self) -> Inference:
+        if getattr(self, "_moments", None) is None:
+            raise AttributeError(
+                "inference_ exists after fitting one target without positive=True: the distribution of the weights "
+                "has no closed form otherwise."
+            )
+        gram, x_mean, result, rss, total = self._moments
+        names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(gram))]))
+        return infer(
+            gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept
+        )
+
+    def predict(self, X: Any, *, interval: float | None = None, kind: str = "prediction") -> Any:
+        """The predicted targets, with interval bounds if asked for.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        interval : float, optional
+            A level such as 0.95. Then the answer is (prediction, low, high).
+        kind : {"prediction", "confidence"}
+            Where a new target will lie, or where the mean of the targets lies.
+        """
+        if interval is None:
+            return self._scores(X)
+        if kind not in ("prediction", "confidence"):
+            raise ValueError(f"kind must be 'prediction' or 'confidence', got {kind!r}.")
+        scores, known = self._scores(X), self.inference_
+        design = Design(check_predict(self, X))
+        if self.fit_intercept:
+            V = design.matmul(known.covariance[1:, :]) + known.covariance[0]
+            variance = V[:, 0] + _row_products(design, V[:, 1:])
+        else:
+            variance = _row_products(design, design.matmul(known.covariance))
+        if kind == "prediction":
+            variance = variance + known.sigma2
+        half = known.quantile(interval) * np.sqrt(np.maximum(variance, 0.0))
+        return scores, scores - half, scores + half
+
+
+def _row_products(design: Design, V: np.ndarray) -> np.ndarray:
+    """⟨xᵢ, vᵢ⟩ for every row."""
+    X = design.source
+    if design.sparse:
+        return np.asarray(X.multiply(V).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, V)
+
+
+class Ridge(LinearRegressor):
+    """Ridge regression: minimises Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖².
+
+    Parameters
+    ----------
+    alpha : float, or one number per target
+        The strength α ≥ 0.
+    fit_intercept : bool
+        Whether there is a bias b; it is not penalised.
+    copy_X : bool
+        Accepted for compatibility; X is never changed.
+    max_iter : int, optional
+        A limit on iterations of iterative solvers.
+    tol : float
+        The relative duality gap to reach.
+    solver : str
+        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+    positive : bool
+        Only weights ≥ 0 are allowed.
+    random_state : int, optional
+        The seed of stochastic solvers.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_ : as in scikit-learn
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> model = hg.Ridge(alpha=1.0).fit(np.array([[0.0], [1.0], [2.0]]), [0.0, 1.0, 2.0])
+    >>> model.coef_.round(6)
+    array([0.666667])
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-6,
+        solver: Any = "auto",
+        positive: bool = False,
+        random_state: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        X, y, weights = self._check(X, y, sample_weight, several=True)
+        objective = make_objective(
+            X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept
+        )
+        alphas = np.unique([check_strength("alpha", a) for a in np.ravel(self.alpha)])
+        if np.size(self.alpha) not in (1, objective.outputs):
+            raise ValueError(f"alpha has {np.size(self.alpha)} entries; expected 1 or {objective.outputs}, one per target.")
+        if len(alphas) == 1:
+            result = self._ridge(objective, float(alphas[0]))
+        else:
+            strengths = iter(np.ravel(self.alpha))
+            result = solve_each_output(objective, lambda o: self._ridge(o, float(next(strengths))))
+        self._adopt(result, X.dtype)
+        return self
+
+    def _ridge(self, objective: Any, alpha: float) -> Any:
+        lam = alpha / objective.weight_sum
+        penalty = L2(lam, positive=self.positive) if self.positive or lam > 0 else NoPenalty()
+        objective = replace(objective, penalty=penalty)
+        one_by_one = objective.outputs > 1 and self.positive
+        return solve_each_output(objective, self._solve) if one_by_one else self._solve(objective)

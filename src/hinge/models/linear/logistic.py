@@ -1,0 +1,186 @@
+"""Logistic regression, binary and multinomial."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hinge.models.base import signs
+from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
+from hinge.models.linear.separation import LIMIT, Separation, check_direction, separating_direction
+from hinge.problem.losses import Logistic, Softmax
+from hinge.problem.penalties import NoPenalty, Penalty
+
+# Scores beyond this belong to probabilities that are 0 or 1 to eight digits: a sign of separation.
+HUGE_SCORE = 18.0
+
+
+class LogisticClassifier(LinearClassifier):
+    """Probabilities from scores."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of every class, in the order of ``classes_``."""
+        scores = self.decision_function(X).astype(np.float64)
+        if scores.ndim == 1:
+            positive = Logistic().inverse_link(scores)
+            proba = np.column_stack([Logistic().inverse_link(-scores), positive])
+        else:
+            proba = Softmax().inverse_link(scores)
+        return proba.astype(self.coef_.dtype, copy=False)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities, exact where the probabilities themselves round to zero."""
+        scores = self.decision_function(X).astype(np.float64)
+        if scores.ndim == 1:
+            log_proba = -np.column_stack([np.logaddexp(0.0, scores), np.logaddexp(0.0, -scores)])
+        else:
+            top = scores.max(axis=1, keepdims=True)
+            log_proba = scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+        return log_proba.astype(self.coef_.dtype, copy=False)
+
+
+def logistic_penalty(C: Any, l1_ratio: float | None, total: float, old: Any = "deprecated") -> Penalty:
+    """The penalty of  C Σ sᵢ ℓ + ρ‖w‖₁ + (1−ρ)/2·‖w‖²  after division by C Σ s. C = inf means no penalty.
+
+    ``old`` is scikit-learn's former parameter ``penalty``, which overrides ``l1_ratio``.
+    """
+    ratios = {"l1": 1.0, "l2": 0.0, "elasticnet": l1_ratio, "deprecated": l1_ratio}
+    if old is None or old == "none":
+        return NoPenalty()
+    if old not in ratios:
+        raise ValueError(f"penalty must be 'l1', 'l2', 'elasticnet' or None, got {old!r}.")
+    if isinstance(C, float) and np.isposinf(C):
+        return NoPenalty()
+    return elastic_penalty(1.0 / (check_strength("C", C, zero=False) * total), ratios[old])
+
+
+class LogisticRegression(LogisticClassifier):
+    """Logistic regression: minimises C Σ sᵢ ℓ(yᵢ, f(xᵢ)) + ρ‖w‖₁ + (1−ρ)/2·‖w‖².
+
+    ℓ = log(1 + e^{−m}) for two classes, −log softmax(f(x))_y for more. The bias is not penalised. Every penalty works
+    with every solver that can take it; "auto" always finds one.
+
+    Without a penalty (``C=inf``) separable classes have no best weights: longer weights are always better. That is
+    detected and reported as a :class:`ConvergenceWarning` that names the direction, also in ``separation_``.
+
+    Parameters
+    ----------
+    penalty : {"l1", "l2", "elasticnet", None}, optional
+        The former way to choose the penalty; prefer ``l1_ratio`` and ``C``.
+    C : float
+        The weight of the data against the penalty; ``inf`` for no penalty.
+    l1_ratio : float
+        The share ρ of the L1 penalty: 0 is L2, 1 is L1.
+    tol : float
+        The relative duality gap to reach.
+    fit_intercept : bool
+        Whether there is a bias.
+    class_weight : dict or "balanced", optional
+        Factors on the weights of the classes.
+    random_state : int, optional
+        The seed of stochastic solvers.
+    solver : str
+        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+    max_iter : int, optional
+        A limit on iterations; each solver has its own default.
+    warm_start : bool
+        Begin at the weights of the last fit.
+    dual, intercept_scaling, verbose, n_jobs
+        Accepted for compatibility.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_ : as in scikit-learn
+    certificate_ : Certificate
+    separation_ : Separation or None
+        The separating direction, if there was no penalty and one was found.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[-2.0], [-1.0], [0.5], [-0.5], [1.0], [2.0]])
+    >>> model = hg.LogisticRegression().fit(X, [0, 0, 0, 1, 1, 1])
+    >>> model.predict_proba([[0.0]]).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        penalty: Any = "deprecated",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-6,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        random_state: int | None = None,
+        solver: Any = "auto",
+        max_iter: int | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        X, codes, weights = self._check(X, y, sample_weight)
+        total = float(len(codes)) if weights is None else float(weights.sum())
+        penalty = logistic_penalty(self.C, self.l1_ratio, total, self.penalty)
+        k = len(self.classes_)
+        free = isinstance(penalty, NoPenalty)
+        with warnings.catch_warnings():
+            if free:  # separability explains a failure to converge better than the solver could
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            if k == 2:
+                self._minimise(X, signs(codes), Logistic(), penalty, weights)
+            else:
+                self._minimise(X, codes.astype(np.float64), Softmax(), penalty, weights, classes=k)
+        self.separation_ = self._find_separation(X, codes, weights) if free else None
+        if self.separation_ is not None:
+            warnings.warn(
+                f"There is no best fit without a penalty: {self.separation_}. The weights are those of the last "
+                "iteration and mean nothing by themselves; set C to a finite value.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        elif free and not self.certificate_.converged:
+            warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _find_separation(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> Separation | None:
+        """A direction that separates one class from the others; looked for only where the fit looks like it."""
+        used = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)
+        X, codes = X[used], codes[used]
+        scores = X @ self.coef_.T.astype(np.float64) + self.intercept_
+        if self.certificate_.converged and np.max(np.abs(scores)) < HUGE_SCORE:
+            return None
+        for j in range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_)):
+            y = np.where(codes == j, 1.0, -1.0)
+            row = 0 if len(self.classes_) == 2 else j
+            found = check_direction(X, y, self.coef_[row].astype(np.float64), float(self.intercept_[row]))
+            if found is None and X.shape[0] * X.shape[1] <= LIMIT:
+                found = separating_direction(X, y, fit_intercept=self.fit_intercept)
+            if found is not None:
+                return found
+        return None

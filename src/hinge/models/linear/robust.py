@@ -1,0 +1,375 @@
+"""Robust and quantile regression, and linear support vector regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
+from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
+from hinge.problem.objective import Objective, make_objective
+from hinge.problem.penalties import Penalty
+from hinge.solve.choose import Result
+
+
+class _RealLoss(LinearRegressor):
+    """Minimises Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w) for the loss and penalty a subclass names."""
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def _penalty(self, total: float) -> Penalty:
+        """The penalty; ``total`` is Σ sᵢ."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        X, y, weights = self._check(X, y, sample_weight)
+        total = float(len(y)) if weights is None else float(weights.sum())
+        self._minimise(X, y, self._loss(), self._penalty(total), weights)
+        return self
+
+
+class QuantileRegressor(_RealLoss):
+    """Quantile regression: minimises Σ ρ_τ(yᵢ − ⟨w, xᵢ⟩ − b)/n + α‖w‖₁, ρ_τ(r) = τr for r ≥ 0 and (τ−1)r for r < 0.
+
+    The fit estimates the τ-quantile of y given x: about a share τ of the targets lies below it. With sample weights
+    1/n becomes sᵢ/Σs.
+
+    Parameters
+    ----------
+    quantile : float
+        τ, strictly between 0 and 1.
+    alpha : float
+        The strength α ≥ 0.
+    fit_intercept : bool
+        Whether there is a bias b; it is not penalised.
+    solver : str
+        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+    solver_options : dict, optional
+        Accepted for compatibility.
+    l1_ratio : float
+        The penalty is α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²); 1, the default, is the lasso.
+    tol : float
+        The relative duality gap to reach.
+    max_iter : int, optional
+        A limit on iterations; each solver has its own default.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_ : as in scikit-learn
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X, y = np.zeros((5, 1)), np.array([1.0, 2.0, 3.0, 4.0, 100.0])
+    >>> round(float(hg.QuantileRegressor(alpha=0.1).fit(X, y).intercept_), 4)
+    3.0
+    """
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.5,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        solver_options: dict[str, Any] | None = None,
+        l1_ratio: float = 1.0,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+    ) -> None:
+        self.quantile = quantile
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.solver_options = solver_options
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _loss(self) -> Loss:
+        return Quantile(self.quantile)
+
+    def _penalty(self, total: float) -> Penalty:
+        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+
+
+class LeastAbsoluteDeviations(_RealLoss):
+    """Least absolute deviations: minimises Σ sᵢ |yᵢ − ⟨w, xᵢ⟩ − b| / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²).
+
+    The fit estimates the median of y given x, and one wild target cannot drag it far.
+
+    Parameters
+    ----------
+    alpha : float
+        The strength α ≥ 0; without a penalty by default.
+    l1_ratio : float
+        The share ρ of the L1 penalty.
+    fit_intercept, solver, tol, max_iter
+        As in :class:`QuantileRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.arange(5.0)[:, None]
+    >>> model = hg.LeastAbsoluteDeviations().fit(X, [0.0, 1.0, 2.0, 3.0, 400.0])
+    >>> round(float(model.coef_[0]), 4)
+    1.0
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        *,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _loss(self) -> Loss:
+        return Absolute()
+
+    def _penalty(self, total: float) -> Penalty:
+        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+
+
+class LinearSVR(_RealLoss):
+    """Linear support vector regression: minimises C Σ sᵢ ℓ(yᵢ − ⟨w, xᵢ⟩ − b) + ρ‖w‖₁ + (1−ρ)/2·‖w‖².
+
+    ℓ(r) = max(|r| − ε, 0), or its square. Errors up to ε are free. The bias is not penalised.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε ≥ 0.
+    tol : float
+        The relative duality gap to reach.
+    C : float
+        The weight of the data against the penalty, above zero.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
+    fit_intercept : bool
+        Whether there is a bias b.
+    intercept_scaling, dual, verbose
+        Accepted for compatibility: the bias is not penalised, so it needs no scaling, and the solver is chosen.
+    random_state : int, optional
+        The seed of stochastic solvers.
+    max_iter : int, optional
+        A limit on iterations; each solver has its own default.
+    l1_ratio : float
+        The share ρ of the L1 penalty.
+    solver : str
+        "auto" or the name of a solver.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_ : as in scikit-learn
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.linspace(-1, 1, 9)[:, None]
+    >>> round(float(hg.LinearSVR(epsilon=0.5, C=10).fit(X, 2 * X[:, 0]).coef_[0]), 3)
+    1.5
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-6,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: Any = "auto",
+        verbose: int = 0,
+        random_state: int | None = None,
+        max_iter: int | None = None,
+        l1_ratio: float = 0.0,
+        solver: Any = "auto",
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+
+    def _loss(self) -> Loss:
+        losses = {
+            "epsilon_insensitive": EpsilonInsensitive,
+            "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+        }
+        if self.loss not in losses:
+            raise ValueError(f"loss must be one of {', '.join(map(repr, losses))}, got {self.loss!r}.")
+        if self.epsilon == 0:
+            return Absolute() if self.loss == "epsilon_insensitive" else SquaredEpsilonInsensitive(0.0)
+        return losses[self.loss](self.epsilon)
+
+    def _penalty(self, total: float) -> Penalty:
+        return elastic_penalty(1.0 / (check_strength("C", self.C, zero=False) * total), self.l1_ratio)
+
+
+class HuberRegressor(LinearRegressor):
+    """Huber's regression with its scale: minimises Σ sᵢ [σ + σ·H_ε((yᵢ − ⟨w, xᵢ⟩ − b)/σ)] + α[ρ‖w‖₁ + (1−ρ)‖w‖²].
+
+    H_ε(z) = z² for |z| ≤ ε and 2ε|z| − ε² beyond: targets further than εσ from the fit count linearly. The problem is
+    convex in (w, b, σ) together. For a given σ it is a Huber regression with δ = εσ; the best σ is where the
+    derivative of what is left, an increasing function, is zero.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε ≥ 1: from how many scales on a target is an outlier.
+    max_iter : int, optional
+        A limit on iterations of each fit for a given scale.
+    alpha : float
+        The strength α ≥ 0.
+    warm_start : bool
+        Begin at the weights of the last fit.
+    fit_intercept : bool
+        Whether there is a bias b; it is not penalised.
+    tol : float
+        The relative duality gap to reach for the weights, and the relative accuracy of the scale.
+    l1_ratio : float
+        The share ρ of the L1 penalty.
+    scale : float, optional
+        A known scale σ. Estimated if absent.
+    solver : str
+        "auto" or the name of a solver.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_ : as in scikit-learn
+    scale_ : float
+        σ.
+    outliers_ : array of bool
+        Which targets are further than εσ from the fit.
+    certificate_ : Certificate
+        Of the weights, given the scale.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.arange(20.0)[:, None]
+    >>> y = 2.0 * X[:, 0] + np.tile([0.1, -0.1], 10)
+    >>> y[7] = 500.0
+    >>> model = hg.HuberRegressor().fit(X, y)
+    >>> bool(abs(model.coef_[0] - 2.0) < 0.02), np.flatnonzero(model.outliers_)
+    (True, array([7]))
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.35,
+        max_iter: int | None = None,
+        alpha: float = 0.0001,
+        warm_start: bool = False,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        l1_ratio: float = 0.0,
+        scale: float | None = None,
+        solver: Any = "auto",
+    ) -> None:
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.alpha = alpha
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.l1_ratio = l1_ratio
+        self.scale = scale
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HuberRegressor:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        X, y, weights = self._check(X, y, sample_weight)
+        if not self.epsilon >= 1:
+            raise ValueError(f"epsilon must be at least 1, got {self.epsilon!r}.")
+        check_strength("alpha", self.alpha)
+        objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
+        search = _ScaleSearch(self, objective)
+        self.scale_, result = search.at(self.scale) if self.scale is not None else search.best()
+        self._adopt(result, X.dtype)
+        self.n_iter_ = search.iterations
+        residuals = np.abs(y - objective.scores(result.w, result.b))
+        self.outliers_ = residuals > self.epsilon * self.scale_
+        return self
+
+    def _at_scale(self, objective: Objective, scale: float) -> Objective:
+        """The problem in (w, b) divided by 2Σs/σ: mean Huber loss + (ασ/Σs)(ρ/2·‖w‖₁ + (1−ρ)/2·‖w‖²)."""
+        strength, ratio = self.alpha * scale / objective.weight_sum, self.l1_ratio
+        # The L1 part carries ½ and the L2 part 1, so the share of L1 in the elastic net is (ρ/2)/(ρ/2 + 1 − ρ).
+        total = 0.5 * ratio + (1.0 - ratio)
+        return _with(objective, Huber(self.epsilon * scale), elastic_penalty(strength * total, 0.5 * ratio / total))
+
+
+def _with(objective: Objective, loss: Loss, penalty: Penalty) -> Objective:
+    """The same data under another loss and penalty."""
+    return Objective(
+        objective.design, objective.y, objective.c, loss, penalty, objective.fit_intercept, objective.outputs,
+        objective.offset, objective.weight_sum,
+    )  # fmt: skip
+
+
+class _ScaleSearch:
+    """The best scale: the root of φ'(σ) = 1 − Σ cᵢ min(rᵢ²/σ², ε²), with the weights refitted at every σ."""
+
+    def __init__(self, model: HuberRegressor, objective: Objective) -> None:
+        self.model, self.objective = model, objective
+        self.start: Any = model._warm_start(objective)
+        self.iterations = 0
+
+    def at(self, scale: Any) -> tuple[float, Result]:
+        scale = check_strength("scale", scale, zero=False)
+        result = self.model._solve(self.model._at_scale(self.objective, scale), self.start)
+        self.start = (result.w, result.b)
+        self.iterations += max(result.solution.iterations, 1)
+        return scale, result
+
+    def slope(self, log_scale: float) -> float:
+        scale, self.last = self.at(float(np.exp(log_scale)))
+        r = (self.objective.y - self.objective.scores(self.last.w, self.last.b)) / scale
+        return 1.0 - float(self.objective.c @ np.minimum(r**2, self.model.epsilon**2))
+
+    def best(self) -> tuple[float, Result]:
+        spread = float(np.sqrt(self.objective.c @ (self.objective.y - self.objective.c @ self.objective.y) ** 2))
+        floor = 1e-10 * max(spread, np.max(np.abs(self.objective.y), initial=0.0), 1e-300)
+        # Start from the residuals of least squares, then widen until the slope changes sign.
+        fit = self.model._solve(self.model._at_scale(self.objective, 10.0 * spread + floor))
+        self.start = (fit.w, fit.b)
+        r = np.abs(self.objective.y - self.objective.scores(fit.w, fit.b))
+        guess = np.log(max(float(np.sqrt(self.objective.c @ r**2)), floor))
+        low, high = guess - 1.0, guess + 0.1
+        while self.slope(high) < 0:
+            low, high = high, high + 1.0
+        while self.slope(low) > 0:
+            if low < np.log(floor):  # a perfect fit: every scale down to zero is better than the last
+                return float(np.exp(low)), self.last
+            low, high = low - 1.5, low
+        root = scipy.optimize.brentq(self.slope, low, high, xtol=1e-4 * self.model.tol, rtol=1e-14)
+        return self.at(np.exp(root))

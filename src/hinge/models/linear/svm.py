@@ -1,0 +1,166 @@
+"""Linear support vector machines: soft and hard margin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hinge.models.base import signs
+from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
+from hinge.problem.losses import Hinge, Loss, SquaredHinge
+from hinge.solve.choose import Result
+
+LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+
+
+class MarginClassifier(LinearClassifier):
+    """What is known about the margins of a fitted linear classifier."""
+
+    def _adopt_margins(self, X: Any, codes: np.ndarray, results: list[Result], scale: float) -> None:
+        """Margins, slacks, α and support vectors of the training data; one column per problem if there are several.
+
+        ``scale`` is C (or what stands for it), so that 0 ≤ α ≤ C sᵢ for the hinge loss and w = Σ αᵢ yᵢ xᵢ.
+        """
+        k = len(self.classes_)
+        targets = [signs(codes)] if k == 2 else [np.where(codes == j, 1.0, -1.0) for j in range(k)]
+        W, B = np.array([r.w for r in results]), np.array([r.b[0] for r in results])
+        scores = X @ W.T + B
+        margins = np.stack(targets, axis=1) * scores
+        norms = np.linalg.norm(W, axis=1)
+        with np.errstate(divide="ignore"):
+            geometric = 1.0 / norms
+        slacks = np.maximum(1.0 - margins, 0.0)
+        alphas = np.stack([self._alphas(r, y, m) * scale for r, y, m in zip(results, targets, margins.T)], axis=1)
+        if k == 2:
+            margins, slacks, alphas, geometric = margins[:, 0], slacks[:, 0], alphas[:, 0], float(geometric[0])
+        self.margins_, self.slacks_, self.dual_coef_, self.geometric_margin_ = margins, slacks, alphas, geometric
+        active = alphas > 1e-8 * max(float(alphas.max()), 1e-300)
+        self.support_ = np.flatnonzero(active if k == 2 else active.any(axis=1))
+        self.n_support_ = np.bincount(codes[self.support_], minlength=k)
+
+    def _alphas(self, result: Result, y: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class LinearSVC(MarginClassifier):
+    """Linear support vector machine: minimises C Σ sᵢ ℓ(yᵢ(⟨w, xᵢ⟩ + b)) + ½‖w‖² (or ‖w‖₁).
+
+    ℓ(m) = max(0, 1 − m), or its square. The bias is not penalised: this is the textbook's problem, whose constraints
+    are yᵢ(⟨w, xᵢ⟩ + b) ≥ 1 − ξᵢ. Several classes are taken one against the others.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1"}
+    loss : {"squared_hinge", "hinge"}
+        Every loss works with every penalty.
+    tol : float
+        The relative duality gap to reach.
+    C : float
+        The weight of the data against the penalty, above zero.
+    multi_class : {"ovr"}
+        One against the rest.
+    fit_intercept : bool
+        Whether there is a bias.
+    class_weight : dict or "balanced", optional
+        Factors on the weights of the classes.
+    random_state : int, optional
+        The seed of stochastic solvers.
+    max_iter : int, optional
+        A limit on iterations; each solver has its own default.
+    dual, intercept_scaling, verbose
+        Accepted for compatibility: the bias is not penalised, so it needs no scaling, and the solver is chosen.
+    l1_ratio : float, optional
+        The penalty is ρ‖w‖₁ + (1−ρ)/2·‖w‖²; overrides ``penalty`` if given.
+    solver : str
+        "auto" or the name of a solver.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_iter_ : as in scikit-learn
+    certificate_ : Certificate
+        With several classes, the worst of ``certificates_``.
+    margins_, slacks_ : arrays
+        yᵢ f(xᵢ) of the training data and max(0, 1 − margin); one column per class if there are more than two.
+    dual_coef_ : array
+        αᵢ ≥ 0 with w = Σ αᵢ yᵢ xᵢ and Σ αᵢ yᵢ = 0 (L2 penalty); αᵢ ≤ C sᵢ for the hinge loss.
+    support_, n_support_ : arrays
+        The examples with αᵢ > 0, and how many there are in every class.
+    geometric_margin_ : float
+        1/‖w‖: the distance from the hyperplane to the points of margin 1.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
+    >>> model = hg.LinearSVC(loss="hinge", C=10.0).fit(X, ["no", "no", "yes", "yes"])
+    >>> round(float(model.geometric_margin_), 4), model.support_
+    (1.0, array([1, 2]))
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-6,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: int | None = None,
+        max_iter: int | None = None,
+        l1_ratio: float | None = None,
+        solver: Any = "auto",
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        X, codes, weights = self._check(X, y, sample_weight)
+        total = float(len(codes)) if weights is None else float(weights.sum())
+        ratio = self._l1_ratio()
+        penalty = elastic_penalty(1.0 / (check_strength("C", self.C, zero=False) * total), ratio)
+        results = self._one_vs_rest(X, codes, self._loss(), penalty, weights)
+        self._weights = 1.0 if weights is None else weights
+        self._adopt_margins(X, codes, results, self.C)
+        del self._weights
+        return self
+
+    def _l1_ratio(self) -> float:
+        if self.multi_class != "ovr":
+            raise ValueError(f"multi_class must be 'ovr' (one against the rest), got {self.multi_class!r}.")
+        if self.penalty not in ("l1", "l2"):
+            raise ValueError(f"penalty must be 'l2' or 'l1', got {self.penalty!r}.")
+        return self.l1_ratio if self.l1_ratio is not None else float(self.penalty == "l1")
+
+    def _loss(self) -> Loss:
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {self.loss!r}.")
+        return LOSSES[self.loss]()
+
+    def _alphas(self, result: Result, y: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        """sᵢ pᵢ with p = −y u, u the slopes of the losses at the optimum."""
+        loss = self._loss()
+        u = result.solution.dual
+        if u is None or loss.smooth:
+            u = loss.gradient(y, y * margins)
+        return np.maximum(-y * u, 0.0) * self._weights

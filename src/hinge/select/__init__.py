@@ -1,0 +1,1 @@
+"""Choosing: paths of solutions, cross-validated strengths, subsets of features."""

@@ -1,0 +1,199 @@
+"""Paths: the solutions for many strengths of one penalty, each started at the last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous
+from hinge.models.linear.base import elastic_penalty
+from hinge.problem.certificate import Certificate, best_shift, certificate, with_run
+from hinge.problem.losses import Squared
+from hinge.problem.objective import Objective, make_objective
+from hinge.solve.base import Solution, Status
+from hinge.solve.choose import Result, solve
+from hinge.solve.proximal_newton import ProximalNewton, penalty_path
+
+
+def largest_strength(objective: Objective) -> float:
+    """The smallest strength λ at which all weights are zero; only for penalties with an L1 part."""
+    w, b = objective.zero()
+    if objective.fit_intercept and objective.outputs == 1:
+        b = np.array([objective.loss.baseline(objective.y, objective.c)])
+    elif objective.fit_intercept:
+        b = objective.c @ objective.y
+    _, g, _ = objective.risk_gradient(w, b)
+    return objective.penalty.lambda_max(g)
+
+
+def strength_grid(objective: Objective, eps: float, count: int) -> np.ndarray:
+    """``count`` strengths from the smallest that makes all weights zero down to ``eps`` times that, evenly in log λ."""
+    top = largest_strength(objective)
+    if not np.isfinite(top):
+        raise ValueError(
+            "A grid of strengths needs a penalty with an L1 part (l1_ratio above zero); give alphas as an array instead."
+        )
+    if top <= np.finfo(float).resolution:
+        return np.full(count, np.finfo(float).resolution)
+    return np.geomspace(top, top * eps, count)
+
+
+def solve_path(
+    objective: Objective,
+    strengths: Sequence[float] | np.ndarray,
+    *,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    solver: Any = "auto",
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+) -> list[Result]:
+    """Solutions for every strength, in the given order (descending is fastest)."""
+    path = ProximalNewton()
+    if solver == "auto" and start is None and not path.missing(objective):
+        unit = objective.with_penalty(objective.penalty.with_strength(1.0))
+        limit = max_iter or path.default_max_iter
+        W, B, iterations = penalty_path(unit, np.asarray(strengths, dtype=np.float64), tol=tol, max_iter=limit)
+        judged = certify_path(unit, strengths, W, B, tol)
+        return [
+            Result(
+                Solution(w, np.array([b]), Status.CONVERGED, int(k)),
+                with_run(c, solver=path.name, iterations=int(k), seconds=np.nan, status=Status.MAX_ITER.value),
+            )
+            for w, b, k, c in zip(W, B, iterations, judged)
+        ]
+    results: list[Result] = []
+    for lam in strengths:
+        at = objective.with_penalty(objective.penalty.with_strength(float(lam)))
+        result = solve(at, solver=solver, tol=tol, max_iter=max_iter, start=start)
+        start = (result.w, result.b)
+        results.append(result)
+    return results
+
+
+def certify_path(
+    unit: Objective, strengths: Sequence[float] | np.ndarray, W: np.ndarray, B: np.ndarray, tol: float
+) -> list[Certificate]:
+    """The judge's word on every point of a path, with two passes over X for all of them together.
+
+    The dual points are those of :func:`certificate`: slopes at the best bias, scaled into the domain. Where that gap
+    is too wide, the judge is asked about that point alone.
+    """
+    Z = unit.design.matmul(np.ascontiguousarray(W.T)) + (B if unit.fit_intercept else 0.0)
+    U = np.empty_like(Z)
+    for k in range(len(B)):
+        z = Z[:, k] + (best_shift(unit, Z[:, k]) if unit.fit_intercept else 0.0)
+        U[:, k] = unit.slopes_of_scores(np.ascontiguousarray(z))
+    G = unit.design.rmatmul(unit.c[:, None] * U)
+    judged = []
+    for k, lam in enumerate(strengths):
+        penalty = unit.penalty.with_strength(float(lam))
+        primal = unit.risk_of_scores(np.ascontiguousarray(Z[:, k])) + penalty.value(W[k])
+        scale = penalty.dual_scale(-G[:, k])
+        dual = -unit.conjugate_sum(scale * U[:, k]) - penalty.conjugate(-scale * G[:, k])
+        gap = max(primal - dual, 0.0)
+        if gap <= tol * abs(primal):
+            judged.append(Certificate(primal, dual, gap, gap / max(abs(primal), 1e-300), np.nan, "gap", tol))
+        else:
+            judged.append(certificate(unit.with_penalty(penalty), W[k], B[k : k + 1], tol=tol))
+    return judged
+
+
+def enet_path(
+    X: Any,
+    y: Any,
+    *,
+    l1_ratio: float = 0.5,
+    eps: float = 1e-3,
+    alphas: Any = 100,
+    precompute: Any = "auto",
+    Xy: Any = None,
+    copy_X: bool = True,
+    coef_init: Any = None,
+    verbose: bool = False,
+    return_n_iter: bool = False,
+    positive: bool = False,
+    check_input: bool = True,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+) -> Any:
+    """Elastic-net weights for many strengths: minimises ‖y − Xw‖²/(2n) + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) for every α.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of n targets, or n × k for k independent problems
+    l1_ratio : float
+        ρ, above zero unless ``alphas`` is an array.
+    eps : float
+        The smallest α as a fraction of the largest, where all weights are zero.
+    alphas : int or array
+        How many strengths, or the strengths.
+    coef_init : array, optional
+        Where to begin.
+    return_n_iter : bool
+        Return the iterations of every fit as well.
+    positive : bool
+        Only weights ≥ 0 are allowed.
+    tol, max_iter
+        The relative duality gap to reach, and a limit on iterations.
+    sample_weight : array of n weights, optional
+    fit_intercept : bool
+        Whether there is a bias (not returned); the data are not centred otherwise, as in scikit-learn.
+    precompute, Xy, copy_X, verbose, check_input
+        Accepted for compatibility.
+
+    Returns
+    -------
+    alphas : array, from large to small
+    coefs : array of shape (d, number of α), or (k, d, number of α)
+    dual_gaps : array of shape (number of α,), or (k, number of α)
+        Each is a proof: the objective is at most this much above the optimum.
+    n_iters : list of int, if ``return_n_iter``
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> alphas, coefs, gaps = hg.lasso_path(X, X[:, 0], alphas=[0.5, 0.1])
+    >>> coefs.shape, bool(gaps.max() < 1e-6)
+    ((3, 2), True)
+    """
+    from sklearn.utils import check_X_y
+
+    X, y = check_X_y(X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, multi_output=True, y_numeric=True)
+    X, y, weights = contiguous(X), np.asarray(y, dtype=np.float64), check_weights(sample_weight, X)
+    objective = make_objective(
+        X, y, Squared(), elastic_penalty(1.0, l1_ratio, positive=positive),
+        sample_weight=weights, fit_intercept=fit_intercept,
+    )  # fmt: skip
+    columns = [objective]
+    if y.ndim == 2:
+        columns = [replace(objective, y=np.ascontiguousarray(y[:, j]), outputs=1) for j in range(y.shape[1])]
+    if np.ndim(alphas) == 0:
+        grids = [strength_grid(column, eps, int(alphas)) for column in columns]
+        strengths = max(grids, key=lambda grid: grid[0])
+    else:
+        strengths = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
+    starts = [None] * len(columns)
+    if coef_init is not None:
+        starts = [(w, np.zeros(1)) for w in np.atleast_2d(np.asarray(coef_init, dtype=np.float64))]
+    paths = [
+        solve_path(column, strengths, tol=tol, max_iter=max_iter, start=start) for column, start in zip(columns, starts)
+    ]
+    coefs = np.array([[result.w for result in path] for path in paths]).transpose(0, 2, 1).astype(X.dtype)
+    gaps = np.array([[result.certificate.gap for result in path] for path in paths])
+    iterations = [max(path[i].solution.iterations for path in paths) for i in range(len(strengths))]
+    found = (strengths, coefs, gaps) if y.ndim == 2 else (strengths, coefs[0], gaps[0])
+    return (*found, iterations) if return_n_iter else found
+
+
+def lasso_path(X: Any, y: Any, **options: Any) -> Any:
+    """Lasso weights for many strengths: :func:`enet_path` with ``l1_ratio=1``."""
+    if "l1_ratio" in options:
+        raise TypeError("lasso_path has no l1_ratio; use enet_path.")
+    return enet_path(X, y, l1_ratio=1.0, **options)

@@ -1,0 +1,198 @@
+"""Ridge regression with its strength chosen by exact leave-one-out or by folds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from hinge._native import Design
+from hinge.models.linear.base import LinearRegressor, check_strength
+from hinge.problem.certificate import certificate, with_run
+from hinge.problem.losses import Squared
+from hinge.problem.objective import make_objective
+from hinge.problem.penalties import L2
+from hinge.select.strength import choose_candidate
+from hinge.solve.base import Solution, Status
+from hinge.solve.choose import Result
+from hinge.solve.ridge_path import RidgePath
+
+
+class RidgeCV(LinearRegressor):
+    """Ridge regression, Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖², with α chosen by cross-validation.
+
+    All strengths, and their exact leave-one-out errors, come from one factorisation on whichever side is smaller: d × d
+    or n × n.
+
+    Parameters
+    ----------
+    alphas : array of numbers > 0
+        The candidates.
+    fit_intercept : bool
+        Whether there is a bias b; it is not penalised.
+    scoring : str or callable, optional
+        A scikit-learn scorer; the negative mean squared error if absent. With leave-one-out it is applied to the
+        left-out predictions as a whole.
+    cv : int, splitter or iterable, optional
+        Leave-one-out if absent.
+    gcv_mode : str, optional
+        Accepted for compatibility: the smaller side is chosen.
+    store_cv_results : bool
+        Keep every left-out squared error (or prediction, with ``scoring``) in ``cv_results_``.
+    alpha_per_target : bool
+        Choose α for every target separately (leave-one-out only).
+    rule : {"best", "one-standard-error"}
+        The best α, or the largest whose error is within one standard error of it.
+
+    Attributes
+    ----------
+    alpha_, best_score_, coef_, intercept_, cv_results_ : as in scikit-learn
+    errors_ : array with one number per α
+        The mean left-out error (with ``scoring``, minus the score).
+    coef_path_, intercept_path_ : arrays
+        The weights for every α, on all the data.
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> model = hg.RidgeCV(alphas=[1e-3, 1.0, 1e3]).fit(X, X @ [1.0, 2.0, 3.0])
+    >>> float(model.alpha_)
+    0.001
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0),
+        *,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        cv: Any = None,
+        gcv_mode: str | None = None,
+        store_cv_results: bool = False,
+        alpha_per_target: bool = False,
+        rule: str = "best",
+    ) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.scoring = scoring
+        self.cv = cv
+        self.gcv_mode = gcv_mode
+        self.store_cv_results = store_cv_results
+        self.alpha_per_target = alpha_per_target
+        self.rule = rule
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        X, y, weights = self._check(X, y, sample_weight, several=True)
+        alphas = np.array([check_strength("alphas", a, zero=False) for a in np.ravel(self.alphas)])
+        weights = np.ones(len(y)) if weights is None else weights
+        used = np.flatnonzero(weights > 0)
+        X0, y0, weights0 = (X, y, weights) if len(used) == len(y) else (X[used], y[used], weights[used])
+        path = RidgePath(Design(X0), y0, weights0, self.fit_intercept)
+        errors = self._left_out(path, y0, weights0, alphas) if self.cv is None else self._folds(X, y, weights, alphas)
+        chosen = np.array([choose_candidate(e, -alphas).pick(self.rule) for e in errors])
+        means = np.stack([e.mean(axis=1) for e in errors])
+        self.errors_ = means if self.alpha_per_target else means[0]
+        self.best_score_ = -means[np.arange(len(chosen)), chosen]
+        self.alpha_ = alphas[chosen]
+        if not self.alpha_per_target:
+            self.best_score_, self.alpha_ = float(self.best_score_[0]), float(self.alpha_[0])
+        self._adopt_path(path, X0, y0, weights0, alphas)
+        return self
+
+    def _left_out(self, path: RidgePath, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> list[np.ndarray]:
+        """One array (α × examples) of errors per choice to make; their weighted mean is the leave-one-out error."""
+        residuals = path.leave_one_out(alphas)  # n × k × α
+        Y = y.reshape(len(y), -1)
+        if self.scoring is not None:
+            predictions = Y[:, :, None] - residuals
+            if self.store_cv_results:
+                self.cv_results_ = predictions if y.ndim == 2 else predictions[:, 0]
+            return self._score_predictions(Y, predictions, weights)
+        squares = residuals**2
+        if self.store_cv_results:
+            self.cv_results_ = squares if y.ndim == 2 else squares[:, 0]
+        # Multiplied so that the plain mean over examples is the weighted mean.
+        share = weights / weights.mean()
+        if self.alpha_per_target:
+            return [(share[:, None] * squares[:, j]).T for j in range(squares.shape[1])]
+        return [(share[:, None] * squares.mean(axis=1)).T]
+
+    def _score_predictions(self, Y: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> list[np.ndarray]:
+        scorer = check_scoring(self, scoring=self.scoring)
+        columns = [[j] for j in range(Y.shape[1])] if self.alpha_per_target else [list(range(Y.shape[1]))]
+        return [
+            np.array(
+                [
+                    [-scorer(_Constant(predictions[:, which, a]), np.empty((len(Y), 1)), Y[:, which], sample_weight=weights)]
+                    for a in range(predictions.shape[2])
+                ]
+            )
+            for which in columns
+        ]
+
+    def _folds(self, X: Any, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> list[np.ndarray]:
+        scorer = check_scoring(self, scoring=self.scoring or "neg_mean_squared_error")
+        columns = []
+        for train, test in check_cv(self.cv).split(X, y):
+            train, test = train[weights[train] > 0], test[weights[test] > 0]
+            if len(test) == 0:
+                continue
+            path = RidgePath(Design(X[train]), y[train], weights[train], self.fit_intercept)
+            test_design, errors = Design(X[test]), []
+            for alpha in alphas:
+                W, b = path.coef(alpha)
+                scores = test_design.matmul(W) + b
+                predicted = scores if y.ndim == 2 else scores[:, 0]
+                errors.append(-scorer(_Constant(predicted), X[test], y[test], sample_weight=weights[test]))
+            columns.append(errors)
+        return [np.array(columns).T]
+
+    def _adopt_path(self, path: RidgePath, X: Any, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> None:
+        fits = [path.coef(a) for a in alphas]
+        W, B = np.stack([w for w, _ in fits]), np.stack([b for _, b in fits])  # α × d × k, α × k
+        one = y.ndim == 1
+        self.coef_path_ = W[:, :, 0] if one else W.transpose(0, 2, 1)
+        self.intercept_path_ = B[:, 0] if one else B
+        strengths = np.ravel(self.alpha_)
+        w, b = path.coef(strengths[0])
+        for j in range(1, len(strengths)):
+            other, bias = path.coef(strengths[j])
+            w[:, j], b[j] = other[:, j], bias[j]
+        objective = make_objective(X, y, Squared(), sample_weight=weights, fit_intercept=self.fit_intercept)
+        # A strength per target is a penalty that differs between the columns of w: judged target by target.
+        parts = [(objective, w[:, 0] if one else w, b, strengths[0])]
+        if len(strengths) > 1:
+            parts = [
+                (replace(objective, y=np.ascontiguousarray(y[:, j]), outputs=1), w[:, j], b[j : j + 1], a)
+                for j, a in enumerate(strengths)
+            ]
+        judged = [certificate(o.with_penalty(L2(a / o.weight_sum)), v, c) for o, v, c, a in parts]
+        worst = max(judged, key=lambda c: c.error)
+        judgement = with_run(worst, solver="ridge-path", iterations=1, seconds=0.0, status=Status.CONVERGED.value)
+        self._adopt(Result(Solution(w[:, 0] if one else w, b, Status.CONVERGED, 1), judgement), X.dtype)
+        del self.n_iter_
+
+
+class _Constant(RegressorMixin, BaseEstimator):
+    """Predicts what it was given, so that scorers can be applied to predictions."""
+
+    def __init__(self, predictions: np.ndarray) -> None:
+        self.predictions = predictions
+
+    def predict(self, X: Any) -> np.ndarray:
+        p = self.predictions
+        return p[:, 0] if p.ndim == 2 and p.shape[1] == 1 else p

@@ -1,0 +1,169 @@
+"""Least squares and ridge in closed form.
+
+Problem     min_{W,b} ½ Σ cᵢ ‖yᵢ − W'xᵢ − b‖² + ½ Σ_j λ_j ‖w_j‖²,   one or several outputs
+Primal      (X̃'CX̃ + Λ) W = X̃'CỸ with X̃, Ỹ centred by c if there is a bias; d × d, by Cholesky
+Dual        W = Λ⁻¹X̃'C^½ (C^½X̃Λ⁻¹X̃'C^½ + I)⁻¹ C^½Ỹ, n × n, where d > n and every λ_j > 0
+Deficient   without a penalty, the solution of least norm, by singular values; by LSQR if X is sparse and large
+Optimality  X̃'C(Ỹ − X̃W) = ΛW: the errors are orthogonal to every linear function of the inputs
+Reference   Björck (1996), §2.9 (iterative refinement of the normal equations); Saunders et al. (1998) for the dual
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+
+from hinge._native import Design
+from hinge.problem.objective import Array, Objective
+from hinge.solve.base import Need, Solution, Solver, Status, Stop
+
+REFINEMENTS = 3
+# Gram matrices with a reciprocal condition number below this go to singular values instead.
+SAFE_RCOND = 1e-10
+# Sparse matrices with more entries than this, zeros counted, are not made dense.
+DENSE_LIMIT = 50_000_000
+
+
+class ClosedForm(Solver):
+    """Normal equations, primal or dual, whichever is smaller; singular values where they are singular."""
+
+    name: ClassVar[str] = "closed-form"
+    needs: ClassVar[tuple[Need, ...]] = (Need.SQUARED, Need.RIDGE)
+
+    def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
+        coordinates = objective.penalty.coordinates(objective.d)
+        assert coordinates is not None
+        problem = Centred(objective.design, objective.y, objective.c, objective.fit_intercept, objective.offset)
+        W = problem.solve(coordinates.l2)
+        shape = (objective.d,) if objective.outputs == 1 else (objective.d, objective.outputs)
+        return Solution(W.reshape(shape), problem.bias(W), Status.CONVERGED, 1)
+
+
+class Centred:
+    """A weighted least-squares problem with the bias eliminated. Targets become an n × k matrix.
+
+    X̃ = X − 1μ' is never formed unless singular values are asked for: products with X are corrected by μ.
+    """
+
+    def __init__(self, design: Design, y: Array, c: Array, fit_intercept: bool, offset: Array | None = None) -> None:
+        self.design, self.c = design, c
+        Y = y.reshape(len(y), -1)
+        if offset is not None:
+            Y = Y - offset.reshape(len(y), -1)
+        self.fit_intercept = fit_intercept
+        self.x_mean = design.rmatmul(c) if fit_intercept else np.zeros(design.shape[1])
+        self.y_mean = c @ Y if fit_intercept else np.zeros(Y.shape[1])
+        self.Y = Y - self.y_mean
+
+    def bias(self, W: Array) -> Array:
+        return self.y_mean - self.x_mean @ W
+
+    def residual(self, W: Array) -> Array:
+        """Ỹ − X̃W."""
+        return self.Y - self.design.matmul(W) + self.x_mean @ W
+
+    def moment(self, R: Array) -> Array:
+        """X̃'CR."""
+        CR = self.c[:, None] * R
+        return self.design.rmatmul(CR) - np.outer(self.x_mean, CR.sum(axis=0))
+
+    def gram(self) -> Array:
+        """X̃'CX̃."""
+        total = float(self.c.sum())
+        return self.design.gram(self.c) - total * np.outer(self.x_mean, self.x_mean)
+
+    def dual_gram(self, inverse: Array) -> Array:
+        """C^½ X̃ diag(inverse) X̃' C^½."""
+        X, root = self.design.source, np.sqrt(self.c)
+        if scipy.sparse.issparse(X):
+            left = (X * inverse).tocsr() if not hasattr(X, "multiply") else X.multiply(inverse).tocsr()
+            K = np.asarray((left @ X.T.tocsr()).todense(), dtype=np.float64)
+        else:
+            K = (X * inverse).astype(np.float64) @ X.T.astype(np.float64)
+        cross = self.design.matmul(inverse * self.x_mean)
+        K -= cross[:, None] + cross[None, :] - float(inverse @ self.x_mean**2)
+        return root[:, None] * K * root[None, :]
+
+    def solve(self, l2: Array) -> Array:
+        n, d = self.design.shape
+        if d > n and np.all(l2 > 0):
+            return self._solve_dual(l2)
+        W = self._solve_primal(l2) if d <= n or np.all(l2 > 0) else None
+        if W is not None:
+            return W
+        return self._least_norm(l2)
+
+    def _solve_primal(self, l2: Array) -> Array | None:
+        gram = self.gram()
+        gram[np.diag_indices_from(gram)] += l2
+        scale = np.sqrt(np.diag(gram))
+        if np.any(scale <= 0) or not np.all(np.isfinite(scale)):
+            return None
+        gram /= scale[:, None] * scale[None, :]
+        norm = np.abs(gram).sum(axis=0).max()
+        factor, info = scipy.linalg.lapack.dpotrf(gram, lower=1, overwrite_a=1)
+        if info != 0 or scipy.linalg.lapack.dpocon(factor, norm, uplo="L")[0] < SAFE_RCOND:
+            return None
+        W = np.zeros((len(l2), self.Y.shape[1]))
+        for _ in range(REFINEMENTS):
+            rhs = (self.moment(self.residual(W)) - l2[:, None] * W) / scale[:, None]
+            step = scipy.linalg.cho_solve((factor, True), rhs) / scale[:, None]
+            W += step
+            if np.max(np.abs(step)) <= 1e-14 * np.max(np.abs(W), initial=1e-300):
+                break
+        return W
+
+    def _solve_dual(self, l2: Array) -> Array:
+        inverse, root = 1.0 / l2, np.sqrt(self.c)[:, None]
+        K = self.dual_gram(inverse)
+        K[np.diag_indices_from(K)] += 1.0
+        factor = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+        alpha = np.zeros_like(self.Y)
+        for _ in range(2):  # once more for what rounding left
+            W = inverse[:, None] * self._adjoint(root * alpha)
+            alpha += scipy.linalg.cho_solve(factor, root * self.residual(W) - alpha)
+        return inverse[:, None] * self._adjoint(root * alpha)
+
+    def _adjoint(self, U: Array) -> Array:
+        """X̃'U."""
+        return self.design.rmatmul(U) - np.outer(self.x_mean, U.sum(axis=0))
+
+    def _least_norm(self, l2: Array) -> Array:
+        """By singular values of [C^½X̃; Λ^½]: where the problem is singular, the solution of least norm."""
+        n, d = self.design.shape
+        root = np.sqrt(self.c)
+        if self.design.sparse and n * d > DENSE_LIMIT:
+            return self._least_norm_iterative(l2, root)
+        rows = np.flatnonzero(self.c > 0)
+        A = root[rows, None] * (_dense(self.design.source)[rows] - self.x_mean)
+        B = (root[:, None] * self.Y)[rows]
+        if np.any(l2 > 0):
+            A = np.vstack([A, np.diag(np.sqrt(l2))])
+            B = np.vstack([B, np.zeros((d, B.shape[1]))])
+        return scipy.linalg.lstsq(A, B, cond=np.finfo(float).eps * max(A.shape), lapack_driver="gelsd")[0]
+
+    def _least_norm_iterative(self, l2: Array, root: Array) -> Array:
+        n, d = self.design.shape
+        damp = np.sqrt(l2)
+
+        def forward(v: Array) -> Array:
+            v = v.ravel()
+            return np.append(root * (self.design.matmul(v) - self.x_mean @ v), damp * v)
+
+        def backward(u: Array) -> Array:
+            v = root * u.ravel()[:n]
+            return self.design.rmatmul(v) - self.x_mean * v.sum() + damp * u.ravel()[n:]
+
+        operator = scipy.sparse.linalg.LinearOperator((n + d, d), matvec=forward, rmatvec=backward, dtype=float)
+        columns = [
+            scipy.sparse.linalg.lsqr(operator, np.append(root * y, np.zeros(d)), atol=1e-13, btol=1e-13)[0]
+            for y in self.Y.T
+        ]
+        return np.stack(columns, axis=1)
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, dtype=np.float64)

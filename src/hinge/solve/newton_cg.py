@@ -1,0 +1,27 @@
+"""Newton's method with conjugate gradients, for many features.
+
+Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, xᵢ'w + b) + ½ Σ_j λ_j w_j²,   ℓ twice differentiable
+Direction   conjugate gradients on H p = −∇J; a product with H is one pass over X
+Optimality  ∇J = 0
+Reference   Nocedal & Wright (2006), algorithm 7.1; native/solve/newton_cg.hpp
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hinge._native import core
+from hinge.problem.objective import Array, Objective
+from hinge.solve.base import Need, Solution, Solver, Stop
+from hinge.solve.native import run_native
+
+
+class NewtonCG(Solver):
+    """Newton's method that never forms a d × d matrix."""
+
+    name: ClassVar[str] = "newton-cg"
+    needs: ClassVar[tuple[Need, ...]] = (Need.SECOND, Need.CONVEX, Need.RIDGE, Need.ONE_OUTPUT)
+    default_max_iter: ClassVar[int] = 200
+
+    def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
+        return run_native(core.newton_cg, objective, w, b, stop, tol=0.5 * stop.tol)

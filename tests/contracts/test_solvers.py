@@ -1,0 +1,194 @@
+"""Laws that every solver obeys on every problem it admits."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import hinge as hg
+import zoo
+from hinge.solve.base import Need, Solver, Status
+from hinge.solve.choose import SOLVERS, admissible, choose, get_solver, solve
+import itertools
+
+N, D = 60, 6
+# What a method is good for in a test: these approach the optimum slowly, or with noise.
+LOOSE = {"subgradient": 2e-2, "pegasos": 5e-2, "sgd": 0.5, "admm": 1e-4, "gradient-descent": 1e-5}
+PAIRS = [(loss, penalty) for loss in zoo.LOSSES for penalty in zoo.penalties(D)]
+
+
+def problem(loss, penalty, n=N, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    return hg.make_objective(rng.normal(size=(n, D)), zoo.targets(loss, n, rng), loss, penalty, **options)
+
+
+def quiet(objective, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solve(objective, **options)
+
+
+def possible(loss, penalty) -> bool:
+    """A kinked loss under a non-convex penalty has neither a gradient nor a dual: nothing can be promised."""
+    return loss.smooth or (loss.convex and penalty.convex)
+
+
+@pytest.mark.mission("O9")
+@pytest.mark.parametrize("loss", zoo.LOSSES, ids=zoo.name)
+def test_auto_solves_every_pair(loss):
+    for penalty in zoo.penalties(D):
+        objective = problem(loss, penalty)
+        if not possible(loss, penalty):
+            with pytest.raises(ValueError, match="No solver handles"):
+                choose(objective)
+            continue
+        tol = 1e-5 if choose(objective) == "admm" else 1e-7
+        result = quiet(objective, tol=tol)
+        assert result.certificate.converged, f"{penalty}: {result.certificate}, {result.certificate.kind}"
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_each_solver_reaches_its_certificate(name):
+    """On a sample of the pairs it admits: every loss once and every penalty once."""
+    taken = set()
+    for k, (loss, penalty) in enumerate(PAIRS):
+        keys = {("loss", repr(loss)), ("penalty", repr(penalty))}
+        objective = problem(loss, penalty, seed=k)
+        if keys <= taken or name not in admissible(objective):
+            continue
+        taken |= keys
+        if name == "sgd" and not (loss.smooth and np.isfinite(loss.curvature) and penalty.convex):
+            continue  # noisy steps on exponentials and kinks promise nothing after a fixed number of epochs
+        if name in ("subgradient", "pegasos") and not np.isfinite(loss.curvature) and loss.smooth:
+            continue  # subgradients of exponentials are not bounded
+        result = quiet(objective, solver=name, tol=LOOSE.get(name, 1e-6))
+        assert result.certificate.converged, f"{name} on {loss} + {penalty}: {result.certificate}"
+        assert result.certificate.solver == name
+    assert taken
+
+
+@pytest.mark.parametrize("name", sorted(set(SOLVERS) - {"quadratic-program", "sgd", "pegasos"}))
+def test_warm_start_from_the_answer_stops_at_once(name):
+    loss = hg.Squared()
+    penalty = hg.L2(0.3) if name not in ("coordinate-descent", "admm") else hg.L1(0.1)
+    objective = problem(loss, penalty)
+    answer = solve(objective, tol=1e-10)
+    again = solve(objective, solver=name, tol=1e-6, start=(answer.w, answer.b))
+    assert again.solution.iterations <= 1
+    assert np.allclose(again.w, answer.w, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(set(SOLVERS) - {"newton", "quadratic-program", "sgd", "pegasos", "lbfgs"}))
+def test_a_budget_of_one_iteration_is_said(name):
+    loss = hg.Squared()
+    penalty = hg.L1(0.02) if name in ("coordinate-descent", "admm") else hg.L2(0.01)
+    objective = problem(loss, penalty)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        result = solve(objective, solver=name, tol=1e-12, max_iter=1)
+    assert result.certificate.status == Status.MAX_ITER.value
+    assert not result.certificate.converged
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_histories_and_callbacks(name):
+    penalty = hg.L1(0.05) if name in ("coordinate-descent", "projected-gradient") else hg.L2(0.05)
+    objective = problem(hg.Squared(), penalty)
+    seen = []
+    result = quiet(objective, solver=name, history=True, tol=1e-9, max_iter=30, callback=lambda r: seen.append(r))
+    history = result.solution.history
+    assert len(history) == len(seen) >= 1
+    assert [r.iteration for r in history] == sorted(r.iteration for r in history)
+    assert all(later.seconds >= earlier.seconds for earlier, later in itertools.pairwise(history))
+    if name not in ("quadratic-program", "newton"):
+        stopped = quiet(objective, solver=name, tol=1e-14, callback=lambda r: r.iteration >= 2)
+        assert stopped.solution.iterations <= 2
+
+
+def test_deterministic_by_seed():
+    objective = problem(hg.Logistic(), hg.L2(0.1))
+    for solver in ("sgd", "pegasos", hg.SGD(batch_size=7, momentum=0.5)):
+        a, b, other = (quiet(objective, solver=solver, max_iter=3, random_state=s) for s in (1, 1, 2))
+        assert np.array_equal(a.w, b.w)
+        assert not np.array_equal(a.w, other.w)
+
+
+def test_several_outputs():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 4)), rng.integers(0, 3, size=90).astype(float)
+    reference = None
+    for name in ("lbfgs", "gradient-descent", "proximal-gradient", "projected-gradient"):
+        objective = hg.make_objective(X, y, hg.Softmax(), hg.L2(0.1), classes=3)
+        result = solve(objective, solver=name, tol=1e-9)
+        assert result.certificate.kind == "gap"
+        reference = result.w if reference is None else reference
+        assert np.allclose(result.w, reference, atol=1e-3)
+    noisy = quiet(hg.make_objective(X, y, hg.Softmax(), hg.L2(0.1), classes=3), solver=hg.SGD(batch_size=10))
+    assert np.allclose(noisy.w, reference, atol=0.05)
+
+
+def test_one_clear_error():
+    objective = problem(hg.Hinge(), hg.L1(0.1))
+    with pytest.raises(ValueError, match=r"differentiable loss.*These would work: .*'admm'"):
+        solve(objective, solver="gradient-descent")
+    with pytest.raises(ValueError, match=r"unknown.*GradientDescent"):
+        solve(objective, solver="simplex")
+    with pytest.raises(ValueError, match="step"):
+        solve(problem(hg.Squared(), hg.L2(0.1)), solver=hg.GradientDescent(step="golden"))
+
+
+def test_configured_solvers_are_accepted_and_cloned():
+    from sklearn.base import clone
+
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
+    model = hg.Learner(loss=hg.Squared(), penalty=hg.L2(0.1), solver=hg.GradientDescent(step="exact"), tol=1e-8)
+    twin = clone(model).fit(X, y)
+    assert twin.certificate_.solver == "gradient-descent"
+    assert np.allclose(
+        twin.coef_, hg.Learner(loss=hg.Squared(), penalty=hg.L2(0.1), tol=1e-8).fit(X, y).coef_, atol=1e-3
+    )
+
+
+def test_needs_are_declared():
+    for name in SOLVERS:
+        solver = get_solver(name)
+        assert isinstance(solver, Solver)
+        assert solver.name == name
+        assert all(isinstance(need, Need) for need in solver.needs)
+
+
+class SmoothQuantile:
+    """A smoothed 0.8-quantile loss, written by a user in six lines."""
+
+    convex, curvature = True, 2.5
+
+    def value(self, y, s):
+        return 0.8 * (y - s) + 0.1 * np.logaddexp(0.0, (s - y) / 0.1)
+
+    def gradient(self, y, s):
+        return -0.8 + 0.5 * (1.0 + np.tanh((s - y) / 0.2))
+
+
+@pytest.mark.mission("O9")
+@pytest.mark.parametrize("penalty", zoo.penalties(D), ids=zoo.name)
+def test_a_custom_loss_with_any_penalty(penalty):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, D))
+    y = X[:, 0] - X[:, 1] + rng.normal(size=200)
+    result = solve(hg.make_objective(X, y, SmoothQuantile(), penalty), tol=1e-7)
+    assert result.certificate.kind == "stationarity"
+    assert result.certificate.residual <= 1e-7
+
+
+@pytest.mark.mission("O9")
+def test_a_custom_loss_with_l1_on_many_examples():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 50))
+    w = np.where(np.arange(50) < 5, 1.0, 0.0)
+    y = X @ w + rng.normal(size=100_000)
+    model = hg.Learner(loss=SmoothQuantile(), penalty=hg.L1(0.02)).fit(X, y)
+    assert model.certificate_.residual <= model.tol
+    assert np.array_equal(model.coef_ != 0, w != 0)
+    assert np.mean(y <= model.predict(X)) == pytest.approx(0.8, abs=0.03)

@@ -1,0 +1,349 @@
+"""The laws every public estimator obeys. A new one is held to them by being public; see tests/kit/estimators.py."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hinge as hg
+from kit.estimators import (
+    assert_close,
+    assert_same,
+    first_of_each_family,
+    fitted,
+    make_data,
+    name,
+    outputs,
+    public_estimators,
+    takes_weights,
+)
+from kit.rough import Child
+
+ALL = public_estimators()
+TABLES = [e for e in ALL if get_tags(e).input_tags.two_d_array]
+FAMILIES = first_of_each_family(TABLES)
+
+every = pytest.mark.parametrize("estimator", TABLES, ids=name)
+every_weighted = pytest.mark.parametrize("estimator", [e for e in TABLES if takes_weights(e)], ids=name)
+every_sparse = pytest.mark.parametrize("estimator", [e for e in TABLES if get_tags(e).input_tags.sparse], ids=name)
+every_iterative = pytest.mark.parametrize("estimator", [e for e in TABLES if hasattr(e, "set_callbacks")], ids=name)
+# Long ones: one estimator per family by default, the others with `make test-all`.
+every_in_child = pytest.mark.parametrize(
+    "index",
+    [
+        pytest.param(i, id=name(e), marks=() if any(e is f for f in FAMILIES) else pytest.mark.slow)
+        for i, e in enumerate(ALL)
+        if any(e is t for t in TABLES)
+    ],
+)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the checks fit hopeless data too
+@parametrize_with_checks(TABLES)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@every_weighted
+def test_a_weight_is_a_repetition(estimator):
+    X, y = make_data(estimator)
+    weight = np.random.default_rng(1).integers(0, 4, size=len(y))
+    weighted = fitted(estimator, X, y, sample_weight=weight)
+    repeated = fitted(estimator, np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
+    if getattr(estimator, "weights_mean", "repetition") == "repetition":
+        assert_close(outputs(weighted, X), outputs(repeated, X), 1e-3)
+    else:
+        # Drawn at random: the two are draws from one distribution, so neither beats the other by much.
+        assert abs(weighted.score(X, y) - repeated.score(X, y)) < 0.15
+
+
+@every_weighted
+def test_all_zero_weights_are_refused(estimator):
+    X, y = make_data(estimator)
+    with pytest.raises(ValueError, match=r"(?i)sample_weight|sample weights"):
+        fitted(estimator, X, y, sample_weight=np.zeros(len(y)))
+
+
+@every
+def test_float32(estimator):
+    """The same numbers in either precision give the same fit; linear models answer in the precision of the input."""
+    X, y = make_data(estimator)
+    X32 = X.astype(np.float32)
+    single, double = fitted(estimator, X32, y), fitted(estimator, X, y)
+    assert_close(outputs(single, X32), outputs(double, X), 1e-3)
+    if hasattr(single, "coef_"):
+        assert single.coef_.dtype == np.float32
+        for method, value in outputs(single, X32).items():
+            assert value.dtype.kind != "f" or value.dtype == np.float32, method
+
+
+@every
+@pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_dataframes(estimator, make_frame):
+    X, y = make_data(estimator)
+    columns = [f"feature {j}" for j in range(X.shape[1])]
+    frame = make_frame({column: X[:, j] for j, column in enumerate(columns)})
+    model = fitted(estimator, frame, y)
+    assert list(model.feature_names_in_) == columns
+    assert_close(outputs(model, frame), outputs(fitted(estimator, X, y), X), 1e-6)
+
+
+@every_sparse
+def test_sparse_and_dense_agree(estimator):
+    X, y = make_data(estimator)
+    X[np.random.default_rng(2).random(X.shape) < 0.5] = 0.0
+    dense = outputs(fitted(estimator, X, y), X)
+    for make in (scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix):
+        S = make(X)
+        assert_close(outputs(fitted(estimator, S, y), S), dense, 1e-3)
+
+
+@every
+def test_memory_order_does_not_matter(estimator):
+    X, y = make_data(estimator)
+    model = fitted(estimator, X, y)
+    columns = np.asfortranarray(X)
+    strided = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
+    for other in (columns, strided):
+        assert_close(outputs(fitted(estimator, other, y), other), outputs(model, X), 1e-3)
+
+
+@every
+def test_same_bits_for_any_number_of_threads(estimator):
+    X, y = make_data(estimator, n=1500)
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            hg.set_num_threads(threads)
+            results.append(outputs(fitted(estimator, X, y), X))
+    finally:
+        hg.set_num_threads(None)
+    assert_same(results[0], results[1])
+    assert_same(results[0], results[2])
+
+
+@every
+def test_fitting_twice_is_the_same(estimator):
+    X, y = make_data(estimator)
+    model = fitted(estimator, X, y)
+    first = outputs(model, X)
+    assert_same(first, outputs(model.fit(X, y), X))
+    assert_same(first, outputs(fitted(estimator, X, y), X))
+
+
+@every
+def test_pickle_and_copy(estimator):
+    X, y = make_data(estimator)
+    model = fitted(estimator, X, y)
+    said = outputs(model, X)
+    assert_same(outputs(pickle.loads(pickle.dumps(model)), X), said)
+    assert_same(outputs(copy.deepcopy(model), X), said)
+    assert not [key for key in vars(clone(model)) if key.endswith("_")]
+
+
+@every
+def test_save_and_load(estimator, tmp_path):
+    X, y = make_data(estimator)
+    for model in (clone(estimator), fitted(estimator, X, y)):
+        hg.save(model, tmp_path / "model.hinge")
+        loaded = hg.load(tmp_path / "model.hinge")
+        assert type(loaded) is type(model)
+        assert repr(loaded) == repr(model)
+        assert vars(loaded).keys() == vars(model).keys()
+    assert_same(outputs(loaded, X), outputs(model, X))
+    assert [p.name for p in tmp_path.iterdir()] == ["model.hinge"]
+
+
+@every
+def test_inputs_are_left_alone(estimator):
+    X, y = make_data(estimator)
+    w = np.random.default_rng(3).random(len(y)) if takes_weights(estimator) else None
+    before = [copy.deepcopy(a) for a in (X, y, w)]
+    parameters = pickle.dumps(estimator.get_params())
+    model = clone(estimator)
+    arguments = {} if w is None else {"sample_weight": w}
+    outputs(model.fit(X, y, **arguments), X)
+    for a, b in zip((X, y, w), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert pickle.dumps(clone(model).get_params()) == parameters
+
+
+@every_sparse
+def test_a_sparse_input_with_repeated_entries_is_left_alone(estimator):
+    X, y = make_data(estimator)
+    S = scipy.sparse.csr_array(X)
+    halves = scipy.sparse.csr_array((np.repeat(S.data / 2, 2), np.repeat(S.indices, 2), 2 * S.indptr), shape=S.shape)
+    model = fitted(estimator, halves, y)
+    assert_close(outputs(model, halves), outputs(fitted(estimator, S, y), S), 1e-6)
+    assert halves.nnz == 2 * S.nnz
+
+
+@every
+def test_read_only_and_memory_mapped_inputs(estimator, tmp_path):
+    X, y = make_data(estimator)
+    said = outputs(fitted(estimator, X, y), X)
+    X.setflags(write=False)
+    y.setflags(write=False)
+    assert_same(outputs(fitted(estimator, X, y), X), said)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert_same(outputs(fitted(estimator, mapped, y), mapped), said)
+
+
+def _fit_or_clear_error(estimator, X, y):
+    """Either finite answers or a ValueError with a message; anything else is a bug."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            model = fitted(estimator, X, y)
+        except ValueError as error:
+            if len(str(error)) < 15:
+                raise
+            return
+    for method, value in outputs(model, X).items():
+        assert value.dtype.kind != "f" or np.all(np.isfinite(value)), method
+
+
+@every
+def test_bad_numbers_are_refused_by_name(estimator):
+    X, y = make_data(estimator)
+    for bad in (np.nan, np.inf):
+        if np.isnan(bad) and get_tags(estimator).input_tags.allow_nan:
+            continue
+        broken = X.copy()
+        broken[3, 1] = bad
+        with pytest.raises(ValueError, match=r"(?i)input X|X contains|X has"):
+            fitted(estimator, broken, y)
+        if y.dtype.kind == "f" and get_tags(estimator).target_tags.required:
+            target = y.copy()
+            target[3] = bad
+            with pytest.raises(ValueError, match=r"(?i)y contains|input y"):
+                fitted(estimator, X, target)
+    with pytest.raises(ValueError, match="sample"):
+        fitted(estimator, X[:0], y[:0])
+
+
+@every
+@pytest.mark.parametrize("trouble", ["one sample", "two samples", "one class", "constant", "huge", "tiny", "duplicate"])
+def test_extremes_give_finite_answers_or_a_clear_error(estimator, trouble):
+    X, y = make_data(estimator, n=60)
+    match trouble:
+        case "one sample":
+            X, y = X[:1], y[:1]
+        case "two samples":
+            X, y = X[:2], y[:2]
+        case "one class":
+            y = np.repeat(y[:1], len(y), axis=0)
+        case "constant":
+            X[:, 1:] = 1.0
+        case "huge":
+            X = X * 1e100
+        case "tiny":
+            X = X * 1e-200
+        case "duplicate":
+            X[:, 1:] = X[:, :1]
+    _fit_or_clear_error(estimator, X, y)
+
+
+class Watcher:
+    """A callback that counts, and stops after some iterations."""
+
+    def __init__(self, stop_after: int = 10**9) -> None:
+        self.stop_after, self.iterations, self.begun, self.ended = stop_after, 0, 0, 0
+
+    def setup(self, estimator, context):
+        self.begun += 1
+
+    def teardown(self, estimator, context):
+        self.ended += 1
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.parent is not None:
+            self.iterations += 1
+            return self.iterations >= self.stop_after
+
+
+@every_iterative
+def test_callbacks_see_iterations_and_may_stop_them(estimator):
+    X, y = make_data(estimator)
+    free, once = Watcher(), Watcher(stop_after=1)
+    plain = fitted(estimator, X, y)
+    watched = clone(estimator).set_callbacks(free).fit(X, y)
+    assert_same(outputs(watched, X), outputs(plain, X))
+    assert free.iterations >= 1
+    stopped = clone(estimator).set_callbacks(once).fit(X, y)
+    assert once.iterations == 1
+    outputs(stopped, X)
+    for watcher in (free, once):
+        assert watcher.begun == watcher.ended == 1
+
+
+@every_iterative
+def test_progress_bar(estimator, capsys):
+    callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
+    X, y = make_data(estimator)
+    clone(estimator).set_callbacks(callback.ProgressBar()).fit(X, y)
+    assert type(estimator).__name__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("estimator", [e for e in TABLES if "max_iter" in e.get_params(deep=False)], ids=name)
+def test_what_iterates_takes_callbacks(estimator):
+    pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
+    assert hasattr(estimator, "set_callbacks")
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    """The child process, started again if a test had to kill it."""
+    children: list[Child] = []
+
+    def child() -> Child:
+        if not children or children[-1].process.poll() is not None:
+            children.append(Child())
+        return children[-1]
+
+    yield child
+    for old in children:
+        old.close()
+
+
+@every_in_child
+def test_ctrl_c_interrupts_a_long_fit(index, nursery):
+    """KeyboardInterrupt arrives within a second (and a margin for a busy machine), and the next fit works."""
+    child = nursery()
+    delays = random.Random(index)
+    for _ in range(2):
+        assert child.ask("endless", index=index) == "started"
+        time.sleep(delays.uniform(0.0, 0.4))
+        sent = time.perf_counter()
+        child.interrupt()
+        assert child.hear() == "KeyboardInterrupt"
+        assert time.perf_counter() - sent < 3.0
+        assert child.ask("small", index=index) == "fitted"
+
+
+@every_in_child
+def test_fit_fork_fit(index, nursery):
+    assert nursery().ask("fork", index=index) == 0
+
+
+@every_in_child
+def test_memory_stays_flat(index, nursery):
+    growth = nursery().ask("weigh", index=index, fits=500)
+    assert max(growth) < 4e6, f"the process grew by {growth} bytes in the two halves of 500 fits"

@@ -1,0 +1,243 @@
+"""Model files: whole, unaltered and harmless, or refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors.numpy
+import scipy.sparse
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+import hinge as hg
+from hinge.files import SCHEMA, _Reader, _Writer
+
+
+@pytest.fixture
+def model(rng):
+    X = rng.normal(size=(30, 2))
+    return hg.Learner(loss=hg.Logistic(), penalty=hg.L2(0.1)).fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+
+
+@pytest.fixture
+def file(model, tmp_path):
+    path = tmp_path / "model.hinge"
+    hg.save(model, path)
+    return path
+
+
+def forge(path, state, **changes):
+    """A file with a valid checksum and whatever content an attacker likes."""
+    metadata = {"format": "hinge", "schema": str(SCHEMA), "hinge": "0", "model": json.dumps(state), "sha256": "0" * 64}
+    blank = safetensors.numpy.save({"t0": np.zeros(3)}, metadata=metadata | changes)
+    digest = hashlib.sha256(blank).hexdigest().encode()
+    path.write_bytes(blank.replace(b"0" * 64, digest, 1))
+
+
+def test_every_single_bit_flip_is_noticed(file):
+    whole = file.read_bytes()
+    for i in range(len(whole)):
+        for bit in range(8):
+            file.write_bytes(whole[:i] + bytes([whole[i] ^ (1 << bit)]) + whole[i + 1 :])
+            with pytest.raises(ValueError, match="cannot be loaded"):
+                hg.load(file)
+
+
+def test_every_truncation_and_extension_is_noticed(file):
+    whole = file.read_bytes()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="cannot be loaded"):
+            hg.load(file)
+    file.write_bytes(whole + b"\0")
+    with pytest.raises(ValueError, match="checksum"):
+        hg.load(file)
+
+
+def test_a_length_that_lies_is_noticed(file):
+    whole = file.read_bytes()
+    for length in (0, 1, 2**31, 2**63, 2**64 - 1):
+        file.write_bytes(length.to_bytes(8, "little") + whole[8:])
+        with pytest.raises(ValueError, match="cannot be loaded"):
+            hg.load(file)
+
+
+def test_a_newer_format_asks_for_a_newer_hinge(file):
+    forge(file, None, schema=str(SCHEMA + 1), hinge="9.9")
+    with pytest.raises(ValueError, match=r"newer hinge \(9.9.*Upgrade"):
+        hg.load(file)
+
+
+HOSTILE = [
+    {"estimator": "os:system", "state": {}},
+    {"estimator": "subprocess:Popen", "state": {"args": ["true"]}},
+    {"estimator": "builtins:eval", "state": {}},
+    {"estimator": "hinge.models.learner:importlib", "state": {}},
+    {"estimator": "hinge.files:_Reader", "state": {}},
+    {"estimator": "load", "state": {}},
+    {"estimator": "Squared", "state": {}},
+    {"estimator": "Learner", "state": {"predict": 1}},
+    {"estimator": "Learner", "state": {"__class__": "Squared"}},
+    {"estimator": "Learner", "state": {"a b": 1}},
+    {"estimator": "Learner", "state": []},
+    {"estimator": "LogisticRegressionOfNobody", "state": {}},
+    {"estimator": ["Learner"], "state": {}},
+    {"record": "Squared", "fields": {}},
+    {"record": "Huber", "fields": {"delta": -1.0}},
+    {"record": "Huber", "fields": {"nonsense": 1.0}},
+    {"record": "Learner", "fields": {}},
+    {"enum": ["Target", "NOBODY"]},
+    {"enum": ["Squared", "value"]},
+    {"lambda": "x: x"},
+    {"array": "t7"},
+    {"array": {"t0": 1}},
+    {"objects": [1], "shape": [-1]},
+    {"objects": [1], "shape": [10**9, 10**9]},
+    {"strings": ["a"], "shape": [1], "dtype": "<U999999"},
+    {"strings": ["a"], "shape": [1], "dtype": "O"},
+    {"float": "1e5"},
+    {"numpy": "object"},
+    {"dtype": "datetime64"},
+    {"sparse": {"format": "csr", "kind": "array", "shape": [1, 1], "parts": [{"array": "t0"}] * 3}},
+    {"sparse": {"format": "coo", "kind": "array", "shape": [1, 1], "parts": []}},
+    {"tuple": 3},
+    {"dict": [[1]]},
+    {"dict": [[[1], 2]]},
+    {},
+    None,
+    3,
+    [],
+]
+
+
+@pytest.mark.parametrize("state", HOSTILE, ids=lambda state: json.dumps(state)[:50])
+def test_a_hostile_file_is_refused(file, state):
+    forge(file, state)
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        hg.load(file)
+
+
+def test_deep_nesting_is_refused(file):
+    state = None
+    for _ in range(900):
+        state = [state]
+    forge(file, {"estimator": "Learner", "state": {"loss": state}})
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        hg.load(file)
+
+
+def test_weights_of_the_wrong_length_never_reach_native_code(model, tmp_path, rng):
+    function = type(model.function_)(np.zeros(1), np.zeros(1))
+    object.__setattr__(model, "function_", function)
+    hg.save(model, tmp_path / "short.hinge")
+    with pytest.raises(ValueError, match="multiply"):
+        hg.load(tmp_path / "short.hinge").predict(rng.normal(size=(5, 2)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 3, -(10**30), 0.1, float("inf"), float("-inf"), "text é", [1, [2]], (1, (2.5, "x")), {"a": 1, 2: (3,)},
+        {1, 2}, slice(1, None), np.float32(0.1), np.int64(2**62), np.bool_(True), np.arange(6).reshape(2, 3),
+        np.asfortranarray(np.random.default_rng(0).normal(size=(3, 4))), np.zeros((0, 3)), np.array(1.5),
+        np.array(["a", "bcd"]), np.array(["a", None, 1.5], dtype=object), np.float64, np.dtype("f4"), hg.Target.SIGN,
+        hg.Huber(1.35), hg.L1(0.1), hg.Linear(fit_intercept=False),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_every_kind_of_data_survives(value):
+    writer = _Writer()
+    state = json.loads(json.dumps(writer.encode(value, "value"), allow_nan=False))
+    back = _Reader(writer.arrays).decode(state, 0)
+    assert type(back) is type(value)
+    if isinstance(value, np.ndarray):
+        np.testing.assert_array_equal(back, value, strict=True)
+        assert back.flags.c_contiguous == value.flags.c_contiguous
+        assert back.flags.writeable
+    else:
+        assert back == value
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize("family", ["array", "matrix"])
+def test_sparse_matrices_survive(kind, family, rng):
+    matrix = getattr(scipy.sparse, f"{kind}_{family}")(rng.choice([0.0, 1.5], size=(4, 5)))
+    writer = _Writer()
+    back = _Reader(writer.arrays).decode(writer.encode(matrix, "matrix"), 0)
+    assert type(back) is type(matrix)
+    assert (back != matrix).nnz == 0
+
+
+def test_pipelines_of_transformers_survive(model, tmp_path, rng):
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"]).assign(c=rng.choice(["x", "yy"], size=40))
+    y = np.where(X["a"] > 0, "yes", "no")
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    prepare = make_column_transformer((numbers, ["a"]), (OneHotEncoder(), ["c"]), remainder="passthrough")
+    pipeline = make_pipeline(prepare, hg.Learner(loss=hg.Logistic(), penalty=hg.L2(0.1))).fit(X, y)
+    hg.save(pipeline, tmp_path / "pipeline.hinge")
+    loaded = hg.load(tmp_path / "pipeline.hinge")
+    np.testing.assert_array_equal(loaded.predict_proba(X), pipeline.predict_proba(X))
+    assert list(loaded.feature_names_in_) == ["a", "b", "c"]
+
+
+def test_a_text_pipeline_survives(tmp_path):
+    texts, y = ["good day", "bad day", "good night", "bad night"], ["+", "-", "+", "-"]
+    pipeline = make_pipeline(TfidfVectorizer(), hg.Learner(loss=hg.Logistic(), penalty=hg.L2(0.01))).fit(texts, y)
+    hg.save(pipeline, tmp_path / "text.hinge")
+    assert list(hg.load(tmp_path / "text.hinge").predict(texts)) == y
+
+
+class LossOfMyOwn:
+    def value(self, y, s):
+        return (s - y) ** 2
+
+    def gradient(self, y, s):
+        return 2 * (s - y)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (hg.Learner(loss=LossOfMyOwn()), r"model\.loss is a .*LossOfMyOwn.*data only"),
+        (make_pipeline(FunctionTransformer(np.log1p)), r"model\.steps\[0\]\[1\]\.func.*data only"),
+        (hg.Learner(random_state=np.random.RandomState(0)), r"model\.random_state.*integer"),
+        (hg.Learner(penalty=hg.L2(1.0, weights=np.array([1j]))), "complex128"),
+        ({"a": 1}, "must be an estimator"),
+    ],
+)
+def test_what_cannot_be_saved_is_named(bad, message, tmp_path):
+    with pytest.raises(TypeError, match=message):
+        hg.save(bad, tmp_path / "no.hinge")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_contains_itself_is_refused(model, tmp_path):
+    model.loop_ = [model]
+    with pytest.raises(ValueError, match="refers to itself"):
+        hg.save(model, tmp_path / "no.hinge")
+
+
+def test_a_failed_write_leaves_the_old_file(file, model, monkeypatch):
+    before = file.read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        hg.save(model, file)
+    assert file.read_bytes() == before
+    assert [p.name for p in file.parent.iterdir()] == [file.name]
+
+
+def test_a_missing_file_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        hg.load(tmp_path / "nothing.hinge")

@@ -1,0 +1,136 @@
+"""Laws of the package: which way imports point, what ``import hinge`` costs, and that public names are real."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import hinge as hg
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src" / "hinge").rglob("*.py"))
+NATIVE = sorted((ROOT / "native").rglob("*.[ch]pp"))
+
+# A room may import from its own level and from lower ones.
+LEVELS = {
+    "problem": 0, "_native": 0,
+    "solve": 1, "features": 1,
+    "models": 2,
+    "select": 3, "explain": 3, "scale": 3, "files": 3, "datasets": 3, "plot": 3,
+    "cli": 4, "demo": 4,
+}  # fmt: skip
+NATIVE_LEVELS = {"core": 0, "problem": 1, "solve": 2, "models": 3, "bind": 4}
+# scikit-learn's plumbing; its estimators are never used here.
+PLUMBING = {"BaseEstimator", "Pipeline", "ColumnTransformer"}
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """(module, name) for every import in the file, wherever it stands; name is empty for ``import module``."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute here"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_imports_point_downward(path):
+    here = room(module_of(path))
+    if not here:
+        return
+    assert here in LEVELS, f"give the new room {here!r} a level in this test"
+    for module, name in imports(path):
+        if module == "hinge" and name:
+            module = f"hinge.{name}"
+        if module.startswith("hinge.") and (there := room(module)) in LEVELS:
+            assert LEVELS[there] <= LEVELS[here], f"{here} must not import {module}"
+        if module == "hinge._core" or module.startswith("hinge._core."):
+            assert module_of(path) == "hinge._native", "only hinge._native may import the compiled core"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_models_keep_to_each_others_public_names(path):
+    here = module_of(path)
+    for module, name in imports(path):
+        family = ".".join(here.split(".")[:3])
+        if module.startswith("hinge.models") and not module.startswith(family):
+            assert not name.startswith("_"), f"{here} uses the private name {name} of {module}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_no_estimator_of_scikit_learn_is_used(path):
+    for module, name in imports(path):
+        if module.split(".")[0] != "sklearn" or not name or name in PLUMBING:
+            continue
+        try:
+            value = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError):
+            continue  # guarded imports of newer versions
+        is_estimator = inspect.isclass(value) and issubclass(value, BaseEstimator) and hasattr(value, "fit")
+        assert not is_estimator, f"{module}.{name} is an estimator of scikit-learn"
+
+
+@pytest.mark.parametrize("path", NATIVE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_native_includes_point_downward(path):
+    here = path.relative_to(ROOT / "native").parts[0]
+    text = path.read_text()
+    for there in re.findall(r'#include "(\w+)/', text):
+        assert NATIVE_LEVELS[there] <= NATIVE_LEVELS[here], f"{here} must not include {there}/"
+    if here != "bind":
+        assert not re.search(r"#include <(nanobind|Python\.h)", text), "Python stays in native/bind"
+
+
+def test_import_hinge_loads_nothing_heavy():
+    code = "import sys, hinge; print([m for m in ('numpy', 'scipy', 'sklearn', 'hinge._core') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+@pytest.mark.parametrize("name", hg.__all__)
+def test_every_public_name_is_real_and_documented(name):
+    value = getattr(hg, name)
+    assert name in dir(hg)
+    if inspect.isclass(value) or inspect.isroutine(value):
+        assert inspect.getdoc(value), f"hg.{name} has no docstring"
+        assert value.__name__ == name
+
+
+@pytest.mark.parametrize("name", hg.__all__)
+def test_no_public_name_is_also_a_module(name):
+    """Importing hinge.x makes hg.x the module, whatever the table of public names says."""
+    assert not (ROOT / "src" / "hinge" / name).exists()
+    assert not (ROOT / "src" / "hinge" / f"{name}.py").exists()
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        hg.nothing_of_the_kind  # noqa: B018
+
+
+def test_the_stub_is_current():
+    stub = runpy.run_path(str(ROOT / "tools" / "stubs.py"))
+    assert stub["STUB"].read_text() == stub["stub"](), "run `make format`"
+
+
+def test_the_version_is_said_once_the_same():
+    assert f'version = "{hg.__version__}"' in (ROOT / "pyproject.toml").read_text()

@@ -1,0 +1,49 @@
+"""The README, the contributors' guide and the documentation run as printed."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+import pages
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+
+
+@pytest.fixture(autouse=True)
+def no_windows(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+
+
+def test_the_readme_has_five_examples_that_run():
+    text = README.read_text()
+    assert len(pages.blocks(text)) == 5
+    assert text.index("make demo") < text.index("make test") < text.index("```python")
+    printed = pages.run_page(text, "README.md")[1]
+    assert "gap" in printed[0]
+
+
+@pytest.mark.parametrize("path", pages.PAGES, ids=lambda path: path.name)
+def test_the_documentation_builds(path):
+    assert "</h1>" in pages.render(path)
+
+
+def test_the_estimator_of_the_guide_passes_scikit_learns_checks(monkeypatch):
+    names, _ = pages.run_page((ROOT / "CONTRIBUTING.md").read_text(), "CONTRIBUTING.md")
+    page = types.ModuleType("page")  # pickle looks for the class there
+    vars(page).update(names)
+    monkeypatch.setitem(sys.modules, "page", page)
+    failed = [r for r in check_estimator(names["RobustRegressor"](), on_skip=None) if r["status"] == "failed"]
+    assert not failed
+
+
+def test_every_file_that_pages_mention_exists():
+    for path in (README, *pages.PAGES):
+        for target in re.findall(r"\]\(([\w/]+\.md)\)", path.read_text()):
+            assert (path.parent / target).exists() or (ROOT / target).exists(), f"{path.name} links to {target}"
