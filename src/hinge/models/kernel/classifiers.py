@@ -128,7 +128,7 @@ class KernelLogisticRegression(_KernelClassifier):
             raise ValueError(f"C must be a number greater than 0, got {self.C!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
-        self.kernel_ = self._kernel().resolve(X)
+        self.kernel_ = self._kernel().resolve(X, weights)
         total = float(len(codes)) if weights is None else float(weights.sum())
         space = RKHS(self.kernel_, centres=self.centres)
         task = Task(

@@ -155,7 +155,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         X, y, weights = check_kernel_fit(self, kernel, X, y, sample_weight, multi_output=True, y_numeric=True)
         targets = np.asarray(y, dtype=np.float64)
-        self.kernel_ = kernel.resolve(X)
+        self.kernel_ = kernel.resolve(X, weights)
         K = full_gram(self.kernel_, X)
         if self.alphas is None:
             self.alpha_ = float(alphas[0])

@@ -62,7 +62,7 @@ def check_norm_penalty(penalty: Penalty) -> None:
 @minimise.register
 def _(space: RKHS, task: Task) -> Fit:
     check_norm_penalty(task.penalty)
-    kernel = as_kernel(space.kernel).resolve(task.X)
+    kernel = as_kernel(space.kernel).resolve(task.X, task.sample_weight)
     if space.centres is not None:
         return fit_centres(kernel, space, task)
     dual = _dual(space, task)

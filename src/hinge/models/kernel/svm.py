@@ -220,8 +220,8 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
             raise ValueError(f"decision_function_shape must be 'ovo' or 'ovr', got {self.decision_function_shape!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
+        self.kernel_ = self._kernel().resolve(X, weights)
         weights = self._class_weights(y, codes, weights)
-        self.kernel_ = self._kernel().resolve(X)
         self._fit_machines(X, codes, weights)
         if self.probability:
             self._fit_sigmoids(X, codes, weights)
@@ -434,7 +434,7 @@ class SVR(RegressorMixin, _SupportVectorMachine):
         if not self.epsilon >= 0:
             raise ValueError(f"epsilon must not be negative, got {self.epsilon!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
-        self.kernel_ = self._kernel().resolve(X)
+        self.kernel_ = self._kernel().resolve(X, weights)
         targets = np.ascontiguousarray(y, dtype=np.float64)
         solution = self._solve(X, regression(targets, float(self.epsilon), self._upper(X, weights)))
         self._certify([solution])

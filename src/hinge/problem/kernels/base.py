@@ -89,8 +89,8 @@ class Kernel:
 
     # -- parameters that depend on the data
 
-    def resolve(self, X: Any) -> Kernel:
-        """The same kernel with "scale", "median" and the like replaced by numbers."""
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        """The same kernel with "scale", "median" and the like replaced by numbers; a weight counts as repetition."""
         return self
 
     # -- algebra
@@ -153,8 +153,8 @@ class _Pair(Kernel):
     def stationary(self) -> bool:
         return self.left.stationary and self.right.stationary
 
-    def resolve(self, X: Any) -> Kernel:
-        return type(self)(self.left.resolve(X), self.right.resolve(X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return type(self)(self.left.resolve(X, weight), self.right.resolve(X, weight))
 
     def _joined(self, operation: int) -> Program | None:
         left, right = self.left.program(), self.right.program()
@@ -250,8 +250,8 @@ class Scaled(_Wrapper):
     def features(self, X: Any) -> Any:
         return np.sqrt(self.factor) * self.kernel.features(X)
 
-    def resolve(self, X: Any) -> Kernel:
-        return Scaled(self.factor, self.kernel.resolve(X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Scaled(self.factor, self.kernel.resolve(X, weight))
 
     def __repr__(self) -> str:
         return f"{self.factor:g} * ({self.kernel!r})"
@@ -284,8 +284,8 @@ class Power(_Wrapper):
             result = evaluate.all_products(result, base)
         return result
 
-    def resolve(self, X: Any) -> Kernel:
-        return Power(self.kernel.resolve(X), self.degree)
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Power(self.kernel.resolve(X, weight), self.degree)
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}) ** {self.degree}"
@@ -314,8 +314,8 @@ class Of(_Wrapper):
     def features(self, X: Any) -> Any:
         return self.kernel.features(self.function(X))
 
-    def resolve(self, X: Any) -> Kernel:
-        return Of(self.kernel.resolve(self.function(X)), self.function, self.accepts)
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Of(self.kernel.resolve(self.function(X), weight), self.function, self.accepts)
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}).of({_name(self.function)})"
@@ -342,8 +342,8 @@ class Normalised(_Wrapper):
             return scipy.sparse.diags_array(_inverse_root(size**2)) @ phi
         return phi * _inverse_root(np.einsum("ij,ij->i", phi, phi))[:, None]
 
-    def resolve(self, X: Any) -> Kernel:
-        return Normalised(self.kernel.resolve(X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Normalised(self.kernel.resolve(X, weight))
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}).normalised()"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.base import Kernel
 from hinge.problem.kernels.evaluate import Program
+from hinge.problem.losses.base import normalise_weights, weighted_quantile
 
 Array = NDArray[np.float64]
 
@@ -104,8 +105,8 @@ class Polynomial(Kernel):
             columns.append(math.sqrt(weight) * np.prod(scaled[:, chosen], axis=1))
         return np.column_stack(columns)
 
-    def resolve(self, X: Any) -> Kernel:
-        return replace(self, gamma=resolve_gamma(self.gamma, X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
 
 
 def Quadratic() -> Kernel:
@@ -150,10 +151,10 @@ class RBF(Kernel):
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
         if self.gamma is not None:
-            return replace(self, gamma=resolve_gamma(self.gamma, X))
-        return replace(self, length_scale=resolve_length(self.length_scale, X))
+            return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
+        return replace(self, length_scale=resolve_length(self.length_scale, X, weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +176,8 @@ class Laplacian(Kernel):
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
 
-    def resolve(self, X: Any) -> Kernel:
-        return replace(self, gamma=resolve_gamma(self.gamma, X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +221,8 @@ class Matern(Kernel):
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
 
-    def resolve(self, X: Any) -> Kernel:
-        return replace(self, length_scale=resolve_length(self.length_scale, X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, length_scale=resolve_length(self.length_scale, X, weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +247,8 @@ class RationalQuadratic(Kernel):
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
 
-    def resolve(self, X: Any) -> Kernel:
-        return replace(self, length_scale=resolve_length(self.length_scale, X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, length_scale=resolve_length(self.length_scale, X, weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,8 +265,8 @@ class Sigmoid(Kernel):
     def program(self) -> Program:
         return [(evaluate.SIGMOID, _number(self.gamma, self), self.coef0, 0.0)]
 
-    def resolve(self, X: Any) -> Kernel:
-        return replace(self, gamma=resolve_gamma(self.gamma, X))
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +302,7 @@ class ChiSquared(Kernel):
         return np.ones(evaluate.length(A))
 
 
-def resolve_gamma(gamma: Any, X: Any) -> float:
+def resolve_gamma(gamma: Any, X: Any, weight: Array | None = None) -> float:
     """γ as a number: "scale" is 1/(d·var X), "auto" is 1/d (scikit-learn's meaning)."""
     if not isinstance(gamma, str):
         return float(gamma)
@@ -309,29 +310,34 @@ def resolve_gamma(gamma: Any, X: Any) -> float:
     d = X.shape[1]
     if gamma == "auto":
         return 1.0 / d
-    if scipy.sparse.issparse(X):
-        variance = float(X.multiply(X).mean() - X.mean() ** 2)
-    else:
-        variance = float(np.var(X, dtype=np.float64))
+    c = normalise_weights(weight, X.shape[0])
+    mean = float(np.sum(c @ X)) / d
+    variance = float(c @ _squares(X)) / d - mean**2
     return 1.0 / (d * variance) if variance > 0 else 1.0
 
 
-def resolve_length(length: Any, X: Any) -> float:
+def resolve_length(length: Any, X: Any, weight: Array | None = None) -> float:
     """σ as a number: "median" is the median distance between (at most a thousand, evenly spread) examples."""
     if not isinstance(length, str):
         return float(length)
     X = evaluate.matrix(X)
-    X = evaluate.spread(X[:: max(1, X.shape[0] // MEDIAN_ROWS)]).astype(np.float64)
+    used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
+    used = used[:: max(1, len(used) // MEDIAN_ROWS)]
+    c = np.ones(len(used)) if weight is None else weight[used]
+    X = evaluate.spread(X[used]).astype(np.float64)
     square = _squares(X)[:, None] + _squares(X)[None, :] - 2.0 * X @ X.T
-    distances = np.sqrt(np.maximum(square[np.triu_indices(len(X), 1)], 0.0))
-    distances = distances[distances > 0]
-    return float(np.median(distances)) if len(distances) else 1.0
+    pairs = np.triu_indices(len(X), 1)
+    distances = np.sqrt(np.maximum(square[pairs], 0.0))
+    apart = distances > 0
+    if not np.any(apart):
+        return 1.0
+    return weighted_quantile(distances[apart], np.outer(c, c)[pairs][apart], 0.5)
 
 
 def _squares(X: Any) -> Array:
     if scipy.sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def _check(value: Any, name: str, zero: bool = False) -> None:
