@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
   hinge::bind_trees(m);
   hinge::bind_linear(m);
   hinge::bind_networks(m);
+  hinge::bind_kernels(m);
 }

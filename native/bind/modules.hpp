@@ -10,4 +10,5 @@ void bind_multiclass(nanobind::module_& m);
 void bind_trees(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_networks(nanobind::module_& m);
+void bind_kernels(nanobind::module_& m);
 }  // namespace hinge

@@ -41,6 +41,21 @@ from hinge.models.forest import (
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
 )
+from hinge.models.kernel.approximate import (
+    Nystroem as Nystroem,
+    RandomFourierFeatures as RandomFourierFeatures,
+)
+from hinge.models.kernel.classifiers import (
+    KernelLogisticRegression as KernelLogisticRegression,
+    KernelPerceptron as KernelPerceptron,
+)
+from hinge.models.kernel.ridge import (
+    KernelRidge as KernelRidge,
+)
+from hinge.models.kernel.svm import (
+    SVC as SVC,
+    SVR as SVR,
+)
 from hinge.models.learner import (
     Learner as Learner,
 )
@@ -119,6 +134,28 @@ from hinge.problem.certificate import (
     Certificate as Certificate,
     certificate as certificate,
 )
+from hinge.problem.kernels import (
+    ChiSquared as ChiSquared,
+    Constant as Constant,
+    Cosine as Cosine,
+    Graph as Graph,
+    Kernel as Kernel,
+    Laplacian as Laplacian,
+    LinearKernel as LinearKernel,
+    Matern as Matern,
+    Mismatch as Mismatch,
+    Polynomial as Polynomial,
+    Precomputed as Precomputed,
+    Quadratic as Quadratic,
+    RBF as RBF,
+    Rank1 as Rank1,
+    RationalQuadratic as RationalQuadratic,
+    Sigmoid as Sigmoid,
+    Spectrum as Spectrum,
+    Subsequence as Subsequence,
+    WeisfeilerLehman as WeisfeilerLehman,
+    check_psd as check_psd,
+)
 from hinge.problem.losses import (
     Absolute as Absolute,
     EpsilonInsensitive as EpsilonInsensitive,
@@ -175,6 +212,7 @@ from hinge.problem.spaces import (
     Chain as Chain,
     Linear as Linear,
     Network as Network,
+    RKHS as RKHS,
     Space as Space,
     TreeOutput as TreeOutput,
 )

@@ -92,3 +92,28 @@ class TreeOutput(Chain):
 
     X is a list of pairs (tokens, parents), where parents[t] is the position of the parent of t, −1 for a root.
     """
+
+
+@dataclass(frozen=True)
+class RKHS(Space):
+    """f = Σⱼ αⱼ k(xⱼ, ·) + b: functions in the space of a kernel, penalised by their norm.
+
+    Parameters
+    ----------
+    kernel : Kernel or function
+        Such as ``hg.RBF(1.0) + hg.Linear()``.
+    fit_intercept : bool
+        Whether there is a bias b. It is never penalised.
+    centres : int, optional
+        Expand over this many examples chosen at random instead of all of them, for data whose n × n kernel matrix
+        is too large. Needs a loss with two derivatives.
+    cache_size : float
+        With ``centres``: megabytes for kernel values that are kept instead of computed again.
+    """
+
+    kernel: Any = None
+    fit_intercept: bool = True
+    centres: int | None = None
+    cache_size: float = 2000.0
+
+    family: ClassVar[str] = "hinge.models.kernel.space"
