@@ -22,7 +22,16 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "hinge.problem.certificate": ("Certificate", "certificate"),
     "hinge.problem.objective": ("Objective", "make_objective"),
-    "hinge.problem.spaces": ("Linear", "Network", "Space"),
+    "hinge.problem.spaces": ("RKHS", "Chain", "Linear", "Network", "Space", "TreeOutput"),
+    "hinge.problem.kernels": (
+        "RBF", "ChiSquared", "Constant", "Cosine", "Graph", "Kernel", "Laplacian", "LinearKernel", "Matern", "Mismatch",
+        "Polynomial", "Precomputed", "Quadratic", "Rank1", "RationalQuadratic", "Sigmoid", "Spectrum", "Subsequence",
+        "WeisfeilerLehman", "check_psd",
+    ),
+    "hinge.models.kernel.approximate": ("Nystroem", "RandomFourierFeatures"),
+    "hinge.models.kernel.classifiers": ("KernelLogisticRegression", "KernelPerceptron"),
+    "hinge.models.kernel.ridge": ("KernelRidge",),
+    "hinge.models.kernel.svm": ("SVC", "SVR"),
     "hinge.problem.risk": ("empirical_risk", "risk"),
     "hinge.solve.base": ("Record", "Solution", "Solver", "Status"),
     "hinge.solve.admm": ("ADMM",),
@@ -39,6 +48,15 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.constrained": ("constrained_path",),
     "hinge.explain.plots": ("plot_history", "plot_losses", "plot_norm_contours", "plot_risk_contours"),
     "hinge.models.learner": ("Learner",),
+    "hinge.models.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "hinge.models.forest": (
+        "ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor",
+    ),
+    "hinge.models.bagging": ("BaggingClassifier", "BaggingRegressor"),
+    "hinge.models.adaboost": ("AdaBoostClassifier",),
+    "hinge.models.anyboost": ("AnyBoost", "ForwardStagewise"),
+    "hinge.problem.tree_spaces": ("Boosted", "Forest", "Stagewise", "Tree"),
+    "hinge.models.boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
     "hinge.files": ("load", "save"),
     "hinge.datasets": ("Dataset", "load_dataset"),
     "hinge.models.linear.least_squares": ("LinearRegression", "Ridge"),
@@ -57,6 +75,16 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
     "hinge.select.path": ("enet_path", "lasso_path"),
     "hinge.select.ridge": ("RidgeCV",),
+    "hinge.problem.losses.multiclass": (
+        "MulticlassHinge", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss",
+    ),
+    "hinge.models.multiclass": (
+        "MulticlassPerceptron", "MulticlassSVM", "OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier",
+        "design_code",
+    ),
+    "hinge.models.structured": (
+        "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF", "word_shape",
+    ),
     "hinge._native": ("num_threads", "set_num_threads"),
 }  # fmt: skip
 

@@ -20,6 +20,42 @@ from hinge.files import (
     load as load,
     save as save,
 )
+from hinge.models.adaboost import (
+    AdaBoostClassifier as AdaBoostClassifier,
+)
+from hinge.models.anyboost import (
+    AnyBoost as AnyBoost,
+    ForwardStagewise as ForwardStagewise,
+)
+from hinge.models.bagging import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+)
+from hinge.models.boosting import (
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
+)
+from hinge.models.forest import (
+    ExtraTreesClassifier as ExtraTreesClassifier,
+    ExtraTreesRegressor as ExtraTreesRegressor,
+    RandomForestClassifier as RandomForestClassifier,
+    RandomForestRegressor as RandomForestRegressor,
+)
+from hinge.models.kernel.approximate import (
+    Nystroem as Nystroem,
+    RandomFourierFeatures as RandomFourierFeatures,
+)
+from hinge.models.kernel.classifiers import (
+    KernelLogisticRegression as KernelLogisticRegression,
+    KernelPerceptron as KernelPerceptron,
+)
+from hinge.models.kernel.ridge import (
+    KernelRidge as KernelRidge,
+)
+from hinge.models.kernel.svm import (
+    SVC as SVC,
+    SVR as SVR,
+)
 from hinge.models.learner import (
     Learner as Learner,
 )
@@ -69,14 +105,56 @@ from hinge.models.linear.stochastic import (
 from hinge.models.linear.svm import (
     LinearSVC as LinearSVC,
 )
+from hinge.models.multiclass import (
+    MulticlassPerceptron as MulticlassPerceptron,
+    MulticlassSVM as MulticlassSVM,
+    OneVsOneClassifier as OneVsOneClassifier,
+    OneVsRestClassifier as OneVsRestClassifier,
+    OutputCodeClassifier as OutputCodeClassifier,
+    design_code as design_code,
+)
 from hinge.models.neural import (
     BackpropTrace as BackpropTrace,
     MLPClassifier as MLPClassifier,
     MLPRegressor as MLPRegressor,
 )
+from hinge.models.structured import (
+    ChainCRF as ChainCRF,
+    StructuredPerceptron as StructuredPerceptron,
+    StructuredSVM as StructuredSVM,
+    TextFeatures as TextFeatures,
+    TreeCRF as TreeCRF,
+    word_shape as word_shape,
+)
+from hinge.models.tree import (
+    DecisionTreeClassifier as DecisionTreeClassifier,
+    DecisionTreeRegressor as DecisionTreeRegressor,
+)
 from hinge.problem.certificate import (
     Certificate as Certificate,
     certificate as certificate,
+)
+from hinge.problem.kernels import (
+    ChiSquared as ChiSquared,
+    Constant as Constant,
+    Cosine as Cosine,
+    Graph as Graph,
+    Kernel as Kernel,
+    Laplacian as Laplacian,
+    LinearKernel as LinearKernel,
+    Matern as Matern,
+    Mismatch as Mismatch,
+    Polynomial as Polynomial,
+    Precomputed as Precomputed,
+    Quadratic as Quadratic,
+    RBF as RBF,
+    Rank1 as Rank1,
+    RationalQuadratic as RationalQuadratic,
+    Sigmoid as Sigmoid,
+    Spectrum as Spectrum,
+    Subsequence as Subsequence,
+    WeisfeilerLehman as WeisfeilerLehman,
+    check_psd as check_psd,
 )
 from hinge.problem.losses import (
     Absolute as Absolute,
@@ -102,6 +180,12 @@ from hinge.problem.losses import (
     Tweedie as Tweedie,
     ZeroOne as ZeroOne,
 )
+from hinge.problem.losses.multiclass import (
+    MulticlassHinge as MulticlassHinge,
+    StructuredHinge as StructuredHinge,
+    StructuredLogistic as StructuredLogistic,
+    StructuredPerceptronLoss as StructuredPerceptronLoss,
+)
 from hinge.problem.objective import (
     Objective as Objective,
     make_objective as make_objective,
@@ -125,9 +209,18 @@ from hinge.problem.risk import (
     risk as risk,
 )
 from hinge.problem.spaces import (
+    Chain as Chain,
     Linear as Linear,
     Network as Network,
+    RKHS as RKHS,
     Space as Space,
+    TreeOutput as TreeOutput,
+)
+from hinge.problem.tree_spaces import (
+    Boosted as Boosted,
+    Forest as Forest,
+    Stagewise as Stagewise,
+    Tree as Tree,
 )
 from hinge.select.constrained import (
     constrained_path as constrained_path,
