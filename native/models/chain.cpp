@@ -17,10 +17,6 @@ using namespace chain;
 constexpr double none = -std::numeric_limits<double>::infinity();
 constexpr double tiny = 1e-200;
 
-void grow(Table& table, index_t n) {
-  if (static_cast<index_t>(table.size()) < n) table.resize(n);
-}
-
 template <int V>
 HINGE_HOT void scores_of(const Tokens& x, const Potentials& p, index_t sequence, double* scores) {
   const index_t w = wide<V>(p.width), first = x.start[sequence], last = x.start[sequence + 1];

@@ -65,6 +65,10 @@ class Potentials {
 
 inline index_t padded(index_t labels) { return (labels + 7) / 8 * 8; }
 
+inline void grow(Table& table, index_t n) {
+  if (static_cast<index_t>(table.size()) < n) table.resize(n);
+}
+
 // Work space of one thread, grown to the longest sequence it has seen.
 struct ChainScratch {
   Table alpha, beta, buffer;

@@ -144,10 +144,6 @@ const index_t* prepare(const Tree& tree, ChainScratch& scratch) {
   return scratch.order.data();
 }
 
-void grow(Table& table, index_t n) {
-  if (static_cast<index_t>(table.size()) < n) table.resize(n);
-}
-
 }  // namespace
 
 void tree_order(const std::int32_t* parent, index_t length, std::vector<index_t>& order) {

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -72,6 +73,21 @@ class Certificate:
     iterations: int = 0
     seconds: float = 0.0
     status: str = ""
+
+    @classmethod
+    def of_gap(cls, primal: float, gap: float, *, tol: float, convexity: float = 0.0, **how: Any) -> Certificate:
+        """From an objective and its duality gap; ``convexity`` is the modulus of strong convexity, if it has one."""
+        return cls(
+            primal=primal,
+            dual=primal - gap,
+            gap=gap,
+            relative_gap=gap / max(abs(primal), np.finfo(float).tiny),
+            residual=np.nan,
+            kind="gap",
+            tol=tol,
+            weight_error=float(np.sqrt(2.0 * gap / convexity)) if convexity > 0 else np.inf,
+            **how,
+        )
 
     @property
     def error(self) -> float:

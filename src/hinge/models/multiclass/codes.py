@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from hinge.models.multiclass.base import one_score_for_two
 from hinge.models.multiclass.reductions import Reduction
 
 
@@ -150,8 +151,7 @@ class OutputCodeClassifier(Reduction):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Minus the distance to each class's code; for two classes the difference, positive for the second."""
-        distance = self.distances(X)
-        return distance[:, 0] - distance[:, 1] if distance.shape[1] == 2 else -distance
+        return one_score_for_two(-self.distances(X))
 
 
 def decode(scores: np.ndarray, code: np.ndarray, decoding: str) -> np.ndarray:

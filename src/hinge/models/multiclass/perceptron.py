@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
 
 def stacked(x: np.ndarray, y: int, classes: int) -> np.ndarray:
@@ -20,7 +20,7 @@ def stacked(x: np.ndarray, y: int, classes: int) -> np.ndarray:
     return psi
 
 
-class MulticlassPerceptron(ClassifierMixin, BaseEstimator):
+class MulticlassPerceptron(HighestScore):
     """Multiclass perceptron. Visits the examples in turn; where ŷ = argmax_y w·ψ(x, y) is wrong,
 
         w ← w + ψ(x, y) − ψ(x, ŷ).
@@ -143,9 +143,4 @@ class MulticlassPerceptron(ClassifierMixin, BaseEstimator):
             scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
         else:
             scores = np.array([[self.joint(x, j, k) @ self.coef_ for j in range(k)] for x in X])
-        return scores[:, 1] - scores[:, 0] if k == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class with the highest score."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return one_score_for_two(scores)

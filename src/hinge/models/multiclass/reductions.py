@@ -6,13 +6,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
 
 def binary_scores(learner: Any, X: Any) -> np.ndarray:
@@ -53,7 +54,7 @@ def _can_tell_probabilities(meta: Any) -> bool:
     return hasattr(meta.estimator, "predict_proba")
 
 
-class Reduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class Reduction(MetaEstimatorMixin, HighestScore):
     """Shared by the reductions: checking, and fitting one binary learner per column of a problem table."""
 
     estimator: Any
@@ -83,15 +84,6 @@ class Reduction(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_predict(self, X)
         return np.column_stack([binary_scores(learner, X) for learner in self.estimators_])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class with the highest score."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        raise NotImplementedError
 
 
 class OneVsRestClassifier(Reduction):
@@ -202,8 +194,7 @@ class OneVsOneClassifier(Reduction):
     def decision_function(self, X: Any) -> np.ndarray:
         """The sums of the votes (or the coupled probabilities), one column per class; for two classes one score."""
         if self.vote == "probability":
-            p = self.predict_proba(X)
-            return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
+            return one_score_for_two(self.predict_proba(X))
         h = self._binary_scores(X)
         if len(self.classes_) == 2:
             return -h[:, 0]

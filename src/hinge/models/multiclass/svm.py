@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.multiclass.base import HighestScore, one_score_for_two
 from hinge.problem.certificate import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
 
 
-class MulticlassSVM(ClassifierMixin, BaseEstimator):
+class MulticlassSVM(HighestScore):
     """Support vector machine for several classes as one problem (Crammer & Singer).
 
     Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j (‖w_j‖² + b_j²/B²),
@@ -114,10 +114,9 @@ class MulticlassSVM(ClassifierMixin, BaseEstimator):
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
         if w is not None:
             self.coef_, self.intercept_ = np.ascontiguousarray(w.T), bias
-        self.certificate_ = Certificate(
-            primal=primal, dual=primal - gap, gap=gap, relative_gap=gap / max(primal, np.finfo(float).tiny),
-            residual=np.nan, kind="gap", tol=self.tol, weight_error=float(np.sqrt(2 * gap)),
-            solver="dual coordinate ascent", iterations=self.n_iter_, seconds=time.perf_counter() - begun,
+        self.certificate_ = Certificate.of_gap(
+            primal, gap, tol=self.tol, convexity=1.0, solver="dual coordinate ascent", iterations=self.n_iter_,
+            seconds=time.perf_counter() - begun,
             status="" if done else "max_iter was reached; raise it or tol, or lower C (scaling the columns helps too).",
         )  # fmt: skip
         if not done:
@@ -163,9 +162,4 @@ class MulticlassSVM(ClassifierMixin, BaseEstimator):
         else:
             K = X if self.kernel == "precomputed" else self.kernel(X, self._train)
             scores = self._centred(np.asarray(K, dtype=np.float64)) @ self.dual_coef_
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class with the highest score."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return one_score_for_two(scores)

@@ -130,11 +130,9 @@ class ChainCRF(StructuredEstimator):
             self.memory, self.max_iter, self.tol,
         )  # fmt: skip
         self._take(w, begin, label, pair, encoded.attributes)
-        self.certificate_ = Certificate(
-            primal=objective, dual=objective - gap, gap=gap, relative_gap=gap / max(objective, np.finfo(float).tiny),
-            residual=np.nan, kind="gap", tol=self.tol, weight_error=np.sqrt(2 * gap / l2) if l2 > 0 else np.inf,
-            solver="lbfgs" if l1 == 0 else "owlqn", iterations=self.n_iter_, seconds=time.perf_counter() - begun,
-            status=STATUS[status],
+        self.certificate_ = Certificate.of_gap(
+            objective, gap, tol=self.tol, convexity=l2, solver="lbfgs" if l1 == 0 else "owlqn",
+            iterations=self.n_iter_, seconds=time.perf_counter() - begun, status=STATUS[status],
         )  # fmt: skip
         if not self.certificate_.converged:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)

@@ -6,7 +6,6 @@ import time
 import warnings
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge._native import core
@@ -86,10 +85,9 @@ class StructuredSVM(StructuredEstimator):
             self.max_iter, self.tol, self.random_state,
         )  # fmt: skip
         self._adopt(unary, pair)
-        self.certificate_ = Certificate(
-            primal=primal, dual=primal - gap, gap=gap, relative_gap=gap / max(primal, np.finfo(float).tiny),
-            residual=np.nan, kind="gap", tol=self.tol, weight_error=float(np.sqrt(2 * gap / self.alpha)),
-            solver="block-coordinate Frank–Wolfe", iterations=self.n_iter_, seconds=time.perf_counter() - begun,
+        self.certificate_ = Certificate.of_gap(
+            primal, gap, tol=self.tol, convexity=self.alpha, solver="block-coordinate Frank–Wolfe",
+            iterations=self.n_iter_, seconds=time.perf_counter() - begun,
             status="" if done else "max_iter was reached; raise it, or raise alpha or tol.",
         )  # fmt: skip
         if not done:
