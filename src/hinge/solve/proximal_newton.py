@@ -29,7 +29,7 @@ class ProximalNewton(Solver):
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         constant = type(objective.loss).__name__ in CONSTANT_CURVATURE
-        return run_native(core.proximal_newton, objective, w, b, stop, constant_curvature=constant, tol=stop.tol)
+        return run_native(core.proximal_newton, objective, w, b, stop, constant_curvature=constant, tol=0.5 * stop.tol)
 
 
 def penalty_path(
