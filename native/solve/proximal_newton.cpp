@@ -260,7 +260,9 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
       violations_[j] = p.violation(w_[j], at_.g[j]);
       violation_ = std::max(violation_, violations_[j]);
     }
-    const double g = gap(primal);
+    double g = gap(primal);
+    // Slopes that do not balance give no bound: add (twice) what a step of the bias would gain.
+    if (p_.intercept) g += at_.gb * at_.gb / std::max(vec::sum(at_.h.data(), p_.n()), 1e-300);
     const double relative = g / std::max(std::fabs(primal), 1e-300);
     if (monitor.report({it, primal, relative})) out.outcome = Outcome::stopped;
     if (g <= tol * std::fabs(primal) || violation_ == 0) out.outcome = Outcome::converged;

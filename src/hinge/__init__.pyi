@@ -20,8 +20,33 @@ from hinge.files import (
     load as load,
     save as save,
 )
+from hinge.models.adaboost import (
+    AdaBoostClassifier as AdaBoostClassifier,
+)
+from hinge.models.anyboost import (
+    AnyBoost as AnyBoost,
+    ForwardStagewise as ForwardStagewise,
+)
+from hinge.models.bagging import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+)
+from hinge.models.boosting import (
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
+)
+from hinge.models.forest import (
+    ExtraTreesClassifier as ExtraTreesClassifier,
+    ExtraTreesRegressor as ExtraTreesRegressor,
+    RandomForestClassifier as RandomForestClassifier,
+    RandomForestRegressor as RandomForestRegressor,
+)
 from hinge.models.learner import (
     Learner as Learner,
+)
+from hinge.models.linear.hard_margin import (
+    MaxMarginClassifier as MaxMarginClassifier,
+    NotSeparableError as NotSeparableError,
 )
 from hinge.models.linear.inference import (
     Inference as Inference,
@@ -40,14 +65,55 @@ from hinge.models.linear.least_squares import (
 from hinge.models.linear.logistic import (
     LogisticRegression as LogisticRegression,
 )
+from hinge.models.linear.multitask import (
+    MultiTaskElasticNet as MultiTaskElasticNet,
+    MultiTaskLasso as MultiTaskLasso,
+)
+from hinge.models.linear.perceptron import (
+    MistakeBound as MistakeBound,
+    Perceptron as Perceptron,
+)
 from hinge.models.linear.robust import (
     HuberRegressor as HuberRegressor,
     LeastAbsoluteDeviations as LeastAbsoluteDeviations,
     LinearSVR as LinearSVR,
     QuantileRegressor as QuantileRegressor,
 )
+from hinge.models.linear.separation import (
+    Separation as Separation,
+    separating_direction as separating_direction,
+)
+from hinge.models.linear.stochastic import (
+    SGDClassifier as SGDClassifier,
+    SGDRegressor as SGDRegressor,
+)
 from hinge.models.linear.svm import (
     LinearSVC as LinearSVC,
+)
+from hinge.models.multiclass import (
+    MulticlassPerceptron as MulticlassPerceptron,
+    MulticlassSVM as MulticlassSVM,
+    OneVsOneClassifier as OneVsOneClassifier,
+    OneVsRestClassifier as OneVsRestClassifier,
+    OutputCodeClassifier as OutputCodeClassifier,
+    design_code as design_code,
+)
+from hinge.models.neural import (
+    BackpropTrace as BackpropTrace,
+    MLPClassifier as MLPClassifier,
+    MLPRegressor as MLPRegressor,
+)
+from hinge.models.structured import (
+    ChainCRF as ChainCRF,
+    StructuredPerceptron as StructuredPerceptron,
+    StructuredSVM as StructuredSVM,
+    TextFeatures as TextFeatures,
+    TreeCRF as TreeCRF,
+    word_shape as word_shape,
+)
+from hinge.models.tree import (
+    DecisionTreeClassifier as DecisionTreeClassifier,
+    DecisionTreeRegressor as DecisionTreeRegressor,
 )
 from hinge.problem.certificate import (
     Certificate as Certificate,
@@ -77,6 +143,12 @@ from hinge.problem.losses import (
     Tweedie as Tweedie,
     ZeroOne as ZeroOne,
 )
+from hinge.problem.losses.multiclass import (
+    MulticlassHinge as MulticlassHinge,
+    StructuredHinge as StructuredHinge,
+    StructuredLogistic as StructuredLogistic,
+    StructuredPerceptronLoss as StructuredPerceptronLoss,
+)
 from hinge.problem.objective import (
     Objective as Objective,
     make_objective as make_objective,
@@ -100,11 +172,25 @@ from hinge.problem.risk import (
     risk as risk,
 )
 from hinge.problem.spaces import (
+    Chain as Chain,
     Linear as Linear,
+    Network as Network,
     Space as Space,
+    TreeOutput as TreeOutput,
+)
+from hinge.problem.tree_spaces import (
+    Boosted as Boosted,
+    Forest as Forest,
+    Stagewise as Stagewise,
+    Tree as Tree,
 )
 from hinge.select.constrained import (
     constrained_path as constrained_path,
+)
+from hinge.select.features import (
+    BackwardSelector as BackwardSelector,
+    BestSubset as BestSubset,
+    ForwardSelector as ForwardSelector,
 )
 from hinge.select.lasso import (
     ElasticNetCV as ElasticNetCV,

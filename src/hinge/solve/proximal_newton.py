@@ -40,7 +40,7 @@ def penalty_path(
     Strengths are best given from large to small: every solution is the start of the next, and the working set, its
     columns and their Gram matrix are kept.
     """
-    w, b = objective.zero()
+    w, b = objective.start()
     constant = type(objective.loss).__name__ in CONSTANT_CURVATURE
     return core.penalty_path(
         native_problem(objective),
