@@ -73,6 +73,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.features": ("BackwardSelector", "BestSubset", "ForwardSelector"),
     "hinge.models.neural": ("BackpropTrace", "MLPClassifier", "MLPRegressor"),
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
+    "hinge.select.logistic": ("LogisticRegressionCV",),
     "hinge.select.path": ("enet_path", "lasso_path"),
     "hinge.select.ridge": ("RidgeCV",),
     "hinge.problem.losses.multiclass": (

@@ -26,6 +26,7 @@ from hinge.solve.closed_form import Centred
 # Branch and bound is exact at any size; beyond this it may take long.
 MOST_FEATURES = 30
 MOST_SUBSETS = 200_000
+FREE_SEARCH = 16  # so few features that all sets can be visited
 COLLINEAR = 1e-10
 
 
@@ -46,6 +47,7 @@ class LeastSquaresErrors:
 
     def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool) -> None:
         n, d = X.shape
+        self.examples = n
         s = np.ones(n) if weights is None else weights
         problem = Centred(Design(X), y, s / s.sum(), fit_intercept)
         moment = problem.moment(problem.Y)
@@ -127,6 +129,9 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Search. ``sample_weight`` is for least squares (``estimator=None``)."""
+        return self._search(X, y, sample_weight)
+
+    def _search(self, X: Any, y: Any, sample_weight: Any) -> Any:
         quick = self.estimator is None
         X, y = validate_data(self, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=quick)
         X, weights = contiguous(X), check_weights(sample_weight, X)
@@ -267,8 +272,17 @@ class BestSubset(FeatureSearch):
     array([False,  True, False,  True, False])
     """
 
+    def fit(self, X: Any, y: Any) -> BestSubset:
+        """Search."""
+        return self._search(X, y, None)
+
     def _least_squares(self, errors: LeastSquaresErrors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
         d = len(errors.matrix) - 1
+        if d >= errors.examples and d > FREE_SEARCH:
+            raise ValueError(
+                f"BestSubset needs more examples than features, or at most {FREE_SEARCH} features: with {d} features and "
+                f"{errors.examples} examples most sets fit perfectly and nothing can be ruled out. Use Lasso."
+            )
         if d > MOST_FEATURES:
             raise ValueError(f"BestSubset searches up to {MOST_FEATURES} features, X has {d}; use ForwardSelector or Lasso.")
         found, self.nodes_ = errors.best(most)

@@ -106,7 +106,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self._adopt(result, X.dtype)
         return result
 
-    def _solve(self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None) -> Result:
+    def _solve(
+        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None, *, tol: float | None = None
+    ) -> Result:
         """``solve`` with this estimator's parameters."""
         name = getattr(self, "solver", "auto")
         seed = getattr(self, "random_state", None)
@@ -114,7 +116,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             return solve(
                 objective,
                 solver="auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
-                tol=getattr(self, "tol", 1e-6),
+                tol=getattr(self, "tol", 1e-6) if tol is None else tol,
                 max_iter=getattr(self, "max_iter", None),
                 start=start,
                 random_state=seed if isinstance(seed, int) else 0,
