@@ -19,7 +19,8 @@ using Key = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 // Unsigned keys in the order of the numbers.
 template <class T>
 Key<T> to_key(T x) {
-  const auto bits = std::bit_cast<Key<T>>(x == 0 ? T(0) : x);  // -0 and 0 are one value
+  auto bits = std::bit_cast<Key<T>>(x);
+  if (Key<T>(bits << 1) == 0) bits = 0;  // -0 and 0 are one value (on bits: signed zeros are not kept by the compiler)
   constexpr Key<T> sign = Key<T>(1) << (8 * sizeof(T) - 1);
   return (bits & sign) ? ~bits : (bits | sign);
 }

@@ -60,8 +60,11 @@ std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y) 
   parallel_for(parts, [&](index_t part) {
     for (index_t i = range_begin(x.rows, parts, part); i < range_begin(x.rows, parts, part + 1); ++i) {
       std::uint64_t k = mix64(std::bit_cast<std::uint64_t>(y[i]));
-      for (index_t j = 0; j < x.cols; ++j)  // as float32, so that both precisions draw alike
-        k = mix64(k ^ std::bit_cast<std::uint32_t>(static_cast<float>(x.at(i, j))));
+      for (index_t j = 0; j < x.cols; ++j) {
+        // As float32, so that both precisions draw alike; -0 and 0 are one value.
+        const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x.at(i, j)));
+        k = mix64(k ^ (bits << 1 == 0 ? 0u : bits));
+      }
       key[i] = k;
     }
   });

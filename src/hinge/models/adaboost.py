@@ -31,6 +31,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
     learning_rate : float
         The shrinkage η.
     random_state : int, RandomState or None
+        The same seed gives the same fit, whatever the number of threads.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Any = None, *, n_estimators: int = 50, learning_rate: float = 1.0, random_state: Any = None
+        self, estimator: Any = None, *, n_estimators: int = 50, learning_rate: float = 1.0, random_state: Any = 0
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators

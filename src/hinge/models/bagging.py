@@ -27,7 +27,7 @@ class BaseBagging(BaseEstimator):
         *,
         max_samples: Any = None,
         oob_score: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -145,6 +145,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     oob_score : bool
         Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy).
     random_state : int, RandomState or None
+        The same seed gives the same fit, whatever the number of threads.
 
     Attributes
     ----------

@@ -152,7 +152,7 @@ class BaseForest(BaseEstimator):
         check_is_fitted(self)
         return self.trees_.leaves(predict_table(self, X, self._coder))
 
-    def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = None) -> np.ndarray:
+    def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = 0) -> np.ndarray:
         """How much the score on X, y falls when a feature is shuffled: (features × repeats).
 
         Use data the forest was not grown on.
@@ -197,7 +197,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
         oob_score: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         class_weight: Any = None,
         max_samples: Any = None,
         monotonic_cst: Any = None,
@@ -249,7 +249,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
         oob_score: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         max_samples: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -330,6 +330,7 @@ class RandomForestClassifier(ForestClassifier):
     oob_score : bool
         Compute out-of-bag predictions and accuracy: each row is judged by the trees that did not see it.
     random_state : int, RandomState or None
+        The same seed gives the same fit, whatever the number of threads.
     max_bins : int
     keep_leaves : bool
         Keep the leaves of the training rows.
@@ -412,7 +413,7 @@ class ExtraTreesClassifier(ForestClassifier):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
         oob_score: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         class_weight: Any = None,
         max_samples: Any = None,
         monotonic_cst: Any = None,
@@ -463,7 +464,7 @@ class ExtraTreesRegressor(ForestRegressor):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
         oob_score: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         max_samples: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",

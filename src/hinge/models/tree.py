@@ -245,6 +245,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
     monotonic_cst : list or dict, optional
         +1, 0 or −1 per feature: the probability of the second class rises, is free, or falls with it.
     random_state : int, RandomState or None
+        The same seed gives the same fit, whatever the number of threads.
     categorical_features : "from_dtype", mask, indices, names or None
         Which columns are categories.
 
@@ -277,7 +278,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: Any = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         class_weight: Any = None,
@@ -353,7 +354,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         min_samples_leaf: float = 1,
         min_weight_fraction_leaf: float = 0.0,
         max_features: Any = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
