@@ -1,11 +1,12 @@
 // Kernels and the dual solver of support vector machines.
+#include "problem/kernels.hpp"
+
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
-#include "problem/kernels.hpp"
 #include "problem/strings.hpp"
 #include "solve/decomposition.hpp"
 
@@ -118,8 +119,8 @@ void bind_points(nb::module_& m, const char* name) {
       [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Vector v, double shift) {
         const auto program = decode(code);
         std::vector<double> r(b.n);
-        const double sum = enter(
-            [&](Monitor&) { return kernel_quadratic<T>(program, a, b, h.data(), v.data(), shift, r.data()); });
+        const double sum =
+            enter([&](Monitor&) { return kernel_quadratic<T>(program, a, b, h.data(), v.data(), shift, r.data()); });
         return nb::make_tuple(own(std::move(r)), sum);
       },
       "program"_a, "a"_a, "b"_a, "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);

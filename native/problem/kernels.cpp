@@ -58,7 +58,7 @@ struct Row {
 
 template <class T>
 HINGE_HOT void rbf_row(const Row<T>& row, T gamma, T* __restrict out) {
-  const T *__restrict dot = row.dot, *__restrict bb = row.bb;
+  const T* __restrict dot = row.dot, * __restrict bb = row.bb;
   const T aa = row.aa;
   for (index_t j = 0; j < row.n; ++j) out[j] = exp_of(-gamma * squared_distance(aa, bb[j], dot[j]));
 }
@@ -195,21 +195,43 @@ void run_row(const KernelProgram& program, const Row<T>& row, T* out, T* stack) 
     }
     T* to = level(depth++);
     switch (i.op) {
-      case KernelOp::linear: std::copy(row.dot, row.dot + row.n, to); break;
-      case KernelOp::polynomial: polynomial_row<T>(row, p0, p1, static_cast<int>(i.p[2]), to); break;
-      case KernelOp::rbf: rbf_row<T>(row, p0, to); break;
-      case KernelOp::sigmoid: sigmoid_row<T>(row, p0, p1, to); break;
-      case KernelOp::cosine: cosine_row<T>(row, to); break;
-      case KernelOp::matern:
-        if (i.p[0] == 1) matern_row<T, 1>(row, p1, to);
-        else if (i.p[0] == 3) matern_row<T, 3>(row, p1, to);
-        else matern_row<T, 5>(row, p1, to);
+      case KernelOp::linear:
+        std::copy(row.dot, row.dot + row.n, to);
         break;
-      case KernelOp::rational: rational_row<T>(row, p0, p1, to); break;
-      case KernelOp::laplacian: laplacian_row<T>(row, p0, to); break;
-      case KernelOp::chi2: chi2_row<T>(row, p0, to); break;
-      case KernelOp::constant: std::fill(to, to + row.n, p0); break;
-      default: break;
+      case KernelOp::polynomial:
+        polynomial_row<T>(row, p0, p1, static_cast<int>(i.p[2]), to);
+        break;
+      case KernelOp::rbf:
+        rbf_row<T>(row, p0, to);
+        break;
+      case KernelOp::sigmoid:
+        sigmoid_row<T>(row, p0, p1, to);
+        break;
+      case KernelOp::cosine:
+        cosine_row<T>(row, to);
+        break;
+      case KernelOp::matern:
+        if (i.p[0] == 1)
+          matern_row<T, 1>(row, p1, to);
+        else if (i.p[0] == 3)
+          matern_row<T, 3>(row, p1, to);
+        else
+          matern_row<T, 5>(row, p1, to);
+        break;
+      case KernelOp::rational:
+        rational_row<T>(row, p0, p1, to);
+        break;
+      case KernelOp::laplacian:
+        laplacian_row<T>(row, p0, to);
+        break;
+      case KernelOp::chi2:
+        chi2_row<T>(row, p0, to);
+        break;
+      case KernelOp::constant:
+        std::fill(to, to + row.n, p0);
+        break;
+      default:
+        break;
     }
   }
 }
@@ -537,9 +559,8 @@ template <class T>
 double kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h,
                         const double* v, double shift, double* r) {
   Quadratic q(h, v, shift, b.n, pass_parts(a.n));
-  pass<T>(program, a, b, [&](index_t part, index_t begin, index_t end, const T* block) {
-    q.add<T>(part, begin, end, block);
-  });
+  pass<T>(program, a, b,
+          [&](index_t part, index_t begin, index_t end, const T* block) { q.add<T>(part, begin, end, block); });
   return q.finish(r);
 }
 
@@ -554,16 +575,16 @@ double block_quadratic(const T* K, index_t n, index_t m, const double* h, const 
   return q.finish(r);
 }
 
-#define HINGE_KERNELS(T)                                                                                              \
-  template struct Points<T>;                                                                                         \
-  template struct Gathered<T>;                                                                                       \
-  template void kernel_rows<T>(const KernelProgram&, const Points<T>&, const Points<T>&, T* const*);                 \
-  template void kernel_scores<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, index_t,   \
-                                 double*);                                                                           \
-  template void kernel_normal<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, double*,   \
-                                 const double*, index_t, double*);                                                   \
-  template double kernel_quadratic<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*,       \
-                                      const double*, double, double*);                                              \
+#define HINGE_KERNELS(T)                                                                                           \
+  template struct Points<T>;                                                                                       \
+  template struct Gathered<T>;                                                                                     \
+  template void kernel_rows<T>(const KernelProgram&, const Points<T>&, const Points<T>&, T* const*);               \
+  template void kernel_scores<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, index_t, \
+                                 double*);                                                                         \
+  template void kernel_normal<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, double*, \
+                                 const double*, index_t, double*);                                                 \
+  template double kernel_quadratic<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*,     \
+                                      const double*, double, double*);                                             \
   template double block_quadratic<T>(const T*, index_t, index_t, const double*, const double*, double, double*);
 HINGE_KERNELS(float)
 HINGE_KERNELS(double)

@@ -16,12 +16,12 @@ constexpr double kTinyCurvature = 1e-12;
 template <class T>
 struct Batch {
   index_t size = 0;
-  std::vector<T> K;               // size x size
-  std::vector<T> diagonal;        // K(v, v)
-  std::vector<double> e;          // t - F
+  std::vector<T> K;         // size x size
+  std::vector<T> diagonal;  // K(v, v)
+  std::vector<double> e;    // t - F
   std::vector<double> a, sign, upper;
-  std::vector<double> rise;       // 0 if s a may grow, -inf if not
-  std::vector<double> fall;       // 0 if s a may shrink, +inf if not
+  std::vector<double> rise;  // 0 if s a may grow, -inf if not
+  std::vector<double> fall;  // 0 if s a may shrink, +inf if not
 
   void resize(index_t used) {
     size = (used + 7) / 8 * 8;
@@ -103,8 +103,7 @@ HINGE_HOT index_t partner(const Batch<T>& batch, index_t i) {
     const Lanes gap = ei - (*reinterpret_cast<const Lanes*>(batch.e.data() + v) +
                             *reinterpret_cast<const Lanes*>(batch.fall.data() + v));
     const V g = __builtin_convertvector(gap, V);
-    V curve = kii + *reinterpret_cast<const V*>(batch.diagonal.data() + v) -
-              T(2) * *reinterpret_cast<const V*>(ki + v);
+    V curve = kii + *reinterpret_cast<const V*>(batch.diagonal.data() + v) - T(2) * *reinterpret_cast<const V*>(ki + v);
     curve = curve > tiny ? curve : V{} + tiny;
     const V positive = g > T(0) ? g : V{};
     const V gain = positive * positive / curve;
@@ -131,8 +130,8 @@ index_t solve_batch(Batch<T>& batch, double relative, double tol, index_t most) 
     const index_t i = x.at, j = partner<T>(batch, i);
     if (j < 0) break;
     const T *ki = K + i * batch.size, *kj = K + j * batch.size;
-    const double curve = std::max(static_cast<double>(batch.diagonal[i]) + batch.diagonal[j] - 2.0 * ki[j],
-                                  kTinyCurvature);
+    const double curve =
+        std::max(static_cast<double>(batch.diagonal[i]) + batch.diagonal[j] - 2.0 * ki[j], kTinyCurvature);
     const double room_i = batch.sign[i] > 0 ? batch.upper[i] - batch.a[i] : batch.a[i];
     const double room_j = batch.sign[j] > 0 ? batch.a[j] : batch.upper[j] - batch.a[j];
     double step = (batch.e[i] - batch.e[j]) / curve;

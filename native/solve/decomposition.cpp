@@ -22,8 +22,7 @@ template <class T>
 HINGE_HOT void add_rows(const T* const* rows, const double* step, index_t m, index_t begin, index_t end, double* F) {
   index_t r = 0;
   for (; r + 4 <= m; r += 4) {
-    const T *__restrict k0 = rows[r], *__restrict k1 = rows[r + 1], *__restrict k2 = rows[r + 2],
-            *__restrict k3 = rows[r + 3];
+    const T* __restrict k0 = rows[r], * __restrict k1 = rows[r + 1], * __restrict k2 = rows[r + 2], * __restrict k3 = rows[r + 3];
     const double s0 = step[r], s1 = step[r + 1], s2 = step[r + 2], s3 = step[r + 3];
     for (index_t c = begin; c < end; ++c)
       F[c] += (s0 * static_cast<double>(k0[c]) + s1 * static_cast<double>(k1[c])) +
@@ -337,10 +336,10 @@ DualSolution decompose(RowSource<T>& source, const DualProblem& problem, std::ve
   return Decomposition<T>(source, problem, std::move(alpha), options, monitor).run();
 }
 
-#define HINGE_DECOMPOSE(T)                                                                                   \
-  template class ProgramRows<T>;                                                                             \
-  template class FullRows<T>;                                                                                \
-  template DualSolution decompose<T>(RowSource<T>&, const DualProblem&, std::vector<double>,                 \
+#define HINGE_DECOMPOSE(T)                                                                   \
+  template class ProgramRows<T>;                                                             \
+  template class FullRows<T>;                                                                \
+  template DualSolution decompose<T>(RowSource<T>&, const DualProblem&, std::vector<double>, \
                                      const DecompositionOptions&, Monitor&);
 HINGE_DECOMPOSE(float)
 HINGE_DECOMPOSE(double)

@@ -31,8 +31,8 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
   virtual index_t points() const = 0;
-  virtual void restrict(const index_t* columns, index_t count) = 0;                 // sorted; all of them at first
-  virtual void rows(const index_t* which, index_t m, T* const* out) = 0;            // out[r][c], c over the columns
+  virtual void restrict(const index_t* columns, index_t count) = 0;       // sorted; all of them at first
+  virtual void rows(const index_t* which, index_t m, T* const* out) = 0;  // out[r][c], c over the columns
 };
 
 // Rows computed from points by a kernel program.
@@ -73,9 +73,9 @@ struct DualProblem {
 };
 
 struct DecompositionOptions {
-  double tol = 1e-3;            // how far max and min of the optimality condition may cross
-  double cache_bytes = 2e8;     // for kernel rows
-  int max_iter = 100000;        // batches
+  double tol = 1e-3;         // how far max and min of the optimality condition may cross
+  double cache_bytes = 2e8;  // for kernel rows
+  int max_iter = 100000;     // batches
   bool shrinking = true;
 };
 

@@ -26,7 +26,7 @@ def test_svc_agrees_with_a_peer(kernel):
     np.testing.assert_allclose(pairs.decision_function(X), peer.decision_function(X), atol=1e-4)
     np.testing.assert_array_equal(ours.support_, peer.support_)
     np.testing.assert_array_equal(ours.n_support_, peer.n_support_)
-    np.testing.assert_allclose(ours.dual_coef_, peer.dual_coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.dual_coef_, peer.dual_coef_, atol=1e-3)  # the peer's kernel is in float32
     np.testing.assert_array_equal(ours.predict(X), peer.predict(X))
     assert ours.decision_function(X).shape == (240, 3)
     if kernel == "linear":
@@ -60,7 +60,7 @@ def test_probabilities_are_calibrated_on_held_out_scores(multi_class):
     frequencies = np.array([np.mean(y[:400] == c) for c in model.classes_])
     assert -np.mean(np.log(chosen)) < 0.6 * -np.sum(frequencies * np.log(frequencies))
     assert abs(p.max(axis=1).mean() - np.mean(model.classes_[p.argmax(axis=1)] == y[400:])) < 0.1
-    with pytest.raises(AttributeError, match="probability"):
+    with pytest.raises(AttributeError, match="predict_proba"):
         hg.SVC().fit(X[:50], y[:50]).predict_proba(X)
 
 
@@ -75,13 +75,15 @@ def test_coupling_recovers_probabilities_from_pairs(rng):
 def test_class_weights_and_sample_weights_multiply(rng):
     X, y = make_classification(200, 4, weights=[0.8], random_state=1)
     w = rng.random(200) + 0.5
-    by_class = hg.SVC(class_weight={0: 1.0, 1: 3.0}, tol=1e-9).fit(X, y, w)
-    by_hand = hg.SVC(tol=1e-9).fit(X, y, w * np.where(y == 1, 3.0, 1.0))
+    by_class = hg.SVC(class_weight={0: 1.0, 1: 3.0}, gamma=0.25, tol=1e-9).fit(X, y, w)
+    by_hand = hg.SVC(gamma=0.25, tol=1e-9).fit(X, y, w * np.where(y == 1, 3.0, 1.0))
     np.testing.assert_allclose(by_class.decision_function(X), by_hand.decision_function(X), atol=1e-6)
-    balanced = hg.SVC(class_weight="balanced", tol=1e-9).fit(X, y)
+    balanced = hg.SVC(class_weight="balanced", gamma=0.25, tol=1e-9).fit(X, y)
     factors = 200 / (2 * np.bincount(y))
     np.testing.assert_allclose(
-        balanced.decision_function(X), hg.SVC(tol=1e-9).fit(X, y, factors[y]).decision_function(X), atol=1e-6
+        balanced.decision_function(X),
+        hg.SVC(gamma=0.25, tol=1e-9).fit(X, y, factors[y]).decision_function(X),
+        atol=1e-6,
     )
 
 
@@ -117,7 +119,13 @@ def test_threads_do_not_change_a_bit():
         for threads in (1, 2):
             hg.set_num_threads(threads)
             model = hg.SVC(gamma=0.1).fit(X, y)
-            results.append((model.dual_coef_, model.decision_function(X), hg.KernelRidge(kernel="rbf").fit(X[:300], y[:300]).predict(X)))
+            results.append(
+                (
+                    model.dual_coef_,
+                    model.decision_function(X),
+                    hg.KernelRidge(kernel="rbf").fit(X[:300], y[:300]).predict(X),
+                )
+            )
     finally:
         hg.set_num_threads(None)
     for one, two in zip(*results, strict=True):
@@ -127,7 +135,11 @@ def test_threads_do_not_change_a_bit():
 def test_strings_are_inputs():
     words = ["banana", "bandana", "cabana", "kiwi", "kiwano", "wiki"] * 5
     y = np.array([1, 1, 1, 0, 0, 0] * 5)
-    for kernel in (hg.Spectrum(2).normalised(), hg.Mismatch(2, 1, "abcdinokw").normalised(), hg.Subsequence(2, 0.5).normalised()):
+    for kernel in (
+        hg.Spectrum(2).normalised(),
+        hg.Mismatch(2, 1, "abcdinokw").normalised(),
+        hg.Subsequence(2, 0.5).normalised(),
+    ):
         assert hg.SVC(kernel=kernel, C=10.0).fit(words, y).predict(["banana split"[:6], "kiwi"]).tolist() == [1, 0]
         assert hg.KernelRidge(0.1, kernel=kernel).fit(words, y).predict(["kiwi"])[0] < 0.5
 
@@ -164,7 +176,11 @@ def test_wrong_arguments_are_named(rng):
 
 def test_saved_models_come_back(tmp_path):
     X, y = three_classes()
-    for model in (hg.SVC(kernel=2.0 * hg.RBF(1.0) + hg.Linear()), hg.KernelLogisticRegression(), hg.Nystroem(n_components=5)):
+    for model in (
+        hg.SVC(kernel=2.0 * hg.RBF(1.0) + hg.Linear()),
+        hg.KernelLogisticRegression(),
+        hg.Nystroem(n_components=5),
+    ):
         model.fit(X, y)
         hg.save(model, tmp_path / "model.hinge")
         again = hg.load(tmp_path / "model.hinge")

@@ -49,7 +49,9 @@ def by_hand(kernel, a, b) -> float:
         case hg.Polynomial():
             return (kernel.gamma * (a @ b) + kernel.coef0) ** kernel.degree
         case hg.RBF():
-            return np.exp(-(r**2) / (2 * kernel.length_scale**2)) if kernel.gamma is None else np.exp(-kernel.gamma * r**2)
+            return (
+                np.exp(-(r**2) / (2 * kernel.length_scale**2)) if kernel.gamma is None else np.exp(-kernel.gamma * r**2)
+            )
         case hg.Laplacian():
             return np.exp(-kernel.gamma * np.abs(a - b).sum())
         case hg.Matern(nu=0.5):
@@ -434,9 +436,7 @@ def test_representer_theorem(loss, kind, kernel, rng):
     primal = hg.Learner(hg.Linear(), loss, hg.L2(0.05), tol=1e-12).fit(kernel.features(X), y)
     assert dual.certificate_.primal == pytest.approx(primal.certificate_.primal, rel=1e-9)
     grid = rng.normal(size=(20, 3))
-    np.testing.assert_allclose(
-        dual.decision_function(grid), primal.decision_function(kernel.features(grid)), atol=2e-5
-    )
+    np.testing.assert_allclose(dual.decision_function(grid), primal.decision_function(kernel.features(grid)), atol=2e-5)
     # R(√α'Kα) is the penalty that was paid.
     alpha = dual.dual_coef_
     K = kernel(X[dual.support_])
@@ -503,7 +503,9 @@ def test_nystroem_with_all_points_is_exact_and_projects_otherwise(rng):
 
 @pytest.mark.mission("K8")
 @pytest.mark.parametrize("orthogonal", [False, True])
-@pytest.mark.parametrize("kernel", [hg.RBF(1.2), hg.Matern(1.0, nu=1.5), hg.Laplacian(0.5), 3.0 * hg.RBF(0.8)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [hg.RBF(1.2), hg.Matern(1.0, nu=1.5), hg.Laplacian(0.5), 3.0 * hg.RBF(0.8)], ids=repr
+)
 def test_random_fourier_features_approach_the_kernel(kernel, orthogonal, rng):
     if orthogonal and isinstance(kernel, hg.Laplacian):
         pytest.skip("the Laplacian kernel is not rotation-invariant")

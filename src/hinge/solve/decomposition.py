@@ -106,7 +106,9 @@ def solve_dual(
     limit, spent, steps = 2**31 - 1 if max_iter < 0 else max_iter, 0, 0
     crossing = tol * dual.scale
     for _ in range(ROUNDS):
-        alpha, scores, bias, violation, _, batches, moved, _ = run(alpha, crossing, cache_bytes, limit - spent, shrinking)
+        alpha, scores, bias, violation, _, batches, moved, _ = run(
+            alpha, crossing, cache_bytes, limit - spent, shrinking
+        )
         spent, steps = spent + batches, steps + moved
         solution = _judge(dual, alpha, scores, bias, violation, spent, steps)
         if solution.relative_gap <= tol or spent >= limit:

@@ -53,7 +53,7 @@ def named_kernel(kernel: Any, gamma: Any, degree: float, coef0: float) -> Kernel
     }
     if kernel not in known:
         raise ValueError(f"kernel={kernel!r} is unknown; choose one of {', '.join(sorted(known))}, or pass a kernel.")
-    return known[kernel]()  # type: ignore[no-any-return]
+    return known[kernel]()
 
 
 def is_precomputed(kernel: Any) -> bool:
@@ -119,9 +119,7 @@ class Expansion:
         if program is not None:
             left, right = _centred(kernel, X, self.points)
             return core.kernel_scores(program, *evaluate.both(program, left, right), coefficients)
-        parts = [
-            kernel.block(X[i : i + BLOCK_ROWS], self.points) @ coefficients for i in range(0, n, BLOCK_ROWS)
-        ]
+        parts = [kernel.block(X[i : i + BLOCK_ROWS], self.points) @ coefficients for i in range(0, n, BLOCK_ROWS)]
         return np.concatenate(parts) if parts else np.zeros((0, coefficients.shape[1]))
 
 

@@ -184,9 +184,7 @@ def _row_means(errors: Array) -> Array:
     return errors if errors.ndim == 1 else errors.mean(axis=1)
 
 
-def _solve(
-    K: Array, y: Array, alpha: float, weights: Array | None, loo: bool
-) -> tuple[Array, Array | None, Array]:
+def _solve(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -> tuple[Array, Array | None, Array]:
     """Coefficients, leave-one-out predictions if wanted, and the fitted values Kc. Overwrites one half of K."""
     n = len(K)
     root = np.ones(n) if weights is None else np.sqrt(weights)
@@ -221,9 +219,7 @@ def _solve(
     return coefficients.reshape(y.shape), held, fitted.reshape(y.shape)
 
 
-def _certify(
-    fitted: Array, y: Array, c: Array, alpha: float, weights: Array | None, began: float
-) -> Certificate:
+def _certify(fitted: Array, y: Array, c: Array, alpha: float, weights: Array | None, began: float) -> Certificate:
     """P = Σ s(y − f)² + α‖f‖² and D = 2αc'y − αc'Kc − α²Σ c²/s, for any coefficients c."""
     s = (np.ones(len(y)) if weights is None else weights).reshape((-1,) + (1,) * (y.ndim - 1))
     square = float(np.sum(c * fitted))

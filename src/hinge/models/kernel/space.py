@@ -51,12 +51,12 @@ def pivoted_cholesky(K: Array, tolerance: float = RANK_TOLERANCE) -> tuple[Array
 def check_norm_penalty(penalty: Penalty) -> None:
     """Only penalties of ‖f‖ make sense in a space of functions."""
     plain = isinstance(penalty, NoPenalty | L2Ball) or (
-        isinstance(penalty, L2) and getattr(penalty, "weights", None) is None and not getattr(penalty, "positive", False)
+        isinstance(penalty, L2)
+        and getattr(penalty, "weights", None) is None
+        and not getattr(penalty, "positive", False)
     )
     if not plain:
-        raise ValueError(
-            f"penalty={penalty!r} is not a function of the norm of f; in an RKHS use hg.L2 or hg.L2Ball."
-        )
+        raise ValueError(f"penalty={penalty!r} is not a function of the norm of f; in an RKHS use hg.L2 or hg.L2Ball.")
 
 
 @minimise.register

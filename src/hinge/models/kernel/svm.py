@@ -290,7 +290,7 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
         k = len(self.classes_)
         own = codes[self.support_]
         table = np.zeros((k - 1, len(own)))
-        for m, (i, j) in enumerate(self._machines()):
+        for m, (i, j) in enumerate(combinations(range(k), 2)):
             table[j - 1, own == i] = coefficients[own == i, m]
             table[i, own == j] = coefficients[own == j, m]
         return table

@@ -211,7 +211,7 @@ class _Wrapper(Kernel):
 
     @property
     def _inner(self) -> Kernel:
-        return self.kernel  # type: ignore[attr-defined, no-any-return]
+        return self.kernel  # type: ignore[attr-defined]
 
     @property
     def takes(self) -> str:  # type: ignore[override]

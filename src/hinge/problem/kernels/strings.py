@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from hinge.problem.kernels.base import Kernel
 from hinge.problem.kernels.vector import LinearKernel
 
 Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +25,7 @@ class _Words(Kernel):
 
     takes: ClassVar[str] = "objects"
 
-    def words(self, letters: NDArray[np.int64], starts: NDArray[np.int64], base: int) -> tuple[Array, Array]:
+    def words(self, letters: Numbers, starts: Numbers, base: int) -> tuple[Numbers, Numbers]:
         """The (string, word) pairs of all occurrences, words coded as numbers in the given base."""
         raise NotImplementedError
 
@@ -53,7 +55,7 @@ class _Words(Kernel):
         )
         counts.sum_duplicates()
         bounds = np.cumsum([0, *(len(s) for s in sets)])
-        return [counts[int(lo) : int(hi)] for lo, hi in zip(bounds, bounds[1:], strict=False)]
+        return [counts[int(lo) : int(hi)] for lo, hi in pairwise(bounds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ class Spectrum(_Words):
     def __post_init__(self) -> None:
         _check_length(self.length)
 
-    def words(self, letters: NDArray[np.int64], starts: NDArray[np.int64], base: int) -> tuple[Array, Array]:
+    def words(self, letters: Numbers, starts: Numbers, base: int) -> tuple[Numbers, Numbers]:
         return windows(letters, starts, base, self.length)
 
 
@@ -96,7 +98,7 @@ class Mismatch(_Words):
                 "depends on how many there are."
             )
 
-    def words(self, letters: NDArray[np.int64], starts: NDArray[np.int64], base: int) -> tuple[Array, Array]:
+    def words(self, letters: Numbers, starts: Numbers, base: int) -> tuple[Numbers, Numbers]:
         known = np.array(sorted({ord(c) for c in self.alphabet}))
         at = np.searchsorted(known, letters)
         if len(letters) and (np.any(at >= len(known)) or np.any(known[np.minimum(at, len(known) - 1)] != letters)):
@@ -136,13 +138,13 @@ class Subsequence(Kernel):
         return np.array([self.block(a, a)[0, 0] for a in np.split(evaluate.objects(A), len(A))])
 
 
-def code_letters(strings: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def code_letters(strings: Any) -> tuple[Numbers, Numbers, int]:
     """All letters as Unicode numbers, where each string starts, and one more than the largest number."""
     letters, starts = _letters(strings)
     return letters.astype(np.int64), starts, int(letters.max(initial=0)) + 1
 
 
-def _letters(strings: Any) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _letters(strings: Any) -> tuple[NDArray[np.int32], Numbers]:
     for s in strings:
         if not isinstance(s, str):
             raise TypeError(f"String kernels compare strings; got {type(s).__name__}: {s!r}.")
@@ -151,9 +153,7 @@ def _letters(strings: Any) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     return np.frombuffer(text, dtype=np.int32).copy(), starts
 
 
-def windows(
-    letters: NDArray[np.int64], starts: NDArray[np.int64], base: int, length: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def windows(letters: Numbers, starts: Numbers, base: int, length: int) -> tuple[Numbers, Numbers]:
     """Every substring of the given length as (string, number)."""
     if base ** int(length) >= 2**63:
         _, letters = np.unique(letters, return_inverse=True)
@@ -172,8 +172,8 @@ def windows(
 
 
 def neighbours(
-    rows: NDArray[np.int64], words: NDArray[np.int64], base: int, length: int, mistakes: int, first: int = 0
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rows: Numbers, words: Numbers, base: int, length: int, mistakes: int, first: int = 0
+) -> tuple[Numbers, Numbers]:
     """All words within so many mistakes of each: change one letter at or after ``first``, then later ones."""
     all_rows, all_words = [rows], [words]
     if mistakes:
