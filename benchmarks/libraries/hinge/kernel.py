@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.harness import Contender, Problem
 from benchmarks.libraries import HOME
-from benchmarks.libraries._common import ladder, svc_with, svr_with
+from benchmarks.libraries._common import estimator, ladder, svc_with, svr_with
 from benchmarks.libraries.hinge._public import named, public
 
 
@@ -18,7 +18,20 @@ def svr(problem: Problem) -> Iterator[Contender]:
     yield svr_with(HOME, public("SVR"), ladder(1, 9))
 
 
+def large_kernel_regression(problem: Problem) -> Iterator[Contender]:
+    """The learner over as many centres, with scikit-learn's alpha: Σ(y − f)² + α‖f‖² is n times ½-mean form / 2."""
+    learner, space = public("Learner"), public("RKHS")
+
+    def make(p: Problem, tol: float):
+        kernel = public("RBF")(gamma=p.params["gamma"])
+        penalty = public("L2")(p.params["alpha"] / len(p.y))
+        return learner(space(kernel, centres=p.params["centres"]), public("Squared")(), penalty, tol=tol)
+
+    yield estimator(HOME, "Learner(RKHS(centres))", make, ladder=(1e-4,))
+
+
 OFFERS = {
+    "large_kernel_regression": large_kernel_regression,
     "svc": svc,
     "svr": svr,
     "kernel_ridge": named(

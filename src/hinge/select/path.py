@@ -198,7 +198,7 @@ def enet_path(
         strengths = max(grids, key=lambda grid: grid[0])
     else:
         strengths = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    starts = [None] * len(columns)
+    starts: list[tuple[Any, np.ndarray] | None] = [None] * len(columns)
     if coef_init is not None:
         starts = [(w, np.zeros(1)) for w in np.atleast_2d(np.asarray(coef_init, dtype=np.float64))]
     paths = [

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
 from hinge.models.base import check_fit, check_predict, code_labels, signs
+from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
@@ -69,12 +70,17 @@ def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
     return float(value)
 
 
-class LinearModel(BaseEstimator):
+class LinearModel(CallbackSupportMixin, BaseEstimator):
     """Base class: minimising, adopting a solution, scores.
 
     Subclasses have ``tol``, ``max_iter`` and ``fit_intercept`` among their parameters, and may have ``solver``,
     ``warm_start`` and ``random_state``.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = with_callbacks(cls.fit)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -106,14 +112,16 @@ class LinearModel(BaseEstimator):
         """``solve`` with this estimator's parameters."""
         name = getattr(self, "solver", "auto")
         seed = getattr(self, "random_state", None)
-        return solve(
-            objective,
-            solver="auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
-            tol=getattr(self, "tol", 1e-6) if tol is None else tol,
-            max_iter=getattr(self, "max_iter", None),
-            start=start,
-            random_state=seed if isinstance(seed, int) else 0,
-        )
+        with iterations(self, objective.design.source, objective.y) as report:
+            return solve(
+                objective,
+                solver="auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
+                tol=getattr(self, "tol", 1e-6) if tol is None else tol,
+                max_iter=getattr(self, "max_iter", None),
+                start=start,
+                random_state=seed if isinstance(seed, int) else 0,
+                callback=report,
+            )
 
     def _warm_start(self, objective: Objective) -> tuple[np.ndarray, np.ndarray] | None:
         """The weights of the last fit, if ``warm_start`` is on and they fit this problem."""

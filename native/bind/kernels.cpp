@@ -1,0 +1,184 @@
+// Kernels and the dual solver of support vector machines.
+#include "problem/kernels.hpp"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/arrays.hpp"
+#include "bind/enter.hpp"
+#include "bind/modules.hpp"
+#include "problem/strings.hpp"
+#include "solve/decomposition.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+
+using Code = std::vector<std::array<double, 4>>;  // operator, three parameters (hinge.problem.kernels.program)
+
+KernelProgram decode(const Code& code) {
+  KernelProgram program;
+  for (const auto& c : code) program.push_back({static_cast<KernelOp>(static_cast<int>(c[0])), {c[1], c[2], c[3]}});
+  return program;
+}
+
+nb::tuple to_python(DualSolution&& s) {
+  return nb::make_tuple(own(std::move(s.alpha)), own(std::move(s.F)), s.bias, s.violation, s.converged, s.batches,
+                        s.steps, s.rows_computed);
+}
+
+// What both ways of solving the dual take after the source of rows.
+struct Dual {
+  Vector sign, target, upper, alpha;
+  double tol, cache_bytes;
+  int max_iter;
+  bool shrinking;
+
+  template <class T>
+  DualSolution solve(RowSource<T>& source, Monitor& monitor) const {
+    const DualProblem problem{source.points(), static_cast<index_t>(sign.shape(0)), sign.data(), target.data(),
+                              upper.data()};
+    return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)},
+                        {tol, cache_bytes, max_iter, shrinking}, monitor);
+  }
+};
+
+template <class T>
+void bind_points(nb::module_& m, const char* name) {
+  nb::class_<Points<T>>(m, name)
+      .def(
+          "__init__",
+          [](Points<T>* self, In2<T> x) {
+            auto* p = new (self) Points<T>;
+            p->n = static_cast<index_t>(x.shape(0));
+            p->d = static_cast<index_t>(x.shape(1));
+            p->dense = x.data();
+            enter([&](Monitor&) { p->measure(); });
+          },
+          "x"_a.noconvert(), nb::keep_alive<1, 2>())
+      .def(
+          "__init__",
+          [](Points<T>* self, In1<T> value, In1<std::int32_t> column, In1<std::int32_t> start, index_t d) {
+            auto* p = new (self) Points<T>;
+            p->n = static_cast<index_t>(start.shape(0)) - 1;
+            p->d = d;
+            p->value = value.data();
+            p->column = column.data();
+            p->start = start.data();
+            enter([&](Monitor&) { p->measure(); });
+          },
+          "value"_a.noconvert(), "column"_a.noconvert(), "start"_a.noconvert(), "d"_a, nb::keep_alive<1, 2>(),
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+
+  m.def(
+      "kernel_gram",
+      [](const Code& code, const Points<T>& a, const Points<T>& b) {
+        const auto program = decode(code);
+        std::vector<T> K(a.n * b.n);
+        enter([&](Monitor&) {
+          std::vector<T*> out(a.n);
+          for (index_t i = 0; i < a.n; ++i) out[i] = K.data() + i * b.n;
+          kernel_rows<T>(program, a, b, out.data());
+        });
+        return own(std::move(K), a.n, b.n);
+      },
+      "program"_a, "a"_a, "b"_a);
+  m.def(
+      "kernel_scores",
+      [](const Code& code, const Points<T>& a, const Points<T>& b, Matrix coef) {
+        const auto program = decode(code);
+        const auto k = static_cast<index_t>(coef.shape(1));
+        std::vector<double> z(a.n * k);
+        enter([&](Monitor&) { kernel_scores<T>(program, a, b, coef.data(), k, z.data()); });
+        return own(std::move(z), a.n, k);
+      },
+      "program"_a, "a"_a, "b"_a, "coef"_a.noconvert());
+  m.def(
+      "kernel_normal",
+      [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Matrix U) {
+        const auto program = decode(code);
+        const auto k = static_cast<index_t>(U.shape(1));
+        std::vector<double> G(b.n * b.n), r(b.n * k);
+        enter([&](Monitor&) { kernel_normal<T>(program, a, b, h.data(), G.data(), U.data(), k, r.data()); });
+        return nb::make_tuple(own(std::move(G), b.n, b.n), own(std::move(r), b.n, k));
+      },
+      "program"_a, "a"_a, "b"_a, "h"_a.noconvert(), "u"_a.noconvert());
+  m.def(
+      "kernel_pull",
+      [](const Code& code, const Points<T>& a, const Points<T>& b, Matrix U) {
+        const auto program = decode(code);
+        const auto k = static_cast<index_t>(U.shape(1));
+        std::vector<double> r(b.n * k);
+        enter([&](Monitor&) { kernel_normal<T>(program, a, b, nullptr, nullptr, U.data(), k, r.data()); });
+        return own(std::move(r), b.n, k);
+      },
+      "program"_a, "a"_a, "b"_a, "u"_a.noconvert());
+  m.def(
+      "kernel_quadratic",
+      [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Vector v, double shift) {
+        const auto program = decode(code);
+        std::vector<double> r(b.n);
+        const double sum =
+            enter([&](Monitor&) { return kernel_quadratic<T>(program, a, b, h.data(), v.data(), shift, r.data()); });
+        return nb::make_tuple(own(std::move(r)), sum);
+      },
+      "program"_a, "a"_a, "b"_a, "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);
+  m.def(
+      "block_quadratic",
+      [](In2<T> K, Vector h, Vector v, double shift) {
+        const auto n = static_cast<index_t>(K.shape(0)), width = static_cast<index_t>(K.shape(1));
+        std::vector<double> r(width);
+        const double sum = enter(
+            [&](Monitor&) { return block_quadratic<T>(K.data(), n, width, h.data(), v.data(), shift, r.data()); });
+        return nb::make_tuple(own(std::move(r)), sum);
+      },
+      "k"_a.noconvert(), "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);
+  m.def(
+      "decompose",
+      [](const Code& code, const Points<T>& points, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
+         double cache_bytes, int max_iter, bool shrinking, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking};
+        ProgramRows<T> source(decode(code), points);
+        return to_python(enter([&](Monitor& monitor) { return dual.solve<T>(source, monitor); }, make_report(report)));
+      },
+      "program"_a, "points"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
+      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "report"_a.none());
+}
+
+}  // namespace
+
+void bind_kernels(nb::module_& m) {
+  bind_points<double>(m, "KernelPoints64");
+  bind_points<float>(m, "KernelPoints32");
+  m.def(
+      "subsequence_gram",
+      [](In1<std::int32_t> a, In1<index_t> a_start, In1<std::int32_t> b, In1<index_t> b_start, int length, double decay,
+         bool same) {
+        const Strings left{a.data(), a_start.data(), static_cast<index_t>(a_start.shape(0)) - 1};
+        const Strings right{b.data(), b_start.data(), static_cast<index_t>(b_start.shape(0)) - 1};
+        std::vector<double> K(left.n * right.n);
+        enter([&](Monitor&) { subsequence_gram(left, right, length, decay, same, K.data()); });
+        return own(std::move(K), left.n, right.n);
+      },
+      "a"_a.noconvert(), "a_start"_a.noconvert(), "b"_a.noconvert(), "b_start"_a.noconvert(), "length"_a, "decay"_a,
+      "same"_a);
+  m.def(
+      "decompose_rows",
+      // rows(which) returns the rows of the kernel matrix for these points, float64
+      [](nb::object rows, index_t n, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
+         double cache_bytes, int max_iter, bool shrinking, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking};
+        FullRows<double> source(n, [&](const index_t* which, index_t m, double* out) {
+          nb::gil_scoped_acquire gil;
+          auto block = nb::cast<Matrix>(rows(own(std::vector<index_t>(which, which + m))));
+          std::copy(block.data(), block.data() + m * n, out);
+        });
+        return to_python(
+            enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
+      },
+      "rows"_a, "n"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
+      "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "report"_a.none());
+}
+
+}  // namespace hinge

@@ -1,0 +1,593 @@
+#include "problem/kernels.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "core/blas.hpp"
+#include "core/gram.hpp"
+#include "core/math.hpp"
+#include "core/pool.hpp"
+
+namespace hinge {
+namespace {
+
+// A tile is what one product computes: its rows times its columns stay in the second-level cache.
+constexpr index_t kTileRows = 128;
+constexpr index_t kTileCols = 512;
+// Sparse rows are spread out this many at a time.
+constexpr index_t kSpread = 32;
+
+// exp in single precision: 2^k exp(r) with |r| <= ln2/2; the polynomial is Taylor's of degree 7 (error 5e-9).
+HINGE_INLINE float exp_of(float x) {
+  const float clamped = x > 88.0f ? 88.0f : (x < -87.0f ? -87.0f : x);
+  const float k = std::rint(clamped * 1.44269504088896341f);
+  const float r = std::fma(-k, 1.42860682030941723212e-6f, std::fma(-k, 6.93145751953125e-1f, clamped));
+  float p = 1.0f / 5040.0f;
+  p = std::fma(p, r, 1.0f / 720.0f);
+  p = std::fma(p, r, 1.0f / 120.0f);
+  p = std::fma(p, r, 1.0f / 24.0f);
+  p = std::fma(p, r, 1.0f / 6.0f);
+  p = std::fma(p, r, 0.5f);
+  p = std::fma(p, r, 1.0f);
+  p = std::fma(p, r, 1.0f);
+  const std::int32_t exponent = (static_cast<std::int32_t>(k) + 127) << 23;
+  const float value = p * std::bit_cast<float>(exponent);
+  return x < -87.0f ? 0.0f : value;
+}
+HINGE_INLINE double exp_of(double x) { return math::exp(x); }
+
+template <class T>
+HINGE_INLINE T squared_distance(T aa, T bb, T dot) {
+  const T q = aa + bb - T(2) * dot;
+  return q > T(0) ? q : T(0);
+}
+
+// One row of a tile: n values of <a, b_j> with |a|^2 and |b_j|^2, and the coordinates where a leaf wants them.
+template <class T>
+struct Row {
+  index_t n;
+  const T* dot;
+  T aa;
+  const T* bb;
+  const T* a;   // d coordinates of a
+  const T* bt;  // d x n: coordinates of the b_j, one coordinate after the other (rows of length `ldbt`)
+  index_t d, ldbt;
+};
+
+template <class T>
+HINGE_HOT void rbf_row(const Row<T>& row, T gamma, T* __restrict out) {
+  const T* __restrict dot = row.dot, * __restrict bb = row.bb;
+  const T aa = row.aa;
+  for (index_t j = 0; j < row.n; ++j) out[j] = exp_of(-gamma * squared_distance(aa, bb[j], dot[j]));
+}
+
+template <class T>
+HINGE_HOT void polynomial_row(const Row<T>& row, T gamma, T shift, int degree, T* __restrict out) {
+  const T* __restrict dot = row.dot;
+  for (index_t j = 0; j < row.n; ++j) {
+    const T base = gamma * dot[j] + shift;
+    T value = base;
+    for (int k = 1; k < degree; ++k) value *= base;
+    out[j] = value;
+  }
+}
+
+template <class T>
+HINGE_HOT void sigmoid_row(const Row<T>& row, T gamma, T shift, T* __restrict out) {
+  for (index_t j = 0; j < row.n; ++j) {
+    const T t = gamma * row.dot[j] + shift;
+    const T e = exp_of(T(-2) * std::fabs(t));
+    const T v = (T(1) - e) / (T(1) + e);
+    out[j] = t < 0 ? -v : v;
+  }
+}
+
+template <class T>
+HINGE_HOT void cosine_row(const Row<T>& row, T* __restrict out) {
+  for (index_t j = 0; j < row.n; ++j) {
+    const T size = std::sqrt(row.aa) * std::sqrt(row.bb[j]);
+    out[j] = size > T(0) ? row.dot[j] / size : T(0);
+  }
+}
+
+template <class T, int TwiceNu>
+HINGE_HOT void matern_row(const Row<T>& row, T inverse_length, T* __restrict out) {
+  for (index_t j = 0; j < row.n; ++j) {
+    const T r = std::sqrt(squared_distance(row.aa, row.bb[j], row.dot[j])) * inverse_length;
+    const T t = r * std::sqrt(static_cast<T>(TwiceNu));
+    const T e = exp_of(-t);
+    if constexpr (TwiceNu == 1) out[j] = e;
+    if constexpr (TwiceNu == 3) out[j] = (T(1) + t) * e;
+    if constexpr (TwiceNu == 5) out[j] = (T(1) + t + t * t / T(3)) * e;
+  }
+}
+
+template <class T>
+HINGE_HOT void rational_row(const Row<T>& row, T factor, T power, T* __restrict out) {
+  for (index_t j = 0; j < row.n; ++j)
+    out[j] = std::pow(T(1) + factor * squared_distance(row.aa, row.bb[j], row.dot[j]), -power);
+}
+
+template <class T>
+HINGE_HOT void laplacian_row(const Row<T>& row, T gamma, T* __restrict out) {
+  std::fill(out, out + row.n, T(0));
+  for (index_t k = 0; k < row.d; ++k) {
+    const T a = row.a[k];
+    const T* __restrict b = row.bt + k * row.ldbt;
+    for (index_t j = 0; j < row.n; ++j) out[j] += std::fabs(a - b[j]);
+  }
+  for (index_t j = 0; j < row.n; ++j) out[j] = exp_of(-gamma * out[j]);
+}
+
+template <class T>
+HINGE_HOT void chi2_row(const Row<T>& row, T gamma, T* __restrict out) {
+  std::fill(out, out + row.n, T(0));
+  for (index_t k = 0; k < row.d; ++k) {
+    const T a = row.a[k];
+    const T* __restrict b = row.bt + k * row.ldbt;
+    for (index_t j = 0; j < row.n; ++j) {
+      const T difference = a - b[j], total = a + b[j];
+      out[j] += total > T(0) ? difference * difference / total : T(0);
+    }
+  }
+  for (index_t j = 0; j < row.n; ++j) out[j] = exp_of(-gamma * out[j]);
+}
+
+template <class T>
+HINGE_HOT void combine_row(KernelOp op, T factor, const T* __restrict top, T* __restrict below, index_t n) {
+  if (op == KernelOp::sum)
+    for (index_t j = 0; j < n; ++j) below[j] += top[j];
+  else if (op == KernelOp::product)
+    for (index_t j = 0; j < n; ++j) below[j] *= top[j];
+  else
+    for (index_t j = 0; j < n; ++j) below[j] *= factor;
+}
+
+template <class T>
+HINGE_HOT void power_row(int degree, T* __restrict top, index_t n) {
+  for (index_t j = 0; j < n; ++j) {
+    T value = top[j];
+    for (int k = 1; k < degree; ++k) value *= top[j];
+    top[j] = value;
+  }
+}
+
+bool looks_at_coordinates(const KernelProgram& program) {
+  return std::any_of(program.begin(), program.end(),
+                     [](const Instruction& i) { return i.op == KernelOp::laplacian || i.op == KernelOp::chi2; });
+}
+
+index_t stack_depth(const KernelProgram& program) {
+  index_t depth = 0, most = 0;
+  for (const auto& i : program) {
+    if (i.op == KernelOp::sum || i.op == KernelOp::product)
+      --depth;
+    else if (i.op != KernelOp::scale && i.op != KernelOp::power)
+      ++depth;
+    most = std::max(most, depth);
+  }
+  return most;
+}
+
+// Runs the program on one row; `out` is the bottom of the stack, the rest of it is in `stack`.
+template <class T>
+void run_row(const KernelProgram& program, const Row<T>& row, T* out, T* stack) {
+  index_t depth = 0;
+  const auto level = [&](index_t k) { return k == 0 ? out : stack + (k - 1) * kTileCols; };
+  for (const auto& i : program) {
+    const T p0 = static_cast<T>(i.p[0]), p1 = static_cast<T>(i.p[1]);
+    switch (i.op) {
+      case KernelOp::sum:
+      case KernelOp::product:
+        --depth;
+        combine_row<T>(i.op, T(0), level(depth), level(depth - 1), row.n);
+        continue;
+      case KernelOp::scale:
+        combine_row<T>(i.op, p0, nullptr, level(depth - 1), row.n);
+        continue;
+      case KernelOp::power:
+        power_row<T>(static_cast<int>(i.p[0]), level(depth - 1), row.n);
+        continue;
+      default:
+        break;
+    }
+    T* to = level(depth++);
+    switch (i.op) {
+      case KernelOp::linear:
+        std::copy(row.dot, row.dot + row.n, to);
+        break;
+      case KernelOp::polynomial:
+        polynomial_row<T>(row, p0, p1, static_cast<int>(i.p[2]), to);
+        break;
+      case KernelOp::rbf:
+        rbf_row<T>(row, p0, to);
+        break;
+      case KernelOp::sigmoid:
+        sigmoid_row<T>(row, p0, p1, to);
+        break;
+      case KernelOp::cosine:
+        cosine_row<T>(row, to);
+        break;
+      case KernelOp::matern:
+        if (i.p[0] == 1)
+          matern_row<T, 1>(row, p1, to);
+        else if (i.p[0] == 3)
+          matern_row<T, 3>(row, p1, to);
+        else
+          matern_row<T, 5>(row, p1, to);
+        break;
+      case KernelOp::rational:
+        rational_row<T>(row, p0, p1, to);
+        break;
+      case KernelOp::laplacian:
+        laplacian_row<T>(row, p0, to);
+        break;
+      case KernelOp::chi2:
+        chi2_row<T>(row, p0, to);
+        break;
+      case KernelOp::constant:
+        std::fill(to, to + row.n, p0);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+// What a group of sparse rows looks like when spread out: `at` maps a column to a line of kSpread values (one per row
+// of the group), or to -1 if no row of the group has that column.
+template <class T>
+struct Spread {
+  std::vector<std::int32_t> at;
+  std::vector<T> lines;
+};
+
+template <class T>
+HINGE_HOT void spread_dots(const Spread<T>& group, index_t m, const Points<T>& b, index_t c0, index_t c1,
+                           T* __restrict dot) {
+  for (index_t c = c0; c < c1; ++c) {
+    T sum[kSpread] = {};
+    for (auto e = b.start[c]; e < b.start[c + 1]; ++e) {
+      const auto line = group.at[b.column[e]];
+      if (line < 0) continue;
+      const T v = b.value[e];
+      const T* __restrict s = group.lines.data() + line * kSpread;
+      for (index_t q = 0; q < kSpread; ++q) sum[q] += v * s[q];
+    }
+    for (index_t q = 0; q < m; ++q) dot[q * kTileCols + (c - c0)] = sum[q];
+  }
+}
+
+// dot[r][c] = <a_r, b_c> for rows [r0, r1) and columns [c0, c1), row-major with rows of kTileCols.
+template <class T>
+void sparse_dots(const Points<T>& a, index_t r0, index_t r1, const Points<T>& b, index_t c0, index_t c1,
+                 Spread<T>& group, T* dot) {
+  for (index_t r = r0; r < r1; r += kSpread) {
+    const index_t m = std::min(kSpread, r1 - r);
+    group.lines.clear();
+    for (index_t q = 0; q < m; ++q)
+      for (auto e = a.start[r + q]; e < a.start[r + q + 1]; ++e) {
+        auto& line = group.at[a.column[e]];
+        if (line < 0) {
+          line = static_cast<std::int32_t>(group.lines.size() / kSpread);
+          group.lines.resize(group.lines.size() + kSpread, T(0));
+        }
+        group.lines[line * kSpread + q] = a.value[e];
+      }
+    spread_dots<T>(group, m, b, c0, c1, dot + (r - r0) * kTileCols);
+    for (auto e = a.start[r]; e < a.start[r + m]; ++e) group.at[a.column[e]] = -1;
+  }
+}
+
+// Computes tiles one at a time; one per thread of work, reused for as many tiles as that does.
+template <class T>
+class Tiler {
+ public:
+  Tiler(const KernelProgram& program, const Points<T>& a, const Points<T>& b)
+      : program_(program), a_(a), b_(b), coordinates_(looks_at_coordinates(program)) {
+    dot_.resize(kTileRows * kTileCols);
+    stack_.resize(stack_depth(program) * kTileCols);
+    if (coordinates_) transposed_.resize(b.d * kTileCols);
+    if (a.sparse()) spread_.at.assign(a.d, -1);
+  }
+
+  // out(r) says where to write the c1 - c0 values of row r, r in [r0, r1).
+  template <class Out>
+  void tile(index_t r0, index_t r1, index_t c0, index_t c1, const Out& out) {
+    const index_t n = c1 - c0, d = a_.d;
+    if (a_.sparse())
+      sparse_dots<T>(a_, r0, r1, b_, c0, c1, spread_, dot_.data());
+    else
+      blas::gemm('T', 'N', n, r1 - r0, d, T(1), b_.dense + c0 * d, d, a_.dense + r0 * d, d, T(0), dot_.data(),
+                 kTileCols);
+    if (coordinates_ && c0 != transposed_at_) {
+      for (index_t j = 0; j < n; ++j)
+        for (index_t k = 0; k < d; ++k) transposed_[k * kTileCols + j] = b_.dense[(c0 + j) * d + k];
+      transposed_at_ = c0;
+    }
+    for (index_t r = r0; r < r1; ++r) {
+      const Row<T> row{n,
+                       dot_.data() + (r - r0) * kTileCols,
+                       a_.square[r],
+                       b_.square.data() + c0,
+                       a_.sparse() ? nullptr : a_.dense + r * d,
+                       transposed_.data(),
+                       d,
+                       kTileCols};
+      run_row<T>(program_, row, out(r), stack_.data());
+    }
+  }
+
+ private:
+  const KernelProgram& program_;
+  const Points<T>&a_, &b_;
+  bool coordinates_;
+  index_t transposed_at_ = -1;
+  std::vector<T> dot_, stack_, transposed_;
+  Spread<T> spread_;
+};
+
+// c += A' B for A (m x p) and B (m x q) row-major in T, added up in double.
+template <class T>
+void add_product(index_t p, index_t q, index_t m, const T* a, index_t lda, const T* b, index_t ldb, double* c,
+                 index_t ldc, std::vector<T>& buffer) {
+  if constexpr (std::is_same_v<T, double>) {
+    blas::gemm('N', 'T', q, p, m, 1.0, b, ldb, a, lda, 1.0, c, ldc);
+  } else {
+    buffer.resize(p * q);
+    blas::gemm('N', 'T', q, p, m, T(1), b, ldb, a, lda, T(0), buffer.data(), q);
+    for (index_t i = 0; i < p; ++i)
+      for (index_t j = 0; j < q; ++j) c[i * ldc + j] += static_cast<double>(buffer[i * q + j]);
+  }
+}
+
+template <class T>
+HINGE_HOT double dot_row(const T* __restrict k, const double* __restrict v, index_t n) {
+  double s = 0;
+  for (index_t j = 0; j < n; ++j) s += static_cast<double>(k[j]) * v[j];
+  return s;
+}
+
+template <class T>
+HINGE_HOT void axpy_row(double c, const T* __restrict k, double* __restrict out, index_t n) {
+  for (index_t j = 0; j < n; ++j) out[j] += c * static_cast<double>(k[j]);
+}
+
+// Calls body(part, begin, end, block) for pieces of a, where block is K(a[begin:end], b), row-major with rows of
+// b.n entries. Pieces of one part come in order; parts may run at once.
+constexpr index_t kPassRows = 128;
+index_t pass_parts(index_t n) { return parts_for(n, 2 * kPassRows, 16); }
+
+template <class T, class Body>
+void pass(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const Body& body) {
+  const index_t parts = pass_parts(a.n);
+  parallel_for(parts, [&](index_t part) {
+    const index_t begin = range_begin(a.n, parts, part), end = range_begin(a.n, parts, part + 1);
+    Tiler<T> tiler(program, a, b);
+    std::vector<T> block(kPassRows * b.n);
+    for (index_t r0 = begin; r0 < end; r0 += kPassRows) {
+      const index_t r1 = std::min(r0 + kPassRows, end);
+      for (index_t c0 = 0; c0 < b.n; c0 += kTileCols)
+        tiler.tile(r0, r1, c0, std::min(c0 + kTileCols, b.n),
+                   [&](index_t r) { return block.data() + (r - r0) * b.n + c0; });
+      body(part, r0, r1, block.data());
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void Points<T>::measure() {
+  square.resize(n);
+  const index_t parts = parts_for(n * (sparse() ? 64 : d), 1 << 16);
+  parallel_for(parts, [&](index_t part) {
+    for (index_t i = range_begin(n, parts, part); i < range_begin(n, parts, part + 1); ++i) {
+      double s = 0;
+      if (sparse())
+        for (auto e = start[i]; e < start[i + 1]; ++e) s += static_cast<double>(value[e]) * value[e];
+      else
+        for (index_t j = 0; j < d; ++j) s += static_cast<double>(dense[i * d + j]) * dense[i * d + j];
+      square[i] = static_cast<T>(s);
+    }
+  });
+}
+
+template <class T>
+Gathered<T>::Gathered(const Points<T>& from, const index_t* which, index_t m) {
+  points.n = m;
+  points.d = from.d;
+  points.square.resize(m);
+  for (index_t i = 0; i < m; ++i) points.square[i] = from.square[which[i]];
+  if (from.sparse()) {
+    start.assign(m + 1, 0);
+    for (index_t i = 0; i < m; ++i) start[i + 1] = start[i] + from.start[which[i] + 1] - from.start[which[i]];
+    value.resize(start[m]);
+    column.resize(start[m]);
+    for (index_t i = 0; i < m; ++i) {
+      const auto begin = from.start[which[i]], end = from.start[which[i] + 1];
+      std::copy(from.value + begin, from.value + end, value.begin() + start[i]);
+      std::copy(from.column + begin, from.column + end, column.begin() + start[i]);
+    }
+    points.value = value.data();
+    points.column = column.data();
+    points.start = start.data();
+  } else {
+    dense.resize(m * from.d);
+    for (index_t i = 0; i < m; ++i)
+      std::copy(from.dense + which[i] * from.d, from.dense + (which[i] + 1) * from.d, dense.begin() + i * from.d);
+    points.dense = dense.data();
+  }
+}
+
+template <class T>
+void kernel_rows(const KernelProgram& program, const Points<T>& a, const Points<T>& b, T* const* out) {
+  const index_t columns = (b.n + kTileCols - 1) / kTileCols;
+  // A part is a run of tiles side by side; where there are few of those, rows are split as well.
+  const index_t bands = std::clamp<index_t>(32 / columns, 1, (a.n + kTileRows - 1) / kTileRows);
+  const index_t groups = std::min<index_t>(columns, 32);
+  parallel_for(groups * bands, [&](index_t part) {
+    const index_t band = part / groups, group = part % groups;
+    const index_t first = range_begin(a.n, bands, band), last = range_begin(a.n, bands, band + 1);
+    Tiler<T> tiler(program, a, b);
+    for (index_t t = range_begin(columns, groups, group); t < range_begin(columns, groups, group + 1); ++t) {
+      const index_t c0 = t * kTileCols, c1 = std::min(c0 + kTileCols, b.n);
+      for (index_t r0 = first; r0 < last; r0 += kTileRows)
+        tiler.tile(r0, std::min(r0 + kTileRows, last), c0, c1, [&](index_t r) { return out[r] + c0; });
+    }
+  });
+}
+
+template <class T>
+void kernel_scores(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* coef, index_t k,
+                   double* z) {
+  const index_t parts = parts_for(a.n, 32, 64);
+  std::vector<T> narrow(coef, coef + b.n * k);
+  parallel_for(parts, [&](index_t part) {
+    const index_t begin = range_begin(a.n, parts, part), end = range_begin(a.n, parts, part + 1);
+    Tiler<T> tiler(program, a, b);
+    std::vector<T> values(kTileRows * kTileCols), product(kTileRows * k);
+    std::fill(z + begin * k, z + end * k, 0.0);
+    for (index_t r0 = begin; r0 < end; r0 += kTileRows) {
+      const index_t r1 = std::min(r0 + kTileRows, end);
+      for (index_t c0 = 0; c0 < b.n; c0 += kTileCols) {
+        const index_t c1 = std::min(c0 + kTileCols, b.n);
+        tiler.tile(r0, r1, c0, c1, [&](index_t r) { return values.data() + (r - r0) * kTileCols; });
+        if (k == 1) {
+          for (index_t r = r0; r < r1; ++r)
+            z[r] += dot_row<T>(values.data() + (r - r0) * kTileCols, coef + c0, c1 - c0);
+        } else {
+          blas::gemm('N', 'N', k, r1 - r0, c1 - c0, T(1), narrow.data() + c0 * k, k, values.data(), kTileCols, T(0),
+                     product.data(), k);
+          for (index_t e = 0; e < (r1 - r0) * k; ++e) z[r0 * k + e] += static_cast<double>(product[e]);
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void kernel_normal(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h, double* G,
+                   const double* U, index_t k, double* r) {
+  const index_t m = b.n;
+  // Blocks of K are made and used in turn: the columns of G are split among the parts of the second step, so that G
+  // exists once only however many threads there are.
+  constexpr index_t rows = 2048;
+  std::vector<T> block(std::min(rows, a.n) * m);
+  std::vector<T*> where(std::min(rows, a.n));
+  const index_t tiles = (m + kGramTile - 1) / kGramTile;
+  std::vector<std::pair<index_t, index_t>> lower;
+  for (index_t i = 0; i < tiles; ++i)
+    for (index_t j = 0; j <= i; ++j) lower.emplace_back(i, j);
+  if (G) std::fill(G, G + m * m, 0.0);
+  if (U) std::fill(r, r + m * k, 0.0);
+  for (index_t begin = 0; begin < a.n; begin += rows) {
+    const index_t count = std::min(rows, a.n - begin);
+    std::vector<index_t> which(count);
+    for (index_t i = 0; i < count; ++i) which[i] = begin + i, where[i] = block.data() + i * m;
+    const Gathered<T> some(a, which.data(), count);
+    kernel_rows<T>(program, some.points, b, where.data());
+    if (U) {
+      std::vector<T> right(count * k);
+      for (index_t e = 0; e < count * k; ++e) right[e] = static_cast<T>(U[begin * k + e]);
+      parallel_for(tiles, [&](index_t t) {
+        const index_t c = t * kGramTile, width = std::min(kGramTile, m - c);
+        std::vector<T> buffer;
+        add_product<T>(width, k, count, block.data() + c, m, right.data(), k, r + c * k, k, buffer);
+      });
+    }
+    if (!G) continue;
+    if (h)
+      parallel_for(parts_for(count, 64), [&](index_t part) {
+        const index_t pieces = parts_for(count, 64);
+        for (index_t i = range_begin(count, pieces, part); i < range_begin(count, pieces, part + 1); ++i) {
+          const T factor = static_cast<T>(std::sqrt(h[begin + i]));
+          for (index_t j = 0; j < m; ++j) where[i][j] *= factor;
+        }
+      });
+    parallel_for(static_cast<index_t>(lower.size()), [&](index_t t) {
+      const index_t i = lower[t].first * kGramTile, j = lower[t].second * kGramTile;
+      std::vector<T> buffer;
+      add_product<T>(std::min(kGramTile, m - j), std::min(kGramTile, m - i), count, block.data() + j, m,
+                     block.data() + i, m, G + j * m + i, m, buffer);
+    });
+  }
+  if (G) mirror_lower(G, m);
+}
+
+namespace {
+
+// Sums of h * (K v + shift) and of its products with rows of K; one per part, added in order at the end.
+struct Quadratic {
+  const double *h, *v;
+  double shift;
+  index_t m;
+  std::vector<std::vector<double>> partial;
+  std::vector<double> total;
+
+  Quadratic(const double* h_, const double* v_, double shift_, index_t m_, index_t parts)
+      : h(h_), v(v_), shift(shift_), m(m_), partial(parts), total(parts, 0.0) {
+    for (auto& p : partial) p.assign(m, 0.0);
+  }
+
+  template <class T>
+  void add(index_t part, index_t begin, index_t end, const T* block) {
+    for (index_t i = begin; i < end; ++i) {
+      const T* row = block + (i - begin) * m;
+      const double u = h[i] * (dot_row<T>(row, v, m) + shift);
+      axpy_row<T>(u, row, partial[part].data(), m);
+      total[part] += u;
+    }
+  }
+
+  double finish(double* r) const {
+    std::fill(r, r + m, 0.0);
+    double sum = 0;
+    for (std::size_t p = 0; p < partial.size(); ++p) {
+      for (index_t j = 0; j < m; ++j) r[j] += partial[p][j];
+      sum += total[p];
+    }
+    return sum;
+  }
+};
+
+}  // namespace
+
+template <class T>
+double kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h,
+                        const double* v, double shift, double* r) {
+  Quadratic q(h, v, shift, b.n, pass_parts(a.n));
+  pass<T>(program, a, b,
+          [&](index_t part, index_t begin, index_t end, const T* block) { q.add<T>(part, begin, end, block); });
+  return q.finish(r);
+}
+
+template <class T>
+double block_quadratic(const T* K, index_t n, index_t m, const double* h, const double* v, double shift, double* r) {
+  const index_t parts = pass_parts(n);
+  Quadratic q(h, v, shift, m, parts);
+  parallel_for(parts, [&](index_t part) {
+    const index_t begin = range_begin(n, parts, part), end = range_begin(n, parts, part + 1);
+    q.add<T>(part, begin, end, K + begin * m);
+  });
+  return q.finish(r);
+}
+
+#define HINGE_KERNELS(T)                                                                                           \
+  template struct Points<T>;                                                                                       \
+  template struct Gathered<T>;                                                                                     \
+  template void kernel_rows<T>(const KernelProgram&, const Points<T>&, const Points<T>&, T* const*);               \
+  template void kernel_scores<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, index_t, \
+                                 double*);                                                                         \
+  template void kernel_normal<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, double*, \
+                                 const double*, index_t, double*);                                                 \
+  template double kernel_quadratic<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*,     \
+                                      const double*, double, double*);                                             \
+  template double block_quadratic<T>(const T*, index_t, index_t, const double*, const double*, double, double*);
+HINGE_KERNELS(float)
+HINGE_KERNELS(double)
+#undef HINGE_KERNELS
+
+}  // namespace hinge

@@ -1,0 +1,94 @@
+// The dual of a support vector machine, by decomposition.
+//
+// Problem     min_a  1/2 sum_vw s_v s_w a_v a_w K(v, w) - sum_v s_v t_v a_v
+//             s.t.   0 <= a_v <= upper_v,   sum_v s_v a_v as at the start
+//             Variable v belongs to point v mod n. Classification: one variable per point, s = t = y. Regression: two
+//             per point, (s, t) = (+1, y - epsilon) and (-1, y + epsilon).
+// State       F_i = sum_v s_v a_v K(v, i); the value of a variable is e_v = t_v - F.
+// Optimality  max e over {v that may rise: s = 1, a < upper or s = -1, a > 0} <= min e over {v that may fall};
+//             the bias lies between the two.
+// Method      Batches of variables, half of them new (those that violate optimality most, from both ends) and half
+//             from the batch before. The kernel rows of a batch come from one matrix product, or from a cache of rows
+//             bounded in bytes. Within a batch: pairs, the second by the largest predicted decrease (Fan, Chen & Lin
+//             2005, working set selection 2). Then F is brought up to date from the rows of the variables that moved.
+//             Points whose variables sit at a bound and pull outwards are left out until the rest has converged
+//             (shrinking); F of those is then made anew, and everything is checked.
+// Reference   Joachims (1999), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM (batches).
+//
+// The order of all sums depends on the data only: same bits for any number of threads.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "core/monitor.hpp"
+#include "problem/kernels.hpp"
+
+namespace hinge {
+
+// Where kernel rows come from. Columns may be restricted to some of the points.
+template <class T>
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  virtual index_t points() const = 0;
+  virtual void restrict(const index_t* columns, index_t count) = 0;       // sorted; all of them at first
+  virtual void rows(const index_t* which, index_t m, T* const* out) = 0;  // out[r][c], c over the columns
+};
+
+// Rows computed from points by a kernel program.
+template <class T>
+class ProgramRows final : public RowSource<T> {
+ public:
+  ProgramRows(KernelProgram program, const Points<T>& points) : program_(std::move(program)), all_(points) {}
+  index_t points() const override { return all_.n; }
+  void restrict(const index_t* columns, index_t count) override;
+  void rows(const index_t* which, index_t m, T* const* out) override;
+
+ private:
+  KernelProgram program_;
+  const Points<T>& all_;
+  std::unique_ptr<Gathered<T>> some_;
+};
+
+// Full rows from a function (a matrix at hand, a kernel written in Python), cut to the columns in use.
+template <class T>
+class FullRows final : public RowSource<T> {
+ public:
+  using Fill = std::function<void(const index_t* which, index_t m, T* out)>;  // m x n, row-major
+  FullRows(index_t n, Fill fill) : n_(n), fill_(std::move(fill)) {}
+  index_t points() const override { return n_; }
+  void restrict(const index_t* columns, index_t count) override { columns_.assign(columns, columns + count); }
+  void rows(const index_t* which, index_t m, T* const* out) override;
+
+ private:
+  index_t n_;
+  Fill fill_;
+  std::vector<index_t> columns_;
+  std::vector<T> buffer_;
+};
+
+struct DualProblem {
+  index_t n = 0, variables = 0;  // variables = n or 2 n
+  const double *sign, *target, *upper;
+};
+
+struct DecompositionOptions {
+  double tol = 1e-3;         // how far max and min of the optimality condition may cross
+  double cache_bytes = 2e8;  // for kernel rows
+  int max_iter = 100000;     // batches
+  bool shrinking = true;
+};
+
+struct DualSolution {
+  std::vector<double> alpha, F;
+  double bias = 0, violation = 0;
+  int batches = 0;
+  index_t steps = 0, rows_computed = 0;
+  bool converged = false;
+};
+
+template <class T>
+DualSolution decompose(RowSource<T>& source, const DualProblem& problem, std::vector<double> alpha,
+                       const DecompositionOptions& options, Monitor& monitor);
+
+}  // namespace hinge

@@ -1,0 +1,210 @@
+"""Explicit features that approximate a kernel: Nyström and random Fourier features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hinge._native import Design
+from hinge.models.base import FLOATS
+from hinge.models.kernel.function import named_kernel, takes_objects
+from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate
+from hinge.problem.kernels.base import Scaled
+
+Array = NDArray[np.float64]
+
+
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Features φ(x) = K_mm^{−½} k(centres, x), whose inner products are the best the span of m centres can do.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or function
+        A name as for :class:`SVC`, or any kernel.
+    gamma, coef0, degree
+        Parameters of kernels given by name; gamma=None is 1/d.
+    n_components : int
+        The number m of centres, chosen at random from the data.
+    random_state : int, optional
+
+    Attributes
+    ----------
+    components_ : array
+        The centres.
+    component_indices_ : array
+        Their row numbers.
+    normalization_ : array of shape (m, m)
+        K_mm^{−½}.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> phi = hg.Nystroem(kernel=hg.RBF(1.0), n_components=50, random_state=0).fit_transform(X)
+    >>> bool(np.allclose(phi @ phi.T, hg.RBF(1.0)(X), atol=1e-5))
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = None,
+        coef0: float = 1.0,
+        degree: int = 3,
+        n_components: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = takes_objects(self.kernel)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Nystroem:
+        """Choose centres."""
+        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        if isinstance(kernel, Precomputed):
+            raise ValueError("Nystroem needs the inputs themselves, not a precomputed kernel matrix.")
+        if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
+            raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
+        X = self._check(kernel, X, reset=True)
+        self.kernel_ = kernel.resolve(X)
+        n = evaluate.length(X)
+        m = min(self.n_components, n)
+        self.component_indices_ = check_random_state(self.random_state).permutation(n)[:m]
+        self.components_ = X[self.component_indices_]
+        values, vectors = scipy.linalg.eigh(np.asarray(self.kernel_(self.components_), dtype=np.float64))
+        floor = max(float(values[-1]), 0.0) * 1e-12
+        inverse = np.where(values > floor, 1.0 / np.sqrt(np.where(values > floor, values, 1.0)), 0.0)
+        self.normalization_ = (vectors * inverse) @ vectors.T
+        self._n_features_out = m
+        return self
+
+    def _check(self, kernel: Kernel, X: Any, reset: bool) -> Any:
+        if takes_objects(kernel):
+            self.n_features_in_ = 1
+            return evaluate.objects(X)
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+
+    def transform(self, X: Any) -> Array:
+        """Features of new inputs."""
+        check_is_fitted(self)
+        X = self._check(self.kernel_, X, reset=False)
+        block = np.ascontiguousarray(self.kernel_.block(X, self.components_))
+        phi = Design(block).matmul(self.normalization_)
+        return phi if takes_objects(self.kernel_) else phi.astype(X.dtype, copy=False)
+
+
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Features √(2/D)·cos(ω'x + b) whose inner products have mean k(x, x'), for shift-invariant kernels.
+
+    ω is drawn from the Fourier transform of the kernel: Gaussian for RBF, Cauchy for Laplacian, Student's t for Matérn.
+
+    Parameters
+    ----------
+    kernel : RBF, Laplacian or Matern, or "rbf" or "laplacian"
+        Times a number if wished.
+    gamma : float or {"scale", "auto"}
+        For kernels given by name.
+    n_components : int
+        The number D of features.
+    orthogonal : bool
+        Draw the ω of an RBF or Matérn kernel orthogonal to each other, in groups of d: smaller variance (Yu et al. 2016).
+    random_state : int, optional
+
+    Attributes
+    ----------
+    random_weights_, random_offset_ : arrays
+        ω as columns, and b.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.random.default_rng(0).normal(size=(20, 2))
+    >>> phi = hg.RandomFourierFeatures(hg.RBF(1.0), n_components=20000, random_state=0).fit_transform(X)
+    >>> bool(np.max(np.abs(phi @ phi.T - hg.RBF(1.0)(X))) < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = "scale",
+        n_components: int = 100,
+        orthogonal: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.orthogonal = orthogonal
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
+        """Draw frequencies; of X only the number of features (and the scale, where asked) matters."""
+        if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
+            raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
+        kernel = named_kernel(self.kernel, self.gamma, 3, 1.0).resolve(X)
+        factor = 1.0
+        while isinstance(kernel, Scaled):
+            factor, kernel = factor * kernel.factor, kernel.kernel
+        random, d = check_random_state(self.random_state), X.shape[1]
+        self.random_weights_ = _frequencies(kernel, d, self.n_components, self.orthogonal, random)
+        self.random_offset_ = random.uniform(0.0, 2.0 * np.pi, size=self.n_components)
+        self.amplitude_ = float(np.sqrt(2.0 * factor / self.n_components))
+        self._n_features_out = self.n_components
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Features of new inputs."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS, order="C", reset=False)
+        phase = Design(X).matmul(self.random_weights_)
+        phase += self.random_offset_
+        np.cos(phase, out=phase)
+        phase *= self.amplitude_
+        return phase.astype(X.dtype, copy=False)
+
+
+def _frequencies(kernel: Kernel, d: int, count: int, orthogonal: bool, random: Any) -> Array:
+    """Columns ω with E cos(ω'(x − x')) = k(x, x')."""
+    if isinstance(kernel, Laplacian):
+        if orthogonal:
+            raise ValueError("orthogonal=True needs a rotation-invariant kernel: RBF or Matern.")
+        return kernel.gamma * random.standard_cauchy(size=(d, count))
+    if isinstance(kernel, Matern) and np.isfinite(kernel.nu):
+        spread = np.sqrt(2.0 * kernel.nu / random.chisquare(2.0 * kernel.nu, size=count)) / kernel.length_scale
+    elif isinstance(kernel, RBF):
+        spread = np.full(count, np.sqrt(2.0 * kernel.rate))
+    elif isinstance(kernel, Matern):
+        spread = np.full(count, 1.0 / kernel.length_scale)
+    else:
+        raise ValueError(f"Random Fourier features need an RBF, Laplacian or Matern kernel, not {kernel!r}.")
+    if not orthogonal:
+        return random.normal(size=(d, count)) * spread
+    blocks = [np.linalg.qr(random.normal(size=(d, d)))[0] for _ in range(-(-count // d))]
+    lengths = np.sqrt(random.chisquare(d, size=count))
+    return np.hstack(blocks)[:, :count] * lengths * spread

@@ -1,0 +1,145 @@
+"""What kernel machines share: naming kernels, checking inputs, and functions f(x) = Σ αⱼ k(xⱼ, x) + b."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from hinge._native import core
+from hinge.models.base import FLOATS, check_weights
+from hinge.problem.kernels import (
+    RBF,
+    ChiSquared,
+    Cosine,
+    Kernel,
+    Laplacian,
+    LinearKernel,
+    Matern,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    as_kernel,
+    evaluate,
+)
+
+Array = NDArray[np.float64]
+
+# Rows of a kernel matrix made in Python at a time.
+BLOCK_ROWS = 512
+
+
+def named_kernel(kernel: Any, gamma: Any, degree: float, coef0: float) -> Kernel:
+    """A kernel from scikit-learn's names and parameters, from a kernel of this library, or from a function."""
+    if not isinstance(kernel, str):
+        return as_kernel(kernel)
+    if gamma is None:
+        gamma = "auto"  # 1/d, as scikit-learn's kernel ridge has it
+    known: dict[str, Any] = {
+        "linear": LinearKernel,
+        "rbf": lambda: RBF(gamma=gamma),
+        "poly": lambda: Polynomial(int(degree), gamma, coef0),
+        "polynomial": lambda: Polynomial(int(degree), gamma, coef0),
+        "sigmoid": lambda: Sigmoid(gamma, coef0),
+        "laplacian": lambda: Laplacian(gamma),
+        "cosine": Cosine,
+        "matern": lambda: Matern("median"),
+        "chi2": lambda: ChiSquared(1.0 if isinstance(gamma, str) else gamma),
+        "precomputed": Precomputed,
+    }
+    if kernel not in known:
+        raise ValueError(f"kernel={kernel!r} is unknown; choose one of {', '.join(sorted(known))}, or pass a kernel.")
+    return known[kernel]()
+
+
+def is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
+
+
+def takes_objects(kernel: Any) -> bool:
+    """Whether the inputs are strings or graphs rather than vectors."""
+    return isinstance(kernel, Kernel) and kernel.takes == "objects"
+
+
+def check_kernel_fit(
+    estimator: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any = None, **options: Any
+) -> tuple[Any, NDArray[Any], Array | None]:
+    """X, y and weights as a kernel machine wants them; square for precomputed kernels, objects for string kernels."""
+    if takes_objects(kernel):
+        X = evaluate.objects(X)
+        y = column_or_1d(y, warn=True) if not options.get("multi_output") else np.asarray(y)
+        check_consistent_length(X, y)
+        estimator.n_features_in_ = 1
+        weights = None if sample_weight is None else check_weights(sample_weight, np.zeros((len(X), 1)))
+        return X, y, weights
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+    if isinstance(kernel, Precomputed):
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}.")
+        X = evaluate.spread(X)
+    return X, y, check_weights(sample_weight, X)
+
+
+def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
+    """X for prediction, checked against what the estimator was fitted on."""
+    if takes_objects(kernel):
+        return evaluate.objects(X)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+    return evaluate.spread(X) if isinstance(kernel, Precomputed) else X
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """f(x) = Σ_j α_j k(x_j, x) + b over the support points x_j, with one column of α per output.
+
+    Prediction goes through blocks of the kernel: the whole matrix is never held.
+    """
+
+    kernel: Kernel
+    points: Any  # for precomputed kernels, the columns that matter
+    coefficients: Array  # (support points) or (support points, outputs)
+    bias: Any
+
+    def scores(self, X: Any) -> Array:
+        coefficients = np.ascontiguousarray(self.coefficients.reshape(len(self.coefficients), -1))
+        z = self._product(X, coefficients)
+        return (z[:, 0] if self.coefficients.ndim == 1 else z) + self.bias
+
+    def _product(self, X: Any, coefficients: Array) -> Array:
+        n, kernel = evaluate.length(X), self.kernel
+        if not len(coefficients):
+            return np.zeros((n, coefficients.shape[1]))
+        if isinstance(kernel, Precomputed):
+            return X[:, self.points] @ coefficients
+        program = kernel.program()
+        if program is not None:
+            left, right = _centred(kernel, X, self.points)
+            return core.kernel_scores(program, *evaluate.both(program, left, right), coefficients)
+        parts = [kernel.block(X[i : i + BLOCK_ROWS], self.points) @ coefficients for i in range(0, n, BLOCK_ROWS)]
+        return np.concatenate(parts) if parts else np.zeros((0, coefficients.shape[1]))
+
+
+def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:
+    """Both sets shifted to the mean of the points, where that changes nothing but the rounding."""
+    if not kernel.stationary or scipy.sparse.issparse(X) or scipy.sparse.issparse(points):
+        return X, points
+    centre = points.mean(axis=0)
+    return X - centre, points - centre
+
+
+def take(kernel: Kernel, X: Any, which: NDArray[np.int64]) -> Any:
+    """The support points of an expansion: rows of X, or the numbers of columns for precomputed kernels."""
+    return which if isinstance(kernel, Precomputed) else X[which]
+
+
+def full_gram(kernel: Kernel, X: Any) -> Array:
+    """The n × n matrix in double precision, for methods that factor it."""
+    if isinstance(kernel, Precomputed):
+        return np.array(X, dtype=np.float64)
+    if not takes_objects(kernel) and X.dtype != np.float64:
+        X = X.astype(np.float64)
+    return kernel(X)

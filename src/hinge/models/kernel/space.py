@@ -1,0 +1,132 @@
+"""Functions in the space of a kernel, for the learner: any loss, by the representer theorem.
+
+    min_f  Σ cᵢ ℓ(yᵢ, f(xᵢ) + b) + Ω(‖f‖)    has a solution    f = Σⱼ αⱼ k(xⱼ, ·),    ‖f‖² = α'Kα
+
+With K = ΦΦ' (a Cholesky factor with pivots, r columns) this is the linear problem in w = Φ'α: scores Φw, ‖f‖ = ‖w‖.
+Any linear solver does it, and its certificate is the certificate of f. Losses whose dual is that of a support vector
+machine go to the decomposition solver instead. With ``centres`` f is an expansion over that many examples only
+(Nyström): see ``hinge.models.kernel.large``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hinge.models.kernel.function import Expansion, full_gram, take
+from hinge.models.kernel.large import fit_centres
+from hinge.models.learner import Fit, Task, minimise
+from hinge.problem.kernels import Kernel, Precomputed, as_kernel
+from hinge.problem.losses import Absolute, EpsilonInsensitive, Hinge, Quantile, normalise_weights
+from hinge.problem.objective import make_objective
+from hinge.problem.penalties import L2, L2Ball, NoPenalty, Penalty
+from hinge.problem.spaces import RKHS
+from hinge.solve.choose import solve
+from hinge.solve.decomposition import Dual, classification, make_certificate, regression, solve_dual
+
+Array = NDArray[np.float64]
+
+# Pivots below this fraction of the largest diagonal entry are rounding errors.
+RANK_TOLERANCE = 1e-13
+# Cache of the decomposition solver when it works for the learner.
+CACHE_BYTES = 5e8
+
+
+def pivoted_cholesky(K: Array, tolerance: float = RANK_TOLERANCE) -> tuple[Array, NDArray[np.int64]]:
+    """Φ (n × r) with ΦΦ' = K, and the r pivots; Φ at the pivots is lower triangular."""
+    scale = float(np.max(np.diagonal(K), initial=0.0))
+    factor, pivots, rank, info = scipy.linalg.lapack.dpstrf(np.asfortranarray(K), tol=tolerance * scale, lower=1)
+    if info < 0:
+        raise ValueError("The kernel matrix has entries that are not finite.")
+    order = pivots.astype(np.int64) - 1
+    phi = np.zeros((len(K), rank))
+    phi[order] = np.tril(factor)[:, :rank]
+    return phi, order[:rank]
+
+
+def check_norm_penalty(penalty: Penalty) -> None:
+    """Only penalties of ‖f‖ make sense in a space of functions."""
+    plain = isinstance(penalty, NoPenalty | L2Ball) or (
+        isinstance(penalty, L2)
+        and getattr(penalty, "weights", None) is None
+        and not getattr(penalty, "positive", False)
+    )
+    if not plain:
+        raise ValueError(f"penalty={penalty!r} is not a function of the norm of f; in an RKHS use hg.L2 or hg.L2Ball.")
+
+
+@minimise.register
+def _(space: RKHS, task: Task) -> Fit:
+    check_norm_penalty(task.penalty)
+    kernel = as_kernel(space.kernel).resolve(task.X, task.sample_weight)
+    if space.centres is not None:
+        return fit_centres(kernel, space, task)
+    dual = _dual(space, task)
+    if dual is not None:
+        return _by_decomposition(kernel, task, dual)
+    return _by_features(kernel, space, task)
+
+
+def _dual(space: RKHS, task: Task) -> Dual | None:
+    """The dual of a support vector machine, if the task is one: hinge or tube loss, ridge penalty, a bias."""
+    if task.solver not in ("auto", "decomposition") or not space.fit_intercept:
+        return None
+    if not isinstance(task.penalty, L2) or not task.penalty.lam > 0:
+        return None
+    weights = None if task.sample_weight is None else np.asarray(task.sample_weight, dtype=np.float64)
+    upper = normalise_weights(weights, len(task.y)) / task.penalty.lam
+    if isinstance(task.loss, Hinge):
+        return classification(task.y, upper)
+    if isinstance(task.loss, EpsilonInsensitive):
+        return regression(task.y, task.loss.epsilon, upper)
+    if isinstance(task.loss, Absolute):
+        return regression(task.y, 0.0, upper)
+    if isinstance(task.loss, Quantile):
+        both = regression(task.y, 0.0, upper)
+        level = task.loss.quantile
+        return replace(both, upper=np.concatenate([level * upper, (1.0 - level) * upper]))
+    return None
+
+
+def _by_decomposition(kernel: Kernel, task: Task, dual: Dual) -> Fit:
+    solution = solve_dual(
+        kernel, task.X, dual, tol=task.tol, cache_bytes=CACHE_BYTES,
+        max_iter=-1 if task.max_iter is None else task.max_iter,
+    )  # fmt: skip
+    # ½‖f‖² + Σ U ξ is the learner's objective divided by λ.
+    strength = task.penalty.lam  # type: ignore[attr-defined]
+    scaled = replace(solution, primal=solution.primal * strength, dual=solution.dual * strength)
+    certificate = replace(make_certificate([scaled], task.tol), weight_error=float(np.sqrt(2.0 * solution.gap)))
+    support = np.flatnonzero(solution.coefficients)
+    function = Expansion(kernel, take(kernel, task.X, support), solution.coefficients[support], solution.bias)
+    attributes = {
+        "dual_coef_": solution.coefficients[support], "support_": support, "intercept_": solution.bias,
+        "n_iter_": max(solution.iterations, 1),
+    }  # fmt: skip
+    return Fit(function, certificate, attributes)
+
+
+def _by_features(kernel: Kernel, space: RKHS, task: Task) -> Fit:
+    phi, pivots = pivoted_cholesky(full_gram(kernel, task.X))
+    objective = make_objective(
+        phi, task.y, task.loss, task.penalty,
+        sample_weight=task.sample_weight, fit_intercept=space.fit_intercept, classes=task.classes,
+    )  # fmt: skip
+    result = solve(
+        objective, solver=task.solver, tol=task.tol, max_iter=task.max_iter, random_state=task.random_state,
+        history=task.history,
+    )  # fmt: skip
+    # w = Φ'α with α at the pivots only: a triangular system.
+    alpha = scipy.linalg.solve_triangular(phi[pivots], result.w, lower=True, trans="T")
+    bias: Any = result.b if result.w.ndim == 2 else float(result.b[0])
+    attributes = {
+        "dual_coef_": alpha, "support_": pivots, "intercept_": bias, "n_iter_": max(result.solution.iterations, 1),
+    }  # fmt: skip
+    if task.history:
+        attributes["history_"] = result.solution.history
+    points = pivots if isinstance(kernel, Precomputed) else task.X[pivots]
+    return Fit(Expansion(kernel, points, alpha, bias), result.certificate, attributes)

@@ -1,0 +1,44 @@
+"""Kernels: inner products of features, without the features."""
+
+from hinge.problem.kernels.base import Function, Kernel, Precomputed, Rank1, as_kernel
+from hinge.problem.kernels.check import check_psd
+from hinge.problem.kernels.graphs import Graph, WeisfeilerLehman
+from hinge.problem.kernels.strings import Mismatch, Spectrum, Subsequence
+from hinge.problem.kernels.vector import (
+    RBF,
+    ChiSquared,
+    Constant,
+    Cosine,
+    Laplacian,
+    LinearKernel,
+    Matern,
+    Polynomial,
+    Quadratic,
+    RationalQuadratic,
+    Sigmoid,
+)
+
+__all__ = [
+    "RBF",
+    "ChiSquared",
+    "Constant",
+    "Cosine",
+    "Function",
+    "Graph",
+    "Kernel",
+    "Laplacian",
+    "LinearKernel",
+    "Matern",
+    "Mismatch",
+    "Polynomial",
+    "Precomputed",
+    "Quadratic",
+    "Rank1",
+    "RationalQuadratic",
+    "Sigmoid",
+    "Spectrum",
+    "Subsequence",
+    "WeisfeilerLehman",
+    "as_kernel",
+    "check_psd",
+]

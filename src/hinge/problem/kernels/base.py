@@ -1,0 +1,435 @@
+"""What a kernel is, and how kernels combine.
+
+A kernel k(x, x') = ⟨φ(x), φ(x')⟩ is a small immutable expression. Sums, products, positive multiples, powers,
+``.of(map)`` and ``.normalised()`` of kernels are kernels again. Where φ has finitely many coordinates, ``features``
+gives them, and their inner products equal the kernel.
+
+Two ways of evaluation: expressions over vectors that the compiled core knows become a short postfix program
+(``program``) and are evaluated in blocks there; anything else is evaluated here, part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from hinge.problem.kernels import evaluate
+from hinge.problem.kernels.evaluate import Program
+from hinge.problem.spaces import Linear
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Base class of kernels.
+
+    A kernel of its own gives ``block`` and ``diagonal`` (or a ``program`` for the core), and ``features`` where the
+    feature space has finite dimension.
+    """
+
+    takes: ClassVar[str] = "vectors"  # or "objects": strings, graphs
+    psd: ClassVar[bool] = True  # whether it is positive semidefinite for certain
+
+    # -- evaluation
+
+    def __call__(self, A: Any, B: Any = None) -> Array:
+        """The Gram matrix k(aᵢ, bⱼ); symmetric, k(aᵢ, aⱼ), if B is not given."""
+        left, right = evaluate.inputs(A, A if B is None else B, self.takes)
+        K = self.block(left, right)
+        if B is not None:
+            return K
+        K = evaluate.symmetrise(K)
+        if self.stationary:
+            np.fill_diagonal(K, self.diagonal(left))  # distances of zero come out of a product as rounding errors
+        return K
+
+    def block(self, A: Any, B: Any) -> Array:
+        """k(aᵢ, bⱼ) for checked inputs."""
+        program = self.program()
+        if program is None:
+            raise NotImplementedError(f"{type(self).__name__} has no way to be evaluated.")
+        return evaluate.gram(program, A, B)
+
+    def diagonal(self, A: Any) -> Array:
+        """k(aᵢ, aᵢ)."""
+        A = evaluate.inputs(A, A, self.takes)[0]
+        step = 256
+        parts = [np.diagonal(self.block(A[i : i + step], A[i : i + step])) for i in range(0, evaluate.length(A), step)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def program(self) -> Program | None:
+        """The kernel in the core's language, or None if it does not know it."""
+        return None
+
+    @property
+    def stationary(self) -> bool:
+        """Whether k depends on x − x' only, so that the data may be shifted."""
+        return False
+
+    @property
+    def dense_only(self) -> bool:
+        """Whether sparse inputs have to be spread out before the core can take them."""
+        program = self.program()
+        return program is not None and evaluate.looks_at_coordinates(program)
+
+    # -- explicit features
+
+    def features(self, X: Any) -> Any:
+        """φ(x) for every row, with ⟨φ(x), φ(x')⟩ = k(x, x')."""
+        raise TypeError(
+            f"{type(self).__name__} has no feature map of finite dimension; "
+            "hg.Nystroem or hg.RandomFourierFeatures approximate one."
+        )
+
+    # -- parameters that depend on the data
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        """The same kernel with "scale", "median" and the like replaced by numbers; a weight counts as repetition."""
+        return self
+
+    # -- algebra
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum(self, as_kernel(other))
+
+    def __radd__(self, other: Any) -> Kernel:
+        return Sum(as_kernel(other), self)
+
+    def __mul__(self, other: Any) -> Kernel:
+        if np.isscalar(other):
+            return Scaled(float(other), self)  # type: ignore[arg-type]
+        return Product(self, as_kernel(other))
+
+    def __rmul__(self, other: Any) -> Kernel:
+        if np.isscalar(other):
+            return Scaled(float(other), self)  # type: ignore[arg-type]
+        return Product(as_kernel(other), self)
+
+    def __pow__(self, degree: int) -> Kernel:
+        return Power(self, degree)
+
+    def of(self, function: Callable[[Any], Any]) -> Kernel:
+        """k(ψ(x), ψ(x')), where ψ maps a whole array of inputs."""
+        return Of(self, function)
+
+    def normalised(self) -> Kernel:
+        """k(x, x') / √(k(x, x) k(x', x')): every φ(x) is brought to length one."""
+        return Normalised(self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair(Kernel):
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        if self.left.takes != self.right.takes:
+            raise TypeError(
+                f"{self.left!r} takes {self.left.takes} and {self.right!r} takes {self.right.takes}; "
+                "bring them to the same inputs with .of(map)."
+            )
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        return self.left.takes
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        return self.left.psd and self.right.psd
+
+    @property
+    def stationary(self) -> bool:
+        return self.left.stationary and self.right.stationary
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return type(self)(self.left.resolve(X, weight), self.right.resolve(X, weight))
+
+    def _joined(self, operation: int) -> Program | None:
+        left, right = self.left.program(), self.right.program()
+        return None if left is None or right is None else [*left, *right, (operation, 0.0, 0.0, 0.0)]
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(_Pair):
+    """k₁ + k₂: the features of both, side by side."""
+
+    def program(self) -> Program | None:
+        return self._joined(evaluate.SUM)
+
+    def block(self, A: Any, B: Any) -> Array:
+        if self.program() is not None:
+            return super().block(A, B)
+        return self.left.block(A, B) + self.right.block(A, B)
+
+    def diagonal(self, A: Any) -> Array:
+        return self.left.diagonal(A) + self.right.diagonal(A)
+
+    def features(self, X: Any) -> Any:
+        return evaluate.side_by_side(self.left.features(X), self.right.features(X))
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} + {self.right!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Product(_Pair):
+    """k₁ · k₂: all products of a feature of one and a feature of the other (Schur)."""
+
+    def program(self) -> Program | None:
+        return self._joined(evaluate.PRODUCT)
+
+    def block(self, A: Any, B: Any) -> Array:
+        if self.program() is not None:
+            return super().block(A, B)
+        return self.left.block(A, B) * self.right.block(A, B)
+
+    def diagonal(self, A: Any) -> Array:
+        return self.left.diagonal(A) * self.right.diagonal(A)
+
+    def features(self, X: Any) -> Array:
+        return evaluate.all_products(self.left.features(X), self.right.features(X))
+
+    def __repr__(self) -> str:
+        return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right))
+
+
+@dataclass(frozen=True, eq=False)
+class _Wrapper(Kernel):
+    """A kernel made of one other, named ``kernel`` in every subclass."""
+
+    @property
+    def _inner(self) -> Kernel:
+        return self.kernel  # type: ignore[attr-defined]
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        return self._inner.takes
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        return self._inner.psd
+
+    @property
+    def stationary(self) -> bool:
+        return self._inner.stationary
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(_Wrapper):
+    """α·k with α ≥ 0."""
+
+    factor: float
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.factor) and self.factor >= 0):
+            raise ValueError(f"A kernel may be multiplied by a number ≥ 0 only, got {self.factor!r}.")
+
+    def program(self) -> Program | None:
+        inner = self.kernel.program()
+        return None if inner is None else [*inner, (evaluate.SCALE, self.factor, 0.0, 0.0)]
+
+    def block(self, A: Any, B: Any) -> Array:
+        return self.factor * self.kernel.block(A, B)
+
+    def diagonal(self, A: Any) -> Array:
+        return self.factor * self.kernel.diagonal(A)
+
+    def features(self, X: Any) -> Any:
+        return np.sqrt(self.factor) * self.kernel.features(X)
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Scaled(self.factor, self.kernel.resolve(X, weight))
+
+    def __repr__(self) -> str:
+        return f"{self.factor:g} * ({self.kernel!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Power(_Wrapper):
+    """k to a whole power."""
+
+    kernel: Kernel
+    degree: int
+
+    def __post_init__(self) -> None:
+        if int(self.degree) != self.degree or self.degree < 1:
+            raise ValueError(f"A kernel may be raised to a positive whole power only, got {self.degree!r}.")
+
+    def program(self) -> Program | None:
+        inner = self.kernel.program()
+        return None if inner is None else [*inner, (evaluate.POWER, float(self.degree), 0.0, 0.0)]
+
+    def block(self, A: Any, B: Any) -> Array:
+        return self.kernel.block(A, B) ** int(self.degree)
+
+    def diagonal(self, A: Any) -> Array:
+        return self.kernel.diagonal(A) ** int(self.degree)
+
+    def features(self, X: Any) -> Array:
+        base = result = self.kernel.features(X)
+        for _ in range(int(self.degree) - 1):
+            result = evaluate.all_products(result, base)
+        return result
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Power(self.kernel.resolve(X, weight), self.degree)
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}) ** {self.degree}"
+
+
+@dataclass(frozen=True, eq=False)
+class Of(_Wrapper):
+    """k(ψ(x), ψ(x')) for a map ψ of whole arrays."""
+
+    kernel: Kernel
+    function: Callable[[Any], Any]
+    accepts: str = "vectors"
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        return self.accepts
+
+    @property
+    def stationary(self) -> bool:
+        return False
+
+    def block(self, A: Any, B: Any) -> Array:
+        left = self.function(A)
+        return self.kernel.block(*evaluate.inputs(left, left if B is A else self.function(B), self.kernel.takes))
+
+    def features(self, X: Any) -> Any:
+        return self.kernel.features(self.function(X))
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Of(self.kernel.resolve(self.function(X), weight), self.function, self.accepts)
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).of({_name(self.function)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Normalised(_Wrapper):
+    """k(x, x') / √(k(x, x) k(x', x')); zero where k(x, x) is."""
+
+    kernel: Kernel
+
+    def block(self, A: Any, B: Any) -> Array:
+        left = _inverse_root(self.kernel.diagonal(A))
+        right = left if B is A else _inverse_root(self.kernel.diagonal(B))
+        return self.kernel.block(A, B) * left[:, None] * right[None, :]
+
+    def diagonal(self, A: Any) -> Array:
+        return (self.kernel.diagonal(A) > 0).astype(np.float64)
+
+    def features(self, X: Any) -> Any:
+        phi = self.kernel.features(X)
+        if scipy.sparse.issparse(phi):
+            size = np.sqrt(np.asarray(phi.multiply(phi).sum(axis=1)).ravel())
+            return scipy.sparse.diags_array(_inverse_root(size**2)) @ phi
+        return phi * _inverse_root(np.einsum("ij,ij->i", phi, phi))[:, None]
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Normalised(self.kernel.resolve(X, weight))
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).normalised()"
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Kernel):
+    """Any function of two arrays that returns a matrix, as a kernel.
+
+    Whether it is positive semidefinite is the caller's word; :func:`check_psd` tells on given data.
+    """
+
+    function: Callable[[Any, Any], Any]
+    accepts: str = "vectors"
+    psd: ClassVar[bool] = False
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        return self.accepts
+
+    def block(self, A: Any, B: Any) -> Array:
+        K = np.asarray(self.function(A, B), dtype=np.float64)
+        expected = (evaluate.length(A), evaluate.length(B))
+        if K.shape != expected:
+            raise ValueError(f"The kernel function returned shape {K.shape}; expected {expected}.")
+        return np.ascontiguousarray(K)
+
+    def __repr__(self) -> str:
+        return f"Function({_name(self.function)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Rank1(Kernel):
+    """f(x) f(x') for a real function f of whole arrays: one feature."""
+
+    function: Callable[[Any], Any]
+
+    def block(self, A: Any, B: Any) -> Array:
+        return np.outer(self.features(A), self.features(B))
+
+    def diagonal(self, A: Any) -> Array:
+        return self.features(A)[:, 0] ** 2
+
+    def features(self, X: Any) -> Array:
+        values = np.asarray(self.function(X), dtype=np.float64)
+        if values.size != evaluate.length(X):
+            raise ValueError(f"f must return one number per row; got shape {values.shape}.")
+        return values.reshape(-1, 1)
+
+    def __repr__(self) -> str:
+        return f"Rank1({_name(self.function)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Precomputed(Kernel):
+    """The inputs are kernel values: rows of k(x, x₁), …, k(x, xₙ) for the n training examples."""
+
+    psd: ClassVar[bool] = False
+
+    def block(self, A: Any, B: Any) -> Array:
+        if A.shape[1] < evaluate.length(B):
+            raise ValueError(
+                f"With precomputed kernels a row holds one value per training example: expected {evaluate.length(B)} "
+                f"columns, got {A.shape[1]}."
+            )
+        return np.ascontiguousarray(A, dtype=np.float64)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _inverse_root(diagonal: Array) -> Array:
+    return np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """A kernel from a kernel, a function of two arrays, a number (the constant kernel) or ``hg.Linear()``."""
+    from hinge.problem.kernels.vector import Constant, LinearKernel
+
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, Linear) or kernel is Linear:
+        return LinearKernel()
+    if np.isscalar(kernel) and not isinstance(kernel, str):
+        return Constant(float(kernel))  # type: ignore[arg-type]
+    if callable(kernel):
+        return Function(kernel)
+    raise TypeError(f"kernel must be a kernel such as hg.RBF(1.0) or a function of two arrays, got {kernel!r}.")

@@ -1,0 +1,125 @@
+"""Between kernel expressions and the compiled core: inputs, programs, blocks.
+
+``Points`` holds a set of inputs ready for the core; ``gram`` and ``scores`` evaluate a program on two of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from hinge._native import core
+
+Array = NDArray[np.float64]
+Program = list[tuple[int, float, float, float]]
+
+# The order of native/problem/kernels.hpp: enum class KernelOp.
+(
+    LINEAR, POLYNOMIAL, RBF, SIGMOID, COSINE, MATERN, RATIONAL, LAPLACIAN, CHI2, CONSTANT,
+    SUM, PRODUCT, SCALE, POWER,
+) = range(14)  # fmt: skip
+
+
+def looks_at_coordinates(program: Program) -> bool:
+    """Whether the program needs single coordinates, not only inner products: dense inputs only."""
+    return any(operation in (LAPLACIAN, CHI2) for operation, *_ in program)
+
+
+def length(X: Any) -> int:
+    """How many inputs there are."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def inputs(A: Any, B: Any, takes: str) -> tuple[Any, Any]:
+    """Inputs as kernels expect them: matrices with rows of the same length, or one-dimensional arrays of objects."""
+    if takes == "objects":
+        left = objects(A)
+        return left, left if B is A else objects(B)
+    left = matrix(A)
+    right = left if B is A else matrix(B)
+    return left, right
+
+
+def matrix(X: Any) -> Any:
+    """A CSR matrix or a two-dimensional float array, float32 kept."""
+    if scipy.sparse.issparse(X):
+        X = X.tocsr()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected a matrix with one row per example, got an array of shape {X.shape}.")
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def objects(X: Any) -> NDArray[Any]:
+    """A one-dimensional array of objects (strings, graphs) from a list, an array or a single column."""
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    if isinstance(X, np.ndarray):
+        if X.ndim == 2 and X.shape[1] == 1:
+            X = X[:, 0]
+        if X.ndim != 1:
+            raise ValueError(f"Expected one object per example, got an array of shape {X.shape}.")
+        return X.astype(object)
+    out = np.empty(len(X), dtype=object)
+    out[:] = list(X)
+    return out
+
+
+def points(X: Any, dtype: Any = None) -> Any:
+    """A set of vectors as the core takes it: rows contiguous, or CSR with 32-bit indices; a copy only if it must be."""
+    dtype = X.dtype if dtype is None else np.dtype(dtype)
+    make = core.KernelPoints32 if dtype == np.float32 else core.KernelPoints64
+    if scipy.sparse.issparse(X):
+        if X.nnz > np.iinfo(np.int32).max:
+            raise ValueError("X has more than 2³¹ stored entries: too many for a kernel method.")
+        return make(
+            np.ascontiguousarray(X.data, dtype=dtype),
+            np.ascontiguousarray(X.indices, dtype=np.int32),
+            np.ascontiguousarray(X.indptr, dtype=np.int32),
+            X.shape[1],
+        )
+    return make(np.ascontiguousarray(X, dtype=dtype))
+
+
+def both(program: Program, A: Any, B: Any, dtype: Any = None) -> tuple[Any, Any]:
+    """Two sets of vectors in one storage and precision."""
+    if A.shape[1] != B.shape[1]:
+        raise ValueError(f"Inputs have {A.shape[1]} and {B.shape[1]} features; they must have the same number.")
+    sparse = scipy.sparse.issparse(A) and scipy.sparse.issparse(B) and not looks_at_coordinates(program)
+    left, right = (A, B) if sparse else (spread(A), spread(B))
+    dtype = np.result_type(A.dtype, B.dtype) if dtype is None else dtype
+    a = points(left, dtype)
+    return a, a if B is A else points(right, dtype)
+
+
+def spread(X: Any) -> Any:
+    """A dense array."""
+    return X.toarray() if scipy.sparse.issparse(X) else X
+
+
+def gram(program: Program, A: Any, B: Any) -> Array:
+    """The matrix of kernel values, in the precision of the inputs."""
+    if not length(A) or not length(B):
+        return np.zeros((length(A), length(B)))
+    return core.kernel_gram(program, *both(program, A, B))
+
+
+def symmetrise(K: Array) -> Array:
+    """(K + K')/2: a matrix product leaves rounding errors that differ on the two sides of the diagonal."""
+    return 0.5 * (K + K.T) if K.shape[0] == K.shape[1] else K
+
+
+def side_by_side(left: Any, right: Any) -> Any:
+    if scipy.sparse.issparse(left) or scipy.sparse.issparse(right):
+        return scipy.sparse.hstack([left, right], format="csr")
+    return np.hstack([left, right])
+
+
+def all_products(left: Any, right: Any) -> Array:
+    """Row by row, every entry of the one times every entry of the other."""
+    left, right = spread(left), spread(right)
+    return np.einsum("ij,ik->ijk", left, right).reshape(len(left), -1)

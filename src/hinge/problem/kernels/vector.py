@@ -1,0 +1,359 @@
+"""Kernels on vectors: functions of inner products or of distances."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+import scipy.special
+from numpy.typing import NDArray
+
+from hinge.problem.kernels import evaluate
+from hinge.problem.kernels.base import Kernel
+from hinge.problem.kernels.evaluate import Program
+from hinge.problem.losses.base import normalise_weights, weighted_quantile
+
+Array = NDArray[np.float64]
+
+# Distances between this many rows at most are looked at for the median.
+MEDIAN_ROWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class LinearKernel(Kernel):
+    """⟨x, x'⟩. ``hg.Linear()`` means the same wherever a kernel is expected."""
+
+    def program(self) -> Program:
+        return [(evaluate.LINEAR, 0.0, 0.0, 0.0)]
+
+    def features(self, X: Any) -> Any:
+        return evaluate.matrix(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Kernel):
+    """The same value c ≥ 0 for all pairs."""
+
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check(self.value, "value", zero=True)
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def program(self) -> Program:
+        return [(evaluate.CONSTANT, self.value, 0.0, 0.0)]
+
+    def diagonal(self, A: Any) -> Array:
+        return np.full(evaluate.length(A), float(self.value))
+
+    def features(self, X: Any) -> Array:
+        return np.full((evaluate.length(X), 1), math.sqrt(self.value))
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial(Kernel):
+    """(γ⟨x, x'⟩ + c)^p: all monomials up to degree p (of degree p exactly if c = 0).
+
+    Parameters
+    ----------
+    degree : int
+        p ≥ 1.
+    gamma : float or {"scale", "auto"}
+        γ > 0; "scale" is 1/(d·var X), "auto" is 1/d.
+    coef0 : float
+        c ≥ 0.
+    """
+
+    degree: int = 3
+    gamma: Any = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        if int(self.degree) != self.degree or self.degree < 1:
+            raise ValueError(f"degree must be a positive whole number, got {self.degree!r}.")
+        _check_scale(self.gamma, "gamma", ("scale", "auto"))
+        if not np.isfinite(self.coef0):
+            raise ValueError(f"coef0 must be finite, got {self.coef0!r}.")
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        return self.coef0 >= 0
+
+    def program(self) -> Program:
+        return [(evaluate.POLYNOMIAL, _number(self.gamma, self), self.coef0, float(self.degree))]
+
+    def features(self, X: Any) -> Array:
+        """The monomials √(p!/Π mⱼ!)·Π xⱼ^mⱼ, C(d + p, p) of them, with √c as one more input."""
+        if self.coef0 < 0:
+            raise TypeError("A polynomial kernel with coef0 < 0 is no inner product of features.")
+        X = evaluate.spread(evaluate.matrix(X))
+        scaled = math.sqrt(_number(self.gamma, self)) * X
+        if self.coef0 > 0:
+            scaled = np.hstack([scaled, np.full((len(X), 1), math.sqrt(self.coef0))])
+        columns = []
+        for chosen in combinations_with_replacement(range(scaled.shape[1]), int(self.degree)):
+            counts = Counter(chosen).values()
+            weight = math.factorial(int(self.degree)) / math.prod(math.factorial(m) for m in counts)
+            columns.append(math.sqrt(weight) * np.prod(scaled[:, chosen], axis=1))
+        return np.column_stack(columns)
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
+
+
+def Quadratic() -> Kernel:
+    """⟨x, x'⟩ + ⟨x, x'⟩²."""
+    return LinearKernel() + LinearKernel() ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class RBF(Kernel):
+    """exp(−‖x − x'‖² / 2σ²), or exp(−γ‖x − x'‖²) if γ is given; γ = 1/σ² is the form without the 2.
+
+    Parameters
+    ----------
+    length_scale : float or "median"
+        σ; "median" takes the median distance between examples.
+    gamma : float or {"scale", "auto"}, optional
+        γ instead of σ; "scale" is 1/(d·var X), "auto" is 1/d.
+    """
+
+    length_scale: Any = 1.0
+    gamma: Any = None
+
+    def __post_init__(self) -> None:
+        _check_scale(self.length_scale, "length_scale", ("median",))
+        if self.gamma is not None:
+            _check_scale(self.gamma, "gamma", ("scale", "auto"))
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    @property
+    def rate(self) -> float:
+        """γ as a number."""
+        if self.gamma is not None:
+            return _number(self.gamma, self)
+        return 0.5 / _number(self.length_scale, self) ** 2
+
+    def program(self) -> Program:
+        return [(evaluate.RBF, self.rate, 0.0, 0.0)]
+
+    def diagonal(self, A: Any) -> Array:
+        return np.ones(evaluate.length(A))
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        if self.gamma is not None:
+            return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
+        return replace(self, length_scale=resolve_length(self.length_scale, X, weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Laplacian(Kernel):
+    """exp(−γ‖x − x'‖₁)."""
+
+    gamma: Any = 1.0
+
+    def __post_init__(self) -> None:
+        _check_scale(self.gamma, "gamma", ("scale", "auto"))
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def program(self) -> Program:
+        return [(evaluate.LAPLACIAN, _number(self.gamma, self), 0.0, 0.0)]
+
+    def diagonal(self, A: Any) -> Array:
+        return np.ones(evaluate.length(A))
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Matern(Kernel):
+    """2^{1−ν}/Γ(ν) · t^ν K_ν(t) with t = √(2ν)·‖x − x'‖/ℓ: functions that are ⌈ν⌉ − 1 times differentiable.
+
+    ν = 1/2, 3/2 and 5/2 have closed forms; ν = ∞ is the RBF kernel of length scale ℓ.
+    """
+
+    length_scale: Any = 1.0
+    nu: float = 1.5
+
+    def __post_init__(self) -> None:
+        _check_scale(self.length_scale, "length_scale", ("median",))
+        if not self.nu > 0:
+            raise ValueError(f"nu must be greater than 0, got {self.nu!r}.")
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def program(self) -> Program | None:
+        length = _number(self.length_scale, self)
+        if np.isinf(self.nu):
+            return RBF(length).program()
+        if self.nu in (0.5, 1.5, 2.5):
+            return [(evaluate.MATERN, 2.0 * self.nu, 1.0 / length, 0.0)]
+        return None
+
+    def block(self, A: Any, B: Any) -> Array:
+        if self.program() is not None:
+            return super().block(A, B)
+        dots = evaluate.gram(LinearKernel().program(), A, B)
+        square = _squares(A)[:, None] + _squares(B)[None, :] - 2.0 * dots
+        t = math.sqrt(2.0 * self.nu) / _number(self.length_scale, self) * np.sqrt(np.maximum(square, 0.0))
+        small = t < 1e-10
+        t = np.where(small, 1.0, t)
+        value = 2.0 ** (1.0 - self.nu) / scipy.special.gamma(self.nu) * t**self.nu * scipy.special.kv(self.nu, t)
+        return np.where(small, 1.0, value)
+
+    def diagonal(self, A: Any) -> Array:
+        return np.ones(evaluate.length(A))
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, length_scale=resolve_length(self.length_scale, X, weight))
+
+
+@dataclass(frozen=True, eq=False)
+class RationalQuadratic(Kernel):
+    """(1 + ‖x − x'‖²/(2αℓ²))^{−α}: a mixture of RBF kernels of many length scales."""
+
+    length_scale: Any = 1.0
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_scale(self.length_scale, "length_scale", ("median",))
+        _check(self.alpha, "alpha")
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def program(self) -> Program:
+        factor = 0.5 / (self.alpha * _number(self.length_scale, self) ** 2)
+        return [(evaluate.RATIONAL, factor, self.alpha, 0.0)]
+
+    def diagonal(self, A: Any) -> Array:
+        return np.ones(evaluate.length(A))
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, length_scale=resolve_length(self.length_scale, X, weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoid(Kernel):
+    """tanh(γ⟨x, x'⟩ + c). Not positive semidefinite in general."""
+
+    gamma: Any = 1.0
+    coef0: float = 0.0
+    psd: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_scale(self.gamma, "gamma", ("scale", "auto"))
+
+    def program(self) -> Program:
+        return [(evaluate.SIGMOID, _number(self.gamma, self), self.coef0, 0.0)]
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Cosine(Kernel):
+    """⟨x, x'⟩ / (‖x‖‖x'‖)."""
+
+    def program(self) -> Program:
+        return [(evaluate.COSINE, 0.0, 0.0, 0.0)]
+
+    def features(self, X: Any) -> Any:
+        return LinearKernel().normalised().features(X)
+
+
+@dataclass(frozen=True, eq=False)
+class ChiSquared(Kernel):
+    """exp(−γ Σⱼ (xⱼ − x'ⱼ)² / (xⱼ + x'ⱼ)) for histograms, x ≥ 0."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check(self.gamma, "gamma")
+
+    def program(self) -> Program:
+        return [(evaluate.CHI2, self.gamma, 0.0, 0.0)]
+
+    def block(self, A: Any, B: Any) -> Array:
+        for X in (A, B):
+            if X.shape[0] and X.min() < 0:
+                raise ValueError("The chi-squared kernel compares histograms: X must not have negative entries.")
+        return super().block(A, B)
+
+    def diagonal(self, A: Any) -> Array:
+        return np.ones(evaluate.length(A))
+
+
+def resolve_gamma(gamma: Any, X: Any, weight: Array | None = None) -> float:
+    """γ as a number: "scale" is 1/(d·var X), "auto" is 1/d (scikit-learn's meaning)."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    X = evaluate.matrix(X)
+    d = X.shape[1]
+    if gamma == "auto":
+        return 1.0 / d
+    c = normalise_weights(weight, X.shape[0])
+    mean = float(np.sum(c @ X)) / d
+    variance = float(c @ _squares(X)) / d - mean**2
+    return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+def resolve_length(length: Any, X: Any, weight: Array | None = None) -> float:
+    """σ as a number: "median" is the median distance between (at most a thousand, evenly spread) examples."""
+    if not isinstance(length, str):
+        return float(length)
+    X = evaluate.matrix(X)
+    used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
+    used = used[:: max(1, len(used) // MEDIAN_ROWS)]
+    c = np.ones(len(used)) if weight is None else weight[used]
+    X = evaluate.spread(X[used]).astype(np.float64)
+    square = _squares(X)[:, None] + _squares(X)[None, :] - 2.0 * X @ X.T
+    pairs = np.triu_indices(len(X), 1)
+    distances = np.sqrt(np.maximum(square[pairs], 0.0))
+    apart = distances > 0
+    if not np.any(apart):
+        return 1.0
+    return weighted_quantile(distances[apart], np.outer(c, c)[pairs][apart], 0.5)
+
+
+def _squares(X: Any) -> Array:
+    if scipy.sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def _check(value: Any, name: str, zero: bool = False) -> None:
+    if not (np.isreal(value) and np.isfinite(value) and (value >= 0 if zero else value > 0)):
+        raise ValueError(f"{name} must be a number {'≥' if zero else '>'} 0, got {value!r}.")
+
+
+def _check_scale(value: Any, name: str, words: tuple[str, ...]) -> None:
+    if isinstance(value, str):
+        if value not in words:
+            raise ValueError(f"{name} must be a number > 0 or one of {words}, got {value!r}.")
+    else:
+        _check(value, name)
+
+
+def _number(value: Any, kernel: Kernel) -> float:
+    if isinstance(value, str):
+        raise ValueError(f"{value!r} in {kernel!r} depends on the data; call kernel.resolve(X) first.")
+    return float(value)
