@@ -69,7 +69,8 @@ class LeastSquaresErrors:
 
     def forward(self, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
         """Sets of 0, 1, 2 … features, each with the feature that lowers the error most."""
-        A, chosen = self.matrix.copy(), []
+        A = self.matrix.copy()
+        chosen: list[int] = []
         yield (), self.unit * A[-1, -1]
         for _ in range(most):
             free = np.setdiff1d(np.arange(len(A) - 1), chosen)
@@ -276,7 +277,7 @@ class BestSubset(FeatureSearch):
     array([False,  True, False,  True, False])
     """
 
-    def fit(self, X: Any, y: Any) -> BestSubset:
+    def fit(self, X: Any, y: Any) -> BestSubset:  # type: ignore[override]
         """Search."""
         return self._search(X, y, None)
 

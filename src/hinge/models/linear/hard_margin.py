@@ -119,7 +119,7 @@ class MaxMarginClassifier(MarginClassifier):
         if not self.separable_ and self.inseparable != "soft":
             raise NotSeparableError(hull_weights(X, targets, fit_intercept=self.fit_intercept))
         objective = make_objective(X, targets, Hinge(), L2(1.0 / len(targets)), fit_intercept=self.fit_intercept)
-        if self.separable_:
+        if found is not None and found.complete:
             result = self._hard(objective, X, found)
         else:
             self._scale, result = 1.0, self._solve(objective)

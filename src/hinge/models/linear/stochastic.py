@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from hinge._native import core
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, code_labels, contiguous
-from hinge.models.linear.base import LinearClassifier, LinearRegressor, check_strength, elastic_penalty
+from hinge.models.linear.base import LinearClassifier, LinearModel, LinearRegressor, check_strength, elastic_penalty
 from hinge.models.linear.perceptron import rows_of
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import (
@@ -74,10 +74,11 @@ class Stream:
         raise FloatingPointError("The steps overflow at any length: scale the features to similar size.")
 
 
-class StochasticModel:
+class StochasticModel(LinearModel):
     """What the two estimators below share; parameters are described there."""
 
-    losses: dict[str, type[Loss]]
+    losses: dict[str, Any]
+    _state: list[Stream]
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, Loss):
@@ -88,7 +89,7 @@ class StochasticModel:
             )
         cls = self.losses[self.loss]
         if cls in (Huber, EpsilonInsensitive, SquaredEpsilonInsensitive):
-            return cls(self.epsilon)  # type: ignore[call-arg]
+            return cls(self.epsilon)
         return cls()
 
     def _penalty(self) -> Penalty:
