@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -61,8 +62,13 @@ def test_scikit_learn_checks(estimator, check):
 def test_a_weight_is_a_repetition(estimator):
     X, y = make_data(estimator)
     weight = np.random.default_rng(1).integers(0, 4, size=len(y))
-    weighted = fitted(estimator, X, y, sample_weight=weight)
-    repeated = fitted(estimator, np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
+    one, many = clone(estimator), clone(estimator)
+    if "cv" in estimator.get_params(deep=False):  # copies of an example must fall in the same fold
+        fold = np.arange(len(y)) % 3
+        one.set_params(cv=PredefinedSplit(fold))
+        many.set_params(cv=PredefinedSplit(np.repeat(fold, weight)))
+    weighted = fitted(one, X, y, sample_weight=weight)
+    repeated = fitted(many, np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
     if getattr(estimator, "weights_mean", "repetition") == "repetition":
         assert_close(outputs(weighted, X), outputs(repeated, X), 1e-3)
     else:

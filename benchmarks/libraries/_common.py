@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -94,3 +95,23 @@ def training_means(
         answer=lambda fitted: fitted[0].predict(fitted[1]),
         predict=lambda fitted, X: fitted[0].predict(X),
     )
+
+
+def mlp_with(library: str, make: Callable[..., Any]) -> Contender:
+    """A multilayer perceptron with scikit-learn's parameters, for the task's number of epochs."""
+
+    def fit(p: Problem, tol: None) -> Any:
+        epochs = p.params["epochs"]
+        model = make(
+            hidden_layer_sizes=p.params["hidden"],
+            batch_size=p.params["batch"],
+            learning_rate_init=p.params["rate"],
+            max_iter=epochs,
+            n_iter_no_change=epochs,
+            random_state=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # all of them say that more epochs would help
+            return model.fit(p.X, p.y)
+
+    return Contender(library, "MLP", fit)

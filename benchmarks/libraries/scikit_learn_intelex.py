@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import daal4py
+from sklearnex.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearnex.linear_model import LogisticRegression, Ridge
 from sklearnex.svm import SVC, SVR
 
@@ -41,4 +42,12 @@ def svr(problem: Problem) -> Iterator[Contender]:
     yield svr_with(NAME, SVR, ladder(1, 5), cache_size=500)
 
 
-OFFERS = {"ridge": ridge, "logistic_l2": logistic_l2, "multinomial_l2": logistic_l2, "svc": svc, "svr": svr}
+def forest(problem: Problem) -> Iterator[Contender]:
+    make = RandomForestClassifier if problem.kind == "forest_classes" else RandomForestRegressor
+    yield estimator(NAME, "forest", lambda p, tol: make(n_estimators=p.params["trees"], random_state=0, n_jobs=2))
+
+
+OFFERS = {"ridge": ridge, "logistic_l2": logistic_l2, "multinomial_l2": logistic_l2, "svc": svc, "svr": svr} | {
+    "forest_classes": forest,
+    "forest_regression": forest,
+}

@@ -11,8 +11,10 @@
 #include "solve/interior_point.hpp"
 #include "solve/newton.hpp"
 #include "solve/newton_cg.hpp"
+#include "solve/perceptron.hpp"
 #include "solve/proximal_newton.hpp"
 #include "solve/sgd.hpp"
+#include "solve/subset.hpp"
 
 namespace hinge {
 namespace {
@@ -163,6 +165,30 @@ void bind_linear(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a, "l2"_a, "batch"_a, "eta0"_a,
       "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a);
+
+  // One epoch in place: changes w and late; returns the biases, the visits so far, and row and visit of every mistake.
+  m.def(
+      "perceptron_epoch",
+      [](const Design& X, Vector y, Inout w, Inout late, double b, double late_b, index_t visits, bool intercept,
+         double rate, bool shuffle, std::uint64_t seed, index_t epoch) {
+        PerceptronState state{w.data(), late.data(), b, late_b, visits};
+        Mistakes mistakes = enter([&](Monitor& monitor) {
+          return perceptron_epoch(X, y.data(), intercept, rate, shuffle, seed, epoch, state, monitor);
+        });
+        return nb::make_tuple(state.b, state.late_b, state.visits, own(std::move(mistakes.row)),
+                              own(std::move(mistakes.visit)));
+      },
+      "X"_a, "y"_a, "w"_a.noconvert(), "late"_a.noconvert(), "b"_a, "late_b"_a, "visits"_a, "intercept"_a, "rate"_a,
+      "shuffle"_a, "seed"_a, "epoch"_a);
+
+  // M is [X y]'[X y], flat; returns RSS and member bits for every size, and the number of nodes visited.
+  m.def(
+      "best_subsets",
+      [](Vector M, index_t d, index_t most) {
+        Subsets s = enter([&](Monitor& monitor) { return best_subsets(M.data(), d, most, monitor); });
+        return nb::make_tuple(own(std::move(s.rss)), s.member, s.nodes);
+      },
+      "M"_a.noconvert(), "d"_a, "most"_a);
 }
 
 }  // namespace hinge

@@ -12,6 +12,7 @@
 #include "core/pool.hpp"
 #include "core/vec.hpp"
 #include "problem/loss.hpp"
+#include "problem/softmax.hpp"
 
 namespace hinge {
 namespace {
@@ -111,6 +112,35 @@ void bind_losses(nb::module_& m) {
   m.def("loss", &make_loss, "name"_a, "params"_a);
   m.def("python_loss",
         [](nb::object loss) -> std::shared_ptr<Loss> { return std::make_shared<PythonLoss>(std::move(loss)); });
+
+  // The weighted sum of the softmax loss and c (p - e_y); labels must lie in [0, k).
+  m.def(
+      "softmax_gradient",
+      [](Vector y, Matrix S, Vector c) {
+        same_length(y, c);
+        const auto n = static_cast<index_t>(S.shape(0)), k = static_cast<index_t>(S.shape(1));
+        if (static_cast<index_t>(y.shape(0)) != n) throw nb::value_error("S must have one row per label");
+        for (index_t i = 0; i < n; ++i)
+          if (!(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(k)))
+            throw nb::value_error("a label is out of range");
+        std::vector<double> U(n * k);
+        const double value =
+            enter([&](Monitor&) { return softmax_gradient(y.data(), S.data(), c.data(), n, k, U.data()); });
+        return nb::make_tuple(value, own(std::move(U), n, k));
+      },
+      "y"_a.noconvert(), "S"_a.noconvert(), "c"_a.noconvert());
+  m.def(
+      "softmax_rows",
+      [](Matrix S) {
+        const auto n = static_cast<index_t>(S.shape(0)), k = static_cast<index_t>(S.shape(1));
+        std::vector<double> P(n * k);
+        enter([&](Monitor&) {
+          softmax_rows(S.data(), n, k, P.data());
+          return 0;
+        });
+        return own(std::move(P), n, k);
+      },
+      "S"_a.noconvert());
 
   nb::class_<Loss>(m, "Loss")
       .def(

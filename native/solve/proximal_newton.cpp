@@ -75,7 +75,8 @@ ProximalNewton::ProximalNewton(const LinearProblem& problem, bool constant_curva
 
 void ProximalNewton::evaluate_all() { evaluate(p_, w_.data(), b_, true, at_); }
 
-// Primal minus dual at the natural dual point, scaled into the domain of the conjugates.
+// Primal minus dual at the natural dual point, scaled into the domain of the conjugates. Slopes that do not balance
+// bound nothing: what they gain from the bias at hand is taken back, and what a step of the bias would gain is added.
 double ProximalNewton::gap(double primal) {
   const index_t n = p_.n(), d = p_.d();
   double scale = 1.0;
@@ -89,7 +90,8 @@ double ProximalNewton::gap(double primal) {
   double dual = -p_.loss.conjugate(p_.y, u.data(), p_.c, n);
   if (p_.offset) dual += vec::dot(u.data(), p_.offset, n);
   for (index_t j = 0; j < d; ++j) dual -= conjugate(omega(j), -scale * at_.g[j]);
-  return primal - dual;
+  if (!p_.intercept) return primal - dual;
+  return primal - dual - scale * b_ * at_.gb + at_.gb * at_.gb / std::max(vec::sum(at_.h.data(), n), 1e-300);
 }
 
 void ProximalNewton::gather(const std::vector<index_t>& fresh) {

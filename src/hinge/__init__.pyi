@@ -10,16 +10,151 @@ from hinge.datasets import (
     Dataset as Dataset,
     load_dataset as load_dataset,
 )
+from hinge.explain.plots import (
+    plot_history as plot_history,
+    plot_losses as plot_losses,
+    plot_norm_contours as plot_norm_contours,
+    plot_risk_contours as plot_risk_contours,
+)
 from hinge.files import (
     load as load,
     save as save,
 )
+from hinge.models.adaboost import (
+    AdaBoostClassifier as AdaBoostClassifier,
+)
+from hinge.models.anyboost import (
+    AnyBoost as AnyBoost,
+    ForwardStagewise as ForwardStagewise,
+)
+from hinge.models.bagging import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+)
+from hinge.models.boosting import (
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
+)
+from hinge.models.forest import (
+    ExtraTreesClassifier as ExtraTreesClassifier,
+    ExtraTreesRegressor as ExtraTreesRegressor,
+    RandomForestClassifier as RandomForestClassifier,
+    RandomForestRegressor as RandomForestRegressor,
+)
+from hinge.models.kernel.approximate import (
+    Nystroem as Nystroem,
+    RandomFourierFeatures as RandomFourierFeatures,
+)
+from hinge.models.kernel.classifiers import (
+    KernelLogisticRegression as KernelLogisticRegression,
+    KernelPerceptron as KernelPerceptron,
+)
+from hinge.models.kernel.ridge import (
+    KernelRidge as KernelRidge,
+)
+from hinge.models.kernel.svm import (
+    SVC as SVC,
+    SVR as SVR,
+)
 from hinge.models.learner import (
     Learner as Learner,
+)
+from hinge.models.linear.hard_margin import (
+    MaxMarginClassifier as MaxMarginClassifier,
+    NotSeparableError as NotSeparableError,
+)
+from hinge.models.linear.inference import (
+    Inference as Inference,
+    Moments as Moments,
+    ridge_moments as ridge_moments,
+)
+from hinge.models.linear.lasso import (
+    ElasticNet as ElasticNet,
+    GroupLasso as GroupLasso,
+    Lasso as Lasso,
+)
+from hinge.models.linear.least_squares import (
+    LinearRegression as LinearRegression,
+    Ridge as Ridge,
+)
+from hinge.models.linear.logistic import (
+    LogisticRegression as LogisticRegression,
+)
+from hinge.models.linear.multitask import (
+    MultiTaskElasticNet as MultiTaskElasticNet,
+    MultiTaskLasso as MultiTaskLasso,
+)
+from hinge.models.linear.perceptron import (
+    MistakeBound as MistakeBound,
+    Perceptron as Perceptron,
+)
+from hinge.models.linear.robust import (
+    HuberRegressor as HuberRegressor,
+    LeastAbsoluteDeviations as LeastAbsoluteDeviations,
+    LinearSVR as LinearSVR,
+    QuantileRegressor as QuantileRegressor,
+)
+from hinge.models.linear.separation import (
+    Separation as Separation,
+    separating_direction as separating_direction,
+)
+from hinge.models.linear.stochastic import (
+    SGDClassifier as SGDClassifier,
+    SGDRegressor as SGDRegressor,
+)
+from hinge.models.linear.svm import (
+    LinearSVC as LinearSVC,
+)
+from hinge.models.multiclass import (
+    MulticlassPerceptron as MulticlassPerceptron,
+    MulticlassSVM as MulticlassSVM,
+    OneVsOneClassifier as OneVsOneClassifier,
+    OneVsRestClassifier as OneVsRestClassifier,
+    OutputCodeClassifier as OutputCodeClassifier,
+    design_code as design_code,
+)
+from hinge.models.neural import (
+    BackpropTrace as BackpropTrace,
+    MLPClassifier as MLPClassifier,
+    MLPRegressor as MLPRegressor,
+)
+from hinge.models.structured import (
+    ChainCRF as ChainCRF,
+    StructuredPerceptron as StructuredPerceptron,
+    StructuredSVM as StructuredSVM,
+    TextFeatures as TextFeatures,
+    TreeCRF as TreeCRF,
+    word_shape as word_shape,
+)
+from hinge.models.tree import (
+    DecisionTreeClassifier as DecisionTreeClassifier,
+    DecisionTreeRegressor as DecisionTreeRegressor,
 )
 from hinge.problem.certificate import (
     Certificate as Certificate,
     certificate as certificate,
+)
+from hinge.problem.kernels import (
+    ChiSquared as ChiSquared,
+    Constant as Constant,
+    Cosine as Cosine,
+    Graph as Graph,
+    Kernel as Kernel,
+    Laplacian as Laplacian,
+    LinearKernel as LinearKernel,
+    Matern as Matern,
+    Mismatch as Mismatch,
+    Polynomial as Polynomial,
+    Precomputed as Precomputed,
+    Quadratic as Quadratic,
+    RBF as RBF,
+    Rank1 as Rank1,
+    RationalQuadratic as RationalQuadratic,
+    Sigmoid as Sigmoid,
+    Spectrum as Spectrum,
+    Subsequence as Subsequence,
+    WeisfeilerLehman as WeisfeilerLehman,
+    check_psd as check_psd,
 )
 from hinge.problem.losses import (
     Absolute as Absolute,
@@ -45,14 +180,20 @@ from hinge.problem.losses import (
     Tweedie as Tweedie,
     ZeroOne as ZeroOne,
 )
+from hinge.problem.losses.multiclass import (
+    MulticlassHinge as MulticlassHinge,
+    StructuredHinge as StructuredHinge,
+    StructuredLogistic as StructuredLogistic,
+    StructuredPerceptronLoss as StructuredPerceptronLoss,
+)
 from hinge.problem.objective import (
     Objective as Objective,
     make_objective as make_objective,
 )
 from hinge.problem.penalties import (
     Box as Box,
-    ElasticNet as ElasticNet,
-    GroupLasso as GroupLasso,
+    Elastic as Elastic,
+    GroupNorm as GroupNorm,
     L0 as L0,
     L1 as L1,
     L1Ball as L1Ball,
@@ -63,9 +204,93 @@ from hinge.problem.penalties import (
     NoPenalty as NoPenalty,
     Penalty as Penalty,
 )
+from hinge.problem.risk import (
+    empirical_risk as empirical_risk,
+    risk as risk,
+)
 from hinge.problem.spaces import (
+    Chain as Chain,
     Linear as Linear,
+    Network as Network,
+    RKHS as RKHS,
     Space as Space,
+    TreeOutput as TreeOutput,
+)
+from hinge.problem.tree_spaces import (
+    Boosted as Boosted,
+    Forest as Forest,
+    Stagewise as Stagewise,
+    Tree as Tree,
+)
+from hinge.select.constrained import (
+    constrained_path as constrained_path,
+)
+from hinge.select.features import (
+    BackwardSelector as BackwardSelector,
+    BestSubset as BestSubset,
+    ForwardSelector as ForwardSelector,
+)
+from hinge.select.lasso import (
+    ElasticNetCV as ElasticNetCV,
+    LassoCV as LassoCV,
+)
+from hinge.select.path import (
+    enet_path as enet_path,
+    lasso_path as lasso_path,
+)
+from hinge.select.ridge import (
+    RidgeCV as RidgeCV,
+)
+from hinge.solve.admm import (
+    ADMM as ADMM,
+)
+from hinge.solve.base import (
+    Record as Record,
+    Solution as Solution,
+    Solver as Solver,
+    Status as Status,
+)
+from hinge.solve.coordinate_descent import (
+    CoordinateDescent as CoordinateDescent,
+)
+from hinge.solve.gradient_descent import (
+    GradientDescent as GradientDescent,
+)
+from hinge.solve.lbfgs import (
+    LBFGS as LBFGS,
+)
+from hinge.solve.projected_gradient import (
+    ProjectedGradient as ProjectedGradient,
+)
+from hinge.solve.proximal_gradient import (
+    ProximalGradient as ProximalGradient,
+)
+from hinge.solve.quadratic_program import (
+    QuadraticProgram as QuadraticProgram,
+    hard_margin as hard_margin,
+)
+from hinge.solve.schedules import (
+    Fixed as Fixed,
+    InverseSqrt as InverseSqrt,
+    InverseTime as InverseTime,
+    ReduceOnPlateau as ReduceOnPlateau,
+    Schedule as Schedule,
+)
+from hinge.solve.stochastic import (
+    SGD as SGD,
+    minibatch_gradient as minibatch_gradient,
+)
+from hinge.solve.stopping import (
+    GradientNorm as GradientNorm,
+    HeldOutLoss as HeldOutLoss,
+    ObjectiveChange as ObjectiveChange,
+    ParameterChange as ParameterChange,
+    Rule as Rule,
+)
+from hinge.solve.subgradient import (
+    Pegasos as Pegasos,
+    Subgradient as Subgradient,
+    optimality_distance as optimality_distance,
 )
 
 __version__: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -12,17 +13,32 @@ import hinge as hg
 import zoo
 from hinge.solve.base import Need, Solver, Status
 from hinge.solve.choose import SOLVERS, admissible, choose, get_solver, solve
-import itertools
 
 N, D = 60, 6
 # What a method is good for in a test: these approach the optimum slowly, or with noise.
-LOOSE = {"subgradient": 2e-2, "pegasos": 5e-2, "sgd": 0.5, "admm": 1e-4, "gradient-descent": 1e-5}
+LOOSE = {"subgradient": 5e-2, "pegasos": 5e-2, "sgd": 0.5, "admm": 1e-4, "gradient-descent": 1e-5}
+# Methods that improve (w, b) step by step from wherever they start, down to a tolerance.
+ITERATIVE = (
+    "admm", "coordinate-descent", "gradient-descent", "lbfgs", "newton", "projected-gradient", "proximal-gradient",
+    "subgradient",
+)  # fmt: skip
 PAIRS = [(loss, penalty) for loss in zoo.LOSSES for penalty in zoo.penalties(D)]
 
 
 def problem(loss, penalty, n=N, seed=0, **options):
     rng = np.random.default_rng(seed)
     return hg.make_objective(rng.normal(size=(n, D)), zoo.targets(loss, n, rng), loss, penalty, **options)
+
+
+def suited(name, strength=0.05):
+    """A small problem that the solver admits and cannot solve in one step."""
+    candidates = [
+        (hg.Logistic(), hg.L2(strength)),
+        (hg.Squared(), hg.L1(strength)),
+        (hg.Hinge(), hg.L2(strength)),
+        (hg.Squared(), hg.L2(strength)),
+    ]
+    return next(o for o in (problem(*pair) for pair in candidates) if name in admissible(o))
 
 
 def quiet(objective, **options):
@@ -70,41 +86,36 @@ def test_each_solver_reaches_its_certificate(name):
     assert taken
 
 
-@pytest.mark.parametrize("name", sorted(set(SOLVERS) - {"quadratic-program", "sgd", "pegasos"}))
+@pytest.mark.parametrize("name", ITERATIVE)
 def test_warm_start_from_the_answer_stops_at_once(name):
-    loss = hg.Squared()
-    penalty = hg.L2(0.3) if name not in ("coordinate-descent", "admm") else hg.L1(0.1)
-    objective = problem(loss, penalty)
+    objective = suited(name)
     answer = solve(objective, tol=1e-10)
     again = solve(objective, solver=name, tol=1e-6, start=(answer.w, answer.b))
     assert again.solution.iterations <= 1
     assert np.allclose(again.w, answer.w, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(set(SOLVERS) - {"newton", "quadratic-program", "sgd", "pegasos", "lbfgs"}))
+@pytest.mark.parametrize("name", ITERATIVE)
 def test_a_budget_of_one_iteration_is_said(name):
-    loss = hg.Squared()
-    penalty = hg.L1(0.02) if name in ("coordinate-descent", "admm") else hg.L2(0.01)
-    objective = problem(loss, penalty)
+    objective = suited(name, strength=0.01)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        result = solve(objective, solver=name, tol=1e-12, max_iter=1)
+        result = solve(objective, solver=name, tol=1e-14, max_iter=1)
     assert result.certificate.status == Status.MAX_ITER.value
     assert not result.certificate.converged
 
 
-@pytest.mark.parametrize("name", sorted(SOLVERS))
+@pytest.mark.parametrize("name", sorted(set(SOLVERS) - {"closed-form"}))
 def test_histories_and_callbacks(name):
-    penalty = hg.L1(0.05) if name in ("coordinate-descent", "projected-gradient") else hg.L2(0.05)
-    objective = problem(hg.Squared(), penalty)
+    objective = suited(name)
     seen = []
     result = quiet(objective, solver=name, history=True, tol=1e-9, max_iter=30, callback=lambda r: seen.append(r))
     history = result.solution.history
     assert len(history) == len(seen) >= 1
     assert [r.iteration for r in history] == sorted(r.iteration for r in history)
     assert all(later.seconds >= earlier.seconds for earlier, later in itertools.pairwise(history))
-    if name not in ("quadratic-program", "newton"):
+    if name in ITERATIVE:
         stopped = quiet(objective, solver=name, tol=1e-14, callback=lambda r: r.iteration >= 2)
-        assert stopped.solution.iterations <= 2
+        assert stopped.solution.iterations == 2
 
 
 def test_deterministic_by_seed():

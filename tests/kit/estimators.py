@@ -19,6 +19,9 @@ from sklearn.utils import get_tags
 
 import hinge as hg
 
+# A seed, and a schedule of fixed length, which ends without a warning.
+NETWORK = {"random_state": 0, "max_iter": 80, "learning_rate": "cosine", "learning_rate_init": 0.01}
+
 # Constructor arguments, one entry per instance to test. Classes that are not listed are built without arguments.
 ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
     "Learner": [
@@ -26,6 +29,9 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
         lambda: {"loss": hg.Logistic(), "penalty": hg.L2(1e-3)},
         lambda: {"loss": hg.Poisson(), "penalty": hg.L2(1e-3)},
     ],
+    "MaxMarginClassifier": [lambda: {"inseparable": "soft"}],
+    "MLPClassifier": [lambda: NETWORK],
+    "MLPRegressor": [lambda: NETWORK],
 }
 
 # Settings that keep tests quick, used by any estimator that has a parameter of the name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -13,7 +14,6 @@ import hinge as hg
 from hinge.solve.base import Status
 from hinge.solve.choose import solve
 from hinge.solve.coordinate_descent import soft_threshold
-import itertools
 
 clarabel = pytest.importorskip("clarabel", reason="the QP reference needs the [qp] extra")
 
@@ -133,11 +133,11 @@ def test_minibatch_gradients_are_unbiased_with_variance_over_n(weighted, rng):
     sigma = single.var(axis=0)
     for size in (4, 16):
         draws = np.array(
-            [np.concatenate(hg.minibatch_gradient(o, w, b, rng.integers(50, size=size))) for _ in range(4000)]
+            [np.concatenate(hg.minibatch_gradient(o, w, b, rng.integers(50, size=size))) for _ in range(2000)]
         )
-        spread = np.sqrt(sigma / size / 4000)
+        spread = np.sqrt(sigma / size / 2000)
         assert np.all(np.abs(draws.mean(axis=0) - exact) <= 5 * spread)
-        assert draws.var(axis=0) == pytest.approx(sigma / size, rel=0.15)
+        assert draws.var(axis=0) == pytest.approx(sigma / size, rel=0.2)
 
 
 @pytest.mark.mission("O2")
@@ -256,8 +256,8 @@ def test_pegasos_reaches_the_optimum_of_the_quadratic_program(fit_intercept, rng
     X, y = classes(rng)
     o = hg.make_objective(X, y, hg.Hinge(), hg.L2(0.1), fit_intercept=fit_intercept)
     best = solve(o, solver="quadratic-program", tol=1e-8)
-    for solver, close in (("pegasos", 0.01), ("subgradient", 0.005), (hg.Pegasos(batch_size=8), 0.01)):
-        result = quiet(o, solver=solver, tol=1e-4)
+    for solver, close in (("pegasos", 0.02), ("subgradient", 0.01), (hg.Pegasos(batch_size=8), 0.02)):
+        result = quiet(o, solver=solver, tol=1e-3, max_iter=400 if solver == "subgradient" else 50)
         assert o.value(result.w, result.b) <= best.certificate.primal * (1 + close)
         assert o.value(result.w, result.b) >= best.certificate.primal * (1 - 1e-8)
 

@@ -1,9 +1,11 @@
 """hinge, through its public names only."""
 
 import hinge
-from benchmarks.libraries.hinge import kernel, linear, probabilistic, structured
+from benchmarks.libraries.hinge import kernel, linear, networks, probabilistic, structured, trees
 
-OFFERS = linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS
+OFFERS = (
+    linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS | networks.OFFERS | trees.OFFERS
+)
 
 
 def set_threads(count: int) -> None:

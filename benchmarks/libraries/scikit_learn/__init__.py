@@ -1,5 +1,7 @@
 """scikit-learn, unpatched."""
 
-from benchmarks.libraries.scikit_learn import kernel, linear, probabilistic, structured
+from benchmarks.libraries.scikit_learn import kernel, linear, networks, probabilistic, structured, trees
 
-OFFERS = linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS
+OFFERS = (
+    linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS | networks.OFFERS | trees.OFFERS
+)

@@ -14,6 +14,7 @@ With scikit-learn 1.8, which has no callbacks, the same code runs and there is n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +30,25 @@ if TYPE_CHECKING:
 
 else:
     try:
-        from sklearn.callback import CallbackSupportMixin, with_callbacks
+        from sklearn import callback
+        from sklearn.callback import CallbackSupportMixin
+
+        def with_callbacks(method):
+            """Decorates ``fit``: ends the task that :func:`iterations` began, and lets callbacks clean up."""
+
+            @callback.with_callbacks
+            @functools.wraps(method)
+            def fit(estimator, *args, **kwargs):
+                fitted = method(estimator, *args, **kwargs)
+                if getattr(estimator, "_skl_callbacks", None):
+                    if not hasattr(estimator, "_callback_fit_ctx"):
+                        with iterations(estimator, None):  # a fit that reports no iterations is one step
+                            pass
+                    estimator._callback_fit_ctx.call_on_fit_task_end(estimator=estimator)
+                return fitted
+
+            return fit
+
     except ImportError:
 
         class CallbackSupportMixin:
@@ -61,18 +80,22 @@ def iterations(estimator: Any, X: Any, y: Any = None, max_iter: int | None = Non
     if not getattr(estimator, "_skl_callbacks", None):
         yield None
         return
-    fit = estimator._init_callback_context(max_subtasks=max_iter)
-    fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    fit = getattr(estimator, "_callback_fit_ctx", None)  # a fit may solve several problems: they share one task
+    if fit is None:
+        fit = estimator._init_callback_context(max_subtasks=max_iter)
+        fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+        fit.stopped = False
     done = 0
 
     def report(record: Any) -> bool:
         nonlocal done
-        if max_iter is not None and done >= max_iter:
-            return False  # a solver may report its last point once more
-        done += 1
-        task = fit.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-        return bool(task.call_on_fit_task_end(estimator=estimator, X=X, y=y))
+        if not fit.stopped and (fit.max_subtasks is None or done < fit.max_subtasks):
+            done += 1
+            task = fit.subcontext(task_name="iteration")
+            task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+            fit.stopped = bool(task.call_on_fit_task_end(estimator=estimator, X=X, y=y))
+        return fit.stopped
 
     yield report
-    fit.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+    if not done:
+        report(None)  # a closed form is one step

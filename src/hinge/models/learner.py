@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +26,14 @@ class Function(Protocol):
     """A learned function: scores for new inputs."""
 
     def scores(self, X: Any) -> np.ndarray: ...
+
+
+class StructuredFunction(Function, Protocol):
+    """A learned function of inputs that are not rows of a table: it also knows how to predict and to score."""
+
+    def predict(self, X: Any) -> Any: ...
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,11 @@ def minimise(space: Space, task: Task) -> Fit:
     raise TypeError(
         f"hypothesis must be a hypothesis space such as hg.Linear(), got {type(space).__name__}: {space!r}."
     )
+
+
+def _is_tabular(space: Any) -> bool:
+    """Whether inputs are rows of a table, to be checked as such."""
+    return not isinstance(space, Space) or space.tabular
 
 
 def _classifies(learner: Learner) -> bool:
@@ -167,10 +180,12 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             A weight of 2 means the same as having the example twice.
         """
         loss, space = self._loss(), Linear() if self.hypothesis is None else self.hypothesis
-        X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
-        targets, classes = self._code(loss, y)
         if isinstance(space, Space) and space.family:
             importlib.import_module(space.family)
+        weights, targets, classes = sample_weight, y, None
+        if _is_tabular(space):
+            X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
+            targets, classes = self._code(loss, y)
         with iterations(self, X, y, self.max_iter) as report:
             task = Task(
                 X, targets, loss, as_penalty(self.penalty), weights, classes,
@@ -198,6 +213,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        if not _is_tabular(self.hypothesis):
+            return self.function_.scores(X)
         X = check_predict(self, X)
         return keep_float32(self.function_.scores(X), X)
 
@@ -213,7 +230,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels for classifiers; the mean (for likelihoods) or the score for regressors."""
+        """Labels for classifiers; the mean (for likelihoods) or the score for regressors; sequences of labels."""
+        if not _is_tabular(self.hypothesis):
+            check_is_fitted(self)
+            return cast(StructuredFunction, self.function_).predict(X)
         scores = self._scores(X)
         loss = self._loss()
         if loss.target is Target.SIGN:
@@ -223,7 +243,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         return loss.inverse_link(scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy for classifiers, R² for regressors."""
+        """Accuracy for classifiers (of tokens, for sequences), R² for regressors."""
+        if not _is_tabular(self.hypothesis):
+            check_is_fitted(self)
+            return cast(StructuredFunction, self.function_).score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score, r2_score
 
         metric = accuracy_score if _classifies(self) else r2_score

@@ -15,7 +15,7 @@ import numpy as np
 def best_bias(derivatives: Callable[[float], tuple[float, float]], span: float) -> float:
     """The root of an increasing function, given (value, derivative) at b; ±span if it has none closer to zero."""
     low, high = _bracket(lambda b: derivatives(b)[0], span)
-    b = 0.0 if low < 0.0 < high else 0.5 * (low + high)
+    b = 0.0 if low <= 0.0 <= high else 0.5 * (low + high)  # a good guess at zero is common: Newton starts there
     while low < high:
         f, h = derivatives(b)
         if f == 0.0:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -72,6 +73,21 @@ class Certificate:
     iterations: int = 0
     seconds: float = 0.0
     status: str = ""
+
+    @classmethod
+    def of_gap(cls, primal: float, gap: float, *, tol: float, convexity: float = 0.0, **how: Any) -> Certificate:
+        """From an objective and its duality gap; ``convexity`` is the modulus of strong convexity, if it has one."""
+        return cls(
+            primal=primal,
+            dual=primal - gap,
+            gap=gap,
+            relative_gap=gap / max(abs(primal), np.finfo(float).tiny),
+            residual=np.nan,
+            kind="gap",
+            tol=tol,
+            weight_error=float(np.sqrt(2.0 * gap / convexity)) if convexity > 0 else np.inf,
+            **how,
+        )
 
     @property
     def error(self) -> float:
@@ -161,9 +177,11 @@ def _relative(gap: float, primal: float, objective: Objective) -> float:
 
 
 def constant_risk(objective: Objective) -> float:
-    """The risk at w = 0, b = 0: a scale for the objective."""
+    """The risk at w = 0, b = 0: a scale for the objective. If that is zero, the risk of constant scores ±1."""
+    shift = 0.0 if objective.offset is None else objective.offset
     z = np.zeros(objective.n) if objective.outputs == 1 else np.zeros((objective.n, objective.outputs))
-    return abs(objective.risk_of_scores(z if objective.offset is None else z + objective.offset))
+    at_zero = abs(objective.risk_of_scores(z + shift))
+    return at_zero or sum(abs(objective.risk_of_scores(z + shift + t)) for t in (-1.0, 1.0))
 
 
 def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None) -> Iterator[Array]:
@@ -171,7 +189,7 @@ def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None)
     loss, y = objective.loss, objective.y
     if offered is not None:
         u = loss.project_dual(y, offered)
-        yield balance(objective, u) if objective.fit_intercept else u
+        yield u
     if loss.smooth or offered is None:
         if objective.fit_intercept:
             z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
@@ -191,27 +209,16 @@ def best_shift(objective: Objective, z: Array) -> float:
 
 
 def balance(objective: Objective, u: Array) -> Array:
-    """Slopes near u with Σ cᵢ uᵢ = 0: one common shift, cut to the domain, found by bisection on a monotone sum."""
+    """Slopes near u with Σ cᵢ uᵢ = 0: one common shift, cut to the domain."""
     if u.ndim == 2:
         return u
     c, (lo, hi) = objective.c, objective.loss.dual_interval(objective.y)
-    total = float(c @ u)
-    if total == 0.0:
-        return u
-    low, high = (-1.0, 0.0) if total > 0 else (0.0, 1.0)
-    while float(c @ np.clip(u + low, lo, hi)) > 0 and low > -1e12:
-        low *= 2.0
-    while float(c @ np.clip(u + high, lo, hi)) < 0 and high < 1e12:
-        high *= 2.0
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        if float(c @ np.clip(u + middle, lo, hi)) > 0:
-            high = middle
-        else:
-            low = middle
-    return np.clip(u + 0.5 * (low + high), lo, hi)
+
+    def total(shift: float) -> tuple[float, float]:
+        moved = u + shift
+        return float(c @ np.clip(moved, lo, hi)), float(c @ ((moved > lo) & (moved < hi)))
+
+    return np.clip(u + best_bias(total, span=1e12), lo, hi)
 
 
 def best_shifts(objective: Objective, z: Array) -> Array:
@@ -237,18 +244,27 @@ def best_shifts(objective: Objective, z: Array) -> Array:
 
 
 def dual_value(objective: Objective, u: Array) -> float:
-    """D(u), after scaling u until the penalty's conjugate is finite.
+    """D(u), after scaling u until the penalty's conjugate is finite; −∞ if u cannot be made feasible.
 
-    u must lie in the domain of the loss's conjugate and balance if there is a bias.
+    u must lie in the domain of the loss's conjugate. If there is a bias and u does not balance (the slopes of a kinked
+    loss at its best bias need not), it is balanced first: without that D(u) would not be a bound.
     """
+    if objective.fit_intercept:
+        total, size = objective.c @ u, objective.c @ np.abs(u)
+        if u.ndim == 1 and abs(total) > 1e-13 * size:
+            u = balance(objective, u)
+            total, size = objective.c @ u, objective.c @ np.abs(u)
+        if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)):
+            return -np.inf
     g = objective.design.rmatmul(objective.weighted(u))
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is not None:
         # A weight that may grow without limit or penalty needs a slope of exactly zero; what rounding leaves there
         # is ignored.
-        size = np.sqrt(objective.design.square_sums(objective.c) * (objective.c @ u**2 if u.ndim == 1 else 1.0))
-        tiny = np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None])
-        g[tiny & _free(coordinates, g)] = 0.0
+        free = _free(coordinates, g)
+        if np.any(free):
+            size = np.sqrt(objective.design.square_sums(objective.c) * (objective.c @ u**2 if u.ndim == 1 else 1.0))
+            g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
         return -np.inf

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hinge._native import Design, native_loss
-from hinge.problem.losses import Loss, as_loss, normalise_weights
+from hinge._native import Design, core, native_loss
+from hinge.problem.losses import Loss, Softmax, as_loss, normalise_weights
 from hinge.problem.penalties import Penalty, as_penalty
 
 Array = NDArray[np.float64]
@@ -53,6 +53,14 @@ class Objective:
         shape = (self.d,) if self.outputs == 1 else (self.d, self.outputs)
         return np.zeros(shape), np.zeros(self.outputs)
 
+    def start(self) -> tuple[Array, Array]:
+        """Zero weights and the best constant score: where solvers begin."""
+        w, b = self.zero()
+        if self.fit_intercept and self.outputs == 1 and self.loss.convex and self.loss.smooth and self.y.ndim == 1:
+            best = self.loss.baseline(self.y, self.c)
+            b[0] = best if np.isfinite(best) else 0.0
+        return w, b
+
     def scores(self, w: Array, b: Array) -> Array:
         z = self.design.matmul(w)
         if self.fit_intercept:
@@ -88,6 +96,8 @@ class Objective:
         z = self.scores(w, b)
         if z.ndim == 1:
             value, cu = self.native.gradient(self.y, z, self.c)
+        elif isinstance(self.loss, Softmax):
+            value, cu = core.softmax_gradient(self.y, z, self.c)
         else:
             value, cu = self.risk_of_scores(z), self.weighted(self.loss.gradient(self.y, z))
         gb = np.atleast_1d(cu.sum(axis=0)) if self.fit_intercept else np.zeros(self.outputs)

@@ -16,6 +16,7 @@ class Space:
     """Base class of hypothesis spaces."""
 
     family: ClassVar[str] = ""
+    tabular: ClassVar[bool] = True  # inputs are rows of a table, targets one value per row
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,66 @@ class Linear(Space):
     fit_intercept: bool = True
 
     family: ClassVar[str] = "hinge.models.linear_space"
+
+
+@dataclass(frozen=True)
+class Network(Space):
+    """f(x) = h(… h(xW₁ + b₁) …)W_L + b_L: a feed-forward network. A penalty acts on all W_l, never on biases.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        The widths of the hidden layers; () is a linear function.
+    activation : {"identity", "logistic", "tanh", "relu", "gelu"}
+        The function h.
+    dropout : float
+        The probability that a hidden unit is silent in a training step.
+    batch_size : int
+        Examples per step of the stochastic solvers.
+    learning_rate : float
+        The largest step of the stochastic solvers; it falls to zero along a cosine.
+    """
+
+    hidden: tuple[int, ...] = (100,)
+    activation: str = "relu"
+    dropout: float = 0.0
+    batch_size: int = 200
+    learning_rate: float = 0.003
+
+    family: ClassVar[str] = "hinge.models.neural.space"
+
+
+@dataclass(frozen=True)
+class Chain(Space):
+    """Sequences of labels: score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t T[y_{t−1}, y_t].
+
+    X is a list of sequences of tokens, y a list of lists of labels. For the losses ``StructuredLogistic`` (a conditional
+    random field), ``StructuredHinge`` (a structured SVM) and ``StructuredPerceptronLoss``.
+
+    Parameters
+    ----------
+    features : callable, optional
+        From a sequence to its tokens' attributes, such as ``TextFeatures()``.
+    constraints : {"bio", "bioes"} or callable, optional
+        Which label may follow which.
+    min_count : int
+        Attributes seen fewer times than this are dropped.
+    """
+
+    features: Any = None
+    constraints: Any = None
+    min_count: int = 1
+
+    family: ClassVar[str] = "hinge.models.structured.space"
+    tabular: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class TreeOutput(Chain):
+    """Trees of labels: as :class:`Chain`, with T[y_parent(t), y_t] for every token t that is not a root.
+
+    X is a list of pairs (tokens, parents), where parents[t] is the position of the parent of t, −1 for a root.
+    """
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hinge._native import Design
 from hinge.models.linear.base import LinearRegressor, elastic_penalty
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
-from hinge.select.path import solve_path, strength_grid
+from hinge.select.path import path_weights, solve_path, strength_grid
 from hinge.select.strength import choose_candidate
 
 
@@ -105,10 +105,9 @@ class ElasticNetCV(LinearRegressor):
         choice = choose_candidate(flat, -strengths * np.repeat(ratios, len(grids[0])), shares)
         at, position = divmod(choice.pick(self.rule), len(grids[0]))
         self.l1_ratio_, self.alpha_ = float(ratios[at]), float(grids[at][position])
-        # Warm starts down the path make the last fit cheap, and its grid is the one of the folds.
         result = solve_path(
-            whole[at], grids[at][: position + 1], tol=self.tol, max_iter=self.max_iter, solver=self.solver
-        )[-1]
+            whole[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver
+        )[0]
         self._adopt(result, X.dtype)
         self.dual_gap_ = result.certificate.gap
         several = np.ndim(self.l1_ratio) > 0
@@ -141,9 +140,8 @@ class ElasticNetCV(LinearRegressor):
             fold = []
             for ratio, grid in zip(ratios, grids):
                 objective = self._objective(rows[train], y[train], s[train], ratio)
-                results = solve_path(objective, grid, tol=self.tol, max_iter=self.max_iter, solver=self.solver)
-                scores = design.matmul(np.stack([r.w for r in results], axis=1)) + np.array([r.b[0] for r in results])
-                fold.append(c @ (y[test][:, None] - scores) ** 2)
+                W, B = path_weights(objective, grid, tol=self.tol, max_iter=self.max_iter, solver=self.solver)
+                fold.append(c @ (y[test][:, None] - design.matmul(W) - B) ** 2)
             folds.append(fold)
             shares.append(s[test].sum())
         return np.array(folds).transpose(1, 2, 0), np.array(shares)

@@ -41,6 +41,28 @@ def strength_grid(objective: Objective, eps: float, count: int) -> np.ndarray:
     return np.geomspace(top, top * eps, count)
 
 
+def path_weights(
+    objective: Objective,
+    strengths: Sequence[float] | np.ndarray,
+    *,
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    solver: Any = "auto",
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (d × number of λ) and biases for every strength, without a word of the judge: for folds."""
+    if solver == "auto" and not ProximalNewton().missing(objective):
+        W, B, _ = _native_path(objective, strengths, tol, max_iter)
+        return W.T, B
+    results = solve_path(objective, strengths, tol=tol, max_iter=max_iter, solver=solver)
+    return np.stack([r.w for r in results], axis=1), np.array([r.b[0] for r in results])
+
+
+def _native_path(objective: Objective, strengths: Any, tol: float, max_iter: int | None) -> tuple[Any, Any, Any]:
+    unit = objective.with_penalty(objective.penalty.with_strength(1.0))
+    limit = max_iter or ProximalNewton.default_max_iter
+    return penalty_path(unit, np.asarray(strengths, dtype=np.float64), tol=tol, max_iter=limit)
+
+
 def solve_path(
     objective: Objective,
     strengths: Sequence[float] | np.ndarray,
@@ -50,17 +72,14 @@ def solve_path(
     solver: Any = "auto",
     start: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> list[Result]:
-    """Solutions for every strength, in the given order (descending is fastest)."""
-    path = ProximalNewton()
-    if solver == "auto" and start is None and not path.missing(objective):
-        unit = objective.with_penalty(objective.penalty.with_strength(1.0))
-        limit = max_iter or path.default_max_iter
-        W, B, iterations = penalty_path(unit, np.asarray(strengths, dtype=np.float64), tol=tol, max_iter=limit)
-        judged = certify_path(unit, strengths, W, B, tol)
+    """Solutions for every strength, in the given order (descending is fastest), each with its certificate."""
+    if solver == "auto" and start is None and not ProximalNewton().missing(objective):
+        W, B, iterations = _native_path(objective, strengths, tol, max_iter)
+        judged = certify_path(objective, strengths, W, B, tol)
         return [
             Result(
                 Solution(w, np.array([b]), Status.CONVERGED, int(k)),
-                with_run(c, solver=path.name, iterations=int(k), seconds=np.nan, status=Status.MAX_ITER.value),
+                with_run(c, solver="proximal-newton", iterations=int(k), seconds=np.nan, status=Status.MAX_ITER.value),
             )
             for w, b, k, c in zip(W, B, iterations, judged)
         ]
@@ -179,7 +198,7 @@ def enet_path(
         strengths = max(grids, key=lambda grid: grid[0])
     else:
         strengths = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    starts = [None] * len(columns)
+    starts: list[tuple[Any, np.ndarray] | None] = [None] * len(columns)
     if coef_init is not None:
         starts = [(w, np.zeros(1)) for w in np.atleast_2d(np.asarray(coef_init, dtype=np.float64))]
     paths = [

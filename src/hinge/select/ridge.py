@@ -97,6 +97,8 @@ class RidgeCV(LinearRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
         """Fit; a weight of 2 means the same as having the example twice."""
         X, y, weights = self._check(X, y, sample_weight, several=True)
+        if len(y) < 2:
+            raise ValueError("RidgeCV needs at least two examples, to leave one out; got n_samples = 1.")
         alphas = np.array([check_strength("alphas", a, zero=False) for a in np.ravel(self.alphas)])
         weights = np.ones(len(y)) if weights is None else weights
         used = np.flatnonzero(weights > 0)
@@ -137,7 +139,14 @@ class RidgeCV(LinearRegressor):
         return [
             np.array(
                 [
-                    [-scorer(_Constant(predictions[:, which, a]), np.empty((len(Y), 1)), Y[:, which], sample_weight=weights)]
+                    [
+                        -scorer(
+                            _Constant(predictions[:, which, a]),
+                            np.empty((len(Y), 1)),
+                            Y[:, which],
+                            sample_weight=weights,
+                        )
+                    ]
                     for a in range(predictions.shape[2])
                 ]
             )

@@ -155,7 +155,7 @@ def solve(
     if missing:
         raise ValueError(_refusal(name, missing, objective))
     w, b = (
-        objective.zero() if start is None else (np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float))
+        objective.start() if start is None else (np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float))
     )
     stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
     stop.keep_history, stop.random_state = history, random_state

@@ -29,12 +29,21 @@ class Run:
         return k >= self._next
 
     def over(
-        self, k: int, x: Array, value: float, gradient_norm: float = np.nan, dual: Array | None = None
+        self,
+        k: int,
+        x: Array,
+        value: float,
+        gradient_norm: float = np.nan,
+        dual: Array | None = None,
+        promising: bool = True,
     ) -> Status | None:
-        """Whether the run is over after iteration k (0: before the first) at x, and why."""
+        """Whether the run is over after iteration k (0: before the first) at x, and why.
+
+        The judge is not asked where the method knows that it would be in vain (``promising=False``).
+        """
         w, b = self.flat.unpack(x)
         gap, converged = np.nan, False
-        if self.due(k):
+        if self.due(k) and promising:
             self._next = k + max(self._every, k // 4)
             judged = self._stop.judge(self._objective, w, b, dual)
             gap, converged = judged.error, judged.converged

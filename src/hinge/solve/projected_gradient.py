@@ -85,7 +85,7 @@ class ProjectedGradient(Solver):
                 t += 1
                 g = split.gradient(x, *minibatch_gradient(o, *split.weights(x), rows))
                 x = split.project(x - first / np.sqrt(t) * g)
-                mean += (x - mean) / t
+                mean += (2.0 / (t + 1)) * (x - mean)  # iterate t counts t times
             w, b = split.weights(mean)
             status = run.over(k, run.flat.pack(w, b), o.value(w, b))
         solution = run.solution(run.flat.pack(*split.weights(mean)), status, k)

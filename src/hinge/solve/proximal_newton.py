@@ -29,7 +29,7 @@ class ProximalNewton(Solver):
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         constant = type(objective.loss).__name__ in CONSTANT_CURVATURE
-        return run_native(core.proximal_newton, objective, w, b, stop, constant_curvature=constant, tol=stop.tol)
+        return run_native(core.proximal_newton, objective, w, b, stop, constant_curvature=constant, tol=0.5 * stop.tol)
 
 
 def penalty_path(
@@ -40,7 +40,7 @@ def penalty_path(
     Strengths are best given from large to small: every solution is the start of the next, and the working set, its
     columns and their Gram matrix are kept.
     """
-    w, b = objective.zero()
+    w, b = objective.start()
     constant = type(objective.loss).__name__ in CONSTANT_CURVATURE
     return core.penalty_path(
         native_problem(objective),

@@ -45,9 +45,8 @@ class QuadraticProgram(Solver):
     def missing(self, objective: Objective) -> list[Need]:
         if self.form == "primal":
             return super().missing(objective)
-        hinge = type(objective.loss).__name__ == "Hinge"
-        needs = [] if hinge else [Need.NATIVE_DUAL]
-        return needs + [n for n in (Need.RIDGE, Need.STRONGLY_CONVEX, Need.ONE_OUTPUT) if not n.met_by(objective)]
+        needs = (Need.HINGE, Need.RIDGE, Need.STRONGLY_CONVEX, Need.ONE_OUTPUT)
+        return [need for need in needs if not need.met_by(objective)]
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         w, b, u, iterations, solved = _dual(objective) if self.form == "dual" else _primal(objective)

@@ -2,7 +2,7 @@
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + Ω(w)
 Step t      x ← prox_{η_t Ω}(x − η_t ĝ),  ĝ = (1/m) Σ_{i in batch} n cᵢ ℓ'(zᵢ) (xᵢ, 1):  E ĝ = ∇R, Var ĝ = Var₁/m
-Momentum    v ← μv − η_t ĝ,  x ← prox_{η_t Ω}(x + v)
+Momentum    x₊ = prox_{η_t Ω}(x − η_t ĝ + μ(x − x₋))
 Optimality  0 ∈ ∂J, approached but not met: the noise of ĝ does not vanish
 Returns     the last iterate or the average of all of them, after a number of epochs
 Reference   Robbins & Monro (1951); Polyak & Juditsky (1992) for averaging; native/solve/sgd.hpp
@@ -167,21 +167,20 @@ def _native_epochs(sgd: SGD, objective: Objective, schedule: Schedule, w: Array,
 def _epochs(sgd: SGD, objective: Objective, schedule: Schedule, w: Array, b: Array, seed: int) -> Epoch:
     """The same in NumPy, for several outputs, momentum, penalties of any kind, and losses written in Python."""
     o, X, t = objective, _rows(objective.design.source), 0
-    velocity, mean = (np.zeros_like(w), np.zeros_like(b)), (np.zeros_like(w), np.zeros_like(b))
+    before, mean = (w, b), (np.zeros_like(w), np.zeros_like(b))
 
     def epoch(k: int, scale: float) -> tuple[Array, Array, float]:
-        nonlocal w, b, t, velocity, mean
+        nonlocal w, b, t, before, mean
         order = np.random.default_rng([seed, k]).permutation(o.n) if sgd.shuffle else np.arange(o.n)
         total = 0.0
         for first in range(0, o.n, sgd.batch_size):
             rows = order[first : first + sgd.batch_size]
             loss, gw, gb = _row_gradient(o, X, w, b, rows)
             step = schedule.at(t) * scale
-            velocity = (
-                sgd.momentum * velocity[0] - step * gw,
-                sgd.momentum * velocity[1] - step * sgd.bias_rate * gb,
-            )
-            w, b, t = o.penalty.prox(w + velocity[0], step), b + velocity[1], t + 1
+            pushed = w - step * gw + sgd.momentum * (w - before[0])
+            shifted = b - step * sgd.bias_rate * gb + sgd.momentum * (b - before[1])
+            before = (w, b)
+            w, b, t = o.penalty.prox(pushed, step), shifted, t + 1
             mean = (mean[0] + (w - mean[0]) / t, mean[1] + (b - mean[1]) / t)
             total += loss * len(rows)
         return (*(mean if sgd.average else (w, b)), total / o.n)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
 from hinge.models.base import check_fit, check_predict, code_labels, signs
+from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
@@ -22,8 +23,26 @@ from hinge.solve.choose import Result, solve
 
 # Names of scikit-learn's solvers. They are accepted so that its code runs unchanged, and mean "auto" here.
 FOREIGN_SOLVERS = frozenset(
-    "lbfgs liblinear newton-cg newton-cholesky newton-cd newton-cd-gram sag saga svd cholesky lsqr sparse_cg highs "
-    "highs-ds highs-ipm interior-point revised simplex".split()
+    [
+        "lbfgs",
+        "liblinear",
+        "newton-cg",
+        "newton-cholesky",
+        "newton-cd",
+        "newton-cd-gram",
+        "sag",
+        "saga",
+        "svd",
+        "cholesky",
+        "lsqr",
+        "sparse_cg",
+        "highs",
+        "highs-ds",
+        "highs-ipm",
+        "interior-point",
+        "revised",
+        "simplex",
+    ]
 )
 
 
@@ -45,16 +64,23 @@ def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
     """A finite number ≥ 0 (> 0 if ``zero`` is False)."""
     ok = isinstance(value, int | float | np.number) and np.isfinite(value) and (value > 0 or (zero and value == 0))
     if not ok:
-        raise ValueError(f"{name} must be a finite number {'of zero or more' if zero else 'above zero'}, got {value!r}.")
+        raise ValueError(
+            f"{name} must be a finite number {'of zero or more' if zero else 'above zero'}, got {value!r}."
+        )
     return float(value)
 
 
-class LinearModel(BaseEstimator):
+class LinearModel(CallbackSupportMixin, BaseEstimator):
     """Base class: minimising, adopting a solution, scores.
 
     Subclasses have ``tol``, ``max_iter`` and ``fit_intercept`` among their parameters, and may have ``solver``,
     ``warm_start`` and ``random_state``.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = with_callbacks(cls.fit)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -80,18 +106,22 @@ class LinearModel(BaseEstimator):
         self._adopt(result, X.dtype)
         return result
 
-    def _solve(self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None) -> Result:
+    def _solve(
+        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None, *, tol: float | None = None
+    ) -> Result:
         """``solve`` with this estimator's parameters."""
         name = getattr(self, "solver", "auto")
         seed = getattr(self, "random_state", None)
-        return solve(
-            objective,
-            solver="auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
-            tol=getattr(self, "tol", 1e-6),
-            max_iter=getattr(self, "max_iter", None),
-            start=start,
-            random_state=seed if isinstance(seed, int) else 0,
-        )
+        with iterations(self, objective.design.source, objective.y) as report:
+            return solve(
+                objective,
+                solver="auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
+                tol=getattr(self, "tol", 1e-6) if tol is None else tol,
+                max_iter=getattr(self, "max_iter", None),
+                start=start,
+                random_state=seed if isinstance(seed, int) else 0,
+                callback=report,
+            )
 
     def _warm_start(self, objective: Objective) -> tuple[np.ndarray, np.ndarray] | None:
         """The weights of the last fit, if ``warm_start`` is on and they fit this problem."""
@@ -165,14 +195,14 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         k = len(self.classes_)
         if k == 2:
             return [self._minimise(X, signs(codes), loss, penalty, weights)]
-        objective = make_objective(X, signs(codes), loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept)
-        results = [
-            self._solve(replace(objective, y=np.where(codes == j, 1.0, -1.0))) for j in range(k)
-        ]
+        objective = make_objective(
+            X, signs(codes), loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept
+        )
+        results = [self._solve(replace(objective, y=np.where(codes == j, 1.0, -1.0))) for j in range(k)]
         self.coef_ = np.array([r.w for r in results], dtype=X.dtype)
         self.intercept_ = np.array([r.b[0] for r in results], dtype=X.dtype)
         self.n_iter_ = max(max(r.solution.iterations for r in results), 1)
-        self.certificate_ = worst([r for r in results])
+        self.certificate_ = worst(results)
         self.certificates_ = [r.certificate for r in results]
         return results
 

@@ -70,9 +70,7 @@ class Inference:
         head = f"{'':{width}}  {'estimate':>11} {'std. error':>11} {'t':>9} {'p':>9} {'95 % from':>11} {'to':>11}"
         rows = [
             f"{name:{width}}  {e:11.5g} {s:11.4g} {t:9.3f} {p:9.3g} {l:11.5g} {h:11.5g}"
-            for name, e, s, t, p, l, h in zip(
-                self.names, self.estimate, self.standard_error, self.t, self.p, low, high
-            )
+            for name, e, s, t, p, l, h in zip(self.names, self.estimate, self.standard_error, self.t, self.p, low, high)
         ]
         foot = f"σ̂ = {np.sqrt(self.sigma2):.5g} on {self.dof:g} degrees of freedom"
         return "\n".join([head, *rows, foot])

@@ -12,7 +12,7 @@ from hinge.problem.objective import make_objective
 from hinge.problem.penalties import GroupNorm, Penalty
 
 
-class _SquaredWithPenalty(LinearRegressor):
+class SquaredWithPenalty(LinearRegressor):
     """Minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ + Ω(w) for the penalty a subclass names."""
 
     joint = False  # whether the penalty ties targets together
@@ -47,7 +47,7 @@ class _SquaredWithPenalty(LinearRegressor):
         return scipy.sparse.csr_array(np.atleast_2d(self.coef_))
 
 
-class ElasticNet(_SquaredWithPenalty):
+class ElasticNet(SquaredWithPenalty):
     """Elastic net: minimises ‖y − Xw − b‖²/(2n) + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²); weights sᵢ replace 1/n by sᵢ/Σs.
 
     Parameters
@@ -149,7 +149,7 @@ class Lasso(ElasticNet):
         )  # fmt: skip
 
 
-class GroupLasso(_SquaredWithPenalty):
+class GroupLasso(SquaredWithPenalty):
     """Group lasso: minimises ‖y − Xw − b‖²/(2n) + α Σ_G c_G ‖w_G‖₂: groups of features enter or stay out together.
 
     Parameters

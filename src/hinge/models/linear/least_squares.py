@@ -83,7 +83,7 @@ class LinearRegression(LinearRegressor):
         result = solve_each_output(objective, self._solve) if several else self._solve(objective)
         self._adopt(result, X.dtype)
         self.__dict__.pop("inference_", None)
-        self._moments = None
+        self._moments: tuple[Any, ...] | None = None
         if y.ndim == 1 and not self.positive:
             problem = Centred(objective.design, objective.y, objective.c, self.fit_intercept)
             rss = objective.weight_sum * float(objective.c @ problem.residual(result.w[:, None])[:, 0] ** 2)
@@ -92,16 +92,15 @@ class LinearRegression(LinearRegressor):
 
     @cached_property
     def inference_(self) -> Inference:
-        if getattr(self, "_moments", None) is None:
+        moments = getattr(self, "_moments", None)
+        if moments is None:
             raise AttributeError(
                 "inference_ exists after fitting one target without positive=True: the distribution of the weights "
                 "has no closed form otherwise."
             )
-        gram, x_mean, result, rss, total = self._moments
+        gram, x_mean, result, rss, total = moments
         names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(gram))]))
-        return infer(
-            gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept
-        )
+        return infer(gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept)
 
     def predict(self, X: Any, *, interval: float | None = None, kind: str = "prediction") -> Any:
         """The predicted targets, with interval bounds if asked for.
@@ -205,12 +204,12 @@ class Ridge(LinearRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Fit; a weight of 2 means the same as having the example twice."""
         X, y, weights = self._check(X, y, sample_weight, several=True)
-        objective = make_objective(
-            X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept
-        )
+        objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
         alphas = np.unique([check_strength("alpha", a) for a in np.ravel(self.alpha)])
         if np.size(self.alpha) not in (1, objective.outputs):
-            raise ValueError(f"alpha has {np.size(self.alpha)} entries; expected 1 or {objective.outputs}, one per target.")
+            raise ValueError(
+                f"alpha has {np.size(self.alpha)} entries; expected 1 or {objective.outputs}, one per target."
+            )
         if len(alphas) == 1:
             result = self._ridge(objective, float(alphas[0]))
         else:

@@ -106,7 +106,7 @@ class LeastAbsoluteDeviations(_RealLoss):
     Parameters
     ----------
     alpha : float
-        The strength α ≥ 0; without a penalty by default.
+        The strength α ≥ 0. The default does no more than choose among equally good fits.
     l1_ratio : float
         The share ρ of the L1 penalty.
     fit_intercept, solver, tol, max_iter
@@ -123,7 +123,7 @@ class LeastAbsoluteDeviations(_RealLoss):
 
     def __init__(
         self,
-        alpha: float = 0.0,
+        alpha: float = 1e-6,
         *,
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,

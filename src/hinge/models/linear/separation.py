@@ -2,11 +2,10 @@
 
 Without a penalty the logistic loss has a minimiser if and only if no direction (w, b) ≠ 0 has yᵢ(⟨w, xᵢ⟩ + b) ≥ 0 for
 all i with at least one of them > 0 (Albert & Anderson 1984). All strict: the classes are separable. Some equal to
-zero: quasi-separable. Both are found by one linear program,
+zero: quasi-separable. With mᵢ = yᵢ(⟨w, xᵢ⟩ + b), two linear programs answer,
 
-    max Σ mᵢ   subject to   mᵢ = yᵢ(⟨w, xᵢ⟩ + b),   0 ≤ mᵢ ≤ 1,
-
-which is 0 exactly if there is no such direction.
+    max t      subject to   mᵢ ≥ t,  |w_j| ≤ 1      which is above 0 exactly if the classes are separable,
+    max Σ mᵢ   subject to   0 ≤ mᵢ ≤ 1              which is above 0 exactly if they are at least quasi-separable.
 """
 
 from __future__ import annotations
@@ -74,15 +73,37 @@ def separating_direction(X: Any, signs: np.ndarray, *, fit_intercept: bool = Tru
     else:
         rows = signs[:, None] * (np.asarray(X, dtype=np.float64) / scale)
         rows = np.column_stack([rows, signs]) if fit_intercept else rows
-    cost = -np.asarray(rows.sum(axis=0)).ravel()
+    found = _strict(rows)
+    if found is None:
+        found = _weak(rows)
+    if found is None:
+        return None
+    return check_direction(X, signs, found[:d] / scale, float(found[d]) if fit_intercept else 0.0)
+
+
+def _strict(rows: Any) -> np.ndarray | None:
+    """The direction in the unit box with the largest smallest margin, if that is positive."""
+    n, d = rows.shape
+    column = np.ones((n, 1))
+    sparse = scipy.sparse.issparse(rows)
+    A = scipy.sparse.hstack([-rows, column]).tocsr() if sparse else np.hstack([-rows, column])
+    # Scaling a direction changes nothing, so the bias may share the box of the weights.
+    bounds = [(-1.0, 1.0)] * d + [(None, 1.0)]
+    program = scipy.optimize.linprog(
+        np.append(np.zeros(d), -1.0), A_ub=A, b_ub=np.zeros(n), bounds=bounds, method="highs"
+    )
+    return program.x[:d] if program.status == 0 and program.x[d] > 1e-9 else None
+
+
+def _weak(rows: Any) -> np.ndarray | None:
+    """A direction with margins in [0, 1] and the largest sum."""
+    n = rows.shape[0]
     stacked = scipy.sparse.vstack([rows, -rows]).tocsr() if scipy.sparse.issparse(rows) else np.vstack([rows, -rows])
     program = scipy.optimize.linprog(
-        cost, A_ub=stacked, b_ub=np.append(np.ones(n), np.zeros(n)), bounds=(None, None), method="highs"
-    )
-    if program.status != 0 or program.x is None:
-        return None
-    w = program.x[:d] / scale
-    return check_direction(X, signs, w, float(program.x[d]) if fit_intercept else 0.0)
+        -np.asarray(rows.sum(axis=0)).ravel(), A_ub=stacked, b_ub=np.append(np.ones(n), np.zeros(n)),
+        bounds=(None, None), method="highs",
+    )  # fmt: skip
+    return program.x if program.status == 0 else None
 
 
 def _column_scale(X: Any) -> np.ndarray:

@@ -13,6 +13,14 @@ from hinge.problem.losses.margin import (
     SquaredMargin,
     ZeroOne,
 )
+from hinge.problem.losses.multiclass import (
+    MulticlassHinge,
+    StructuredHinge,
+    StructuredLogistic,
+    StructuredLoss,
+    StructuredPerceptronLoss,
+    cost_matrix,
+)
 from hinge.problem.losses.regression import (
     Absolute,
     EpsilonInsensitive,
@@ -36,6 +44,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "MarginLoss",
+    "MulticlassHinge",
     "NegativeBinomial",
     "PerceptronLoss",
     "Poisson",
@@ -46,9 +55,14 @@ __all__ = [
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "SquaredMargin",
+    "StructuredHinge",
+    "StructuredLogistic",
+    "StructuredLoss",
+    "StructuredPerceptronLoss",
     "Target",
     "Tweedie",
     "ZeroOne",
     "as_loss",
+    "cost_matrix",
     "normalise_weights",
 ]

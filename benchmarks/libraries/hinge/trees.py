@@ -1,0 +1,37 @@
+"""hinge's trees."""
+
+from __future__ import annotations
+
+from benchmarks.harness import Problem
+from benchmarks.libraries.hinge._public import named
+
+NO_LADDER = (None,)
+
+
+def boosting(problem: Problem) -> dict:
+    p = problem.params
+    return {
+        "max_iter": p["rounds"],
+        "learning_rate": p["rate"],
+        "max_leaf_nodes": p["leaves"],
+        "max_bins": p["bins"],
+        "min_samples_leaf": p["least"],
+        "early_stopping": False,
+        "random_state": 0,
+    }
+
+
+def forest(problem: Problem) -> dict:
+    return {"n_estimators": problem.params["trees"], "random_state": 0}
+
+
+OFFERS = {
+    "boosting_binary": named("GradientBoostingClassifier", boosting, NO_LADDER),
+    "boosting_classes": named("GradientBoostingClassifier", boosting, NO_LADDER),
+    "boosting_regression": named("GradientBoostingRegressor", boosting, NO_LADDER),
+    "forest_classes": named("RandomForestClassifier", forest, NO_LADDER),
+    "forest_regression": named("RandomForestRegressor", forest, NO_LADDER),
+    "tree_classes": named("DecisionTreeClassifier", lambda p: {"random_state": 0}, NO_LADDER),
+    "tree_regression": named("DecisionTreeRegressor", lambda p: {"random_state": 0}, NO_LADDER),
+    "adaboost": named("AdaBoostClassifier", lambda p: {"n_estimators": p.params["rounds"]}, NO_LADDER),
+}

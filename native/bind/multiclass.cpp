@@ -1,0 +1,61 @@
+// The multiclass support vector machine.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "bind/arrays.hpp"
+#include "bind/enter.hpp"
+#include "bind/modules.hpp"
+#include "models/multiclass_svm.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+
+nb::tuple pack(MulticlassSvmFit&& fit, index_t rows, index_t cols, index_t classes) {
+  nb::object w = nb::none(), bias = nb::none();
+  if (cols > 0) {
+    w = nb::cast(own(std::move(fit.w), cols, classes));
+    bias = nb::cast(own(std::move(fit.bias)));
+  }
+  return nb::make_tuple(w, bias, own(std::move(fit.dual), rows, classes), fit.passes, fit.done, fit.primal, fit.gap);
+}
+
+}  // namespace
+
+void bind_multiclass(nb::module_& m) {
+  m.def(
+      "multiclass_svm",
+      [](Vector value, std::optional<In1<index_t>> indptr, std::optional<In1<std::int32_t>> index, index_t rows,
+         index_t cols, std::optional<Vector> mean, double constant, In1<std::int32_t> y, Vector c, Matrix cost,
+         double tol, int max_iter, std::uint64_t seed) {
+        const auto classes = static_cast<index_t>(cost.shape(0));
+        const Rows x{rows,
+                     cols,
+                     value.data(),
+                     indptr ? indptr->data() : nullptr,
+                     index ? index->data() : nullptr,
+                     mean ? mean->data() : nullptr,
+                     constant};
+        const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
+        return pack(enter([&](Monitor& monitor) { return multiclass_svm(x, problem, tol, max_iter, seed, monitor); }),
+                    rows, cols, classes);
+      },
+      "value"_a.noconvert(), "indptr"_a.noconvert().none(), "index"_a.noconvert().none(), "rows"_a, "cols"_a,
+      "mean"_a.noconvert().none(), "constant"_a, "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a,
+      "max_iter"_a, "seed"_a);
+  m.def(
+      "multiclass_kernel_svm",
+      [](Matrix K, In1<std::int32_t> y, Vector c, Matrix cost, double tol, int max_iter, std::uint64_t seed) {
+        const auto rows = static_cast<index_t>(K.shape(0)), classes = static_cast<index_t>(cost.shape(0));
+        const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
+        return pack(enter([&](Monitor& monitor) {
+                      return multiclass_kernel_svm(K.data(), rows, problem, tol, max_iter, seed, monitor);
+                    }),
+                    rows, 0, classes);
+      },
+      "K"_a.noconvert(), "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a, "max_iter"_a, "seed"_a);
+}
+
+}  // namespace hinge

@@ -1,0 +1,335 @@
+// Trees: binned tables, boosting, prediction.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "bind/arrays.hpp"
+#include "bind/enter.hpp"
+#include "bind/modules.hpp"
+#include "core/pool.hpp"
+#include "models/tree_boost.hpp"
+#include "models/tree_cart.hpp"
+#include "models/tree_predict.hpp"
+#include "models/tree_shap.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+using namespace trees;
+
+template <class T>
+using AnyMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+
+template <class T>
+Table<T> table(const AnyMatrix<T>& x) {
+  return {x.data(), static_cast<index_t>(x.shape(0)), static_cast<index_t>(x.shape(1)), x.stride(0), x.stride(1)};
+}
+
+template <class T>
+std::vector<T> copy(const In1<T>& a) {
+  return std::vector<T>(a.data(), a.data() + a.shape(0));
+}
+
+nb::dict to_dict(Nodes&& t) {
+  nb::dict d;
+  const std::size_t nodes = t.feature.size(), outputs = nodes ? t.value.size() / nodes : 1;
+  d["feature"] = own(std::move(t.feature));
+  d["threshold"] = own(std::move(t.threshold));
+  d["left"] = own(std::move(t.left));
+  d["missing_left"] = own(std::move(t.missing_left));
+  d["set"] = own(std::move(t.set));
+  d["sets"] = own(std::move(t.sets));
+  d["value"] = own(std::move(t.value), nodes, outputs);
+  d["gain"] = own(std::move(t.gain));
+  d["weight"] = own(std::move(t.weight));
+  d["count"] = own(std::move(t.count));
+  return d;
+}
+
+template <class T>
+void bind_bins(nb::module_& m) {
+  m.def(
+      "tree_bins",
+      [](AnyMatrix<T> x, std::optional<Vector> weight, In1<std::uint8_t> categorical, int max_bins, index_t sample,
+         std::uint64_t seed) {
+        const std::vector<std::uint8_t> flags = copy(categorical);
+        return std::make_shared<Bins>(enter([&](Monitor&) {
+          return make_bins(table(x), weight ? weight->data() : nullptr, flags, {max_bins, sample, seed});
+        }));
+      },
+      "x"_a.noconvert(), "weight"_a.noconvert().none(), "categorical"_a.noconvert(), "max_bins"_a, "sample"_a,
+      "seed"_a);
+}
+
+template <class T>
+void bind_sorted(nb::module_& m) {
+  m.def(
+      "tree_sorted",
+      [](AnyMatrix<T> x, In1<std::uint8_t> categorical) {
+        const std::vector<std::uint8_t> flags = copy(categorical);
+        return std::make_shared<Sorted>(enter([&](Monitor&) { return sort_columns(table(x), flags); }));
+      },
+      "x"_a.noconvert(), "categorical"_a.noconvert());
+  m.def(
+      "order_by_content",
+      [](AnyMatrix<T> x, Vector y) {
+        if (y.shape(0) != x.shape(0)) throw nb::value_error("y must have one entry per row of x");
+        return own(enter([&](Monitor&) { return order_by_content(table(x), y.data()); }));
+      },
+      "x"_a.noconvert(), "y"_a.noconvert());
+}
+
+CartOptions cart_options(const nb::dict& d) {
+  CartOptions o;
+  o.criterion = static_cast<Criterion>(nb::cast<int>(d["criterion"]));
+  o.classes = nb::cast<int>(d["classes"]);
+  o.max_depth = nb::cast<int>(d["max_depth"]);
+  o.max_leaf_nodes = nb::cast<int>(d["max_leaf_nodes"]);
+  o.max_features = nb::cast<int>(d["max_features"]);
+  o.min_samples_split = nb::cast<double>(d["min_samples_split"]);
+  o.min_samples_leaf = nb::cast<double>(d["min_samples_leaf"]);
+  o.min_weight_leaf = nb::cast<double>(d["min_weight_leaf"]);
+  o.min_decrease = nb::cast<double>(d["min_decrease"]);
+  o.random_thresholds = nb::cast<bool>(d["random_thresholds"]);
+  for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
+  return o;
+}
+
+// Trees on one table: one of sorted and bins is None. With draws > 0 each tree has a bootstrap sample of its own.
+nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_ptr<Bins>& bins, Vector y,
+                     std::optional<Vector> weight, bool frequency, const nb::dict& options, index_t trees,
+                     std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order, bool want_bags) {
+  const index_t n = sorted ? sorted->rows : bins->rows;
+  if (static_cast<index_t>(y.shape(0)) != n || (weight && static_cast<index_t>(weight->shape(0)) != n) ||
+      (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
+    throw nb::value_error("y, weight and order must have one entry per row of the table");
+  const CartOptions o = cart_options(options);
+  const double* w = weight ? weight->data() : nullptr;
+  std::vector<CartTree> grown(trees);
+  std::vector<std::uint8_t> bags(want_bags ? trees * n : 0);
+  const std::vector<std::uint32_t> rows = draws > 0 ? copy(*order) : std::vector<std::uint32_t>{};
+  enter([&](Monitor&) {
+    const auto one = [&](index_t t) {
+      CartRows r;
+      std::vector<double> own_weight;
+      r.weight = w, r.frequency = frequency;
+      if (draws > 0) {
+        own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, static_cast<std::uint64_t>(t) + 1);
+        if (w && !frequency)
+          for (index_t i = 0; i < n; ++i) own_weight[i] *= w[i];
+        r.weight = own_weight.data();
+        r.frequency = !w || frequency;
+        for (index_t i = 0; i < n; ++i)
+          if (own_weight[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
+        if (want_bags)
+          for (const std::uint32_t i : r.row) bags[t * n + i] = 1;
+      } else {
+        for (index_t i = 0; i < n; ++i)
+          if (!w || w[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
+      }
+      grown[t] = grow_cart(sorted.get(), bins.get(), y.data(), r, o, mix64(seed + static_cast<std::uint64_t>(t)));
+    };
+    if (trees == 1)
+      one(0);  // the tree itself is grown in parallel
+    else
+      parallel_for(trees, one);
+  });
+  nb::list out;
+  for (CartTree& t : grown) {
+    nb::dict d = to_dict(std::move(t.nodes));
+    d["impurity"] = own(std::move(t.impurity));
+    out.append(d);
+  }
+  return nb::make_tuple(out, own(std::move(bags), want_bags ? trees : 0, n));
+}
+
+template <class T>
+void bind_predict(nb::class_<Predictor>& c) {
+  c.def(
+      "add",
+      [](const Predictor& p, AnyMatrix<T> x, index_t first, index_t last,
+         nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+        if (static_cast<index_t>(x.shape(1)) <= p.largest_feature() || out.shape(0) != x.shape(0) ||
+            static_cast<index_t>(out.shape(1)) != p.outputs() || first < 0 || first > last || last > p.trees())
+          throw nb::value_error("shapes of x, out and the ensemble do not fit");
+        enter([&](Monitor&) { p.add(table(x), first, last, out.data()); });
+      },
+      "x"_a.noconvert(), "first"_a, "last"_a, "out"_a.noconvert());
+  c.def(
+      "out_of_bag",
+      [](const Predictor& p, AnyMatrix<T> x, In2<std::uint8_t> in_bag) {
+        if (static_cast<index_t>(x.shape(1)) <= p.largest_feature() || in_bag.shape(1) != x.shape(0) ||
+            static_cast<index_t>(in_bag.shape(0)) != p.trees())
+          throw nb::value_error("shapes of x, in_bag and the ensemble do not fit");
+        std::vector<double> out(x.shape(0) * static_cast<std::size_t>(p.outputs())), count(x.shape(0));
+        enter([&](Monitor&) { p.add_out_of_bag(table(x), in_bag.data(), out.data(), count.data()); });
+        return nb::make_tuple(own(std::move(out), x.shape(0), static_cast<std::size_t>(p.outputs())),
+                              own(std::move(count)));
+      },
+      "x"_a.noconvert(), "in_bag"_a.noconvert());
+  c.def(
+      "leaves",
+      [](const Predictor& p, AnyMatrix<T> x) {
+        if (static_cast<index_t>(x.shape(1)) <= p.largest_feature())
+          throw nb::value_error("x has fewer columns than the ensemble uses");
+        std::vector<std::int32_t> out(x.shape(0) * static_cast<std::size_t>(p.trees()));
+        enter([&](Monitor&) { p.leaves(table(x), out.data()); });
+        return own(std::move(out), x.shape(0), static_cast<std::size_t>(p.trees()));
+      },
+      "x"_a.noconvert());
+}
+
+GrowOptions grow_options(const nb::dict& d) {
+  GrowOptions o;
+  o.max_leaves = nb::cast<int>(d["max_leaves"]);
+  o.max_depth = nb::cast<int>(d["max_depth"]);
+  o.by_level = nb::cast<bool>(d["by_level"]);
+  o.split.l2 = nb::cast<double>(d["l2"]);
+  o.split.min_hessian = nb::cast<double>(d["min_hessian"]);
+  o.split.min_count = nb::cast<std::int64_t>(d["min_count"]);
+  o.split.min_gain = nb::cast<double>(d["min_gain"]);
+  o.split.category_smoothing = nb::cast<double>(d["category_smoothing"]);
+  for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
+  o.allowed = nb::cast<std::vector<std::vector<std::int32_t>>>(d["allowed"]);
+  return o;
+}
+
+// Every index an ensemble holds is checked here: what comes after trusts them.
+Ensemble ensemble(const nb::dict& d) {
+  Ensemble e;
+  e.start = copy(nb::cast<In1<std::int64_t>>(d["start"]));
+  e.feature = copy(nb::cast<In1<std::int32_t>>(d["feature"]));
+  e.left = copy(nb::cast<In1<std::int32_t>>(d["left"]));
+  e.set = copy(nb::cast<In1<std::int32_t>>(d["set"]));
+  e.threshold = copy(nb::cast<In1<double>>(d["threshold"]));
+  e.missing_left = copy(nb::cast<In1<std::uint8_t>>(d["missing_left"]));
+  e.sets = copy(nb::cast<In1<std::uint32_t>>(d["sets"]));
+  const auto value = nb::cast<Matrix>(d["value"]);
+  e.value.assign(value.data(), value.data() + value.size());
+  e.outputs = nb::cast<std::int64_t>(d["outputs"]);
+  e.additive = nb::cast<bool>(d["additive"]);
+  const std::size_t n = e.feature.size();
+  bool ok = !e.start.empty() && e.start.front() == 0 && e.start.back() == static_cast<std::int64_t>(n) &&
+            e.left.size() == n && e.set.size() == n && e.threshold.size() == n && e.missing_left.size() == n &&
+            e.outputs >= 1 && e.value.size() == n * static_cast<std::size_t>(e.additive ? 1 : e.outputs);
+  for (std::size_t t = 0; ok && t + 1 < e.start.size(); ++t) {
+    ok = e.start[t] < e.start[t + 1];
+    for (std::int64_t i = e.start[t]; ok && i < e.start[t + 1]; ++i) {
+      const std::int64_t here = i - e.start[t], left = e.left[i];
+      if (e.feature[i] >= 0)  // children come after their parent, so every walk ends
+        ok = left > here && left + 1 < e.start[t + 1] - e.start[t] && e.set[i] >= -1 &&
+             8 * (static_cast<std::int64_t>(e.set[i]) + 1) <= static_cast<std::int64_t>(e.sets.size());
+    }
+  }
+  if (!ok) throw nb::value_error("the arrays of the trees are inconsistent");
+  return e;
+}
+
+template <class T>
+void bind_shap(nb::module_& m) {
+  m.def(
+      "tree_shap",
+      [](const nb::dict& d, Vector weight, AnyMatrix<T> x) {
+        const Ensemble e = ensemble(d);
+        const auto cols = static_cast<std::int32_t>(x.shape(1));
+        if (!e.additive || weight.shape(0) != e.feature.size() ||
+            std::any_of(e.feature.begin(), e.feature.end(), [&](std::int32_t f) { return f >= cols; }))
+          throw nb::value_error("x and weight do not fit the ensemble");
+        std::vector<double> out(x.shape(0) * x.shape(1) * static_cast<std::size_t>(e.outputs));
+        const std::vector<double> w = copy(weight);
+        enter([&](Monitor&) { add_shap(e, w, table(x), out.data()); });
+        return own(std::move(out));
+      },
+      "ensemble"_a, "weight"_a.noconvert(), "x"_a.noconvert());
+}
+
+}  // namespace
+
+void bind_trees(nb::module_& m) {
+  nb::class_<Bins>(m, "TreeBins")
+      .def_prop_ro("shape", [](const Bins& b) { return nb::make_tuple(b.rows, b.cols); })
+      .def("count", [](const Bins& b, std::size_t j) { return b.features.at(j).bins; })
+      .def("edges", [](const Bins& b, std::size_t j) { return own(std::vector<double>(b.features.at(j).edge)); })
+      .def("column", [](const Bins& b, std::size_t j) {
+        if (static_cast<index_t>(j) >= b.cols) throw nb::index_error();
+        return own(std::vector<std::uint8_t>(b.col(static_cast<index_t>(j)), b.col(static_cast<index_t>(j)) + b.rows));
+      });
+  bind_bins<float>(m);
+  bind_bins<double>(m);
+
+  nb::class_<Sorted>(m, "TreeSorted").def_prop_ro("shape", [](const Sorted& s) {
+    return nb::make_tuple(s.rows, s.cols);
+  });
+  bind_sorted<float>(m);
+  bind_sorted<double>(m);
+  m.def("grow_trees", &grow_trees, "sorted"_a.none(), "bins"_a.none(), "y"_a.noconvert(), "weight"_a.noconvert().none(),
+        "frequency"_a, "options"_a, "trees"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
+  m.def(
+      "bootstrap",
+      [](In1<std::uint32_t> order, std::optional<Vector> count, index_t draws, std::uint64_t seed, std::uint64_t tree) {
+        return own(bootstrap(copy(order), count ? count->data() : nullptr, draws, seed, tree));
+      },
+      "order"_a.noconvert(), "count"_a.noconvert().none(), "draws"_a, "seed"_a, "tree"_a);
+
+  nb::class_<Booster>(m, "Booster")
+      .def(
+          "__init__",
+          [](Booster* self, std::shared_ptr<Bins> bins, Vector y, std::optional<Vector> weight, index_t outputs,
+             bool exact, bool frequency, const nb::dict& options) {
+            if (static_cast<index_t>(y.shape(0)) != bins->rows ||
+                (weight && static_cast<index_t>(weight->shape(0)) != bins->rows))
+              throw nb::value_error("y and weight must have one entry per row of the table");
+            new (self) Booster(std::move(bins), copy(y), weight ? copy(*weight) : std::vector<double>{}, outputs, exact,
+                               frequency, grow_options(options));
+          },
+          "bins"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a, "exact"_a, "frequency"_a,
+          "options"_a)
+      .def("scores",
+           [](Booster& b) {
+             return own(std::vector<double>(b.scores()), static_cast<std::size_t>(b.outputs()),
+                        static_cast<std::size_t>(b.rows()));
+           })
+      .def(
+          "set_scores",
+          [](Booster& b, Matrix s) {
+            if (static_cast<index_t>(s.shape(0)) != b.outputs() || static_cast<index_t>(s.shape(1)) != b.rows())
+              throw nb::value_error("scores must have one row per output and one column per example");
+            std::copy(s.data(), s.data() + s.size(), b.scores().begin());
+          },
+          "scores"_a.noconvert())
+      .def(
+          "gradients",
+          [](Booster& b, const std::shared_ptr<Loss>& loss, bool logistic, bool own_curvature, double bound) {
+            enter([&](Monitor&) { b.gradients(*loss, logistic, {own_curvature, bound}); });
+          },
+          "loss"_a, "logistic"_a, "own_curvature"_a, "bound"_a)
+      .def("softmax", [](Booster& b) { enter([&](Monitor&) { b.softmax(); }); })
+      .def(
+          "grow",
+          [](Booster& b, index_t output, std::uint64_t seed, double rows, double features, double eta,
+             const std::shared_ptr<Loss>& search, double level) {
+            if (output < 0 || output >= b.outputs()) throw nb::index_error("output out of range");
+            return to_dict(enter([&](Monitor&) {
+              Nodes tree = b.grow(output, {seed, rows, features});
+              if (search) b.search_leaves(tree, *search, output, level);
+              b.update(tree, output, eta);
+              return tree;
+            }));
+          },
+          "output"_a, "seed"_a, "rows"_a, "features"_a, "eta"_a, "search"_a.none(), "level"_a);
+
+  bind_shap<float>(m);
+  bind_shap<double>(m);
+
+  nb::class_<Predictor> predictor(m, "TreePredictor");
+  predictor.def("__init__", [](Predictor* self, const nb::dict& d) { new (self) Predictor(ensemble(d)); });
+  predictor.def_prop_ro("trees", &Predictor::trees);
+  bind_predict<float>(predictor);
+  bind_predict<double>(predictor);
+}
+
+}  // namespace hinge

@@ -1,0 +1,35 @@
+// An allocator for tables read row by row at random: aligned to cache lines, and on huge pages where there are any
+// (large tables would otherwise miss the translation buffer at every row).
+#pragma once
+#include <cstddef>
+#include <new>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace hinge {
+
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  static constexpr std::size_t huge = std::size_t{2} << 20;
+
+  AlignedAllocator() = default;
+  template <class U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}
+
+  static std::align_val_t alignment(std::size_t bytes) { return std::align_val_t{bytes >= 2 * huge ? huge : 64}; }
+
+  T* allocate(std::size_t n) {
+    const std::size_t bytes = n * sizeof(T);
+    void* p = ::operator new(bytes, alignment(bytes));
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (bytes >= 2 * huge) madvise(p, bytes, MADV_HUGEPAGE);  // a hint: failure costs speed only
+#endif
+    return static_cast<T*>(p);
+  }
+  void deallocate(T* p, std::size_t n) { ::operator delete(p, alignment(n * sizeof(T))); }
+  bool operator==(const AlignedAllocator&) const { return true; }
+};
+
+}  // namespace hinge

@@ -1,0 +1,302 @@
+#include "models/chain.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "core/pool.hpp"
+#include "models/chain_kernels.hpp"
+#include "models/tree.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace chain;
+
+constexpr double none = -std::numeric_limits<double>::infinity();
+constexpr double tiny = 1e-200;
+
+template <int V>
+HINGE_HOT void scores_of(const Tokens& x, const Potentials& p, index_t sequence, double* scores) {
+  const index_t w = wide<V>(p.width), first = x.start[sequence], last = x.start[sequence + 1];
+  for (index_t t = first; t < last; ++t) {
+    const index_t at = x.indptr[t], n = x.indptr[t + 1] - at;
+    combine<V>(p.pad.data(), x.value ? x.value + at : nullptr, x.attribute + at, n, p.unary.data(), w,
+               scores + (t - first) * w, x.indptr[x.tokens] - at);
+  }
+  if (x.parent) return;
+  double* end = scores + (last - first - 1) * w;
+  for (index_t j = 0; j < w; ++j) scores[j] += p.first[j];
+  for (index_t j = 0; j < w; ++j) end[j] += p.last[j];
+}
+
+// e_t = exp(s_t - max s_t), alpha_t = e_t * (alpha_{t-1} E) / c_t. Returns log Z, or NaN if a scale got too small.
+template <int V>
+HINGE_INLINE double forward(const Potentials& p, index_t length, const double* __restrict scores, double* __restrict e,
+                            double* __restrict alpha) {
+  const index_t w = wide<V>(p.width);
+  double log_z = p.shift * static_cast<double>(length - 1), product = 1;
+  for (index_t t = 0; t < length; ++t) {
+    const double* s = scores + t * w;
+    double* et = e + t * w;
+    double* a = alpha + t * w;
+    double top = none;
+    for (index_t j = 0; j < w; ++j) top = s[j] > top ? s[j] : top;
+    for (index_t j = 0; j < w; ++j) et[j] = math::exp(s[j] - top);
+    double c = 0;
+    if (t == 0) {
+      for (index_t j = 0; j < w; ++j) c += (a[j] = et[j]);
+    } else {
+      combine<V>(nullptr, a - w, nullptr, p.labels, p.power.data(), w, a);
+      for (index_t j = 0; j < w; ++j) c += (a[j] *= et[j]);
+    }
+    if (!(c > tiny)) return std::numeric_limits<double>::quiet_NaN();
+    const double inverse = 1 / c;
+    for (index_t j = 0; j < w; ++j) a[j] *= inverse;
+    product *= c;
+    if (product < 1e-80 || product > 1e80) log_z += std::log(product), product = 1;
+    log_z += top;
+  }
+  return log_z + std::log(product);
+}
+
+// Backwards with a scale of its own; gamma gets the marginals, e_t becomes e_t b_t / z_t. False if a scale got too
+// small.
+template <int V>
+HINGE_INLINE bool backward(const Potentials& p, index_t length, double* __restrict e, const double* __restrict alpha,
+                           double* __restrict gamma) {
+  const index_t w = wide<V>(p.width);
+  for (index_t j = 0; j < w; ++j) gamma[(length - 1) * w + j] = alpha[(length - 1) * w + j];
+  alignas(64) double b[V ? 8 * V : 1];
+  std::vector<double, AlignedAllocator<double>> heap(V ? 0 : w);
+  double* back = V ? b : heap.data();
+  for (index_t j = 0; j < w; ++j) back[j] = 1;
+  for (index_t t = length - 1; t > 0; --t) {
+    double* v = e + t * w;
+    const double* a = alpha + (t - 1) * w;
+    double* g = gamma + (t - 1) * w;
+    for (index_t j = 0; j < w; ++j) v[j] *= back[j];
+    combine<V>(nullptr, v, nullptr, p.labels, p.power_t.data(), w, back);
+    double z = 0, sum = 0;
+    for (index_t j = 0; j < w; ++j) {
+      g[j] = a[j] * back[j];
+      z += g[j];
+      sum += back[j];
+    }
+    if (!(z > tiny) || !(sum < 1e200)) return false;
+    const double inverse = 1 / z, scale = 1 / sum;
+    for (index_t j = 0; j < w; ++j) {
+      g[j] *= inverse;
+      v[j] *= inverse;
+      back[j] *= scale;
+    }
+  }
+  return true;
+}
+
+template <int V>
+HINGE_HOT double posterior(const Potentials& p, index_t length, double* scores, double weight, double* pairs,
+                           ChainScratch& scratch) {
+  const index_t w = wide<V>(p.width), n = length * w;
+  grow(scratch.alpha, n);
+  grow(scratch.beta, n + w * w);
+  grow(scratch.buffer, n);
+  double* alpha = scratch.alpha.data();
+  double* gamma = scratch.beta.data();
+  double* e = scratch.buffer.data();
+  const double log_z = forward<V>(p, length, scores, e, alpha);
+  if (!(log_z == log_z) || !backward<V>(p, length, e, alpha, gamma))
+    return tree_posterior(p, Tree{length, nullptr, nullptr}, scores, weight, pairs, nullptr, scratch);
+  if (pairs && length > 1) {
+    double* A = gamma + n;
+    std::fill(A, A + w * w, 0.0);
+    outer<V>(alpha, e + w, length - 1, w, A);
+    for (index_t i = 0; i < p.labels * w; ++i) pairs[i] += weight * A[i] * p.power[i];
+  }
+  std::copy(gamma, gamma + n, scores);
+  return log_z;
+}
+
+template <int V>
+HINGE_HOT double log_partition(const Potentials& p, index_t length, const double* scores, ChainScratch& scratch) {
+  grow(scratch.alpha, length * p.width);
+  grow(scratch.buffer, length * p.width);
+  const double log_z = forward<V>(p, length, scores, scratch.buffer.data(), scratch.alpha.data());
+  return log_z == log_z ? log_z : tree_log_partition(p, Tree{length, nullptr, nullptr}, scores, scratch);
+}
+
+template <int V>
+HINGE_HOT double viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
+                         ChainScratch& scratch) {
+  const index_t w = wide<V>(p.width);
+  grow(scratch.alpha, length * w);
+  double* value = scratch.alpha.data();
+  std::copy(scores, scores + w, value);
+  for (index_t t = 1; t < length; ++t) {
+    combine_max<V>(value + (t - 1) * w, p.labels, p.pair.data(), w, value + t * w);
+    for (index_t j = 0; j < w; ++j) value[t * w + j] += scores[t * w + j];
+  }
+  const double* end = value + (length - 1) * w;
+  index_t label = std::max_element(end, end + p.labels) - end;
+  const double top = end[label];
+  best[length - 1] = static_cast<std::int32_t>(label);
+  for (index_t t = length - 1; t > 0; --t) {  // the predecessor is found again: cheaper than storing them all
+    const double* a = value + (t - 1) * w;
+    const double* b = p.pair_t.data() + label * w;
+    double most = none;
+    index_t previous = 0;
+    for (index_t i = 0; i < p.labels; ++i)
+      if (a[i] + b[i] > most) most = a[i] + b[i], previous = i;
+    label = previous;
+    best[t - 1] = static_cast<std::int32_t>(label);
+  }
+  return top;
+}
+
+}  // namespace
+
+Potentials::Potentials(index_t attributes, index_t labels)
+    : attributes(attributes),
+      labels(labels),
+      width(padded(labels)),
+      unary(attributes * width, 0.0),
+      pair(labels * width, 0.0),
+      pair_t(labels * width, 0.0),
+      power(labels * width, 0.0),
+      power_t(labels * width, 0.0),
+      pad(width, 0.0),
+      first(width, 0.0),
+      last(width, 0.0) {
+  std::fill(pad.begin() + labels, pad.end(), none);
+  refresh();
+}
+
+void Potentials::forbid(const std::uint8_t* pairs, const std::uint8_t* starts, const std::uint8_t* ends) {
+  if (pairs) forbidden.assign(pairs, pairs + labels * labels);
+  for (index_t j = 0; j < labels; ++j) {
+    if (starts && starts[j]) first[j] = none;
+    if (ends && ends[j]) last[j] = none;
+  }
+  refresh();
+}
+
+void Potentials::load(const Layout& layout, const double* w) {
+  if (layout.begin.empty()) {
+    parallel_for(parts_for(attributes, 4096), [&, parts = parts_for(attributes, 4096)](index_t part) {
+      for (index_t a = range_begin(attributes, parts, part); a < range_begin(attributes, parts, part + 1); ++a)
+        std::copy(w + a * labels, w + (a + 1) * labels, unary.data() + a * width);
+    });
+  } else {
+    parallel_for(parts_for(attributes, 4096), [&, parts = parts_for(attributes, 4096)](index_t part) {
+      for (index_t a = range_begin(attributes, parts, part); a < range_begin(attributes, parts, part + 1); ++a)
+        for (index_t k = layout.begin[a]; k < layout.begin[a + 1]; ++k) unary[a * width + layout.label[k]] = w[k];
+    });
+  }
+  const double* pairs = w + layout.unary();
+  for (std::size_t k = 0; k < layout.pair.size(); ++k)
+    pair[layout.pair[k] / labels * width + layout.pair[k] % labels] = pairs[k];
+  refresh();
+}
+
+void Potentials::refresh() {
+  if (!forbidden.empty())
+    for (index_t i = 0; i < labels; ++i)
+      for (index_t j = 0; j < labels; ++j)
+        if (forbidden[i * labels + j]) pair[i * width + j] = none;
+  shift = none;
+  for (index_t i = 0; i < labels; ++i)
+    for (index_t j = 0; j < labels; ++j) {
+      pair_t[j * width + i] = pair[i * width + j];
+      shift = std::max(shift, pair[i * width + j]);
+    }
+  if (shift == none) shift = 0;
+  for (index_t i = 0; i < labels; ++i)
+    for (index_t j = 0; j < labels; ++j) {
+      const double e = std::exp(pair[i * width + j] - shift);
+      power[i * width + j] = e;
+      power_t[j * width + i] = e;
+    }
+}
+
+void chain_scores(const Tokens& x, const Potentials& p, index_t sequence, double* scores) {
+  HINGE_BY_WIDTH(p.width, scores_of, x, p, sequence, scores)
+}
+
+double chain_posterior(const Potentials& p, index_t length, double* scores, double weight, double* pairs,
+                       ChainScratch& scratch) {
+  HINGE_BY_WIDTH(p.width, posterior, p, length, scores, weight, pairs, scratch)
+}
+
+double chain_log_partition(const Potentials& p, index_t length, const double* scores, ChainScratch& scratch) {
+  HINGE_BY_WIDTH(p.width, log_partition, p, length, scores, scratch)
+}
+
+double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
+                     ChainScratch& scratch){HINGE_BY_WIDTH(p.width, viterbi, p, length, scores, best, scratch)}
+
+index_t chain_top(const Potentials& p, index_t length, const double* scores, index_t count, std::int32_t* best,
+                  double* value) {
+  struct Entry {
+    double value;
+    std::int32_t label, rank;  // of the predecessor
+  };
+  const index_t k = p.labels, w = p.width;
+  // For each token and label its (at most) `count` best prefixes, best first.
+  std::vector<std::vector<Entry>> table(length * k);
+  std::vector<Entry> all;
+  for (index_t j = 0; j < k; ++j)
+    if (scores[j] > none) table[j].push_back({scores[j], -1, -1});
+  const auto keep = [&](std::vector<Entry>& entries) {
+    const auto better = [](const Entry& a, const Entry& b) {
+      return a.value != b.value ? a.value > b.value : (a.label != b.label ? a.label < b.label : a.rank < b.rank);
+    };
+    const index_t most = std::min<index_t>(count, static_cast<index_t>(entries.size()));
+    std::partial_sort(entries.begin(), entries.begin() + most, entries.end(), better);
+    entries.resize(most);
+  };
+  for (index_t t = 1; t < length; ++t)
+    for (index_t j = 0; j < k; ++j) {
+      all.clear();
+      for (index_t i = 0; i < k; ++i) {
+        const double step = p.pair[i * w + j] + scores[t * w + j];
+        if (!(step > none)) continue;
+        const auto& before = table[(t - 1) * k + i];
+        for (std::size_t r = 0; r < before.size(); ++r)
+          all.push_back({before[r].value + step, static_cast<std::int32_t>(i), static_cast<std::int32_t>(r)});
+      }
+      keep(all);
+      table[t * k + j] = all;
+    }
+  all.clear();
+  for (index_t j = 0; j < k; ++j) {
+    const auto& last = table[(length - 1) * k + j];
+    for (std::size_t r = 0; r < last.size(); ++r)
+      all.push_back({last[r].value, static_cast<std::int32_t>(j), static_cast<std::int32_t>(r)});
+  }
+  keep(all);
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    value[s] = all[s].value;
+    std::int32_t label = all[s].label, rank = all[s].rank;
+    for (index_t t = length - 1; t >= 0; --t) {
+      best[s * length + t] = label;
+      const Entry& entry = table[t * k + label][rank];
+      label = entry.label;
+      rank = entry.rank;
+    }
+  }
+  return static_cast<index_t>(all.size());
+}
+
+std::vector<index_t> sequence_parts(const Tokens& x) {
+  const index_t parts = parts_for(x.tokens, 1024, 64);
+  std::vector<index_t> bounds(parts + 1, x.sequences);
+  bounds[0] = 0;
+  for (index_t part = 1; part < parts; ++part) {
+    const index_t target = range_begin(x.tokens, parts, part);
+    bounds[part] = std::lower_bound(x.start, x.start + x.sequences, target) - x.start;
+  }
+  return bounds;
+}
+
+}  // namespace hinge

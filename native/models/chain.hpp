@@ -1,0 +1,99 @@
+// Linear-chain models: scores, exact inference and what the trainers need.
+//
+//   score(x, y) = sum_t [ sum_a x_ta U[a, y_t] ] + sum_{t>0} T[y_{t-1}, y_t]
+//
+// A token t has sparse attributes x_t; U is attributes x labels, T is labels x labels. Rows of every table are padded
+// to a multiple of eight labels and aligned, so that loops over labels are a few whole vectors. Padded labels score
+// minus infinity. A label pair, a first or a last label may be forbidden (minus infinity).
+//
+// Sums over sequences run on scaled probabilities (Rabiner 1989, section V.A), each direction with its own scale. All
+// a scale can hide are terms below 1e-308; a sequence where a normaliser falls under 1e-200 is done again with
+// logarithms (tree.hpp), so nothing is lost whatever the scores.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/aligned.hpp"
+#include "core/hot.hpp"
+
+namespace hinge {
+
+using Table = std::vector<double, AlignedAllocator<double>>;
+
+// Sequences of tokens with sparse attributes: rows of a CSR matrix, cut into sequences. Views, not copies.
+struct Tokens {
+  index_t sequences = 0, tokens = 0, attributes = 0;
+  const index_t* start = nullptr;           // sequences + 1 offsets into the tokens
+  const index_t* indptr = nullptr;          // tokens + 1 offsets into attribute and value
+  const std::int32_t* attribute = nullptr;  // in [0, attributes)
+  const double* value = nullptr;            // null: every value is one
+  const std::int32_t* parent = nullptr;     // null: chains. Else the parent within the sequence, -1 for a root
+
+  index_t length(index_t i) const { return start[i + 1] - start[i]; }
+};
+
+// Where each learned weight sits. Weights are one vector: for each attribute its labels, then the label pairs.
+struct Layout {
+  index_t attributes = 0, labels = 0;
+  std::vector<index_t> begin;       // attributes + 1 offsets; empty: every attribute has every label
+  std::vector<std::int32_t> label;  // label of each weight; empty as above
+  std::vector<std::int32_t> pair;   // learned label pairs, previous * labels + next
+
+  index_t unary() const { return begin.empty() ? attributes * labels : begin.back(); }
+  index_t size() const { return unary() + static_cast<index_t>(pair.size()); }
+};
+
+// One model's scores, ready for inference.
+class Potentials {
+ public:
+  Potentials(index_t attributes, index_t labels);
+
+  void forbid(const std::uint8_t* pairs, const std::uint8_t* first, const std::uint8_t* last);  // null: none
+  void load(const Layout& layout, const double* w);  // entries outside the layout stay zero
+  void refresh();                                    // after a change of `pair`: what is derived from it
+
+  index_t attributes, labels, width;
+  Table unary;           // attributes x width
+  Table pair, pair_t;    // labels x width: T and its transpose, with -inf where forbidden
+  Table power, power_t;  // exp(T - shift) and its transpose
+  double shift = 0;      // the largest entry of T
+  Table pad;             // 0 for labels, -inf for padding
+  Table first, last;     // 0 or -inf, padding 0
+
+  std::vector<std::uint8_t> forbidden;  // labels x labels, empty: none
+};
+
+inline index_t padded(index_t labels) { return (labels + 7) / 8 * 8; }
+
+inline void grow(Table& table, index_t n) {
+  if (static_cast<index_t>(table.size()) < n) table.resize(n);
+}
+
+// Work space of one thread, grown to the longest sequence it has seen.
+struct ChainScratch {
+  Table alpha, beta, buffer;
+  std::vector<index_t> order;
+};
+
+// Scores of the tokens of one sequence, rows of `width`, forbidden first and last labels included.
+void chain_scores(const Tokens& x, const Potentials& p, index_t sequence, double* scores);
+
+// scores -> marginals (in place); returns log Z. Adds the expected label pairs to `pairs` (labels x width) times
+// weight, if it is given.
+double chain_posterior(const Potentials& p, index_t length, double* scores, double weight, double* pairs,
+                       ChainScratch& scratch);
+
+double chain_log_partition(const Potentials& p, index_t length, const double* scores, ChainScratch& scratch);
+
+// The best labels, and their score.
+double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
+                     ChainScratch& scratch);
+
+// The `count` best labellings, best first, in best[count x length]; returns how many there are.
+index_t chain_top(const Potentials& p, index_t length, const double* scores, index_t count, std::int32_t* best,
+                  double* value);
+
+// Cuts the sequences into parts of about equal numbers of tokens, from the shape of the data alone.
+std::vector<index_t> sequence_parts(const Tokens& x);
+
+}  // namespace hinge

@@ -1,0 +1,261 @@
+#include "models/multiclass_svm.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "core/pool.hpp"
+#include "core/random.hpp"
+#include "core/vec.hpp"
+#include "models/chain.hpp"
+#include "models/chain_kernels.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace chain;
+
+// v <- the nearest point of the simplex (Duchi et al. 2008, figure 1).
+void project_simplex(double* v, index_t k, double* sorted) {
+  std::copy(v, v + k, sorted);
+  std::sort(sorted, sorted + k, std::greater<>());
+  double sum = 0, shift = 0;
+  for (index_t j = 0; j < k; ++j) {
+    sum += sorted[j];
+    const double candidate = (sum - 1) / static_cast<double>(j + 1);
+    if (sorted[j] > candidate) shift = candidate;
+  }
+  for (index_t j = 0; j < k; ++j) v[j] = std::max(0.0, v[j] - shift);
+}
+
+template <int V>
+HINGE_HOT void linear_scores(const Rows& x, const Table& W, index_t width, index_t i, double* s) {
+  if (x.indptr) {
+    const index_t at = x.indptr[i];
+    combine<V>(nullptr, x.value + at, x.index + at, x.indptr[i + 1] - at, W.data(), width, s);
+  } else {
+    combine<V>(nullptr, x.value + i * x.cols, nullptr, x.cols, W.data(), width, s);
+  }
+}
+
+template <int V>
+HINGE_HOT void linear_move(const Rows& x, Table& W, index_t width, index_t i, const double* change) {
+  const index_t w = wide<V>(width);
+  const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;
+  for (index_t k = 0; k < n; ++k) {
+    double* row = W.data() + (x.indptr ? x.index[first + k] : k) * w;
+    const double v = x.value[first + k];
+    for (index_t j = 0; j < w; ++j) row[j] += v * change[j];
+  }
+}
+
+// V, v and u of the header, touched through the rows of x.
+struct LinearSpace {
+  const Rows& x;
+  index_t width;
+  Table V, v, u;
+  std::vector<double> along;  // x_i.m
+  double level = 0;           // |m|^2 + B^2
+
+  LinearSpace(const Rows& x, index_t width) : x(x), width(width), V(x.cols * width, 0.0), v(width, 0.0), u(width, 0.0) {
+    if (!x.mean) return;
+    level = vec::square_sum(x.mean, x.cols) + x.constant * x.constant;
+    along.resize(x.rows);
+    for (index_t i = 0; i < x.rows; ++i) along[i] = each(i, [&](index_t a, double value) { return value * x.mean[a]; });
+  }
+  index_t rows() const { return x.rows; }
+  double square(index_t i) const {
+    const double own = each(i, [](index_t, double value) { return value * value; });
+    return x.mean ? std::max(own - 2 * along[i] + level, x.constant * x.constant) : own;
+  }
+  void scores(index_t i, double* s) const {
+    raw_scores(i, s);
+    if (!x.mean) return;
+    for (index_t j = 0; j < width; ++j) s[j] += (level - along[i]) * v[j] - u[j];
+  }
+  void move(index_t i, const double* change) {
+    raw_move(i, change);
+    if (!x.mean) return;
+    for (index_t j = 0; j < width; ++j) v[j] += change[j], u[j] += along[i] * change[j];
+  }
+  double weight(index_t a, index_t j) const { return V[a * width + j] - (x.mean ? x.mean[a] * v[j] : 0.0); }
+  double norm() const {
+    double sum = 0;
+    for (index_t a = 0; a < x.cols; ++a)
+      for (index_t j = 0; j < width; ++j) sum += weight(a, j) * weight(a, j);
+    return sum + x.constant * x.constant * vec::square_sum(v.data(), width);
+  }
+
+ private:
+  template <class F>
+  double each(index_t i, F&& f) const {  // sum of f(column, value) over a row
+    double sum = 0;
+    const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;
+    for (index_t k = 0; k < n; ++k) sum += f(x.indptr ? x.index[first + k] : k, x.value[first + k]);
+    return sum;
+  }
+  void raw_scores(index_t i, double* s) const { HINGE_BY_WIDTH(width, linear_scores, x, V, width, i, s) }
+  void raw_move(index_t i, const double* change) { HINGE_BY_WIDTH(width, linear_move, x, V, width, i, change) }
+};
+
+// The scores of all examples, kept up to date through columns of K.
+struct KernelSpace {
+  const double* K;
+  index_t n, width;
+  Table F, dual;
+
+  KernelSpace(const double* K, index_t n, index_t width)
+      : K(K), n(n), width(width), F(n * width, 0.0), dual(n * width, 0.0) {}
+  index_t rows() const { return n; }
+  double square(index_t i) const { return K[i * n + i]; }
+  void scores(index_t i, double* s) const { std::copy_n(F.data() + i * width, width, s); }
+  void move(index_t i, const double* change) {
+    vec::axpy(1.0, change, dual.data() + i * width, width);
+    const index_t parts = parts_for(n * width, 65536, 8);
+    parallel_for(parts, [&](index_t part) {
+      for (index_t r = range_begin(n, parts, part); r < range_begin(n, parts, part + 1); ++r)
+        if (K[i * n + r] != 0) vec::axpy(K[i * n + r], change, F.data() + r * width, width);
+    });
+  }
+  double norm() const { return vec::dot(F.data(), dual.data(), static_cast<index_t>(F.size())); }
+};
+
+template <class Space>
+class Ascent {
+ public:
+  Ascent(Space& space, const MulticlassSvmProblem& problem)
+      : space_(space),
+        problem_(problem),
+        k_(problem.classes),
+        width_(space.width),
+        p_(space.rows() * k_, 0.0),
+        square_(space.rows()),
+        asleep_(space.rows(), 0),
+        naps_(space.rows(), 0) {
+    for (index_t i = 0; i < space.rows(); ++i) {
+      p_[i * k_ + problem.y[i]] = 1;
+      square_[i] = space.square(i);
+    }
+  }
+
+  void pass(const std::vector<index_t>& order, Monitor& monitor) {
+    Table s(width_), change(width_, 0.0);
+    std::vector<double> target(k_), sorted(k_);
+    for (index_t i : order) {
+      if (asleep_[i] > 0) {
+        --asleep_[i];
+        continue;
+      }
+      const double curvature = problem_.c[i] * square_[i];
+      if (!(curvature > 0)) continue;
+      space_.scores(i, s.data());
+      const double* cost = problem_.cost + problem_.y[i] * k_;
+      double* p = p_.data() + i * k_;
+      for (index_t j = 0; j < k_; ++j) target[j] = p[j] + (cost[j] + s[j]) / curvature;
+      project_simplex(target.data(), k_, sorted.data());
+      double moved = 0;
+      for (index_t j = 0; j < k_; ++j) {
+        change[j] = problem_.c[i] * (p[j] - target[j]);
+        moved = std::max(moved, std::abs(p[j] - target[j]));
+        p[j] = target[j];
+      }
+      if (moved > 1e-14) {
+        space_.move(i, change.data());
+        naps_[i] = 0;
+      } else if (naps_[i]++ > 0) {
+        asleep_[i] = std::min(1 << std::min(naps_[i], 4), 16);
+      }
+      monitor.poll();
+    }
+  }
+
+  void wake() { std::fill(asleep_.begin(), asleep_.end(), 0); }
+
+  std::pair<double, double> judge() const {
+    const index_t n = space_.rows(), parts = parts_for(n, 256, 32);
+    std::vector<double> gap(parts, 0.0), loss(parts, 0.0);
+    parallel_for(parts, [&](index_t part) {
+      Table s(width_);
+      for (index_t i = range_begin(n, parts, part); i < range_begin(n, parts, part + 1); ++i) {
+        space_.scores(i, s.data());
+        const double* cost = problem_.cost + problem_.y[i] * k_;
+        double top = -std::numeric_limits<double>::infinity(), held = 0;
+        for (index_t j = 0; j < k_; ++j) {
+          top = std::max(top, cost[j] + s[j]);
+          held += p_[i * k_ + j] * (cost[j] + s[j]);
+        }
+        gap[part] += problem_.c[i] * (top - held);
+        loss[part] += problem_.c[i] * (top - s[problem_.y[i]]);
+      }
+    });
+    return {std::accumulate(loss.begin(), loss.end(), 0.0) + 0.5 * space_.norm(),
+            std::max(0.0, std::accumulate(gap.begin(), gap.end(), 0.0))};
+  }
+
+  std::vector<double> dual() const {
+    std::vector<double> out(p_.size());
+    for (index_t i = 0; i < space_.rows(); ++i)
+      for (index_t j = 0; j < k_; ++j)
+        out[i * k_ + j] = problem_.c[i] * ((j == problem_.y[i] ? 1.0 : 0.0) - p_[i * k_ + j]);
+    return out;
+  }
+
+ private:
+  Space& space_;
+  const MulticlassSvmProblem& problem_;
+  index_t k_, width_;
+  std::vector<double> p_, square_;
+  std::vector<std::int32_t> asleep_, naps_;
+};
+
+template <class Space>
+MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, double tolerance, int max_passes,
+                        std::uint64_t seed, Monitor& monitor) {
+  Ascent<Space> ascent(space, problem);
+  std::vector<index_t> order(space.rows());
+  std::iota(order.begin(), order.end(), index_t{0});
+  Random random(seed);
+  MulticlassSvmFit fit;
+  std::tie(fit.primal, fit.gap) = ascent.judge();
+  fit.done = fit.gap <= tolerance * fit.primal;
+  while (fit.passes < max_passes && !fit.done) {
+    random.shuffle(order.data(), static_cast<index_t>(order.size()));
+    ascent.pass(order, monitor);
+    ++fit.passes;
+    if (fit.passes % 4 == 0 || fit.passes == max_passes) {
+      std::tie(fit.primal, fit.gap) = ascent.judge();
+      fit.done = fit.gap <= tolerance * fit.primal;
+      if (fit.gap <= 4 * tolerance * fit.primal) ascent.wake();
+      if (monitor.report({fit.passes, fit.primal, fit.gap})) break;
+    }
+  }
+  fit.dual = ascent.dual();
+  return fit;
+}
+
+}  // namespace
+
+MulticlassSvmFit multiclass_svm(const Rows& x, const MulticlassSvmProblem& problem, double tolerance, int max_passes,
+                                std::uint64_t seed, Monitor& monitor) {
+  LinearSpace space(x, padded(problem.classes));
+  MulticlassSvmFit fit = ascend(space, problem, tolerance, max_passes, seed, monitor);
+  const index_t k = problem.classes;
+  fit.w.resize(x.cols * k);
+  fit.bias.assign(k, 0.0);
+  for (index_t j = 0; j < k; ++j) {
+    fit.bias[j] = x.constant * x.constant * space.v[j];
+    for (index_t a = 0; a < x.cols; ++a) {
+      fit.w[a * k + j] = space.weight(a, j);
+      if (x.mean) fit.bias[j] -= x.mean[a] * fit.w[a * k + j];
+    }
+  }
+  return fit;
+}
+
+MulticlassSvmFit multiclass_kernel_svm(const double* K, index_t rows, const MulticlassSvmProblem& problem,
+                                       double tolerance, int max_passes, std::uint64_t seed, Monitor& monitor) {
+  KernelSpace space(K, rows, padded(problem.classes));
+  return ascend(space, problem, tolerance, max_passes, seed, monitor);
+}
+
+}  // namespace hinge

@@ -1,0 +1,28 @@
+// Sums of absolute deviations from the median, for all prefixes of a sequence.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "core/hot.hpp"
+
+namespace hinge::trees {
+
+// The weighted median of y (the middle of the interval of minimisers) and sum w |y - median|.
+std::pair<double, double> median_and_loss(const std::vector<double>& y, const std::vector<double>& w);
+
+struct AbsoluteError {
+  struct Item {
+    double y, w;
+    std::uint32_t code;
+  };
+  std::vector<Item> items;  // in any order; missing ones have code 0xffffffff
+
+  // score[i] = -(loss of the items with code <= codes[i]) - (loss of the others), for i < n; codes increase.
+  void scores(const std::uint32_t* codes, index_t n, bool missing_left, double* score);
+
+ private:
+  std::vector<double> losses(const std::vector<std::size_t>& order, const std::vector<std::size_t>& rank,
+                             const std::vector<double>& sorted);
+};
+
+}  // namespace hinge::trees

@@ -1,0 +1,65 @@
+// A table cut into at most 255 bins per feature: one byte per cell.
+//
+// Bin b of a numeric feature holds the values in (edge[b-1], edge[b]]; bin 255 holds the missing ones. A feature with
+// at most max_bins distinct values has one bin per value, so nothing is lost. The bins of a categorical feature are
+// its codes 0, 1, ... as given. Two copies are kept: groups of up to 16 features with their bytes side by side (one
+// 16-byte load per row when a histogram is built), and plain columns (when rows are partitioned).
+#pragma once
+#include <vector>
+
+#include "core/hot.hpp"
+
+namespace hinge::trees {
+
+constexpr int kBins = 256;
+constexpr std::uint8_t kMissing = 255;
+constexpr int kGroup = 16;
+
+// Row-major or column-major view of the raw table.
+template <class T>
+struct Table {
+  const T* data;
+  index_t rows, cols, row_stride, col_stride;
+  T at(index_t i, index_t j) const { return data[i * row_stride + j * col_stride]; }
+};
+
+struct Feature {
+  bool categorical = false;
+  bool missing = false;     // whether any training value is missing
+  int bins = 1;             // value bins, without the one for missing values
+  std::vector<double> low;  // smallest and largest training value in each bin (of the sample the bins came from)
+  std::vector<double> high;
+  std::vector<double> edge;  // bins - 1 numbers: x <= edge[b] puts x in bin b or lower
+};
+
+struct Bins {
+  index_t rows = 0, cols = 0;
+  std::vector<Feature> features;
+  index_t groups = 0;
+  std::vector<index_t> group_begin;    // groups + 1: the features of a group
+  std::vector<std::uint8_t> by_group;  // groups x rows x kGroup
+  std::vector<std::uint8_t> by_col;    // cols x rows
+
+  const std::uint8_t* group(index_t g) const { return by_group.data() + g * rows * kGroup; }
+  const std::uint8_t* col(index_t j) const { return by_col.data() + j * rows; }
+};
+
+struct BinOptions {
+  int max_bins = 255;
+  index_t sample = 200000;  // rows the edges are computed from
+  std::uint64_t seed = 0;
+};
+
+// weight may be null. categorical has one flag per column; categorical cells hold codes 0 ... 254 or NaN.
+template <class T>
+Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::uint8_t>& categorical,
+               const BinOptions& options);
+
+// The threshold of a split that keeps bins <= left on the left, where `right` is the first bin with data beyond it.
+double split_threshold(const Feature& feature, int left, int right);
+
+// The largest T that is not greater than x: comparisons x <= t give the same answer for values of type T.
+template <class T>
+T round_down(double x);
+
+}  // namespace hinge::trees

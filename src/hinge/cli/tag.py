@@ -1,0 +1,180 @@
+"""``hinge tag``: sequence labelling from files.
+
+    hinge tag train train.conllu tagger.hinge --dev dev.conllu
+    hinge tag predict tagger.hinge new.conllu --out tagged.conllu
+    hinge tag score tagger.hinge test.conllu
+
+Files are CoNLL-U (ten columns; the label is in column 4 by default), or have one token per line with its label in the
+last column and an empty line after each sequence. Names that end in .gz are compressed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+CONLLU_COLUMNS = 10
+LEARNERS = ("crf", "svm", "perceptron")
+
+
+@dataclass
+class Corpus:
+    """Sequences read from a file, with its lines, so that it can be written again with other labels."""
+
+    words: list[list[str]]
+    labels: list[list[str]]
+    lines: list[str]
+    places: list[int]  # the line of each token, in order
+    column: int  # where labels are; −1: after the last column
+
+    def write(self, labels: list[list[str]], out: IO[str]) -> None:
+        """The same file with these labels."""
+        lines = list(self.lines)
+        for place, label in zip(self.places, (label for sequence in labels for label in sequence)):
+            cells = _cells(lines[place])
+            if self.column < 0:
+                cells = [cells[0], label]
+            else:
+                cells[self.column] = label
+            lines[place] = "\t".join(cells)
+        out.write("\n".join(lines) + "\n")
+
+
+def _cells(line: str) -> list[str]:
+    return line.split("\t") if "\t" in line else line.split()
+
+
+def _open(path: Path) -> IO[str]:
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+
+
+def read_corpus(path: str | Path, column: int = 4) -> Corpus:
+    """Sequences of words and labels from a CoNLL-U or two-column file.
+
+    Parameters
+    ----------
+    path : path
+    column : int
+        Which column of a CoNLL-U file holds the labels, counted from 1 (4: UPOS, 5: XPOS).
+    """
+    with _open(Path(path)) as file:
+        lines = file.read().splitlines()
+    words: list[list[str]] = [[]]
+    labels: list[list[str]] = [[]]
+    places = []
+    conllu = None
+    for number, line in enumerate(lines):
+        if not line.strip():
+            if words[-1]:
+                words.append([])
+                labels.append([])
+            continue
+        cells = _cells(line)
+        if line.startswith("#") and len(cells) != CONLLU_COLUMNS and conllu is not False:
+            continue
+        if conllu is None:
+            conllu = len(cells) == CONLLU_COLUMNS
+        if conllu and len(cells) != CONLLU_COLUMNS:
+            raise ValueError(f"{path}, line {number + 1}: {len(cells)} columns; CoNLL-U has {CONLLU_COLUMNS}.")
+        if conllu and not cells[0].isdigit():  # several words in one, or an empty node
+            continue
+        words[-1].append(cells[1] if conllu else cells[0])
+        labels[-1].append(cells[column - 1] if conllu else cells[-1] if len(cells) > 1 else "")
+        places.append(number)
+    if not words[-1]:
+        words.pop(), labels.pop()
+    if not words:
+        raise ValueError(f"{path} has no sequences.")
+    return Corpus(words, labels, lines, places, column - 1 if conllu else -1)
+
+
+def train(
+    corpus: Corpus, learner: str = "crf", alpha: float | None = None, constraints: str | None = None,
+    max_iter: int | None = None,
+) -> Any:  # fmt: skip
+    """A tagger fitted to a corpus."""
+    import hinge as hg
+
+    makers = {"crf": hg.ChainCRF, "svm": hg.StructuredSVM, "perceptron": hg.StructuredPerceptron}
+    if learner not in makers:
+        raise ValueError(f"learner={learner!r} is not known; expected one of {', '.join(LEARNERS)}.")
+    given = {"alpha": alpha, "max_iter": max_iter}
+    settings = {name: value for name, value in given.items() if value is not None}
+    model = makers[learner](features=hg.TextFeatures(), constraints=constraints, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is printed instead
+        return model.fit(corpus.words, corpus.labels)
+
+
+def scores(model: Any, corpus: Corpus) -> tuple[float, list[tuple[str, float, float, float, int]]]:
+    """Token accuracy, and (label, precision, recall, F1, tokens) for every label of the corpus."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    truth = np.array([label for sequence in corpus.labels for label in sequence])
+    guess = np.array([label for sequence in model.predict(corpus.words) for label in sequence])
+    names = np.unique(truth)
+    table = precision_recall_fscore_support(truth, guess, labels=names, zero_division=0.0)
+    rows = [(str(name), float(p), float(r), float(f), int(n)) for name, p, r, f, n in zip(names, *table)]
+    return float(np.mean(truth == guess)), rows
+
+
+def report(model: Any, corpus: Corpus) -> str:
+    """The scores as a table."""
+    accuracy, rows = scores(model, corpus)
+    lines = [f"{'label':<12}{'precision':>10}{'recall':>10}{'F1':>10}{'tokens':>10}"]
+    lines += [f"{name:<12}{p:>10.4f}{r:>10.4f}{f:>10.4f}{n:>10}" for name, p, r, f, n in rows]
+    return "\n".join([*lines, f"accuracy {accuracy:.4f}"])
+
+
+def make_app() -> Any:
+    """The command line, as a typer application."""
+    import typer
+
+    import hinge as hg
+
+    app = typer.Typer(help="Label sequences: train a tagger from a file, use it, score it.", no_args_is_help=True)
+
+    @app.command("train")
+    def train_command(
+        data: Path, model: Path, learner: str = "crf", column: int = 4, alpha: float | None = None,
+        constraints: str | None = None, max_iter: int | None = None, dev: Path | None = None,
+    ) -> None:  # fmt: skip
+        """Fit a tagger to DATA and write it to MODEL; with --dev also score it."""
+        tagger = train(read_corpus(data, column), learner, alpha, constraints, max_iter)
+        hg.save(tagger, model)
+        typer.echo(str(getattr(tagger, "certificate_", f"{tagger.n_iter_} passes")))
+        if dev is not None:
+            typer.echo(report(tagger, read_corpus(dev, column)))
+
+    @app.command("predict")
+    def predict_command(model: Path, data: Path, out: Path | None = None, column: int = 4) -> None:
+        """Label the sequences of DATA with MODEL; prints them, or writes them to --out."""
+        corpus = read_corpus(data, column)
+        labels = hg.load(model).predict(corpus.words)
+        if out is None:
+            corpus.write(labels, typer.get_text_stream("stdout"))
+        else:
+            with out.open("w", encoding="utf-8") as file:
+                corpus.write(labels, file)
+
+    @app.command("score")
+    def score_command(model: Path, data: Path, column: int = 4) -> None:
+        """Accuracy, and precision, recall and F1 per label, of MODEL on DATA."""
+        typer.echo(report(hg.load(model), read_corpus(data, column)))
+
+    return app
+
+
+def main() -> None:
+    """Entry point of ``python -m hinge.cli.tag``."""
+    make_app()()
+
+
+if __name__ == "__main__":
+    main()

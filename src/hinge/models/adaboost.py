@@ -1,0 +1,256 @@
+"""AdaBoost: a vote of weighted classifiers, each fitted to what the ones before it got wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
+
+from hinge.models.base import code_labels
+from hinge.models.tree import DecisionTreeClassifier
+from hinge.models.tree_arrays import Trees
+from hinge.models.tree_inputs import INT32, check_targets, weights_of
+
+
+class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
+    """AdaBoost (SAMME for more than two classes) over any classifier that takes weights.
+
+    Minimises  Σ wᵢ exp(−yᵢ F(xᵢ))  stage by stage, F = Σ_t v_t h_t with h_t(x) = ±1: each round fits h_t to the weights
+    wᵢ exp(−yᵢ F(xᵢ)), with weighted error ε, and takes v = α/2, α = η (ln((1 − ε)/ε) + ln(k − 1)) for k classes.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any classifier whose ``fit`` takes ``sample_weight``; a tree of depth 1 by default.
+    n_estimators : int
+        The most rounds; fewer if a member is perfect or no better than chance.
+    learning_rate : float
+        The shrinkage η.
+    random_state : int, RandomState or None
+        The same seed gives the same fit, whatever the number of threads.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted classifiers
+    estimator_weights_ : array
+        The α of each.
+    estimator_errors_ : array
+        The weighted error ε of each.
+    exponential_loss_ : array
+        Σ wᵢ exp(−yᵢ F(xᵢ)) / Σ wᵢ after each round (two classes): it never rises.
+    classes_ : array
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.arange(12.0)[:, None]
+    >>> y = np.array([0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1])
+    >>> hg.AdaBoostClassifier(n_estimators=20).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def __init__(
+        self, estimator: Any = None, *, n_estimators: int = 50, learning_rate: float = 1.0, random_state: Any = 0
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._base())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+    def _base(self) -> Any:
+        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Add members until there are ``n_estimators`` or one is perfect or useless."""
+        y = check_targets(self, X, y)
+        base = self._base()
+        if not has_fit_parameter(base, "sample_weight"):
+            raise ValueError(f"estimator must take sample_weight in fit; {type(base).__name__} does not.")
+        if self.n_estimators < 1 or not self.learning_rate > 0:
+            raise ValueError("n_estimators must be at least 1 and learning_rate greater than zero.")
+        X = _checked(self, X)
+        weight = weights_of(sample_weight, X)
+        if weight is not None:
+            keep = np.flatnonzero(weight > 0)
+            X, y, weight = X[keep], y[keep], weight[keep]
+        codes = code_labels(self, y)
+        self.n_classes_ = len(self.classes_)
+        rounds = _TreeRounds(base, X, codes) if isinstance(base, DecisionTreeClassifier) else _Rounds(base, X, codes)
+        self._boost(rounds, codes, np.ones(len(codes)) if weight is None else weight)
+        self._trees = self._merge() if isinstance(base, DecisionTreeClassifier) else None
+        return self
+
+    def _boost(self, rounds: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        k, start = len(self.classes_), weight / weight.sum()
+        random = check_random_state(self.random_state)
+        w = start.copy()
+        log_w = np.log(start)  # weights are kept as logarithms: products of many rounds neither vanish nor overflow
+        self.estimators_: list[Any] = []
+        alphas, errors, losses = [], [], []
+        for _ in range(self.n_estimators):
+            member, said = rounds.fit(w, int(random.randint(INT32)))
+            miss = said != y
+            error = float(w[miss].sum())
+            if error <= 0 and self.estimators_:
+                # A perfect member decides alone: nothing is left to learn.
+                self.estimators_, alphas, errors, losses = [member], [1.0], [0.0], losses
+                break
+            if error >= 1.0 - 1.0 / k - 1e-12 and self.estimators_:
+                break  # no better than chance
+            floor = np.finfo(float).eps
+            alpha = self.learning_rate * (np.log(max(1.0 - error, floor) / max(error, floor)) + np.log(k - 1.0))
+            self.estimators_.append(member)
+            alphas.append(float(alpha))
+            errors.append(error)
+            if error <= 0 or error >= 1.0 - 1.0 / k - 1e-12:
+                break
+            log_w = log_w + alpha * miss
+            if k == 2:
+                # Σ w₀ exp(−y F) with F = ½ Σ α h: the log-weights are log w₀ + Σ α·[miss] = log w₀ − yF + ½ Σ α.
+                losses.append(float(np.sum(np.exp(log_w - 0.5 * np.sum(alphas)))))
+            w = np.exp(log_w - log_w.max())
+            w /= w.sum()
+        self.estimator_weights_, self.estimator_errors_ = np.array(alphas), np.array(errors)
+        self.exponential_loss_ = np.array(losses)
+
+    def _merge(self) -> Trees:
+        """All members as one ensemble whose leaves hold α for their class."""
+        grown = []
+        for member, alpha in zip(self.estimators_, self.estimator_weights_):
+            tree = member.tree_
+            said = np.argmax(tree.value, axis=1)
+            names = ("feature", "threshold", "left", "missing_left", "set", "sets")
+            if len(self.classes_) == 2:
+                value = np.where(said == 1, 0.5, -0.5)[:, None] * alpha
+            else:
+                value = np.eye(len(self.classes_))[said] * alpha
+            grown.append({n: getattr(tree, n) for n in names} | {"value": value})
+        two = len(self.classes_) == 2
+        return Trees.stack(grown, 1 if two else len(self.classes_), additive=two, details=False)
+
+    def _votes(self, X: Any, members: int | None = None) -> np.ndarray:
+        """Σ α over the members that say each class (for two classes of trees: the score F alone)."""
+        if self._trees is not None:
+            return self._trees.sums(self.estimators_[0]._table(X), 0, members)
+        votes = np.zeros((X.shape[0], len(self.classes_)))
+        for member, alpha in zip(self.estimators_[:members], self.estimator_weights_):
+            votes[np.arange(len(votes)), member.predict(X)] += alpha
+        return votes
+
+    def _scores(self, X: Any, members: int | None = None) -> np.ndarray:
+        votes = self._votes(X, members)
+        if votes.shape[1] == 1:
+            return votes[:, 0]
+        if len(self.classes_) == 2:
+            return 0.5 * (votes[:, 1] - votes[:, 0])
+        return votes - votes.mean(axis=1, keepdims=True)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """F(x) = ½ Σ α_t h_t(x) for two classes; Σ α_t over the members that say each class (centred) otherwise."""
+        check_is_fitted(self)
+        return self._scores(_checked(self, X, reset=False))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities for which the exponential loss of these scores would be the least: sigmoid(2F), softmax."""
+        from hinge.problem.losses import Exponential, Softmax
+
+        s = self.decision_function(X)
+        if s.ndim == 2:
+            return Softmax().inverse_link(s)
+        p = Exponential().inverse_link(s)
+        return np.column_stack([1.0 - p, p])
+
+    def _labels(self, s: np.ndarray) -> np.ndarray:
+        return self.classes_[(s > 0).astype(int) if s.ndim == 1 else np.argmax(s, axis=1)]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with the largest weighted vote."""
+        return self._labels(self.decision_function(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predictions after each round."""
+        check_is_fitted(self)
+        X = _checked(self, X, reset=False)
+        for members in range(1, len(self.estimators_) + 1):
+            yield self._labels(self._scores(X, members))
+
+    def margins(self, X: Any, y: Any) -> np.ndarray:
+        """γ(x) = (vote for the right class − best other vote) / Σ α, between −1 and 1: positive where it is right."""
+        check_is_fitted(self)
+        X = _checked(self, X, reset=False)
+        codes = np.searchsorted(self.classes_, column_or_1d(y))
+        s, total = self._scores(X), np.sum(np.abs(self.estimator_weights_))
+        if s.ndim == 1:
+            return np.where(codes == 1, 2.0 * s, -2.0 * s) / total
+        rows = np.arange(len(s))
+        right = s[rows, codes]
+        s = s.copy()
+        s[rows, codes] = -np.inf
+        return (right - s.max(axis=1)) / total
+
+    def plot_margins(self, X: Any, y: Any, ax: Any = None) -> Any:
+        """The distribution of the margins: the share of rows with a margin of at most γ."""
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots()[1] if ax is None else ax
+        margins = np.sort(self.margins(X, y))
+        ax.step(margins, np.arange(1, len(margins) + 1) / len(margins), where="post")
+        ax.axvline(0.0, color="0.6", linewidth=0.8)
+        ax.set(xlabel="margin", ylabel="share of examples", title=f"{len(self.estimators_)} members")
+        return ax
+
+
+def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
+    return validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan", dtype=[np.float64, np.float32]
+    )
+
+
+class _Rounds:
+    """Fits copies of any classifier to changing weights."""
+
+    def __init__(self, base: Any, X: Any, codes: np.ndarray) -> None:
+        self.base, self.X, self.codes = base, X, codes
+
+    def _new(self, seed: int) -> Any:
+        member = clone(self.base)
+        if "random_state" in member.get_params():
+            member.set_params(random_state=seed)
+        return member
+
+    def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
+        member = self._new(seed).fit(self.X, self.codes, sample_weight=weight)
+        return member, member.predict(self.X)
+
+
+class _TreeRounds(_Rounds):
+    """The same for trees, whose columns are sorted once for all rounds."""
+
+    def __init__(self, base: DecisionTreeClassifier, X: Any, codes: np.ndarray) -> None:
+        super().__init__(base, X, codes)
+        self.template = clone(base)
+        self.table = self.template.prepare(X)
+        self.classes = np.unique(codes)
+
+    def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
+        member = self._new(seed)
+        member._coder, member.classes_ = self.template._coder, self.classes
+        member.n_classes_ = len(self.classes)
+        member.fit_prepared(self.table, self.codes, weight)
+        return member, np.argmax(member.tree_.sums(self.table.X), axis=1)
+
+
+__all__ = ["AdaBoostClassifier"]

@@ -1,0 +1,115 @@
+"""How a loss is boosted: its start, its curvature, and how the leaves of a tree get their values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hinge.problem.losses import (
+    Absolute,
+    CustomLoss,
+    Exponential,
+    Gamma,
+    Huber,
+    Logistic,
+    Loss,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    as_loss,
+    normalise_weights,
+)
+from hinge.problem.losses.likelihood import LogLink
+
+NAMES = {
+    "squared_error": Squared(), "absolute_error": Absolute(), "huber": Huber(), "poisson": Poisson(),
+    "gamma": Gamma(), "log_loss": Logistic(), "exponential": Exponential(),
+}  # fmt: skip
+
+
+class Leaves(enum.Enum):
+    """How a leaf gets its value v; the value says it in words."""
+
+    NEWTON = "one Newton step: −Σ g / (Σ h + l2)"
+    BOUND = "a step on the quadratic bound of the loss: −Σ g / (Σ w · curvature + l2)"
+    SEARCH = "the exact minimiser of Σ w ℓ(y, s + v)"
+
+
+def named_loss(loss: Any, quantile: float | None = None) -> Loss:
+    """A loss by its name in scikit-learn, or the loss itself."""
+    if not isinstance(loss, str):
+        return as_loss(loss)
+    if loss == "quantile":
+        if quantile is None:
+            raise ValueError('loss="quantile" needs the level: quantile=0.9, say.')
+        return Quantile(quantile)
+    if loss not in NAMES:
+        raise ValueError(
+            f"loss must be a hinge loss or one of {', '.join(sorted([*NAMES, 'quantile']))}; got {loss!r}."
+        )
+    return NAMES[loss]
+
+
+@dataclass(frozen=True)
+class BoostedLoss:
+    """A loss with the facts boosting needs. ``outputs`` is the number of scores per row."""
+
+    definition: Loss
+    outputs: int
+
+    @property
+    def logistic(self) -> bool:
+        return isinstance(self.definition, Logistic) and self.definition.scale == 1.0
+
+    @cached_property
+    def leaves(self) -> Leaves:
+        loss = self.definition
+        # A bounded second derivative may vanish far out, where a Newton step could be anything; the logistic loss is
+        # kept in range by its own probabilities, and steps on the bound would be slow.
+        if isinstance(loss, Logistic) or (loss.twice and not np.isfinite(loss.curvature)):
+            return Leaves.NEWTON
+        if np.isfinite(loss.curvature):
+            return Leaves.BOUND
+        if isinstance(loss, CustomLoss) and not loss.convex:
+            return Leaves.BOUND  # gradient descent with unit steps: a line search needs convexity
+        return Leaves.SEARCH
+
+    @property
+    def bound(self) -> float:
+        """The curvature that stands in for the second derivative."""
+        curvature = self.definition.curvature
+        return float(curvature) if np.isfinite(curvature) else 1.0
+
+    @property
+    def level(self) -> float:
+        """The quantile of the residuals that a leaf takes, if that is what its minimiser is; 0 otherwise."""
+        if isinstance(self.definition, Absolute):
+            return 0.5
+        return self.definition.quantile if isinstance(self.definition, Quantile) else 0.0
+
+    @property
+    def probabilistic(self) -> bool:
+        return isinstance(self.definition, (Logistic, Softmax, Exponential, CustomLoss))
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The best constant scores, argmin_b Σ w ℓ(y, b)."""
+        if self.outputs > 1:
+            shares = np.bincount(y.astype(int), weights=weight, minlength=self.outputs)
+            s = np.log(np.maximum(shares / shares.sum(), 1e-300))
+            return s - s.mean()
+        if isinstance(self.definition, CustomLoss) and not self.definition.convex:
+            return np.zeros(1)
+        best = self.definition.baseline(y, weight)
+        # One class alone, or counts that are all zero, would ask for an infinite score.
+        bounded = self.definition.target.is_classes or isinstance(self.definition, LogLink)
+        return np.array([np.clip(best, -50.0, 50.0) if bounded else best])
+
+    def mean(self, y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
+        """The weighted mean loss of scores (n × outputs)."""
+        values = self.definition.value(y, scores if self.outputs > 1 else scores[:, 0])
+        return float(normalise_weights(weight, len(y)) @ values)

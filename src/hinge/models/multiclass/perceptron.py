@@ -1,0 +1,146 @@
+"""The multiclass perceptron, in both of its forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.validation import check_is_fitted
+
+from hinge._native import Design, core
+from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.multiclass.base import HighestScore, one_score_for_two
+
+
+def stacked(x: np.ndarray, y: int, classes: int) -> np.ndarray:
+    """ψ(x, y): x in the block of class y, zeros elsewhere."""
+    psi = np.zeros(len(x) * classes)
+    psi[y * len(x) : (y + 1) * len(x)] = x
+    return psi
+
+
+class MulticlassPerceptron(HighestScore):
+    """Multiclass perceptron. Visits the examples in turn; where ŷ = argmax_y w·ψ(x, y) is wrong,
+
+        w ← w + ψ(x, y) − ψ(x, ŷ).
+
+    With the stacked ψ this is one vector per class, w_y ← w_y + x and w_ŷ ← w_ŷ − x; any other joint feature map
+    ψ(x, y) can be given.
+
+    Parameters
+    ----------
+    max_iter : int
+        Passes over the data; stops earlier after a pass without mistakes.
+    joint : callable, optional
+        ψ(x, y, classes) → vector, y a class number; None for one vector per class (compiled, and sparse).
+    average : bool
+        Return the mean of all the weights passed through and not the last.
+    fit_intercept : bool
+        Whether x gets a constant feature 1.
+    shuffle : bool
+        Visit in a new random order in every pass.
+    random_state : int
+        The seed of that order.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels.
+    coef_ : array of shape (classes, features), or of the length of ψ where ``joint`` is given
+    intercept_ : array of shape (classes,)
+        Zero without ``fit_intercept``, and where ``joint`` is given.
+    n_iter_ : int
+        Passes made.
+    mistakes_ : array
+        Mistakes in each pass.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[1.0, 0], [0, 1], [-1, -1]])
+    >>> hg.MulticlassPerceptron().fit(X, ["a", "b", "c"]).predict([[2, 0.5]])
+    array(['a'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        max_iter: int = 100,
+        *,
+        joint: Any = None,
+        average: bool = False,
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.max_iter = max_iter
+        self.joint = joint
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.joint is None
+        return tags
+
+    def fit(self, X: Any, y: Any) -> MulticlassPerceptron:
+        """Learn from examples."""
+        X, y, _ = check_fit(self, X, y)
+        codes = code_labels(self, y).astype(np.int32)
+        if self.joint is None:
+            return self._fit_classes(X, codes)
+        return self._fit_joint(np.asarray(X, dtype=np.float64), codes)
+
+    def _fit_classes(self, X: Any, codes: np.ndarray) -> MulticlassPerceptron:
+        """A sequence of one token per example: the structured perceptron without label pairs."""
+        rows = scipy.sparse.csr_array(X, dtype=np.float64)
+        n, d = rows.shape
+        if self.fit_intercept:
+            rows = scipy.sparse.hstack([rows, np.ones((n, 1))], format="csr")
+        data = core.ChainData(
+            np.arange(n + 1, dtype=np.int64), rows.indptr.astype(np.int64), rows.indices.astype(np.int32),
+            np.ascontiguousarray(rows.data), None, rows.shape[1],
+        )  # fmt: skip
+        blank = core.ChainModel(rows.shape[1], len(self.classes_))
+        unary, _, self.n_iter_, _, self.mistakes_, _, _ = core.chain_perceptron(
+            data, codes, blank, self.max_iter, self.average, self.random_state, self.shuffle
+        )
+        self.coef_ = np.ascontiguousarray(unary[:d].T)
+        self.intercept_ = unary[d] if self.fit_intercept else np.zeros(len(self.classes_))
+        return self
+
+    def _fit_joint(self, X: np.ndarray, codes: np.ndarray) -> MulticlassPerceptron:
+        k, order, rng = len(self.classes_), np.arange(len(X)), np.random.default_rng(self.random_state)
+        w = np.zeros(len(self.joint(X[0], 0, k)))
+        total, visits, mistakes = np.zeros_like(w), 0, []
+        for _ in range(self.max_iter):
+            if self.shuffle:
+                rng.shuffle(order)
+            wrong = 0
+            for i in order:
+                psi = np.stack([self.joint(X[i], j, k) for j in range(k)])
+                guess = int(np.argmax(psi @ w))
+                if guess != codes[i]:
+                    wrong += 1
+                    w = w + psi[codes[i]] - psi[guess]
+                total, visits = total + w, visits + 1
+            mistakes.append(wrong)
+            if wrong == 0:
+                break
+        self.coef_ = total / visits if self.average else w
+        self.intercept_ = np.zeros(k)
+        self.mistakes_, self.n_iter_ = np.array(mistakes, dtype=np.float64), len(mistakes)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """w·ψ(x, y) for every class; for two classes the difference, positive for the second."""
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        k = len(self.classes_)
+        if self.joint is None:
+            scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
+        else:
+            scores = np.array([[self.joint(x, j, k) @ self.coef_ for j in range(k)] for x in X])
+        return one_score_for_two(scores)

@@ -1,0 +1,232 @@
+"""One-vs-rest and all-pairs: many classes by way of two, over any binary learner."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.multiclass.base import HighestScore, one_score_for_two
+
+
+def binary_scores(learner: Any, X: Any) -> np.ndarray:
+    """h(x), positive for the second class: the decision function, or the probability less one half."""
+    if hasattr(learner, "decision_function"):
+        scores = np.asarray(learner.decision_function(X), dtype=np.float64)
+        return scores if scores.ndim == 1 else scores[:, -1]
+    if hasattr(learner, "predict_proba"):
+        return np.asarray(learner.predict_proba(X), dtype=np.float64)[:, -1] - 0.5
+    return np.where(learner.predict(X) == learner.classes_[-1], 1.0, -1.0)
+
+
+class Constant:
+    """The learner of a problem with one class only."""
+
+    def __init__(self, label: int) -> None:
+        self.label = label
+        self.classes_ = np.array([0, 1])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return np.full(X.shape[0], 1.0 if self.label else -1.0)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.tile([1.0 - self.label, float(self.label)], (X.shape[0], 1))
+
+
+def fit_binary(template: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
+    """A clone of the template, fitted to labels 0 and 1."""
+    if np.all(y == y[0]):
+        return Constant(int(y[0]))
+    learner = clone(template)
+    return learner.fit(X, y) if weights is None else learner.fit(X, y, sample_weight=weights)
+
+
+def _can_tell_probabilities(meta: Any) -> bool:
+    if hasattr(meta, "estimators_"):
+        return all(hasattr(learner, "predict_proba") for learner in meta.estimators_)
+    return hasattr(meta.estimator, "predict_proba")
+
+
+class Reduction(MetaEstimatorMixin, HighestScore):
+    """Shared by the reductions: checking, and fitting one binary learner per column of a problem table."""
+
+    estimator: Any
+    n_jobs: int | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """X, codes and weights, without examples of weight zero (they must count for nothing)."""
+        if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise TypeError(f"estimator={type(self.estimator).__name__} does not take sample_weight.")
+        X, y, weights = check_fit(self, X, y, sample_weight)
+        if weights is not None and np.any(weights == 0):
+            kept = np.flatnonzero(weights > 0)
+            X, y, weights = _safe_indexing(X, kept), y[kept], weights[kept]
+        return X, code_labels(self, y), weights
+
+    def _learn(self, problems: list[tuple[Any, np.ndarray, np.ndarray | None]]) -> None:
+        self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(fit_binary)(self.estimator, *problem) for problem in problems
+        )
+
+    def _binary_scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        return np.column_stack([binary_scores(learner, X) for learner in self.estimators_])
+
+
+class OneVsRestClassifier(Reduction):
+    """One binary learner per class, which tells it from all others; predicts  argmax_i h_i(x).
+
+    Parameters
+    ----------
+    estimator : classifier
+        The binary learner: any scikit-learn compatible classifier.
+    n_jobs : int, optional
+        How many learners to fit at once (threads).
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels.
+    estimators_ : list
+        The fitted learners; one for two classes, k for k > 2.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1], [0, 9], [1, 9]])
+    >>> hg.OneVsRestClassifier(LogisticRegression()).fit(X, ["a", "a", "b", "b", "c", "c"]).predict([[4, 0]])
+    array(['b'], dtype='<U1')
+    """
+
+    def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsRestClassifier:
+        """Fit one learner per class."""
+        X, codes, weights = self._check(X, y, sample_weight)
+        k = len(self.classes_)
+        positives = [1] if k == 2 else range(k)
+        self._learn([(X, (codes == j).astype(np.intp), weights) for j in positives])
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """h_i(x): one column per class; for two classes one score, positive for the second."""
+        scores = self._binary_scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @available_if(_can_tell_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The learners' probabilities, divided by their sum."""
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        p = np.column_stack([np.asarray(learner.predict_proba(X))[:, 1] for learner in self.estimators_])
+        if len(self.classes_) == 2:
+            return np.column_stack([1.0 - p, p])
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+
+
+class OneVsOneClassifier(Reduction):
+    """One binary learner per pair of classes; predicts  argmax_i Σ_j (1[i<j] h_ij(x) − 1[j<i] h_ji(x)).
+
+    Parameters
+    ----------
+    estimator : classifier
+        The binary learner.
+    vote : {"score", "majority", "probability"}
+        Whether h_ij is the learner's score, as in the formula, or its sign (ties broken by the scores); with
+        "probability" the learners' probabilities are coupled, which gives ``predict_proba``.
+    n_jobs : int, optional
+        How many learners to fit at once (threads).
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels.
+    pairs_ : list of (i, j), i < j
+        The classes each learner tells apart; its score is positive for i.
+    estimators_ : list
+        The fitted learners, in the order of ``pairs_``.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1], [0, 9], [1, 9]])
+    >>> hg.OneVsOneClassifier(LogisticRegression()).fit(X, ["a", "a", "b", "b", "c", "c"]).predict([[4, 0]])
+    array(['b'], dtype='<U1')
+    """
+
+    def __init__(self, estimator: Any, *, vote: str = "score", n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.vote = vote
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsOneClassifier:
+        """Fit one learner per pair of classes."""
+        if self.vote not in ("score", "majority", "probability"):
+            raise ValueError(f"vote={self.vote!r} must be 'score', 'majority' or 'probability'.")
+        X, codes, weights = self._check(X, y, sample_weight)
+        self.pairs_ = list(combinations(range(len(self.classes_)), 2))
+        problems = []
+        for i, j in self.pairs_:
+            rows = np.flatnonzero((codes == i) | (codes == j))
+            part = None if weights is None else weights[rows]
+            problems.append((_safe_indexing(X, rows), (codes[rows] == i).astype(np.intp), part))
+        self._learn(problems)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The sums of the votes (or the coupled probabilities), one column per class; for two classes one score."""
+        if self.vote == "probability":
+            return one_score_for_two(self.predict_proba(X))
+        h = self._binary_scores(X)
+        if len(self.classes_) == 2:
+            return -h[:, 0]
+        votes = h
+        if self.vote == "majority":
+            # Scores squeezed below one vote decide between classes with equal votes.
+            votes = np.sign(h) + h / (2.0 * len(self.pairs_) * (1.0 + np.abs(h)))
+        out = np.zeros((len(h), len(self.classes_)))
+        for column, (i, j) in enumerate(self.pairs_):
+            out[:, i] += votes[:, column]
+            out[:, j] -= votes[:, column]
+        return out
+
+    @available_if(lambda meta: meta.vote == "probability" and _can_tell_probabilities(meta))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Pairwise coupling: p minimises Σ_{i<j} (r_ji p_i − r_ij p_j)² on the simplex's plane (Wu, Lin & Weng 2004).
+
+        r_ij is the learner's probability of i against j.
+        """
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        k = len(self.classes_)
+        n = X.shape[0]
+        Q = np.zeros((n, k + 1, k + 1))
+        Q[:, :k, k] = Q[:, k, :k] = 1.0
+        for learner, (i, j) in zip(self.estimators_, self.pairs_):
+            r = np.clip(np.asarray(learner.predict_proba(X))[:, 1], 1e-7, 1 - 1e-7)  # of i against j
+            Q[:, i, i] += (1 - r) ** 2
+            Q[:, j, j] += r**2
+            Q[:, i, j] -= r * (1 - r)
+            Q[:, j, i] -= r * (1 - r)
+        rhs = np.zeros((n, k + 1, 1))
+        rhs[:, k] = 1.0
+        p = np.maximum(np.linalg.solve(Q, rhs)[:, :k, 0], 0.0)
+        return p / p.sum(axis=1, keepdims=True)

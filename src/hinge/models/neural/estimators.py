@@ -1,0 +1,394 @@
+"""Multilayer perceptrons as estimators, with scikit-learn's names and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target, unique_labels
+from sklearn.utils.validation import column_or_1d
+
+from hinge.models.base import code_labels, signs
+from hinge.models.neural.base import BaseNetwork, is_stochastic
+from hinge.problem.losses import Absolute, Huber, Logistic, Loss, Poisson, Softmax, Squared, as_loss
+
+REGRESSION_LOSSES: dict[str, Callable[[], Loss]] = {
+    "squared_error": Squared,
+    "poisson": Poisson,
+    "absolute_error": Absolute,
+    "huber": Huber,
+}
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    loss = estimator._resolve_loss()
+    if isinstance(loss, (Softmax, Logistic)):
+        return True
+    raise AttributeError(
+        f"predict_proba needs a likelihood; {type(loss).__name__} has none. Use loss=None (the default) for "
+        "probabilities, or decision_function for scores."
+    )
+
+
+class MLPClassifier(ClassifierMixin, BaseNetwork):
+    """A feed-forward network for classification, trained by backpropagation.
+
+    Minimises  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + α/(2B s̄) Σ_l ‖W_l‖²  over the weights of
+    f(x) = h(… h(xW₁ + b₁) …)W_L + b_L, where B is the batch size and s̄ the mean weight (scikit-learn's scaling of
+    ``alpha``). ℓ is the logistic loss for two classes (and for each label of a multilabel problem), the softmax loss
+    for more. The objective is not convex: the result depends on ``random_state``, and on nothing else (not on the
+    number of threads).
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or sequence of int
+        The widths of the hidden layers. ``()`` is a linear model, which starts at zero.
+    activation : {"identity", "logistic", "tanh", "relu", "gelu"}
+        What hidden units do. GELU is x·Φ(x).
+    solver : {"adam", "sgd", "lbfgs"}
+        The optimiser. "lbfgs" uses all the data at every step, in float64.
+    alpha : float
+        The strength of the L2 penalty; biases are free.
+    batch_size : int or "auto"
+        Examples per step; "auto" is min(200, n).
+    learning_rate : {"constant", "invscaling", "adaptive", "plateau", "step", "cosine", "one_cycle"} or callable
+        How the rate changes during training. "invscaling" and "adaptive" act on "sgd" only, as in scikit-learn. A
+        callable maps progress in [0, 1] to a factor.
+    learning_rate_init : float
+        The rate, or the largest rate of a schedule.
+    power_t : float
+        The exponent of "invscaling".
+    max_iter : int
+        Epochs at most (iterations, for "lbfgs").
+    shuffle : bool
+        Whether to go through the examples in a new order each epoch.
+    random_state : int, RandomState or None
+        Decides initial weights, order, dropout and the split for early stopping.
+    tol : float
+        Training ends when the loss (or validation score) has not improved by this much for ``n_iter_no_change`` epochs.
+    verbose : bool
+        Show progress.
+    warm_start : bool
+        Whether ``fit`` goes on from the weights there are.
+    momentum, nesterovs_momentum : float, bool
+        Of "sgd".
+    early_stopping : bool
+        Hold out ``validation_fraction`` of the examples, stop when their score stops rising, and keep the best weights.
+    validation_fraction : float
+    beta_1, beta_2, epsilon : float
+        Of "adam".
+    n_iter_no_change : int
+    max_fun : int
+        Evaluations of the objective at most, for "lbfgs".
+    loss : Loss, optional
+        Another loss for classes: a margin loss such as ``hg.Hinge()`` (one output per class against the rest), or
+        ``hg.Softmax()``.
+    class_weight : dict, "balanced" or None
+        Weights of the classes.
+    dropout : float
+        The probability that a hidden unit is silent in a training step; the others are scaled up to keep the mean.
+    weight_decay : float
+        Decoupled decay, W ← W − rate·weight_decay·W (AdamW); unlike ``alpha`` it is not rescaled by Adam.
+    clip_norm : float, optional
+        Gradients longer than this are shortened to it.
+    precision : {"auto", "float32", "float64"}
+        "auto" is float32 when steps are stochastic, whose noise is far larger than rounding, and float64 when every
+        step uses all the data.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    coefs_, intercepts_ : lists of arrays
+        Weights (inputs × units) and biases of each layer.
+    loss_, loss_curve_, best_loss_ : the last objective, that of every epoch, the least
+    validation_scores_, best_validation_score_ : scores of every epoch with early stopping, else None
+    history_ : History
+        Loss, learning rate, validation loss and score of every epoch.
+    n_iter_, t_ : epochs run and examples used
+    n_layers_, n_outputs_, out_activation_ : the shape of the network
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> y = [0, 1, 1, 0]
+    >>> net = hg.MLPClassifier(hidden_layer_sizes=8, activation="tanh", solver="lbfgs", random_state=1).fit(X, y)
+    >>> net.predict(X).tolist()
+    [0, 1, 1, 0]
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Any = (100,),
+        activation: str = "relu",
+        *,
+        solver: str = "adam",
+        alpha: float = 0.0001,
+        batch_size: int | str = "auto",
+        learning_rate: str | Callable[[float], float] = "constant",
+        learning_rate_init: float = 0.001,
+        power_t: float = 0.5,
+        max_iter: int = 200,
+        shuffle: bool = True,
+        random_state: Any = None,
+        tol: float = 1e-4,
+        verbose: bool = False,
+        warm_start: bool = False,
+        momentum: float = 0.9,
+        nesterovs_momentum: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        n_iter_no_change: int = 10,
+        max_fun: int = 15000,
+        loss: Any = None,
+        class_weight: Any = None,
+        dropout: float = 0.0,
+        weight_decay: float = 0.0,
+        clip_norm: float | None = None,
+        precision: str = "auto",
+    ) -> None:
+        self._take(locals())
+
+    def _resolve_loss(self) -> Loss:
+        if self.loss is None:
+            several = not getattr(self, "_multilabel", False) and len(getattr(self, "classes_", ())) > 2
+            return Softmax() if several else Logistic()
+        loss = as_loss(self.loss)
+        if not loss.target.is_classes:
+            raise ValueError(f"loss={self.loss!r} is for {loss.target.value}; MLPClassifier needs a loss for classes.")
+        return loss
+
+    def _encode(self, y: np.ndarray, *, reset: bool) -> tuple[np.ndarray, int]:
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        if reset:
+            self._multilabel = type_of_target(y).startswith("multilabel")
+            if self._multilabel:
+                self.classes_ = unique_labels(y)
+            else:
+                code_labels(self, column_or_1d(y))
+        if self._multilabel:
+            return signs(np.asarray(y)), y.shape[1]
+        codes = self._codes(y)
+        k = len(self.classes_)
+        if self._resolve_loss().outputs == "classes":
+            return codes.astype(np.float64), k
+        if k == 2:
+            return signs(codes), 1
+        return signs(codes[:, None] == np.arange(k)), k
+
+    def _codes(self, y: np.ndarray) -> np.ndarray:
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y has labels {unknown.tolist()} that are not among the classes {self.classes_.tolist()} this network "
+                "was made for."
+            )
+        return np.searchsorted(self.classes_, y)
+
+    def _example_weights(self, y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
+        if self.class_weight is None:
+            return sample_weight
+        by_class = compute_sample_weight(self.class_weight, y)
+        return by_class if sample_weight is None else by_class * sample_weight
+
+    def _stratify(self, y: np.ndarray) -> np.ndarray | None:
+        if self._multilabel:
+            return None
+        return y if y.ndim == 1 else y.argmax(axis=1)
+
+    def _indices(self, raw: np.ndarray) -> np.ndarray:
+        if raw.shape[1] == 1 and not self._multilabel:
+            return (raw[:, 0] > 0).astype(int)
+        return (raw > 0).astype(int) if self._multilabel else raw.argmax(axis=1)
+
+    def _decode(self, raw: np.ndarray) -> np.ndarray:
+        indices = self._indices(raw)
+        return indices if self._multilabel else self.classes_[indices]
+
+    def _score_of(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray) -> float:
+        guess = self._indices(raw)
+        if self._multilabel:
+            truth = (y > 0).astype(int)
+        elif y.ndim == 2:
+            truth = y.argmax(axis=1)
+        else:
+            truth = (y > 0).astype(int) if raw.shape[1] == 1 else y.astype(int)
+        return float(accuracy_score(truth, guess, sample_weight=weight))
+
+    def _out_activation(self) -> str:
+        loss = self._resolve_loss()
+        return {Softmax: "softmax", Logistic: "logistic"}.get(type(loss), "identity")
+
+    @available_if(is_stochastic)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MLPClassifier:
+        """One pass over these examples, going on from where the network is.
+
+        Parameters
+        ----------
+        X : array, dataframe or sparse matrix of shape (n, d)
+        y : array of n labels
+        classes : array of all labels
+            Needed in the first call, when later batches may bring labels that this one lacks.
+        sample_weight : array of n weights, optional
+        """
+        if not hasattr(self, "coefs_"):
+            if classes is None:
+                raise ValueError("classes must be given in the first call of partial_fit.")
+            self.classes_ = unique_labels(classes)
+            self._multilabel = type_of_target(y).startswith("multilabel")
+        elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
+            raise ValueError(f"classes={classes!r} is not what the first call of partial_fit was given.")
+        return self._partial_fit(X, y, sample_weight)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores f(x): one number for two classes (positive for the second), else one per class or label."""
+        raw = self._scores(X)
+        if raw.shape[1] == 2 and not self._multilabel:  # softmax over two classes
+            return raw[:, 1] - raw[:, 0]
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class (of each label, for multilabel problems)."""
+        raw, loss = self._scores(X), self._resolve_loss()
+        p = loss.inverse_link(raw)
+        if isinstance(loss, Softmax) or self._multilabel:
+            return p
+        if p.shape[1] == 1:
+            return np.hstack([1.0 - p, p])
+        return p / p.sum(axis=1, keepdims=True)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class MLPRegressor(RegressorMixin, BaseNetwork):
+    """A feed-forward network for regression, trained by backpropagation.
+
+    Minimises  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + α/(2B s̄) Σ_l ‖W_l‖²  over the weights of
+    f(x) = h(… h(xW₁ + b₁) …)W_L + b_L, where B is the batch size and s̄ the mean weight (scikit-learn's scaling of
+    ``alpha``). With several targets the losses are added up. Predictions are f(x), or its mean for a likelihood
+    (e^f for Poisson).
+
+    Parameters
+    ----------
+    loss : {"squared_error", "poisson", "absolute_error", "huber"} or Loss
+        Any loss of one real score, such as ``hg.Quantile(0.9)``; the squared loss is (f − y)²/2.
+    hidden_layer_sizes, activation, solver, alpha, batch_size, learning_rate, learning_rate_init, power_t, max_iter, \
+shuffle, random_state, tol, verbose, warm_start, momentum, nesterovs_momentum, early_stopping, validation_fraction, \
+beta_1, beta_2, epsilon, n_iter_no_change, max_fun, dropout, weight_decay, clip_norm, precision
+        As in :class:`MLPClassifier`. Early stopping watches R².
+
+    Attributes
+    ----------
+    coefs_, intercepts_ : lists of arrays
+        Weights (inputs × units) and biases of each layer.
+    loss_, loss_curve_, best_loss_, validation_scores_, best_validation_score_, history_, n_iter_, t_, n_layers_, \
+n_outputs_, out_activation_
+        As in :class:`MLPClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.linspace(-1.0, 1.0, 50)[:, None]
+    >>> y = X[:, 0] ** 2
+    >>> net = hg.MLPRegressor(hidden_layer_sizes=8, activation="tanh", solver="lbfgs", random_state=0).fit(X, y)
+    >>> bool(net.score(X, y) > 0.99)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: Any = "squared_error",
+        hidden_layer_sizes: Any = (100,),
+        activation: str = "relu",
+        *,
+        solver: str = "adam",
+        alpha: float = 0.0001,
+        batch_size: int | str = "auto",
+        learning_rate: str | Callable[[float], float] = "constant",
+        learning_rate_init: float = 0.001,
+        power_t: float = 0.5,
+        max_iter: int = 200,
+        shuffle: bool = True,
+        random_state: Any = None,
+        tol: float = 1e-4,
+        verbose: bool = False,
+        warm_start: bool = False,
+        momentum: float = 0.9,
+        nesterovs_momentum: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        n_iter_no_change: int = 10,
+        max_fun: int = 15000,
+        dropout: float = 0.0,
+        weight_decay: float = 0.0,
+        clip_norm: float | None = None,
+        precision: str = "auto",
+    ) -> None:
+        self._take(locals())
+
+    def _estimator_type_is_regressor(self) -> bool:
+        return True
+
+    def _resolve_loss(self) -> Loss:
+        if isinstance(self.loss, str):
+            if self.loss not in REGRESSION_LOSSES:
+                known = ", ".join(map(repr, REGRESSION_LOSSES))
+                raise ValueError(f"loss must be one of {known} or a hinge loss; got {self.loss!r}.")
+            return REGRESSION_LOSSES[self.loss]()
+        loss = as_loss(self.loss)
+        if loss.target.is_classes:
+            raise ValueError(f"loss={self.loss!r} is for {loss.target.value}; use MLPClassifier.")
+        return loss
+
+    def _encode(self, y: np.ndarray, *, reset: bool) -> tuple[np.ndarray, int]:
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        y = np.asarray(y, dtype=np.float64)
+        loss = self._resolve_loss()
+        if not loss.target.admits(y):
+            raise ValueError(f"Some values of y are out of range for loss={self.loss!r}: it needs {loss.target.value}.")
+        return y, 1 if y.ndim == 1 else y.shape[1]
+
+    @available_if(is_stochastic)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPRegressor:
+        """One pass over these examples, going on from where the network is.
+
+        Parameters
+        ----------
+        X : array, dataframe or sparse matrix of shape (n, d)
+        y : array of n targets, or (n, k)
+        sample_weight : array of n weights, optional
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    def _decode(self, raw: np.ndarray) -> np.ndarray:
+        mean = self._resolve_loss().inverse_link(raw)
+        return mean[:, 0] if mean.shape[1] == 1 else mean
+
+    def _score_of(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray) -> float:
+        return float(r2_score(y, self._decode(raw), sample_weight=weight))
+
+    def _out_activation(self) -> str:
+        return "exp" if isinstance(self._resolve_loss(), Poisson) else "identity"

@@ -1,0 +1,86 @@
+"""The parameters of a network estimator, checked: every message names the argument and what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from hinge.models.neural.engine import ACTIVATIONS, Rule
+from hinge.models.neural.schedules import NAMES
+
+SOLVERS = ("adam", "sgd", "lbfgs")
+
+
+def hidden_sizes(hidden_layer_sizes: Any) -> list[int]:
+    """The widths of the hidden layers as a list; a single number is one layer."""
+    sizes: Sequence[Any] = (
+        [hidden_layer_sizes] if isinstance(hidden_layer_sizes, Integral) else list(hidden_layer_sizes)
+    )
+    if not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
+        raise ValueError(
+            f"hidden_layer_sizes must be a positive integer or a sequence of them, got {hidden_layer_sizes!r}."
+        )
+    return [int(size) for size in sizes]
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def within(name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False) -> None:
+    """low ≤ value < high (or low < value)."""
+    number = float(value) if isinstance(value, Real) else np.nan
+    if not ((low < number if open_low else low <= number) and number < high):
+        bounds = f"{'greater than' if open_low else 'at least'} {low:g}" + (
+            f" and below {high:g}" if np.isfinite(high) else ""
+        )
+        raise ValueError(f"{name} must be a number {bounds}; got {value!r}.")
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse parameters outside their range before anything is computed."""
+    e = estimator
+    hidden_sizes(e.hidden_layer_sizes)
+    one_of("activation", e.activation, ACTIVATIONS)
+    one_of("solver", e.solver, SOLVERS)
+    one_of("precision", e.precision, ("auto", "float32", "float64"))
+    if not callable(e.learning_rate):
+        one_of("learning_rate", e.learning_rate, NAMES)
+    for name in ("alpha", "tol", "power_t", "weight_decay"):
+        within(name, getattr(e, name), 0.0)
+    for name in ("learning_rate_init", "epsilon"):
+        within(name, getattr(e, name), 0.0, open_low=True)
+    for name in ("momentum", "beta_1", "beta_2", "dropout"):
+        within(name, getattr(e, name), 0.0, 1.0)
+    for name in ("max_iter", "max_fun", "n_iter_no_change"):
+        within(name, getattr(e, name), 1)
+    within("validation_fraction", e.validation_fraction, 0.0, 1.0, open_low=True)
+    if e.clip_norm is not None:
+        within("clip_norm", e.clip_norm, 0.0, open_low=True)
+    if e.batch_size != "auto":
+        within("batch_size", e.batch_size, 1)
+    if e.solver == "lbfgs":
+        refused = [name for name in ("dropout", "weight_decay", "clip_norm", "early_stopping") if getattr(e, name)]
+        if refused:
+            raise ValueError(f"solver='lbfgs' is deterministic and full-batch: {', '.join(refused)} needs adam or sgd.")
+
+
+def rule(estimator: Any, l2: float) -> Rule:
+    """The optimiser's part of the parameters."""
+    e = estimator
+    return Rule(
+        solver=e.solver,
+        momentum=e.momentum,
+        nesterov=bool(e.nesterovs_momentum),
+        beta_1=e.beta_1,
+        beta_2=e.beta_2,
+        epsilon=e.epsilon,
+        l2=l2,
+        weight_decay=e.weight_decay,
+        clip_norm=e.clip_norm,
+        dropout=e.dropout,
+    )

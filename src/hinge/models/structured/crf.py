@@ -1,0 +1,211 @@
+"""Conditional random fields over chains and trees."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from hinge._native import core
+from hinge.models.structured.base import StructuredEstimator
+from hinge.models.structured.constraints import neighbours
+from hinge.models.structured.features import Encoded
+from hinge.problem.certificate import Certificate
+
+STATUS = (
+    "the relative duality gap reached tol.",
+    "max_iter was reached; raise it, or raise alpha or tol.",
+    "no step lowers the objective any more: rounding is all that is left; raise tol.",
+)
+
+
+class ChainCRF(StructuredEstimator):
+    """Linear-chain conditional random field.
+
+    Minimises  −Σ cᵢ log p(yᵢ | xᵢ) + α (r ‖w‖₁ + (1 − r) ‖w‖²/2),  Σ cᵢ = 1,  where
+
+        p(y | x) = exp(score(x, y)) / Z(x),   score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t T[y_{t−1}, y_t],
+
+    r is ``l1_ratio`` and w holds U and T. By L-BFGS (OWL-QN where r > 0); Z by the forward–backward recursions.
+
+    Parameters
+    ----------
+    alpha : float
+        The strength α of the penalty. CRFsuite's ``c2`` on n sequences is α = 2·c2/n, its ``c1`` is α = c1/n.
+    l1_ratio : float
+        The share r of L1 in the penalty, from 0 to 1.
+    features : callable, optional
+        From a sequence to its tokens, each a dictionary of attributes or a list of their names; for words
+        :class:`TextFeatures`. Without it, X holds such tokens itself, or one matrix (tokens × attributes) per sequence.
+    constraints : {"bio", "bioes"} or callable, optional
+        A function (before, after) → bool that says which label may follow which (None: begin or end of a sequence).
+    markov : bool
+        Whether neighbouring labels have weights T. Without, tokens are classified one by one.
+    all_pairs : bool
+        Whether every attribute has a weight for every label, and not only for those it was seen with.
+    min_count : int
+        Attributes seen fewer times than this are dropped.
+    tol : float
+        The relative duality gap to reach.
+    max_iter : int
+        The most L-BFGS iterations.
+    memory : int
+        How many steps L-BFGS remembers.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels.
+    coef_ : sparse array of shape (attributes, labels)
+        The weights U; ``attributes_`` names the rows.
+    transitions_ : array of shape (labels, labels)
+        The weights T, from the row's label to the column's.
+    certificate_ : Certificate
+        Objective, duality gap and how they were reached.
+    n_iter_ : int
+        L-BFGS iterations.
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> X = [["The", "dog", "barks"], ["A", "cat", "sleeps"]]
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]]
+    >>> tagger = hg.ChainCRF(features=hg.TextFeatures()).fit(X, y)
+    >>> tagger.predict([["A", "dog", "sleeps"]])
+    [['DET', 'NOUN', 'VERB']]
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        *,
+        l1_ratio: float = 0.0,
+        features: Any = None,
+        constraints: Any = None,
+        markov: bool = True,
+        all_pairs: bool = False,
+        min_count: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        memory: int = 6,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.features = features
+        self.constraints = constraints
+        self.markov = markov
+        self.all_pairs = all_pairs
+        self.min_count = min_count
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChainCRF:
+        """Learn from labelled sequences.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Each a list of tokens (see ``features``) or a matrix with one row per token.
+        y : list of lists of labels
+        sample_weight : array of one weight per sequence, optional
+            A weight of 2 means the same as having the sequence twice.
+        """
+        return self._fit(X, y, sample_weight, None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> ChainCRF:
+        begun = time.perf_counter()
+        if not self.alpha > 0 or not 0 <= self.l1_ratio <= 1:
+            raise ValueError(f"alpha={self.alpha!r} must be positive and l1_ratio={self.l1_ratio!r} in [0, 1].")
+        encoded, codes, weights = self._read(X, y, sample_weight, parents)
+        begin, label, pair = self._places(encoded, codes)
+        layout = core.ChainLayout(encoded.attributes, len(self.classes_), begin, label, pair)
+        l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
+        w, objective, gap, self.n_iter_, _, status = core.crf_fit(
+            encoded.native(), codes, weights, layout, self._blank(), l1, l2, np.zeros(layout.size),
+            self.memory, self.max_iter, self.tol,
+        )  # fmt: skip
+        self._take(w, begin, label, pair, encoded.attributes)
+        self.certificate_ = Certificate.of_gap(
+            objective, gap, tol=self.tol, convexity=l2, solver="lbfgs" if l1 == 0 else "owlqn",
+            iterations=self.n_iter_, seconds=time.perf_counter() - begun, status=STATUS[status],
+        )  # fmt: skip
+        if not self.certificate_.converged:
+            warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _places(self, encoded: Encoded, codes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
+        """Which weights exist: offsets per attribute, their labels (None: all), and label pairs."""
+        k = len(self.classes_)
+        pairs = np.arange(k * k, dtype=np.int32)
+        if not self.markov:
+            pairs = pairs[:0]
+        elif not self.all_pairs:
+            before, after = neighbours(codes, encoded.start, encoded.parent)
+            pairs = np.unique(before.astype(np.int32) * k + after)
+        elif self._forbidden.pairs is not None:
+            pairs = pairs[self._forbidden.pairs == 0]
+        if self.all_pairs:
+            return None, None, pairs
+        seen = np.zeros(encoded.attributes * k, dtype=bool)
+        seen[encoded.attribute.astype(np.int64) * k + np.repeat(codes, np.diff(encoded.indptr))] = True
+        keys = np.flatnonzero(seen)
+        begin = np.searchsorted(keys, np.arange(encoded.attributes + 1, dtype=np.int64) * k)
+        return begin.astype(np.int64), (keys % k).astype(np.int32), pairs
+
+    def _take(self, w: np.ndarray, begin: Any, label: Any, pair: np.ndarray, attributes: int) -> None:
+        k, unary = len(self.classes_), len(w) - len(pair)
+        if begin is None:
+            coef = scipy.sparse.csr_array(w[:unary].reshape(attributes, k))
+        else:
+            coef = scipy.sparse.csr_array((w[:unary], label, begin), shape=(attributes, k))
+            coef.eliminate_zeros()
+        transitions = np.zeros(k * k)
+        transitions[pair] = w[unary:]
+        self._adopt(coef, transitions.reshape(k, k))
+
+    def predict_marginals(self, X: Any, *, parents: Any = None) -> list[np.ndarray]:
+        """p(y_t | x) for every token: one array (tokens × labels) per sequence, columns as in ``classes_``."""
+        model, encoded = self._ready(), self._encode(X, parents)
+        return encoded.split(model.marginals(encoded.native())[0])
+
+    def predict_confidence(self, X: Any, *, parents: Any = None) -> list[np.ndarray]:
+        """How sure the predicted label of each token is: its marginal probability."""
+        model, encoded = self._ready(), self._encode(X, parents)
+        native = encoded.native()
+        marginals, best = model.marginals(native)[0], model.decode(native)[0]
+        return encoded.split(marginals[np.arange(len(best)), best])
+
+    def log_likelihood(self, X: Any, y: Any, *, parents: Any = None) -> np.ndarray:
+        """log p(yᵢ | xᵢ) of every sequence."""
+        model, encoded = self._ready(), self._encode(X, parents)
+        native = encoded.native()
+        return model.score(native, self._code(y, encoded)) - model.log_partition(native)
+
+
+class TreeCRF(ChainCRF):
+    """Conditional random field over trees of labels.
+
+    As :class:`ChainCRF`, with  score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_{t not a root} T[y_parent(t), y_t];  Z and the
+    marginals by belief propagation, the best labelling by max-product. Parameters and attributes are those of
+    :class:`ChainCRF`.
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> X = [[["root"], ["leaf"], ["leaf"]]]
+    >>> model = hg.TreeCRF().fit(X, [["A", "B", "B"]], parents=[[-1, 0, 0]])
+    >>> model.predict(X, parents=[[-1, 0, 0]])
+    [['A', 'B', 'B']]
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, parents: Any = None) -> TreeCRF:
+        """Learn from labelled trees; ``parents`` holds the position of every token's parent, −1 for roots."""
+        if parents is None:
+            raise ValueError("parents is missing: TreeCRF needs the position of every token's parent (−1 for roots).")
+        self._fit(X, y, sample_weight, parents)
+        return self

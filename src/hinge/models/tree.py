@@ -1,0 +1,388 @@
+"""Decision trees: CART for classification and regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hinge._native import core
+from hinge.models.base import code_labels
+from hinge.models.tree_arrays import Trees
+from hinge.models.tree_inputs import (
+    INT32,
+    Binned,
+    Coder,
+    Presorted,
+    check_targets,
+    drop_weightless,
+    fit_table,
+    is_frequency,
+    monotone_list,
+    predict_table,
+    weights_of,
+)
+from hinge.models.tree_pruning import PruningPath, choose_alpha, prune_tree, pruning_path
+
+# The order of the native enumeration.
+CRITERIA = {
+    "gini": 0, "entropy": 1, "log_loss": 1, "misclassification": 2,
+    "squared_error": 3, "absolute_error": 4, "poisson": 5,
+}  # fmt: skip
+CLASSIFICATION = ("gini", "entropy", "log_loss", "misclassification")
+REGRESSION = ("squared_error", "absolute_error", "poisson")
+
+
+def feature_count(max_features: Any, d: int) -> int:
+    """How many features a node may look at."""
+    if max_features is None:
+        return d
+    if max_features == "sqrt":
+        return max(1, int(np.sqrt(d)))
+    if max_features == "log2":
+        return max(1, int(np.log2(d)))
+    if isinstance(max_features, str):
+        raise ValueError(f'max_features must be "sqrt", "log2", a number or None; got {max_features!r}.')
+    if isinstance(max_features, (int, np.integer)):
+        if max_features < 1:
+            raise ValueError(f"max_features must be at least 1; got {max_features}.")
+        return min(d, int(max_features))
+    if not 0 < max_features <= 1:
+        raise ValueError(f"max_features as a fraction must lie in (0, 1]; got {max_features}.")
+    return max(1, int(max_features * d))
+
+
+def _share(value: float, total: float, name: str, least: int) -> float:
+    """A limit given as a number of rows, or as a fraction of all of them."""
+    if isinstance(value, (int, np.integer)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least} (or a fraction in (0, 1]); got {value}.")
+        return float(value)
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} as a fraction must lie in (0, 1]; got {value}.")
+    return max(float(least), float(np.ceil(value * total)))
+
+
+def cart_options(estimator: Any, d: int, count: float, weight: float, classes: int, *, random: bool) -> dict[str, Any]:
+    """The settings of a tree or forest as the native code takes them."""
+    allowed = CLASSIFICATION if classes else REGRESSION
+    if estimator.criterion not in allowed:
+        raise ValueError(f"criterion must be one of {', '.join(allowed)}; got {estimator.criterion!r}.")
+    for name in ("max_depth", "max_leaf_nodes"):
+        limit = getattr(estimator, name)
+        if limit is not None and limit < (1 if name == "max_depth" else 2):
+            raise ValueError(f"{name} must be at least {1 if name == 'max_depth' else 2} or None; got {limit}.")
+    monotone = monotone_list(estimator.monotonic_cst, d, getattr(estimator, "feature_names_in_", None))
+    if monotone and classes > 2:
+        raise ValueError("monotonic_cst needs a single score: two classes, or regression.")
+    features = feature_count(estimator.max_features, d)
+    return {
+        "criterion": CRITERIA[estimator.criterion],
+        "classes": classes,
+        "max_depth": estimator.max_depth or 0,
+        "max_leaf_nodes": estimator.max_leaf_nodes or 0,
+        "max_features": 0 if features == d else features,
+        "min_samples_split": _share(estimator.min_samples_split, count, "min_samples_split", 2),
+        "min_samples_leaf": _share(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
+        "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
+        "min_decrease": estimator.min_impurity_decrease,
+        "random_thresholds": random,
+        "monotone": monotone,
+    }
+
+
+class BaseTree(BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    tree_: Trees
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def prepare(self, X: Any) -> Presorted | Binned:
+        """X checked and sorted (or binned) once, for many fits on the same rows with :meth:`fit_prepared`."""
+        X, self._coder = fit_table(self, X, self.categorical_features)
+        return self._arrange(X, None)
+
+    def _arrange(self, X: np.ndarray, weight: np.ndarray | None) -> Presorted | Binned:
+        if self.splitter not in ("best", "random", "hist"):
+            raise ValueError(f'splitter must be "best", "random" or "hist"; got {self.splitter!r}.')
+        return Binned(X, self._coder, weight) if self.splitter == "hist" else Presorted(X, self._coder)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the tree (and prune it, if ``ccp_alpha`` > 0).
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n, d)
+            Missing values are allowed; categories are read from the columns' types.
+        y : array of n labels or targets
+        sample_weight : array of n weights, optional
+            A weight of 2 means the same as having the row twice.
+        """
+        y = check_targets(self, X, y)
+        X, self._coder = fit_table(self, X, self.categorical_features)
+        weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
+        X, y, weight = drop_weightless(X, y, weight)
+        return self.fit_prepared(self._arrange(X, weight), self._code(y), weight)
+
+    def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
+        """Grow the tree on a prepared table; y holds class codes (with ``classes_`` set) or targets."""
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        n, d = table.X.shape
+        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
+        frequency = is_frequency(weight)
+        total = float(n if weight is None else weight.sum())
+        options = cart_options(self, d, total if frequency else n, total, classes, random=self.splitter == "random")
+        if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
+            raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
+        seed = int(check_random_state(self.random_state).randint(INT32))
+        parts = (None, table.native) if isinstance(table, Binned) else (table.native, None)
+        grown, _ = core.grow_trees(*parts, y, weight, frequency, options, 1, seed, 0, None, False)
+        self.tree_ = Trees.stack(grown, max(1, classes), additive=False)
+        self.max_features_ = feature_count(self.max_features, d)
+        self.n_features_in_ = d
+        self.missing_features_ = table.missing
+        if self.ccp_alpha < 0:
+            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
+        if self.ccp_alpha > 0:
+            self.tree_ = prune_tree(self.tree_, self.ccp_alpha)
+        return self
+
+    def _table(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return predict_table(self, X, self._coder)
+
+    def _values(self, X: Any) -> np.ndarray:
+        table = self._table(X)
+        return self.tree_.sums(table)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The number of the leaf in which each row ends."""
+        table = self._table(X)
+        return self.tree_.leaves(table)[:, 0]
+
+    def get_depth(self) -> int:
+        """The depth of the tree."""
+        check_is_fitted(self)
+        return int(self.tree_.depths().max())
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self)
+        return int(np.sum(self.tree_.feature < 0))
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Fall of impurity by feature, scaled to sum to one."""
+        check_is_fitted(self)
+        return self.tree_.importances(self.n_features_in_)
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
+        """The α at which leaves of the full tree are cut, and what is left: see :func:`pruning_path`."""
+        from sklearn.base import clone
+
+        full = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        return pruning_path(full.tree_)
+
+    def prune(self, ccp_alpha: float | None = None, *, X: Any = None, y: Any = None, cv: Any = 5) -> Any:
+        """The subtree with the least Σ_m N_m Q_m / N + α |leaves|; α given, or chosen by cross-validation on X, y.
+
+        Returns a pruned copy; the tree itself is not changed.
+        """
+        import copy
+
+        check_is_fitted(self)
+        if ccp_alpha is None:
+            if X is None or y is None:
+                raise ValueError("prune needs ccp_alpha, or X and y to choose it by cross-validation.")
+            ccp_alpha = choose_alpha(self, X, y, cv)
+        pruned = copy.copy(self)
+        pruned.tree_ = prune_tree(self.tree_, ccp_alpha)
+        pruned.pruned_alpha_ = float(ccp_alpha)
+        return pruned
+
+    def rules(self, feature_names: Any = None, decimals: int = 3) -> str:
+        """The tree as indented text."""
+        from hinge.models.tree_show import rules
+
+        check_is_fitted(self)
+        return rules(self, feature_names, decimals)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the tree with matplotlib; returns the axes."""
+        from hinge.models.tree_show import draw
+
+        check_is_fitted(self)
+        return draw(self, ax, **options)
+
+
+class DecisionTreeClassifier(ClassifierMixin, BaseTree):
+    """A classification tree.
+
+    Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m. Splits are
+    the midpoints between neighbouring values, two-set splits of categories, and a learned side for missing values.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "log_loss", "misclassification"}
+        The impurity Q: 1 − Σp², −Σ p log₂ p (twice), or 1 − max p.
+    splitter : {"best", "random", "hist"}
+        Every midpoint, one random threshold per feature, or the midpoints between at most 255 bins.
+    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, max_leaf_nodes : limits
+        As in scikit-learn; with whole-number weights a row counts as many times as its weight says.
+    min_impurity_decrease : float
+        The least fall of impurity (as a share of the whole) that is worth a split.
+    class_weight : dict, "balanced" or None
+    ccp_alpha : float
+        The α of cost-complexity pruning.
+    monotonic_cst : list or dict, optional
+        +1, 0 or −1 per feature: the probability of the second class rises, is free, or falls with it.
+    random_state : int, RandomState or None
+        The same seed gives the same fit, whatever the number of threads.
+    categorical_features : "from_dtype", mask, indices, names or None
+        Which columns are categories.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    tree_ : Trees
+        The nodes as arrays.
+    feature_importances_ : array
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> tree = hg.DecisionTreeClassifier().fit(X, ["a", "a", "b", "b"])
+    >>> print(tree.rules())
+    x0 <= 1.5
+      a  (2 rows)
+    x0 > 1.5
+      b  (2 rows)
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = 0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+
+    def _code(self, y: np.ndarray) -> np.ndarray:
+        codes = code_labels(self, y)
+        self.n_classes_ = len(self.classes_)
+        return codes
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Shares of the classes in the leaf of each row."""
+        return self._values(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most frequent class in the leaf of each row."""
+        shares = self._values(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
+
+class DecisionTreeRegressor(RegressorMixin, BaseTree):
+    """A regression tree.
+
+    Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m.
+
+    Parameters
+    ----------
+    criterion : {"squared_error", "absolute_error", "poisson"}
+        The impurity Q and with it the value of a leaf: mean squared distance from the mean, mean absolute distance
+        from the median, or mean half Poisson deviance from the mean.
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, random_state,
+    max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, categorical_features
+        As for :class:`DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    tree_ : Trees
+        The nodes as arrays.
+    feature_importances_ : array
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> hg.DecisionTreeRegressor(max_depth=1).fit(X, [0.0, 2.0, 10.0, 12.0]).predict([[0.5], [9.0]])
+    array([ 1., 11.])
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = 0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+
+    def _code(self, y: np.ndarray) -> np.ndarray:
+        from sklearn.utils.validation import check_array
+
+        return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The value of the leaf of each row."""
+        return self._values(X)[:, 0]
+
+
+__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count"]

@@ -1,0 +1,146 @@
+"""Many trees as a few arrays: compact, picklable, quick to evaluate.
+
+Children sit side by side (right = left + 1) and come after their parent; a leaf has feature −1. A row goes left if
+x ≤ threshold; where ``set`` is not −1, if its category is in that set of 256 bits; a missing value goes left if
+``missing_left``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hinge._native import core
+
+SHAPE = ("feature", "threshold", "left", "missing_left", "set")
+DETAILS = ("gain", "weight", "count", "impurity")
+
+
+@dataclass(eq=False)
+class Trees:
+    """Trees, one after the other.
+
+    Attributes
+    ----------
+    outputs : int
+        Numbers per prediction.
+    additive : bool
+        True: tree t adds one number to output t mod outputs. False: every tree adds a vector of all outputs.
+    start : array of trees + 1 integers
+        Where the nodes of each tree begin; child numbers count from there.
+    feature, threshold, left, missing_left, set, value : arrays over the nodes
+    sets : array
+        The sets of categories, 8 words of 32 bits each.
+    gain, weight, count, impurity : arrays over the nodes, or None
+        What pruning, explanations and drawings need.
+    """
+
+    outputs: int
+    additive: bool
+    start: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    missing_left: np.ndarray
+    set: np.ndarray
+    sets: np.ndarray
+    value: np.ndarray
+    gain: Any = None
+    weight: Any = None
+    count: Any = None
+    impurity: Any = None
+    _predictor: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def stack(cls, grown: list[dict[str, np.ndarray]], outputs: int, additive: bool, details: bool = True) -> Trees:
+        """Trees as the native code returns them, put one after the other; with or without the details of the nodes."""
+        start = np.concatenate([[0], np.cumsum([len(t["feature"]) for t in grown])]).astype(np.int64)
+        names = [*SHAPE, "sets", "value", *(d for d in DETAILS if details and d in grown[0])]
+        arrays = {name: np.concatenate([t[name] for t in grown]) for name in names}
+        sets = np.concatenate([[0], np.cumsum([len(t["sets"]) // 8 for t in grown])])
+        for t, (begin, end) in enumerate(pairwise(start)):
+            here = arrays["set"][begin:end]
+            here[here >= 0] += sets[t]
+        return cls(outputs, additive, start, **arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_predictor": None}
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def node_count(self) -> int:
+        return len(self.feature)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays."""
+        return sum(a.nbytes for a in self.__dict__.values() if isinstance(a, np.ndarray))
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything the native code needs to evaluate the trees."""
+        names = ("start", *SHAPE, "sets", "value")
+        return {n: getattr(self, n) for n in names} | {"outputs": self.outputs, "additive": self.additive}
+
+    @property
+    def predictor(self) -> Any:
+        if self._predictor is None:
+            self._predictor = core.TreePredictor(self.arrays())
+        return self._predictor
+
+    def add(self, X: np.ndarray, out: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
+        """Add the trees first … last − 1, evaluated on X, to out (n × outputs)."""
+        self.predictor.add(X, first, len(self) if last is None else last, out)
+        return out
+
+    def sums(self, X: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
+        """The sum of the trees first … last − 1."""
+        return self.add(X, np.zeros((len(X), self.outputs)), first, last)
+
+    def leaves(self, X: np.ndarray) -> np.ndarray:
+        """The node in which each row ends, for every tree."""
+        return self.predictor.leaves(X)
+
+    def nodes(self, t: int) -> slice:
+        """Where tree t is in the arrays."""
+        return slice(int(self.start[t]), int(self.start[t + 1]))
+
+    def depths(self, t: int = 0) -> np.ndarray:
+        """The depth of every node of tree t; the root has 0."""
+        at = self.nodes(t)
+        feature, left = self.feature[at], self.left[at]
+        depth = np.zeros(len(feature), dtype=np.int64)
+        for i in np.flatnonzero(feature >= 0):
+            depth[left[i]] = depth[left[i] + 1] = depth[i] + 1
+        return depth
+
+    def categories(self, node: int) -> np.ndarray:
+        """The category codes that go left at a node (an index into the arrays)."""
+        bits = self.sets[8 * self.set[node] : 8 * self.set[node] + 8]
+        return np.flatnonzero((bits[np.arange(256) >> 5] >> (np.arange(256) & 31)) & 1)
+
+    def importances(self, d: int, normalised: bool = True) -> np.ndarray:
+        """Total gain by feature, averaged over trees that are each scaled to one (or summed as it is)."""
+        total = np.zeros(d)
+        for t in range(len(self)):
+            at = self.nodes(t)
+            inner = self.feature[at] >= 0
+            mine = np.bincount(self.feature[at][inner], weights=self.gain[at][inner], minlength=d)
+            total += mine / mine.sum() if normalised and mine.sum() > 0 else mine
+        return total / total.sum() if normalised and total.sum() > 0 else total
+
+    def walk(self, t: int = 0) -> Iterator[tuple[int, int]]:
+        """(node, depth) of tree t from top to bottom, left before right."""
+        stack = [(0, 0)]
+        begin = int(self.start[t])
+        while stack:
+            node, depth = stack.pop()
+            yield node, depth
+            if self.feature[begin + node] >= 0:
+                left = int(self.left[begin + node])
+                stack += [(left + 1, depth + 1), (left, depth + 1)]

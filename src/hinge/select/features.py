@@ -1,0 +1,299 @@
+"""Choosing features: forward, backward and exhaustive search for the set S with the least  error(S) + λ|S|.
+
+With least squares the error of every candidate set comes from sweeps of one Gram matrix: no model is refitted. With
+any other learner each candidate is fitted and scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hinge._native import Design, core
+from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous
+from hinge.solve.closed_form import Centred
+
+# Branch and bound is exact at any size; beyond this it may take long.
+MOST_FEATURES = 30
+MOST_SUBSETS = 200_000
+FREE_SEARCH = 16  # so few features that all sets can be visited
+COLLINEAR = 1e-10
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A set of features, its error, and error + λ|S|."""
+
+    features: tuple[int, ...]
+    error: float
+    objective: float
+
+
+class LeastSquaresErrors:
+    """Mean squared errors of least squares on sets of features, by sweeps of [X y]'S[X y] (centred if with a bias).
+
+    Sweeping feature j moves it into or out of the model in O(d²); the last entry is then the residual sum of squares.
+    """
+
+    def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool) -> None:
+        n, d = X.shape
+        self.examples = n
+        s = np.ones(n) if weights is None else weights
+        problem = Centred(Design(X), y, s / s.sum(), fit_intercept)
+        moment = problem.moment(problem.Y)
+        self.matrix = np.block([[problem.gram(), moment], [moment.T, np.array([[problem.c @ problem.Y[:, 0] ** 2]])]])
+        scale = np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
+        self.scale = np.where(scale > 0, scale, 1.0)
+        self.matrix /= self.scale[:, None] * self.scale[None, :]
+        self.unit = self.scale[-1] ** 2  # errors are measured in units of the variance of y inside
+        # Copies of features would make the full model singular; this much ridge lets one of them win.
+        self.matrix[np.arange(d), np.arange(d)] += COLLINEAR
+
+    @staticmethod
+    def sweep(A: np.ndarray, k: int) -> None:
+        pivot = 1.0 / A[k, k]
+        row, column = A[k].copy(), A[:, k].copy()
+        A -= np.outer(column * pivot, row)
+        A[k], A[:, k] = row * pivot, -column * pivot
+        A[k, k] = pivot
+
+    def forward(self, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        """Sets of 0, 1, 2 … features, each with the feature that lowers the error most."""
+        A, chosen = self.matrix.copy(), []
+        yield (), self.unit * A[-1, -1]
+        for _ in range(most):
+            free = np.setdiff1d(np.arange(len(A) - 1), chosen)
+            gains = A[free, -1] ** 2 / np.maximum(A[free, free], 1e-300)
+            gains[A[free, free] <= 2 * COLLINEAR] = -1.0
+            best = int(free[np.argmax(gains)])
+            self.sweep(A, best)
+            chosen.append(best)
+            yield tuple(sorted(chosen)), self.unit * max(A[-1, -1], 0.0)
+
+    def backward(self) -> Iterable[tuple[tuple[int, ...], float]]:
+        """Sets of d, d−1, … 0 features, each without the feature that raises the error least."""
+        A, kept = self.matrix.copy(), list(range(len(self.matrix) - 1))
+        for j in kept:
+            self.sweep(A, j)
+        yield tuple(kept), self.unit * max(A[-1, -1], 0.0)
+        while kept:
+            at = np.array(kept)
+            worst = int(at[np.argmin(A[at, -1] ** 2 / np.maximum(A[at, at], 1e-300))])
+            self.sweep(A, worst)
+            kept.remove(worst)
+            yield tuple(kept), self.unit * max(A[-1, -1], 0.0)
+
+    def best(self, most: int) -> tuple[list[tuple[tuple[int, ...], float]], int]:
+        """The best set of every size up to ``most``, and how many sets were looked at."""
+        d = len(self.matrix) - 1
+        rss, members, nodes = core.best_subsets(np.ascontiguousarray(self.matrix).ravel(), d, most)
+        sets = [tuple(j for j in range(d) if members[k] >> j & 1) for k in range(most + 1)]
+        return [(chosen, self.unit * max(float(rss[k]), 0.0)) for k, chosen in enumerate(sets)], nodes
+
+
+class FeatureSearch(SelectorMixin, BaseEstimator):
+    """Base class of the searches."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_features_to_select: int | None = None,
+        lam: float = 0.0,
+        scoring: Any = None,
+        cv: Any = None,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.estimator = estimator
+        self.n_features_to_select = n_features_to_select
+        self.lam = lam
+        self.scoring = scoring
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Search. ``sample_weight`` is for least squares (``estimator=None``)."""
+        return self._search(X, y, sample_weight)
+
+    def _search(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        quick = self.estimator is None
+        X, y = validate_data(self, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=quick)
+        X, weights = contiguous(X), check_weights(sample_weight, X)
+        most = X.shape[1] if self.n_features_to_select is None else self.n_features_to_select
+        if not 1 <= most <= X.shape[1]:
+            raise ValueError(
+                f"n_features_to_select must lie between 1 and the number of features, {X.shape[1]}; got {most!r}."
+            )
+        if quick:
+            found = self._least_squares(LeastSquaresErrors(X, np.asarray(y, dtype=np.float64), weights, self.fit_intercept), most)
+        elif weights is not None:
+            raise ValueError("sample_weight is supported for least squares only (estimator=None).")
+        else:
+            found = self._generic(_Errors(self, X, y), most)
+        self.path_ = sorted((Subset(s, e, e + self.lam * len(s)) for s, e in found), key=lambda s: len(s.features))
+        if self.n_features_to_select is None:
+            chosen = min(self.path_, key=lambda s: s.objective)
+        else:
+            chosen = next(s for s in self.path_ if len(s.features) == most)
+        self.support_ = np.zeros(X.shape[1], dtype=bool)
+        self.support_[list(chosen.features)] = True
+        self.n_features_, self.error_, self.objective_ = len(chosen.features), chosen.error, chosen.objective
+        return self
+
+    def _least_squares(self, errors: LeastSquaresErrors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        raise NotImplementedError
+
+    def _generic(self, errors: _Errors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        raise NotImplementedError
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self.support_
+
+
+class _Errors:
+    """Errors of a learner on sets of features: minus its score, on folds or on the training data."""
+
+    def __init__(self, search: FeatureSearch, X: Any, y: np.ndarray) -> None:
+        self.search, self.X, self.y, self.d = search, X, y, X.shape[1]
+        self.scorer = check_scoring(search.estimator, scoring=search.scoring)
+
+    def __call__(self, features: tuple[int, ...]) -> float:
+        if not features:
+            return np.inf
+        part, model = self.X[:, list(features)], clone(self.search.estimator)
+        if self.search.cv is None:
+            return -float(self.scorer(model.fit(part, self.y), part, self.y))
+        return -float(np.mean(cross_val_score(model, part, self.y, scoring=self.scorer, cv=self.search.cv)))
+
+
+_DOC = """
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Any learner with ``fit`` and a score. Least squares if absent, with the mean squared error on the training data
+        for every candidate from one Gram matrix.
+    n_features_to_select : int, optional
+        How many features to choose; if absent, as many as make error + λ·(number of features) least.
+    lam : float
+        λ, the price of a feature in units of the error.
+    scoring : str or callable, optional
+        A scikit-learn scorer (the error is minus the score); the estimator's own score if absent.
+    cv : int, splitter or iterable, optional
+        Folds to score on; the training data if absent.
+    fit_intercept : bool
+        Whether least squares has a bias.
+
+    Attributes
+    ----------
+    support_ : array of bool
+        The chosen features.
+    path_ : list of Subset
+        The sets that were considered best for their size, from small to large.
+    n_features_, error_, objective_
+        Of the chosen set.
+"""
+
+
+class ForwardSelector(FeatureSearch):
+    __doc__ = f"""Forward selection: starts without features and adds the one that lowers the error most.
+{_DOC}
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.random.default_rng(0).normal(size=(50, 5))
+    >>> hg.ForwardSelector(n_features_to_select=2).fit(X, X[:, 1] + X[:, 3]).support_
+    array([False,  True, False,  True, False])
+    """
+
+    def _least_squares(self, errors: LeastSquaresErrors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        return errors.forward(most)
+
+    def _generic(self, errors: _Errors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        chosen: tuple[int, ...] = ()
+        for _ in range(most):
+            options = [tuple(sorted((*chosen, j))) for j in range(errors.d) if j not in chosen]
+            scored = [(errors(option), option) for option in options]
+            error, chosen = min(scored)
+            yield chosen, error
+
+
+class BackwardSelector(FeatureSearch):
+    __doc__ = f"""Backward elimination: starts with all features and drops the one that raises the error least.
+{_DOC}
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.random.default_rng(0).normal(size=(50, 5))
+    >>> hg.BackwardSelector(lam=0.01).fit(X, X[:, 1] + X[:, 3]).support_
+    array([False,  True, False,  True, False])
+    """
+
+    def _least_squares(self, errors: LeastSquaresErrors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        return errors.backward()
+
+    def _generic(self, errors: _Errors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        kept = tuple(range(errors.d))
+        yield kept, errors(kept)
+        least = 1 if self.n_features_to_select is None else most
+        while len(kept) > least:
+            error, kept = min((errors(tuple(k for k in kept if k != j)), tuple(k for k in kept if k != j)) for j in kept)
+            yield kept, error
+
+
+class BestSubset(FeatureSearch):
+    __doc__ = f"""The best set of features of every size: exactly, by branch and bound for least squares (up to
+    {MOST_FEATURES} features), by trying all sets for other learners.
+{_DOC}    nodes_ : int
+        How many sets were looked at.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.random.default_rng(0).normal(size=(50, 5))
+    >>> hg.BestSubset(n_features_to_select=2).fit(X, X[:, 1] + X[:, 3]).support_
+    array([False,  True, False,  True, False])
+    """
+
+    def fit(self, X: Any, y: Any) -> BestSubset:
+        """Search."""
+        return self._search(X, y, None)
+
+    def _least_squares(self, errors: LeastSquaresErrors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        d = len(errors.matrix) - 1
+        if d >= errors.examples and d > FREE_SEARCH:
+            raise ValueError(
+                f"BestSubset needs more examples than features, or at most {FREE_SEARCH} features: with {d} features and "
+                f"{errors.examples} examples most sets fit perfectly and nothing can be ruled out. Use Lasso."
+            )
+        if d > MOST_FEATURES:
+            raise ValueError(f"BestSubset searches up to {MOST_FEATURES} features, X has {d}; use ForwardSelector or Lasso.")
+        found, self.nodes_ = errors.best(most)
+        return found
+
+    def _generic(self, errors: _Errors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
+        self.nodes_ = sum(comb(errors.d, k) for k in range(1, most + 1))
+        if self.nodes_ > MOST_SUBSETS:
+            raise ValueError(
+                f"BestSubset would have to fit {self.nodes_:,} models; lower n_features_to_select, or use ForwardSelector."
+            )
+        for k in range(1, most + 1):
+            error, best = min((errors(s), s) for s in combinations(range(errors.d), k))
+            yield best, error

@@ -1,0 +1,177 @@
+"""Logistic regression with its strength chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from hinge.models.base import signs
+from hinge.models.linear.base import elastic_penalty
+from hinge.models.linear.logistic import LogisticClassifier
+from hinge.problem.losses import Logistic, Softmax
+from hinge.problem.objective import Objective, make_objective
+from hinge.select.strength import choose_candidate
+from hinge.solve.choose import Result
+
+FOLD_TOL = 1e-4  # scores on folds do not feel smaller gaps
+OLD_PENALTIES = {"l2": [0.0], "l1": [1.0]}
+
+
+class LogisticRegressionCV(LogisticClassifier):
+    """Logistic regression, C Σ sᵢ ℓ(yᵢ, f(xᵢ)) + ρ‖w‖₁ + (1−ρ)/2·‖w‖², with C and ρ chosen by cross-validation.
+
+    In every fold the fits go from the strongest penalty to the weakest, each started at the last.
+
+    Parameters
+    ----------
+    Cs : int or array
+        The candidates for C, or how many between 1e-4 and 1e4.
+    l1_ratios : array, optional
+        The candidates for ρ; 0 (the L2 penalty) if absent.
+    fit_intercept : bool
+        Whether there is a bias; it is not penalised.
+    cv : int, splitter or iterable, optional
+        Five stratified folds if absent.
+    scoring : str or callable, optional
+        A scikit-learn scorer; the negative log-loss if absent.
+    tol, max_iter
+        The relative duality gap to reach, and a limit on iterations.
+    class_weight : dict or "balanced", optional
+        Factors on the weights of the classes.
+    refit : bool
+        Fit on all the data with the chosen values (True), or average the chosen weights of the folds (False).
+    rule : {"best", "one-standard-error"}
+        The best C, or the smallest whose score is within one standard error of the best.
+    solver : str
+        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+    penalty, dual, n_jobs, verbose, intercept_scaling, random_state, use_legacy_attributes
+        Accepted for compatibility. ``penalty`` is the former way to say ``l1_ratios``.
+
+    Attributes
+    ----------
+    C_, l1_ratio_ : float
+        The chosen values.
+    scores_ : array of shape (folds, number of ρ, number of C)
+    Cs_, l1_ratios_ : arrays
+    classes_, coef_, intercept_, n_iter_ : as in scikit-learn
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2))
+    >>> model = hg.LogisticRegressionCV(Cs=[0.01, 1.0]).fit(X, X[:, 0] + 0.3 * rng.normal(size=80) > 0)
+    >>> model.C_
+    1.0
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 10,
+        l1_ratios: Any = None,
+        fit_intercept: bool = True,
+        cv: Any = None,
+        dual: bool = False,
+        penalty: Any = "deprecated",
+        scoring: Any = None,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        refit: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: int | None = None,
+        use_legacy_attributes: Any = False,
+        rule: str = "best",
+    ) -> None:
+        self.Cs = Cs
+        self.l1_ratios = l1_ratios
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.dual = dual
+        self.penalty = penalty
+        self.scoring = scoring
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.refit = refit
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+        self.use_legacy_attributes = use_legacy_attributes
+        self.rule = rule
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegressionCV:
+        """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice."""
+        X, codes, weights = self._check(X, y, sample_weight)
+        self.Cs_ = np.geomspace(1e-4, 1e4, self.Cs) if np.ndim(self.Cs) == 0 else np.asarray(self.Cs, dtype=np.float64)
+        if np.any(self.Cs_ <= 0):
+            raise ValueError("Cs must be above zero.")
+        ratios = OLD_PENALTIES.get(self.penalty, self.l1_ratios)
+        self.l1_ratios_ = np.array([0.0]) if ratios is None else np.atleast_1d(np.asarray(ratios, dtype=np.float64))
+        rows = X.tocsr() if hasattr(X, "tocsr") else X
+        s = np.ones(len(codes)) if weights is None else weights
+        scores, fits = self._folds(rows, np.asarray(y), codes, s)
+        self.scores_ = scores
+        flat = -scores.reshape(len(scores), -1).T
+        choice = choose_candidate(flat, np.tile(self.Cs_, len(self.l1_ratios_)))
+        at, position = divmod(choice.pick(self.rule), len(self.Cs_))
+        self.C_, self.l1_ratio_ = float(self.Cs_[position]), float(self.l1_ratios_[at])
+        objective = self._objective(X, codes, s)
+        penalty = elastic_penalty(1.0 / (self.C_ * objective.weight_sum), self.l1_ratio_)
+        start = tuple(np.mean([fold[at][position][part] for fold in fits], axis=0) for part in (0, 1))
+        result = self._solve(objective.with_penalty(penalty), start)
+        self._adopt(result, X.dtype)
+        if not self.refit:
+            self._adopt_weights(*start, X.dtype)
+        return self
+
+    def _objective(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> Objective:
+        k = len(self.classes_)
+        options = {"sample_weight": weights, "fit_intercept": self.fit_intercept}
+        if k == 2:
+            return make_objective(X, signs(codes), Logistic(), **options)
+        return make_objective(X, codes.astype(np.float64), Softmax(), classes=k, **options)
+
+    def _folds(self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+        """Scores, folds × ρ × C, and the weights and biases behind them."""
+        scorer = check_scoring(self, scoring=self.scoring or "neg_log_loss")
+        order = np.argsort(self.Cs_)
+        scores, fits = [], []
+        for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
+            train, test = train[s[train] > 0], test[s[test] > 0]
+            if len(test) == 0:
+                continue
+            if len(np.unique(codes[train])) < len(self.classes_):
+                raise ValueError("A fold has no example of some class, or only one class; use fewer folds (cv).")
+            objective = self._objective(X[train], codes[train], s[train])
+            table = np.empty((len(self.l1_ratios_), len(self.Cs_)))
+            solutions: list[list[Any]] = [[None] * len(self.Cs_) for _ in self.l1_ratios_]
+            for i, ratio in enumerate(self.l1_ratios_):
+                start = None
+                for position in order:
+                    penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))
+                    result: Result = self._solve(objective.with_penalty(penalty), start, tol=max(self.tol, FOLD_TOL))
+                    start = (result.w, result.b)
+                    solutions[i][position] = start
+                    self._adopt_weights(*start, X.dtype)
+                    options = {} if np.all(s == 1) else {"sample_weight": s[test]}
+                    table[i, position] = scorer(self, X[test], y[test], **options)
+            scores.append(table)
+            fits.append(solutions)
+        return np.array(scores), fits
+
+    def _adopt_weights(self, w: np.ndarray, b: np.ndarray, dtype: Any) -> None:
+        self.coef_ = np.atleast_2d(w.T).astype(dtype)
+        self.intercept_ = np.atleast_1d(b).astype(dtype)

@@ -1,0 +1,442 @@
+"""Linear models: what theory says must hold at the optimum, and does (W1–W9, L3, L5)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import hinge as hg
+
+
+@pytest.fixture
+def table(rng):
+    """Correlated features, a target with few true weights, integer weights with zeros among them."""
+    X = rng.normal(size=(150, 6)) @ (np.eye(6) + 0.15 * rng.normal(size=(6, 6))) + 2.0
+    y = X @ np.array([1.5, 0.0, -2.0, 0.0, 0.5, 0.0]) + 3.0 + rng.normal(size=150)
+    return X, y, rng.integers(0, 4, size=150).astype(float)
+
+
+@pytest.fixture
+def california(real_data):
+    frame = pd.read_csv(real_data("california_housing.csv.gz")).dropna()
+    numbers = frame.select_dtypes("number")
+    X, y = numbers.iloc[:, :-1].to_numpy(dtype=float), numbers.iloc[:, -1].to_numpy(dtype=float)
+    X, y = X[:2000], y[:2000]
+    return (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+
+
+def with_ones(X):
+    return np.column_stack([np.ones(len(X)), X])
+
+
+@pytest.mark.mission("W1")
+class TestLeastSquares:
+    def test_errors_are_orthogonal_to_linear_functions(self, table, california):
+        for X, y, s in (table, (*california, np.ones(len(california[1])))):
+            r = y - hg.LinearRegression().fit(X, y, sample_weight=s).predict(X)
+            assert np.max(np.abs(with_ones(X).T @ (s * r))) <= 1e-9 * np.abs(with_ones(X)).sum(axis=0).max()
+
+    def test_rank_deficient_gives_least_norm(self, rng):
+        X = rng.normal(size=(30, 4))
+        X = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 2]])
+        y = rng.normal(size=30)
+        model = hg.LinearRegression().fit(X, y)
+        centred = X - X.mean(axis=0)
+        np.testing.assert_allclose(model.coef_, np.linalg.pinv(centred) @ (y - y.mean()), atol=1e-10)
+        assert model.inference_.rank == 5
+
+    @pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+    def test_inference_is_the_textbook(self, table, make):
+        X, y, s = table
+        known = hg.LinearRegression().fit(make(X), y, sample_weight=s).inference_
+        rows = np.repeat(np.arange(len(y)), s.astype(int))
+        A, t = with_ones(X[rows]), y[rows]
+        inverse = np.linalg.inv(A.T @ A)
+        theta = inverse @ A.T @ t
+        sigma2 = np.sum((t - A @ theta) ** 2) / (len(t) - 7)
+        assert known.sigma2 == pytest.approx(sigma2, rel=1e-9)
+        np.testing.assert_allclose(known.estimate, theta, rtol=1e-7)
+        np.testing.assert_allclose(known.covariance, sigma2 * inverse, rtol=1e-6, atol=1e-12)
+
+    def test_intervals_cover_as_often_as_they_say(self, rng):
+        X = rng.normal(size=(20, 2))
+        new, theta = np.array([[0.5, -1.0]]), np.array([1.0, 2.0])
+        hits = np.zeros(3)
+        for _ in range(1500):
+            model = hg.LinearRegression().fit(X, X @ theta + rng.normal(size=20))
+            low, high = model.inference_.interval(0.9)[1]
+            hits[0] += low <= theta[0] <= high
+            _, low, high = model.predict(new, interval=0.9, kind="confidence")
+            hits[1] += low[0] <= new[0] @ theta <= high[0]
+            _, low, high = model.predict(new, interval=0.9)
+            hits[2] += low[0] <= new[0] @ theta + rng.normal() <= high[0]
+        assert np.all(np.abs(hits / 1500 - 0.9) < 0.03)  # four standard deviations
+
+
+@pytest.mark.mission("L3")
+class TestMoments:
+    def test_two_points(self):
+        for alpha in (0.0, 0.5, 3.0):
+            for sigma in (1.0, 2.0):
+                theta = np.array([3.0, -1.0])
+                moments = hg.ridge_moments(np.array([[1.0, 1.0], [1.0, -1.0]]), theta, sigma=sigma, alpha=alpha)
+                expected = (4 * sigma**2 + alpha**2 * theta @ theta) / (2 + alpha) ** 2
+                assert moments.mse == pytest.approx(expected, rel=1e-14)
+
+    @pytest.mark.parametrize("alpha", [0.0, 5.0])
+    def test_closed_forms_match_simulation(self, rng, alpha):
+        X, theta, draws = rng.normal(size=(25, 3)), np.array([1.0, -2.0, 0.5]), 4000
+        Y = (X @ theta)[:, None] + 0.7 * rng.normal(size=(25, draws))
+        W = hg.Ridge(alpha=alpha, fit_intercept=False).fit(X, Y).coef_
+        moments = hg.ridge_moments(X, theta, sigma=0.7, alpha=alpha)
+        noise = 5 * np.sqrt(np.diag(moments.covariance) / draws)
+        assert np.all(np.abs(W.mean(axis=0) - theta - moments.bias) < noise)
+        np.testing.assert_allclose(np.cov(W.T), moments.covariance, atol=0.1 * np.abs(moments.covariance).max())
+        assert np.mean(np.sum((W - theta) ** 2, axis=1)) == pytest.approx(moments.mse, rel=0.1)
+
+
+@pytest.mark.mission("W2", "V1")
+class TestRidge:
+    @pytest.mark.parametrize("shape", [(40, 5), (12, 30)], ids=["primal", "dual"])
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_leave_one_out_is_brute_force(self, rng, shape, bias):
+        X, y = rng.normal(size=shape) + 1.0, rng.normal(size=shape[0])
+        s = rng.integers(1, 4, size=shape[0]).astype(float)
+        alphas = [0.1, 1.0, 30.0]
+        model = hg.RidgeCV(alphas, fit_intercept=bias, store_cv_results=True).fit(X, y, sample_weight=s)
+        for a, alpha in enumerate(alphas):
+            whole = hg.Ridge(alpha, fit_intercept=bias).fit(X, y, sample_weight=s)
+            np.testing.assert_allclose(model.coef_path_[a], whole.coef_, atol=1e-7)
+            for i in range(0, shape[0], 5):
+                less = s - np.eye(shape[0])[i]  # one unit of weight is left out
+                left = hg.Ridge(alpha, fit_intercept=bias).fit(X, y, sample_weight=less)
+                error = (y[i] - left.predict(X[i : i + 1])[0]) ** 2
+                assert model.cv_results_[i, a] == pytest.approx(error, rel=1e-5)
+        assert model.errors_.argmin() == alphas.index(model.alpha_)
+
+    def test_primal_and_dual_agree(self, rng):
+        X, Y = rng.normal(size=(15, 40)), rng.normal(size=(15, 2))
+        for make in (np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array):
+            model = hg.Ridge(2.0).fit(make(X), Y)
+            centred = X - X.mean(axis=0)
+            primal = np.linalg.solve(centred.T @ centred + 2.0 * np.eye(40), centred.T @ (Y - Y.mean(axis=0)))
+            np.testing.assert_allclose(model.coef_, primal.T, atol=1e-9)
+            assert model.certificate_.converged
+
+
+@pytest.mark.mission("W3")
+class TestLasso:
+    def test_soft_threshold_conditions(self, table, california):
+        for X, y, s in (table, (*california, np.ones(len(california[1])))):
+            for alpha in (0.02, 0.3):
+                model = hg.Lasso(alpha, tol=1e-12).fit(X, y, sample_weight=s)
+                g = X.T @ (s * (y - model.predict(X))) / s.sum()
+                used = model.coef_ != 0
+                np.testing.assert_allclose(g[used], alpha * np.sign(model.coef_[used]), rtol=1e-5)
+                assert np.all(np.abs(g[~used]) <= alpha * (1 + 1e-6))
+                assert 0 <= model.dual_gap_ <= 1e-12 * model.certificate_.primal + 1e-15
+
+    def test_orthogonal_columns_are_soft_thresholded(self, rng):
+        Q = np.linalg.qr(rng.normal(size=(50, 4)))[0] * np.sqrt(50)
+        y = rng.normal(size=50) * 2
+        c = Q.T @ y / 50
+        model = hg.Lasso(0.2, fit_intercept=False, tol=1e-12).fit(Q, y)
+        np.testing.assert_allclose(model.coef_, np.sign(c) * np.maximum(np.abs(c) - 0.2, 0), atol=1e-8)
+
+    def test_path(self, rng):
+        X, y = rng.normal(size=(40, 60)), rng.normal(size=40)
+        alphas, coefs, gaps = hg.lasso_path(X, y, alphas=20)
+        assert np.all(np.diff(alphas) < 0)
+        assert np.all(coefs[:, 0] == 0)
+        assert np.any(coefs[:, 1] != 0)
+        for k in (0, 7, 19):
+            lone = hg.Lasso(alphas[k], fit_intercept=False, tol=1e-10).fit(X, y)
+            value = np.mean((y - X @ coefs[:, k]) ** 2) / 2 + alphas[k] * np.abs(coefs[:, k]).sum()
+            assert value - lone.certificate_.primal <= gaps[k] + 1e-12
+            assert gaps[k] <= 1e-6 * value
+
+    def test_cross_validation_and_the_one_standard_error_rule(self, rng):
+        X = rng.normal(size=(80, 30))
+        y = X[:, :3].sum(axis=1) + rng.normal(size=80)
+        best, simple = hg.LassoCV().fit(X, y), hg.LassoCV(rule="one-standard-error").fit(X, y)
+        assert best.alpha_ == best.alphas_[best.mse_path_.mean(axis=1).argmin()]
+        assert simple.alpha_ >= best.alpha_
+        assert np.count_nonzero(simple.coef_) <= np.count_nonzero(best.coef_)
+        assert np.all(simple.coef_[:3] != 0)
+
+    def test_groups_and_tasks_enter_together(self, rng):
+        X = rng.normal(size=(60, 6))
+        Y = np.column_stack([X[:, 0] - X[:, 1], X[:, 0] + X[:, 1]]) + 0.1 * rng.normal(size=(60, 2))
+        tasks = hg.MultiTaskLasso(0.1, tol=1e-10).fit(X, Y)
+        used = np.any(tasks.coef_ != 0, axis=0)
+        assert np.array_equal(used, np.all(tasks.coef_ != 0, axis=0))
+        assert used[:2].all()
+        G = X.T @ (Y - tasks.predict(X)) / 60
+        np.testing.assert_allclose(np.linalg.norm(G[used], axis=1), 0.1, rtol=1e-3)
+        assert np.all(np.linalg.norm(G[~used], axis=1) <= 0.1)
+        groups = hg.GroupLasso([0, 0, 1, 1, 2, 2], alpha=0.1).fit(X, Y[:, 0])
+        assert np.all(groups.coef_[:2] != 0)
+        assert np.all(groups.coef_[2:] == 0)
+
+
+@pytest.mark.mission("W4", "L4")
+class TestRobust:
+    @pytest.mark.parametrize("level", [0.2, 0.5, 0.9])
+    def test_a_share_of_the_targets_lies_below_the_quantile(self, table, level):
+        X, y, _ = table
+        r = y - hg.QuantileRegressor(quantile=level, alpha=0.0).fit(X, y).predict(X)
+        scale = 1e-5 * np.abs(r).max()
+        assert np.mean(r < -scale) <= level <= np.mean(r < scale)
+
+    @pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+    def test_every_penalty(self, table, l1_ratio):
+        X, y, s = table
+        for model in (
+            hg.QuantileRegressor(alpha=0.05, l1_ratio=l1_ratio),
+            hg.LeastAbsoluteDeviations(0.05, l1_ratio=l1_ratio),
+            hg.LinearSVR(epsilon=0.3, l1_ratio=l1_ratio),
+            hg.HuberRegressor(alpha=1.0, l1_ratio=l1_ratio),
+        ):
+            assert model.fit(X, y, sample_weight=s).certificate_.converged
+
+    def test_huber_is_stationary_in_weights_and_scale(self, table):
+        X, y, s = table
+        y = y.copy()
+        y[::10] += 40.0
+        model = hg.HuberRegressor(alpha=0.5).fit(X, y, sample_weight=s)
+        z = (y - model.predict(X)) / model.scale_
+        assert s @ np.minimum(z**2, 1.35**2) == pytest.approx(s.sum(), rel=1e-6)
+        slopes = X.T @ (s * 2 * np.clip(z, -1.35, 1.35))
+        np.testing.assert_allclose(slopes, 2 * 0.5 * model.coef_, atol=1e-4 * np.abs(X).sum(axis=0).max())
+        assert np.array_equal(model.outliers_, np.abs(z) > 1.35)
+        assert model.outliers_[::10].all()
+
+    def test_one_wild_target_does_not_move_the_median(self, table):
+        """A target above the fit may move up as far as it likes: the fit stays where it is."""
+        X, y, _ = table
+        calm = hg.LeastAbsoluteDeviations(tol=1e-9).fit(X, y)
+        wild = y.copy()
+        wild[np.argmax(y - calm.predict(X))] += 1e3
+        np.testing.assert_allclose(hg.LeastAbsoluteDeviations(tol=1e-9).fit(X, wild).coef_, calm.coef_, atol=1e-3)
+
+
+@pytest.mark.mission("W5", "M2")
+class TestLogistic:
+    def test_errors_are_orthogonal(self, rng):
+        """Without a penalty, Σ (y − p) x = 0 and Σ (y − p) = 0."""
+        X = rng.normal(size=(300, 4))
+        y = rng.random(300) < 1 / (1 + np.exp(-X @ [1.0, -1.0, 0.5, 0.0] - 0.3))
+        model = hg.LogisticRegression(C=np.inf, tol=1e-12).fit(X, y)
+        np.testing.assert_allclose(with_ones(X).T @ (y - model.predict_proba(X)[:, 1]), 0, atol=1e-4)
+        log_odds = np.log(model.predict_proba(X)[:, 1] / model.predict_proba(X)[:, 0])
+        np.testing.assert_allclose(log_odds, model.decision_function(X), atol=1e-8)
+        assert model.separation_ is None
+
+    def test_multinomial_gradient_vanishes(self, rng):
+        X, y = rng.normal(size=(150, 3)), rng.integers(0, 3, size=150)
+        model = hg.LogisticRegression(C=2.0, tol=1e-10).fit(X, y)
+        error = np.eye(3)[y] - model.predict_proba(X)
+        np.testing.assert_allclose(2.0 * error.T @ X, model.coef_, atol=1e-3)
+        np.testing.assert_allclose(error.sum(axis=0), 0, atol=1e-3)
+
+    @pytest.mark.parametrize("l1_ratio", [0.0, 0.4, 1.0])
+    def test_every_penalty_on_every_storage(self, rng, l1_ratio):
+        X = rng.normal(size=(120, 5)) * (rng.random((120, 5)) < 0.6)
+        y = X[:, 0] + 0.5 * rng.normal(size=120) > 0
+        fits = [
+            hg.LogisticRegression(l1_ratio=l1_ratio, tol=1e-8, class_weight="balanced").fit(make(X), y)
+            for make in (np.asarray, np.asfortranarray, scipy.sparse.csr_array, scipy.sparse.csc_array)
+        ]
+        for fit in fits:
+            assert fit.certificate_.converged
+            np.testing.assert_allclose(fit.coef_, fits[0].coef_, atol=1e-4)
+
+    @pytest.mark.parametrize("gap", [1.0, 0.0], ids=["separable", "quasi-separable"])
+    def test_separation_is_found_and_said(self, gap):
+        X = np.array([[-2.0, 0.3], [-1.0, -0.4], [0.0, 0.2], [0.0 + gap, -0.1], [1.5, 0.9], [3.0, -1.0]])
+        y = np.array([0, 0, 0, 1, 1, 1])
+        if gap == 0.0:
+            X[3] = X[2]
+        with pytest.warns(ConvergenceWarning, match="separated"):
+            model = hg.LogisticRegression(C=np.inf).fit(X, y)
+        found = model.separation_
+        margins = np.where(y == 1, 1, -1) * (X @ found.direction + found.bias)
+        assert margins.min() >= -1e-9 * np.abs(margins).max()
+        assert margins.max() > 0
+        assert found.complete == (gap > 0)
+
+    def test_no_false_alarm(self, rng):
+        X = rng.normal(size=(60, 2))
+        y = rng.random(60) < 0.5
+        assert hg.separating_direction(X, np.where(y, 1.0, -1.0)) is None
+
+
+@pytest.mark.mission("W6", "L5")
+class TestPerceptron:
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_mistakes_stay_below_the_bound(self, rng, bias):
+        X = rng.normal(size=(200, 3))
+        u = np.array([1.0, -2.0, 0.5])
+        X = X[np.abs(X @ u) > 0.3]
+        y = X @ u > 0
+        model = hg.Perceptron(fit_intercept=bias, tol=None).fit(X, y)
+        assert model.mistakes_per_epoch_[0][-1] == 0
+        assert model.score(X, y) == 1.0
+        bound = model.bound_
+        assert bound.mistakes == model.mistakes_[0] <= bound.bound == pytest.approx((bound.radius / bound.margin) ** 2)
+        best = hg.MaxMarginClassifier(fit_intercept=False).fit(X, y).geometric_margin_
+        if not bias:
+            assert bound.margin <= best * (1 + 1e-6)
+            assert model.mistakes_[0] <= (bound.radius / best) ** 2
+
+    def test_it_is_rosenblatts_rule(self, rng):
+        X, y = rng.normal(size=(50, 3)), np.where(rng.random(50) < 0.5, 1, -1)
+        w, b, mistakes, total, visits = np.zeros(3), 0.0, 0, np.zeros(4), 0
+        states = []
+        for _ in range(4):
+            for xi, yi in zip(X, y):
+                if yi * (w @ xi + b) <= 0:
+                    w, b, mistakes = w + yi * xi, b + yi, mistakes + 1
+                total, visits = total + np.append(w, b), visits + 1
+                states.append((w, b))
+        options = {"shuffle": False, "max_iter": 4, "tol": None}
+        last = hg.Perceptron(**options).fit(X, y)
+        np.testing.assert_allclose(np.append(last.coef_[0], last.intercept_), np.append(w, b))
+        assert last.mistakes_[0] == mistakes
+        mean = hg.Perceptron(average=True, **options).fit(X, y)
+        np.testing.assert_allclose(np.append(mean.coef_[0], mean.intercept_), total / visits)
+        voted = hg.Perceptron(average="voted", **options).fit(X, y)
+        votes = sum(np.sign(X @ w + b) for w, b in states)
+        assert np.array_equal(voted.predict(X)[votes != 0], np.sign(votes)[votes != 0])
+
+
+def noisy_classes(rng, n=120):
+    X = rng.normal(size=(n, 3))
+    return X, np.where(X @ [1.0, 1.0, 0.0] + 0.6 * rng.normal(size=n) > 0, 1, -1)
+
+
+@pytest.mark.mission("W7")
+class TestMargins:
+    def test_hard_margin(self, rng):
+        X, y = noisy_classes(rng)
+        X = X + 2.0 * np.outer(y, [1.0, 1.0, 0.0])
+        model = hg.MaxMarginClassifier().fit(X, y)
+        assert model.margins_.min() == pytest.approx(1.0, abs=1e-4)
+        w = model.coef_[0]
+        assert model.geometric_margin_ == pytest.approx(1 / np.linalg.norm(w))
+        np.testing.assert_allclose((model.dual_coef_ * y) @ X, w, atol=1e-3 * np.abs(w).max())
+        np.testing.assert_allclose(model.margins_[model.support_], 1.0, atol=1e-3)
+        for _ in range(200):  # no other direction does better
+            v = w / np.linalg.norm(w) + 0.1 * rng.normal(size=3)
+            v /= np.linalg.norm(v)
+            width = 0.5 * ((X @ v)[y > 0].min() - (X @ v)[y < 0].max())
+            assert width <= model.geometric_margin_ * (1 + 1e-4)
+
+    def test_hard_margin_on_inseparable_data_is_a_clear_error(self, rng):
+        X, y = noisy_classes(rng)
+        with pytest.raises(hg.NotSeparableError, match="soft margin") as caught:
+            hg.MaxMarginClassifier().fit(X, y)
+        alpha = caught.value.weights
+        assert alpha.min() >= 0
+        assert alpha.sum() == pytest.approx(1.0)
+        np.testing.assert_allclose((alpha * y) @ with_ones(X), 0, atol=1e-8)
+
+    def test_slacks_are_hinge_losses_and_the_bias_is_free(self, rng):
+        X, y = noisy_classes(rng)
+        model = hg.LinearSVC(loss="hinge", C=0.7, tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(model.slacks_, np.maximum(0, 1 - y * model.decision_function(X)), atol=1e-10)
+        moved = hg.LinearSVC(loss="hinge", C=0.7, tol=1e-8).fit(X + 100.0, y)
+        np.testing.assert_allclose(moved.coef_, model.coef_, atol=1e-4)
+
+    def test_forms_agree(self, rng):
+        """C Σ ξ + ½‖w‖², (C/n) Σ ξ with C·n, and mean hinge + (λ/2)‖w‖² with λ = 1/(nC)."""
+        X, y = noisy_classes(rng)
+        svm = hg.LinearSVC(loss="hinge", C=0.3, tol=1e-10).fit(X, y)
+        learner = hg.Learner(loss=hg.Hinge(), penalty=hg.L2(1 / (0.3 * len(y))), tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(svm.coef_[0], learner.coef_, atol=1e-6)
+
+
+@pytest.mark.mission("W8", "O6")
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_svm_dual_relations(rng, C):
+    """Equations (78)–(83) with the α of the quadratic program, which are also those of the fit."""
+    pytest.importorskip("clarabel")
+    X, y = noisy_classes(rng)
+    model = hg.LinearSVC(loss="hinge", C=C, tol=1e-10).fit(X, y)
+    reference = hg.LinearSVC(loss="hinge", C=C, tol=1e-8, solver="quadratic-program").fit(X, y)
+    for fit in (model, reference):
+        alpha, m = fit.dual_coef_, fit.margins_
+        eps, near = 1e-4 * C, 1e-4
+        assert alpha.min() >= -eps
+        assert alpha.max() <= C + eps
+        assert abs(alpha @ y) <= 1e-5 * C * len(y)
+        np.testing.assert_allclose((alpha * y) @ X, fit.coef_[0], atol=1e-4)
+        assert np.all(m[alpha < eps] >= 1 - near)  # α = 0 ⇒ margin ≥ 1
+        assert np.all(np.abs(m[(alpha > eps) & (alpha < C - eps)] - 1) <= near)  # 0 < α < C ⇒ margin = 1
+        assert np.all(m[alpha > C - eps] <= 1 + near)  # α = C ⇒ margin ≤ 1
+        assert np.all(alpha[m < 1 - near] >= C - eps)  # margin < 1 ⇒ α = C
+        assert np.all(alpha[m > 1 + near] <= eps)  # margin > 1 ⇒ α = 0
+        on = np.abs(m - 1) <= near  # margin = 1 ⇒ α anywhere in [0, C]
+        assert np.all((alpha[on] >= -eps) & (alpha[on] <= C + eps))
+        w = fit.coef_[0]
+        primal = C * fit.slacks_.sum() + 0.5 * w @ w
+        dual = alpha.sum() - 0.5 * np.sum(((alpha * y) @ X) ** 2)
+        assert dual == pytest.approx(primal, rel=1e-4)
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-3)
+
+
+@pytest.mark.mission("W9")
+class TestFeatureSelection:
+    def test_best_subset_is_exhaustive(self, rng):
+        X = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8))
+        y = X[:, 0] - X[:, 4] + 2 * rng.normal(size=60)
+
+        def error(features):
+            A = with_ones(X[:, list(features)])
+            return np.mean((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2)
+
+        search = hg.BestSubset().fit(X, y)
+        for step in search.path_:
+            best = min(error(s) for s in combinations(range(8), len(step.features)))
+            assert step.error == pytest.approx(best, rel=1e-6)
+            assert error(step.features) == pytest.approx(best, rel=1e-6)
+        for greedy in (hg.ForwardSelector(), hg.BackwardSelector()):
+            for step, best in zip(greedy.fit(X, y).path_, search.path_):
+                assert step.error == pytest.approx(error(step.features), rel=1e-6)
+                assert step.error >= best.error * (1 - 1e-6)
+
+    def test_price_of_a_feature(self, rng):
+        X = rng.normal(size=(100, 6))
+        y = 2 * X[:, 1] - X[:, 4] + 0.1 * rng.normal(size=100)
+        for cls in (hg.ForwardSelector, hg.BackwardSelector, hg.BestSubset):
+            search = cls(lam=0.05).fit(X, y)
+            assert np.flatnonzero(search.support_).tolist() == [1, 4]
+            assert search.objective_ == pytest.approx(search.error_ + 0.1)
+            assert search.transform(X).shape == (100, 2)
+
+    def test_any_learner_and_score(self, rng):
+        X, y = noisy_classes(rng, 80)
+        learner = hg.LogisticRegression()
+        searches = [
+            cls(learner, n_features_to_select=2, scoring="neg_log_loss", cv=3).fit(X, y)
+            for cls in (hg.ForwardSelector, hg.BackwardSelector, hg.BestSubset)
+        ]
+        for search in searches:
+            assert search.support_.tolist() == [True, True, False]
+
+
+@pytest.mark.mission("O2", "O9")
+def test_stochastic_descent_comes_close(rng):
+    X, y = noisy_classes(rng, 400)
+    exact = hg.Learner(loss=hg.Logistic(), penalty=hg.L2(0.01)).fit(X, y)
+    rough = hg.SGDClassifier(hg.Logistic(), alpha=0.01, average=True, tol=None, max_iter=50, random_state=0).fit(X, y)
+    assert rough.certificate_.primal <= exact.certificate_.primal * 1.01
+    pieces = hg.SGDClassifier("log_loss", alpha=0.01, random_state=0)
+    for part in np.array_split(np.arange(400), 8):
+        pieces.partial_fit(X[part], y[part], classes=[-1, 1])
+    assert pieces.score(X, y) > 0.8

@@ -1,0 +1,209 @@
+"""M: several classes. Reductions against their formulas, perceptron forms against each other, the SVM against its QP."""
+
+from __future__ import annotations
+
+import itertools
+
+import clarabel
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+import hinge as hg
+from hinge.models.multiclass.codes import decode, row_separation
+from hinge.models.multiclass.perceptron import stacked
+
+
+@pytest.fixture
+def blobs(rng):
+    X, y = make_blobs(300, 4, centers=6, cluster_std=4.0, random_state=int(rng.integers(1000)))
+    return X, np.array(list("abcdef"))[y]
+
+
+@pytest.mark.mission("M1")
+@pytest.mark.parametrize("learner", [LogisticRegression(), GaussianNB(), DecisionTreeClassifier(max_depth=3)])
+def test_one_vs_rest_is_the_highest_score(blobs, learner):
+    X, y = blobs
+    model = hg.OneVsRestClassifier(learner, n_jobs=2).fit(X, y)
+    scores = []
+    for label in model.classes_:
+        binary = type(learner)(**learner.get_params()).fit(X, (y == label).astype(int))
+        has = hasattr(binary, "decision_function")
+        scores.append(binary.decision_function(X) if has else binary.predict_proba(X)[:, 1] - 0.5)
+    np.testing.assert_allclose(model.decision_function(X), np.column_stack(scores))
+    np.testing.assert_array_equal(model.predict(X), model.classes_[np.argmax(scores, axis=0)])
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.mission("M1")
+def test_all_pairs_vote_is_the_formula(blobs):
+    """Σ_{j≠i} (1[i<j] h_ij(x) − 1[j<i] h_ji(x)), and the majority vote of the signs."""
+    X, y = blobs
+    model = hg.OneVsOneClassifier(LogisticRegression()).fit(X, y)
+    k = len(model.classes_)
+    assert len(model.estimators_) == k * (k - 1) // 2
+    h = {}
+    for i, j in itertools.combinations(range(k), 2):
+        rows = np.isin(y, model.classes_[[i, j]])
+        binary = LogisticRegression().fit(X[rows], (y[rows] == model.classes_[i]).astype(int))
+        h[i, j] = binary.decision_function(X)
+    formula = np.array([sum(h[i, j] if i < j else -h[j, i] for j in range(k) if j != i) for i in range(k)]).T
+    np.testing.assert_allclose(model.decision_function(X), formula, rtol=1e-9, atol=1e-9)
+    majority = hg.OneVsOneClassifier(LogisticRegression(), vote="majority").fit(X, y).decision_function(X)
+    signs = np.array([sum(np.sign(h[i, j] if i < j else -h[j, i]) for j in range(k) if j != i) for i in range(k)]).T
+    np.testing.assert_array_equal(np.round(majority), signs)
+
+
+@pytest.mark.mission("M1")
+def test_pairwise_coupling_recovers_consistent_probabilities(rng):
+    """Where r_ij = p_i / (p_i + p_j) exactly, the coupled probabilities are p."""
+    p = rng.dirichlet(np.ones(5), size=20)
+
+    class Pair:
+        def __init__(self, i, j):
+            self.i, self.j = i, j
+
+        def predict_proba(self, X):
+            r = p[:, self.i] / (p[:, self.i] + p[:, self.j])
+            return np.column_stack([1 - r, r])
+
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 5
+    model = hg.OneVsOneClassifier(LogisticRegression(), vote="probability").fit(X, y)
+    model.estimators_ = [Pair(i, j) for i, j in model.pairs_]
+    np.testing.assert_allclose(model.predict_proba(X), p, atol=1e-6)
+
+
+@pytest.mark.mission("M1")
+@pytest.mark.parametrize(("k", "bits"), [(3, None), (5, None), (7, None), (8, 15), (10, 20), (26, 40)])
+def test_codes_correct_half_their_separation(k, bits, rng):
+    """Every pattern of ⌊(h − 1)/2⌋ wrong bits (or 500 random ones) decodes to the right class."""
+    code = hg.design_code(k, bits)
+    h = row_separation(code)
+    assert len(np.unique(code, axis=1).T) == code.shape[1]  # no bit is learned twice
+    assert h >= (2 ** (k - 2) if bits is None else bits // 4)
+    wrong = (h - 1) // 2
+    patterns = list(itertools.islice(itertools.combinations(range(code.shape[1]), wrong), 5000))
+    for pattern in patterns if len(patterns) < 500 else [patterns[i] for i in rng.integers(len(patterns), size=500)]:
+        for label in range(k):
+            received = 2.0 * code[label] - 1.0
+            received[list(pattern)] *= -1
+            assert np.argmin(decode(received[None], code, "hamming")) == label
+
+
+@pytest.mark.mission("M1")
+def test_output_code_predicts_the_nearest_row(blobs):
+    X, y = blobs
+    model = hg.OutputCodeClassifier(LogisticRegression()).fit(X, y)
+    assert model.separation_ == 2 ** (len(model.classes_) - 2)
+    bits = np.column_stack([learner.predict(X) for learner in model.estimators_])
+    hamming = (bits[:, None, :] != model.code_[None]).sum(axis=2)
+    np.testing.assert_allclose(model.distances(X), hamming)
+    identity = hg.OutputCodeClassifier(LogisticRegression(), code=np.eye(6), decoding="score").fit(X, y)
+    rest = hg.OneVsRestClassifier(LogisticRegression()).fit(X, y)
+    assert np.mean(identity.predict(X) == rest.predict(X)) > 0.95  # one-vs-rest is the code 10…0, 01…0, …
+    with pytest.raises(ValueError, match="equal rows"):
+        hg.OutputCodeClassifier(LogisticRegression(), code=np.zeros((6, 3))).fit(X, y)
+
+
+@pytest.mark.mission("M3")
+@pytest.mark.parametrize("average", [False, True])
+def test_both_perceptron_forms_give_the_same_weights(blobs, average):
+    X, y = blobs
+    per_class = hg.MulticlassPerceptron(20, average=average, fit_intercept=False, shuffle=False).fit(X, y)
+    joint = hg.MulticlassPerceptron(20, joint=stacked, average=average, fit_intercept=False, shuffle=False).fit(X, y)
+    np.testing.assert_allclose(per_class.coef_.ravel(), joint.coef_, rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(per_class.mistakes_, joint.mistakes_)
+    np.testing.assert_array_equal(per_class.predict(X), joint.predict(X))
+
+
+@pytest.mark.mission("M3")
+def test_perceptron_separates_what_can_be_separated(rng):
+    X, y = make_blobs(200, 3, centers=4, cluster_std=0.5, center_box=(-20, 20), random_state=1)
+    model = hg.MulticlassPerceptron(1000).fit(X, y)
+    assert model.mistakes_[-1] == 0
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.mission("R4", "M4")
+def test_multiclass_hinge_bounds_the_cost(rng):
+    k = 5
+    cost = rng.random((k, k)) * (1 - np.eye(k))
+    loss, y, s = hg.MulticlassHinge(cost), rng.integers(k, size=200), 3 * rng.normal(size=(200, k))
+    value = loss.value(y, s)
+    assert np.all(value >= cost[y, s.argmax(axis=1)] - 1e-12)
+    assert np.all(value >= 0)
+    u = loss.gradient(y, s)
+    for other in 3 * rng.normal(size=(20, 200, k)):  # subgradient inequality
+        assert np.all(loss.value(y, other) >= value + np.sum(u * (other - s), axis=1) - 1e-9)
+    np.testing.assert_allclose(loss.conjugate(y, u), np.sum(u * s, axis=1) - value, atol=1e-12)  # Fenchel–Young
+    two = hg.MulticlassHinge().value(y % 2, s[:, :2])  # two classes: the hinge of the difference
+    np.testing.assert_allclose(two, hg.Hinge().value(2.0 * (y % 2) - 1, s[:, 1] - s[:, 0]))
+
+
+@pytest.mark.mission("M4", "R4")
+@pytest.mark.parametrize("costs", [False, True], ids=["0-1", "cost matrix"])
+def test_multiclass_svm_reaches_the_optimum_of_its_quadratic_program(rng, costs):
+    n, d, k, C = 40, 3, 4, 0.7
+    X, y = rng.normal(size=(n, d)), rng.integers(k, size=n)
+    cost = rng.random((k, k)) * (1 - np.eye(k)) if costs else 1 - np.eye(k)
+    model = hg.MulticlassSVM(C, cost=cost if costs else None, fit_intercept=False, tol=1e-7).fit(X, y)
+    # min ½‖W‖² + C Σ ξᵢ  subject to  Δ(yᵢ, j) − s_y + s_j ≤ ξᵢ
+    rows, bound = [], []
+    for i, j in itertools.product(range(n), range(k)):
+        row = np.zeros(k * d + n)
+        row[j * d : (j + 1) * d] += X[i]
+        row[y[i] * d : (y[i] + 1) * d] -= X[i]
+        row[k * d + i] = -1.0
+        rows.append(row)
+        bound.append(-cost[y[i], j])
+    P = sparse.diags_array(np.concatenate([np.ones(k * d), np.zeros(n)])).tocsc()
+    q = np.concatenate([np.zeros(k * d), np.full(n, C)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(n * k)]
+    optimum = clarabel.DefaultSolver(P, q, sparse.csc_array(np.array(rows)), np.array(bound), cones, settings).solve()
+    loss = hg.MulticlassHinge(cost)
+    primal = C * loss.value(y, X @ model.coef_.T).sum() + 0.5 * np.sum(model.coef_**2)
+    np.testing.assert_allclose(model.certificate_.primal, primal, rtol=1e-10)
+    np.testing.assert_allclose(primal, optimum.obj_val, rtol=1e-6)
+    assert model.certificate_.converged
+    # The dual point makes the weights, lies in its simplex, and has the value the certificate claims.
+    alpha = model.dual_coef_
+    np.testing.assert_allclose(alpha.T @ X, model.coef_, atol=1e-9)
+    np.testing.assert_allclose(alpha.sum(axis=1), 0.0, atol=1e-12)
+    dual = -C * loss.conjugate(y, -alpha / C).sum() - 0.5 * np.sum(model.coef_**2)
+    np.testing.assert_allclose(dual, model.certificate_.dual, rtol=1e-9)
+
+
+@pytest.mark.mission("M4")
+def test_kernel_form_of_the_multiclass_svm_is_the_linear_one(blobs):
+    X, y = blobs
+    linear = hg.MulticlassSVM(0.1, tol=1e-6).fit(X, y)
+    kernel = hg.MulticlassSVM(0.1, kernel=lambda A, B: A @ B.T, tol=1e-6).fit(X, y)
+    given = hg.MulticlassSVM(0.1, kernel="precomputed", tol=1e-6).fit(X @ X.T, y)
+    np.testing.assert_allclose(kernel.certificate_.primal, linear.certificate_.primal, rtol=1e-5)
+    np.testing.assert_allclose(kernel.decision_function(X), linear.decision_function(X), atol=1e-2)
+    np.testing.assert_allclose(given.decision_function(X @ X.T), kernel.decision_function(X), atol=1e-9)
+    sparse_rows = hg.MulticlassSVM(0.1, tol=1e-6).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(sparse_rows.coef_, linear.coef_, atol=1e-6)
+    moved = hg.MulticlassSVM(0.1, tol=1e-6).fit(X + 100.0, y)  # shifting the inputs changes nothing
+    np.testing.assert_allclose(moved.decision_function(X + 100.0), linear.decision_function(X), atol=1e-2)
+    scores, b = linear.decision_function(X), linear.decision_function(X.mean(axis=0, keepdims=True))
+    codes = np.searchsorted(linear.classes_, y)
+    primal = 0.1 * hg.MulticlassHinge().value(codes, scores).sum() + 0.5 * (np.sum(linear.coef_**2) + np.sum(b**2))
+    np.testing.assert_allclose(linear.certificate_.primal, primal, rtol=1e-9)
+
+
+@pytest.mark.mission("M4")
+def test_two_classes_are_the_binary_machine(rng):
+    """With two classes w₁ − w₀ is the binary SVM's w for twice the C."""
+    X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
+    model = hg.MulticlassSVM(1.0, fit_intercept=False, tol=1e-9).fit(X, y)
+    w = model.coef_[1] - model.coef_[0]
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-12)
+    binary = np.maximum(0, 1 - (2 * y - 1) * (X @ w)).sum() + 0.25 * w @ w
+    np.testing.assert_allclose(model.certificate_.primal, binary, rtol=1e-9)
