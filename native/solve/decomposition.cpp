@@ -17,6 +17,10 @@ constexpr double kBatchAccuracy = 0.1;
 // Points are left out when at least this fraction of those in use can be.
 constexpr double kWorthShrinking = 0.1;
 
+// … and not before this many rows per point have been used: taking points back in costs as much as computing the rows
+// of all support vectors, which only a long run earns back.
+constexpr index_t kPatience = 8;
+
 // F[c] += sum_r step_r rows_r[c] for c in [begin, end).
 template <class T>
 HINGE_HOT void add_rows(const T* const* rows, const double* step, index_t m, index_t begin, index_t end, double* F) {
@@ -76,7 +80,7 @@ class Decomposition {
         if (high_ - low_ <= options_.tol || out.batches >= options_.max_iter) break;
       }
       if (monitor_.report({out.batches, high_ - low_, -1.0})) break;
-      if (options_.shrinking && ++since % 4 == 0) shrink();
+      if (options_.shrinking && out.batches * size_ > kPatience * p_.n && ++since % 4 == 0) shrink();
       choose();
       load();
       out.steps += solve_batch<T>(batch_, kBatchAccuracy, 0.5 * options_.tol, 100 * batch_.size);

@@ -248,9 +248,7 @@ class _Rows:
         self.n = evaluate.length(X)
         self.blocks: dict[int, Array] = {}
         if self.n <= BLOCK_ROWS or isinstance(kernel, Precomputed):
-            self.blocks = {
-                k: b for k, b in enumerate(np.split(full_gram(kernel, X), range(BLOCK_ROWS, self.n, BLOCK_ROWS)))
-            }
+            self.blocks = dict(enumerate(np.split(full_gram(kernel, X), range(BLOCK_ROWS, self.n, BLOCK_ROWS))))
 
     def __getitem__(self, i: int) -> Array:
         block, row = divmod(int(i), BLOCK_ROWS)
