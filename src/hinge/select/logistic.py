@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from hinge.models.base import signs
 from hinge.models.linear.base import elastic_penalty
-from hinge.models.linear.logistic import LogisticClassifier
+from hinge.models.linear.logistic import LogisticClassifier, LogisticRegression
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.objective import Objective, make_objective
 from hinge.select.strength import choose_candidate
@@ -130,11 +132,11 @@ class LogisticRegressionCV(LogisticClassifier):
         self.C_, self.l1_ratio_ = float(self.Cs_[position]), float(self.l1_ratios_[at])
         objective = self._objective(X, codes, s)
         penalty = elastic_penalty(1.0 / (self.C_ * objective.weight_sum), self.l1_ratio_)
-        start: Any = tuple(np.mean([fold[at][position][part] for fold in fits], axis=0) for part in (0, 1))
-        result = self._solve(objective.with_penalty(penalty), start)
+        result = self._solve(objective.with_penalty(penalty))
         self._adopt(result, X.dtype)
         if not self.refit:
-            self._adopt_weights(*start, X.dtype)
+            w, b = (np.mean([fold[at][position][part] for fold in fits], axis=0) for part in (0, 1))
+            adopt_weights(self, w, b, X.dtype)
         return self
 
     def _objective(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> Objective:
@@ -146,7 +148,10 @@ class LogisticRegressionCV(LogisticClassifier):
 
     def _folds(self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, list[Any]]:
         """Scores, folds × ρ × C, and the weights and biases behind them."""
-        scorer = check_scoring(self, scoring=self.scoring or "neg_log_loss")
+        fold = LogisticRegression()
+        fold.classes_, fold.n_features_in_ = self.classes_, X.shape[1]
+        scorer = check_scoring(fold, scoring=self.scoring or "neg_log_loss")
+        options = {} if np.all(s == 1) else {"sample_weight": s}
         order = np.argsort(self.Cs_)
         scores, fits = [], []
         for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
@@ -162,16 +167,22 @@ class LogisticRegressionCV(LogisticClassifier):
                 start = None
                 for position in order:
                     penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))
-                    result: Result = self._solve(objective.with_penalty(penalty), start, tol=max(self.tol, FOLD_TOL))
+                    result = self._solve_fold(objective.with_penalty(penalty), start)
                     start = (result.w, result.b)
                     solutions[i][position] = start
-                    self._adopt_weights(*start, X.dtype)
-                    options = {} if np.all(s == 1) else {"sample_weight": s[test]}
-                    table[i, position] = scorer(self, X[test], y[test], **options)
+                    adopt_weights(fold, *start, X.dtype)
+                    table[i, position] = scorer(fold, X[test], y[test], **{k: v[test] for k, v in options.items()})
             scores.append(table)
             fits.append(solutions)
         return np.array(scores), fits
 
-    def _adopt_weights(self, w: np.ndarray, b: np.ndarray, dtype: Any) -> None:
-        self.coef_ = np.atleast_2d(w.T).astype(dtype)
-        self.intercept_ = np.atleast_1d(b).astype(dtype)
+    def _solve_fold(self, objective: Objective, start: Any) -> Result:
+        with warnings.catch_warnings():  # only the final fit is held to its tolerance
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self._solve(objective, start, tol=max(self.tol, FOLD_TOL))
+
+
+def adopt_weights(model: LogisticClassifier, w: np.ndarray, b: np.ndarray, dtype: Any) -> None:
+    """Give a classifier these weights and biases."""
+    model.coef_ = np.atleast_2d(w.T).astype(dtype)
+    model.intercept_ = np.atleast_1d(b).astype(dtype)
