@@ -15,8 +15,8 @@
 namespace hinge {
 
 struct Subsets {
-  std::vector<double> rss;           // one per size 0 ... d
-  std::vector<std::uint64_t> member; // bit j: feature j is in the best set of that size
+  std::vector<double> rss;            // one per size 0 ... d
+  std::vector<std::uint64_t> member;  // bit j: feature j is in the best set of that size
   std::int64_t nodes = 0;
 };
 

@@ -234,6 +234,9 @@ from hinge.select.lasso import (
     ElasticNetCV as ElasticNetCV,
     LassoCV as LassoCV,
 )
+from hinge.select.logistic import (
+    LogisticRegressionCV as LogisticRegressionCV,
+)
 from hinge.select.path import (
     enet_path as enet_path,
     lasso_path as lasso_path,

@@ -9,6 +9,7 @@ With the exponential loss and classifiers ±1 the second is AdaBoost with v = α
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +93,7 @@ def any_boost(
     subsample: float = 1.0,
     line_search: bool = True,
     random_state: int = 0,
+    callback: Callable[[Any], bool] | None = None,
 ) -> Additive:
     """Gradient boosting of any regressor on any subdifferentiable loss."""
     n, c = X.shape[0], normalise_weights(weight, X.shape[0])
@@ -114,6 +116,8 @@ def any_boost(
             f[:, k] += v * values
             function.members.append((v, h, k))
         function.history.append(float(c @ loss.value(y, f if classes else f[:, 0])))
+        if callback is not None and callback(function.history[-1]):
+            break
     return function
 
 
@@ -135,7 +139,7 @@ def stumps(X: np.ndarray, most: int) -> list[Stump]:
 
 def stagewise(
     X: np.ndarray, y: np.ndarray, loss: Loss, *, weight: np.ndarray | None = None, rounds: int = 50,
-    max_thresholds: int = 64, start: np.ndarray | None = None,
+    max_thresholds: int = 64, start: np.ndarray | None = None, callback: Callable[[Any], bool] | None = None,
 ) -> Additive:  # fmt: skip
     """Forward stagewise additive modelling with stumps: the pair (v, h) that lowers the loss most, round by round."""
     if weight is not None:
@@ -154,6 +158,8 @@ def stagewise(
         f = s[:, best]
         function.members.append((float(v[best]), candidates[best], 0))
         function.history.append(float(losses[best]))
+        if callback is not None and callback(function.history[-1]):
+            break
     return function
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hinge._native import core, native_loss
 from hinge.models.base import code_labels, signs
 from hinge.models.boosting_loss import BoostedLoss, Leaves, named_loss
+from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import (
     INT32,
@@ -33,7 +34,7 @@ from hinge.problem.losses import Logistic, Softmax
 EXACT_ROWS = 32768
 
 
-class BaseBoosting(BaseEstimator):
+class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     """What the classifier and the regressor share."""
 
     trees_: Trees | None
@@ -139,6 +140,7 @@ class BaseBoosting(BaseEstimator):
             "allowed": allowed,
         }
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -194,7 +196,8 @@ class BaseBoosting(BaseEstimator):
                 X, targets, weight, watch = self._hold_out(X, targets, weight, seed)
             else:
                 raise ValueError("early_stopping with init_score needs X_val and y_val.")
-        self._boost(X, targets, weight, loss, watch, seed, init_score)
+        with iterations(self, X, y, self.max_iter) as report:
+            self._boost(X, targets, weight, loss, watch, seed, init_score, report)
         return self
 
     def _continues(self) -> bool:
@@ -214,7 +217,15 @@ class BaseBoosting(BaseEstimator):
         return np.ascontiguousarray(X[train]), y[train], w, (np.ascontiguousarray(X[test]), y[test], v)
 
     def _boost(
-        self, X: np.ndarray, y: np.ndarray, weight: Any, loss: BoostedLoss, watch: Any, seed: int, init_score: Any
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: Any,
+        loss: BoostedLoss,
+        watch: Any,
+        seed: int,
+        init_score: Any,
+        report: Any,
     ) -> None:
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
@@ -249,7 +260,7 @@ class BaseBoosting(BaseEstimator):
                 self._grown.append(
                     booster.grow(k, draw, self.subsample, self.max_features, self.learning_rate, search, loss.level)
                 )
-            if history.stop(self._grown[-loss.outputs :], round_, booster, y, weight):
+            if history.stop(self._grown[-loss.outputs :], round_, booster, y, weight) or (report and report(None)):
                 break
         self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
         self.n_iter_ = len(self._grown) // loss.outputs

@@ -120,17 +120,23 @@ def _(space: Boosted, task: Task) -> Fit:
         function = any_boost(
             task.X, task.y, task.loss, space.base, weight=task.sample_weight, classes=task.classes,
             rounds=space.rounds, learning_rate=space.learning_rate, subsample=space.subsample,
-            line_search=space.line_search, random_state=task.random_state,
+            line_search=space.line_search, random_state=task.random_state, callback=task.callback,
         )  # fmt: skip
         return Fit(
-            function, None, {"members_": function.members, "history_": function.history, "n_iter_": space.rounds}
+            function,
+            None,
+            {"members_": function.members, "history_": function.history, "n_iter_": max(1, len(function.history))},
         )
     grower = _Grower(task, space.base, task.sample_weight, _table(task))
     grown = []
     for t in range(space.rounds):
         grown += grower.grow(task.random_state + 7919 * t, space.learning_rate, space.subsample, 1.0, False)
+        if task.callback is not None and task.callback(None):
+            break
     trees = Trees.stack(grown, grower.loss.outputs, additive=True)
-    return Fit(TreeFunction(grower.start, trees, 1.0), None, {"trees_": trees, "n_iter_": space.rounds})
+    return Fit(
+        TreeFunction(grower.start, trees, 1.0), None, {"trees_": trees, "n_iter_": len(trees) // grower.loss.outputs}
+    )
 
 
 @minimise.register
@@ -141,6 +147,10 @@ def _(space: Stagewise, task: Task) -> Fit:
         raise ValueError("Stagewise needs a loss of one score; use a margin loss for two classes.")
     function = stagewise(
         np.asarray(_dense(task.X), dtype=np.float64), task.y, task.loss, weight=task.sample_weight,
-        rounds=space.rounds, max_thresholds=space.max_thresholds,
+        rounds=space.rounds, max_thresholds=space.max_thresholds, callback=task.callback,
     )  # fmt: skip
-    return Fit(function, None, {"members_": function.members, "history_": function.history, "n_iter_": space.rounds})
+    return Fit(
+        function,
+        None,
+        {"members_": function.members, "history_": function.history, "n_iter_": max(1, len(function.history))},
+    )

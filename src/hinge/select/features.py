@@ -69,7 +69,8 @@ class LeastSquaresErrors:
 
     def forward(self, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
         """Sets of 0, 1, 2 … features, each with the feature that lowers the error most."""
-        A, chosen = self.matrix.copy(), []
+        A = self.matrix.copy()
+        chosen: list[int] = []
         yield (), self.unit * A[-1, -1]
         for _ in range(most):
             free = np.setdiff1d(np.arange(len(A) - 1), chosen)
@@ -141,7 +142,9 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
                 f"n_features_to_select must lie between 1 and the number of features, {X.shape[1]}; got {most!r}."
             )
         if quick:
-            found = self._least_squares(LeastSquaresErrors(X, np.asarray(y, dtype=np.float64), weights, self.fit_intercept), most)
+            found = self._least_squares(
+                LeastSquaresErrors(X, np.asarray(y, dtype=np.float64), weights, self.fit_intercept), most
+            )
         elif weights is not None:
             raise ValueError("sample_weight is supported for least squares only (estimator=None).")
         else:
@@ -254,7 +257,9 @@ class BackwardSelector(FeatureSearch):
         yield kept, errors(kept)
         least = 1 if self.n_features_to_select is None else most
         while len(kept) > least:
-            error, kept = min((errors(tuple(k for k in kept if k != j)), tuple(k for k in kept if k != j)) for j in kept)
+            error, kept = min(
+                (errors(tuple(k for k in kept if k != j)), tuple(k for k in kept if k != j)) for j in kept
+            )
             yield kept, error
 
 
@@ -272,7 +277,7 @@ class BestSubset(FeatureSearch):
     array([False,  True, False,  True, False])
     """
 
-    def fit(self, X: Any, y: Any) -> BestSubset:
+    def fit(self, X: Any, y: Any) -> BestSubset:  # type: ignore[override]
         """Search."""
         return self._search(X, y, None)
 
@@ -284,7 +289,9 @@ class BestSubset(FeatureSearch):
                 f"{errors.examples} examples most sets fit perfectly and nothing can be ruled out. Use Lasso."
             )
         if d > MOST_FEATURES:
-            raise ValueError(f"BestSubset searches up to {MOST_FEATURES} features, X has {d}; use ForwardSelector or Lasso.")
+            raise ValueError(
+                f"BestSubset searches up to {MOST_FEATURES} features, X has {d}; use ForwardSelector or Lasso."
+            )
         found, self.nodes_ = errors.best(most)
         return found
 

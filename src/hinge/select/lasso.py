@@ -105,9 +105,7 @@ class ElasticNetCV(LinearRegressor):
         choice = choose_candidate(flat, -strengths * np.repeat(ratios, len(grids[0])), shares)
         at, position = divmod(choice.pick(self.rule), len(grids[0]))
         self.l1_ratio_, self.alpha_ = float(ratios[at]), float(grids[at][position])
-        result = solve_path(
-            whole[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver
-        )[0]
+        result = solve_path(whole[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver)[0]
         self._adopt(result, X.dtype)
         self.dual_gap_ = result.certificate.gap
         several = np.ndim(self.l1_ratio) > 0

@@ -130,7 +130,7 @@ class LogisticRegressionCV(LogisticClassifier):
         self.C_, self.l1_ratio_ = float(self.Cs_[position]), float(self.l1_ratios_[at])
         objective = self._objective(X, codes, s)
         penalty = elastic_penalty(1.0 / (self.C_ * objective.weight_sum), self.l1_ratio_)
-        start = tuple(np.mean([fold[at][position][part] for fold in fits], axis=0) for part in (0, 1))
+        start: Any = tuple(np.mean([fold[at][position][part] for fold in fits], axis=0) for part in (0, 1))
         result = self._solve(objective.with_penalty(penalty), start)
         self._adopt(result, X.dtype)
         if not self.refit:
@@ -139,7 +139,7 @@ class LogisticRegressionCV(LogisticClassifier):
 
     def _objective(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> Objective:
         k = len(self.classes_)
-        options = {"sample_weight": weights, "fit_intercept": self.fit_intercept}
+        options: dict[str, Any] = {"sample_weight": weights, "fit_intercept": self.fit_intercept}
         if k == 2:
             return make_objective(X, signs(codes), Logistic(), **options)
         return make_objective(X, codes.astype(np.float64), Softmax(), classes=k, **options)

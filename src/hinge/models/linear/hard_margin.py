@@ -119,7 +119,7 @@ class MaxMarginClassifier(MarginClassifier):
         if not self.separable_ and self.inseparable != "soft":
             raise NotSeparableError(hull_weights(X, targets, fit_intercept=self.fit_intercept))
         objective = make_objective(X, targets, Hinge(), L2(1.0 / len(targets)), fit_intercept=self.fit_intercept)
-        if self.separable_:
+        if found is not None and found.complete:
             result = self._hard(objective, X, found)
         else:
             self._scale, result = 1.0, self._solve(objective)
@@ -142,7 +142,7 @@ class MaxMarginClassifier(MarginClassifier):
             )
             alphas = self._alphas(result, y, margins)
             slack = float(np.max(1.0 - y * objective.scores(result.w, result.b)))
-            if slack <= 1e-5 and (alphas.max() < 1.0 - 1e-3 or C >= most):
+            if slack <= 1e-5 and (alphas.max() < 1.0 - 1e-3 or most <= C):
                 break
             C *= ROOM
         self._scale = C
@@ -158,7 +158,11 @@ class MaxMarginClassifier(MarginClassifier):
 def hull_weights(X: Any, signs: np.ndarray, *, fit_intercept: bool) -> np.ndarray:
     """α ≥ 0 with Σα = 1, Σ αᵢyᵢxᵢ = 0 and, with a bias, Σ αᵢyᵢ = 0: by a linear program."""
     n = len(signs)
-    rows = scipy.sparse.csr_array(X).T @ scipy.sparse.diags_array(signs) if scipy.sparse.issparse(X) else (signs[:, None] * X).T
+    rows = (
+        scipy.sparse.csr_array(X).T @ scipy.sparse.diags_array(signs)
+        if scipy.sparse.issparse(X)
+        else (signs[:, None] * X).T
+    )
     stack = scipy.sparse.vstack if scipy.sparse.issparse(rows) else np.vstack
     extra = [np.ones((1, n))] + ([signs[None, :]] if fit_intercept else [])
     A = stack([rows, *extra])

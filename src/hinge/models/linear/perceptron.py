@@ -144,7 +144,7 @@ class Perceptron(LinearClassifier):
         self.n_iter_ = max(len(counts) for counts in self.mistakes_per_epoch_)
         self.t_ = float(self.n_iter_ * X.shape[0] + 1)
         self.bound_ = runs[0].bound() if k == 2 else None
-        self.voters_ = runs[0].voters() if self.average == "voted" else None
+        self.voters_: Any = runs[0].voters() if self.average == "voted" else None
         return self
 
     def _check_options(self) -> None:

@@ -65,7 +65,7 @@ def separating_direction(X: Any, signs: np.ndarray, *, fit_intercept: bool = Tru
     fit_intercept : bool
         Whether the hyperplane may miss the origin.
     """
-    n, d = X.shape
+    d = X.shape[1]
     scale = _column_scale(X)
     if scipy.sparse.issparse(X):
         rows = scipy.sparse.diags_array(signs) @ scipy.sparse.csr_array(X) @ scipy.sparse.diags_array(1.0 / scale)

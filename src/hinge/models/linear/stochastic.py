@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from hinge._native import core
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, code_labels, contiguous
-from hinge.models.linear.base import LinearClassifier, LinearRegressor, check_strength, elastic_penalty
+from hinge.models.linear.base import LinearClassifier, LinearModel, LinearRegressor, check_strength, elastic_penalty
 from hinge.models.linear.perceptron import rows_of
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import (
@@ -74,19 +74,22 @@ class Stream:
         raise FloatingPointError("The steps overflow at any length: scale the features to similar size.")
 
 
-class StochasticModel:
+class StochasticModel(LinearModel):
     """What the two estimators below share; parameters are described there."""
 
-    losses: dict[str, type[Loss]]
+    losses: dict[str, Any]
+    _state: list[Stream]
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, Loss):
             return self.loss
         if self.loss not in self.losses:
-            raise ValueError(f"loss must be a hinge loss or one of {', '.join(map(repr, self.losses))}, got {self.loss!r}.")
+            raise ValueError(
+                f"loss must be a hinge loss or one of {', '.join(map(repr, self.losses))}, got {self.loss!r}."
+            )
         cls = self.losses[self.loss]
         if cls in (Huber, EpsilonInsensitive, SquaredEpsilonInsensitive):
-            return cls(self.epsilon)  # type: ignore[call-arg]
+            return cls(self.epsilon)
         return cls()
 
     def _penalty(self) -> Penalty:
@@ -134,7 +137,9 @@ class StochasticModel:
             rows, targets[0], self._loss(), self._penalty(), sample_weight=weights, fit_intercept=self.fit_intercept
         )
         return [first] + [
-            make_objective(first.design, y, first.loss, first.penalty, sample_weight=weights, fit_intercept=self.fit_intercept)
+            make_objective(
+                first.design, y, first.loss, first.penalty, sample_weight=weights, fit_intercept=self.fit_intercept
+            )
             for y in targets[1:]
         ]
 
@@ -150,15 +155,25 @@ class StochasticModel:
         part = X if held is None else X[train]
         some = None if weights is None else weights[train]
         objectives = self._objectives(part, [y[train] for y in targets], some)
-        rate, options = self._rate(objectives[0].loss), self._options(objectives[0].design.sparse, objectives[0].penalty, X.shape[1])
+        rate, options = (
+            self._rate(objectives[0].loss),
+            self._options(objectives[0].design.sparse, objectives[0].penalty, X.shape[1]),
+        )
         held_sets = None if held is None else self._objectives(X[held], [y[held] for y in targets], None)
-        ended = [self._run(s, o, rate, options, None if held_sets is None else held_sets[j]) for j, (s, o) in enumerate(zip(self._state, objectives))]
+        ended = [
+            self._run(s, o, rate, options, None if held_sets is None else held_sets[j])
+            for j, (s, o) in enumerate(zip(self._state, objectives))
+        ]
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
         judged = [certificate(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
         status = Status.RULE if all(ended) else Status.MAX_ITER
         self.certificate_ = with_run(
-            max(judged, key=lambda c: c.error), solver="sgd", iterations=self.n_iter_, seconds=np.nan, status=status.value
+            max(judged, key=lambda c: c.error),
+            solver="sgd",
+            iterations=self.n_iter_,
+            seconds=np.nan,
+            status=status.value,
         )
         if not all(ended) and self.tol is not None:
             warnings.warn(
@@ -203,7 +218,10 @@ class StochasticModel:
             self._state = self._streams(len(targets), X.shape[1], None, None)
             self.n_iter_ = 0
         objectives = self._objectives(X, targets, weights)
-        rate, options = self._rate(objectives[0].loss), self._options(objectives[0].design.sparse, objectives[0].penalty, X.shape[1])
+        rate, options = (
+            self._rate(objectives[0].loss),
+            self._options(objectives[0].design.sparse, objectives[0].penalty, X.shape[1]),
+        )
         for stream, objective in zip(self._state, objectives):
             stream.epoch(objective, rate, options)
         self.n_iter_ += 1
