@@ -114,13 +114,12 @@ class StochasticModel(LinearModel):
         first = check_strength("eta0", self.eta0, zero=False)
         return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)
 
-    def _options(self, sparse: bool, penalty: Penalty, d: int) -> dict[str, Any]:
+    def _options(self, penalty: Penalty, d: int) -> dict[str, Any]:
         coordinates = penalty.coordinates(d)
         assert coordinates is not None
         return {
             "l2": float(coordinates.l2[0]) if d else 0.0,
-            # Features of sparse data are rarely met and the bias always: it moves more slowly.
-            "bias_rate": 0.01 if sparse else 1.0,
+            "bias_rate": 1.0,
             "average": bool(self.average),
             "shuffle": bool(self.shuffle),
             "seed": self.random_state if isinstance(self.random_state, int) else 0,
@@ -157,7 +156,7 @@ class StochasticModel(LinearModel):
         objectives = self._objectives(part, [y[train] for y in targets], some)
         rate, options = (
             self._rate(objectives[0].loss),
-            self._options(objectives[0].design.sparse, objectives[0].penalty, X.shape[1]),
+            self._options(objectives[0].penalty, X.shape[1]),
         )
         held_sets = None if held is None else self._objectives(X[held], [y[held] for y in targets], None)
         ended = [
@@ -220,7 +219,7 @@ class StochasticModel(LinearModel):
         objectives = self._objectives(X, targets, weights)
         rate, options = (
             self._rate(objectives[0].loss),
-            self._options(objectives[0].design.sparse, objectives[0].penalty, X.shape[1]),
+            self._options(objectives[0].penalty, X.shape[1]),
         )
         for stream, objective in zip(self._state, objectives):
             stream.epoch(objective, rate, options)
