@@ -100,7 +100,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if takes_objects(kernel):
             self.n_features_in_ = 1
             return evaluate.objects(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+        return evaluate.canonical(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset))
 
     def transform(self, X: Any) -> Array:
         """Features of new inputs."""
