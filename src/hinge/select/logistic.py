@@ -134,7 +134,7 @@ class LogisticRegressionCV(LogisticClassifier):
         result = self._solve(objective.with_penalty(penalty), start)
         self._adopt(result, X.dtype)
         if not self.refit:
-            self._adopt_weights(*start, X.dtype)
+            self._adopt_weights(start[0], start[1], X.dtype)
         return self
 
     def _objective(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> Objective:
