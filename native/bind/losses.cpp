@@ -23,13 +23,17 @@ using namespace nb::literals;
 // data set.
 class PythonLoss final : public Loss {
  public:
-  explicit PythonLoss(nb::object loss) : loss_(std::move(loss)), twice_(nb::cast<bool>(loss_.attr("twice"))) {}
+  explicit PythonLoss(nb::object loss)
+      : loss_(std::move(loss)),
+        twice_(nb::cast<bool>(loss_.attr("twice"))),
+        conjugate_(nb::cast<bool>(loss_.attr("has_conjugate"))) {}
   ~PythonLoss() override {
     nb::gil_scoped_acquire gil;
     loss_.reset();
   }
 
   bool whole_arrays() const override { return true; }
+  bool has_conjugate() const override { return conjugate_; }
 
   double value(const double* y, const double* s, const double* c, index_t n) const override {
     std::vector<double> l(n);
@@ -82,7 +86,7 @@ class PythonLoss final : public Loss {
   }
 
   nb::object loss_;
-  bool twice_;
+  bool twice_, conjugate_;
 };
 
 template <class... Vs>

@@ -64,13 +64,17 @@ class Grower {
     if (sorted) {
       const index_t all = sorted->rows;
       side_.resize(all);
-      entries_.resize(cols_ * n);
       if (n < all) {
+        entries_.resize(cols_ * n);
         for (const std::uint32_t r : rows.row) side_[r] = 1;
         parallel_for(cols_, [&](index_t j) {
           std::copy_if(sorted->entries.begin() + j * all, sorted->entries.begin() + (j + 1) * all,
                        entries_.begin() + j * n, [&](const Sorted::Entry& e) { return side_[e.row]; });
         });
+      } else if (o_.max_depth == 1) {
+        // A stump moves no rows but those of the first column, from which its leaves are read.
+        shared_ = true;
+        entries_.assign(sorted->entries.begin(), sorted->entries.begin() + n);
       } else {
         entries_ = sorted->entries;
       }
@@ -109,7 +113,9 @@ class Grower {
       stats[2] += w * y;
   }
 
-  const Sorted::Entry* list(index_t j, const Node& node) const { return entries_.data() + j * size_ + node.begin; }
+  const Sorted::Entry* list(index_t j, const Node& node) const {
+    return (shared_ && j > 0 ? sorted_->entries.data() : entries_.data()) + j * size_ + node.begin;
+  }
   std::uint32_t row_at(const Node& node, index_t i) const {
     return sorted_ ? list(0, node)[i].row : order_[node.begin + i];
   }
@@ -203,7 +209,7 @@ class Grower {
       p.reserve(channels_, kBins);
       const std::uint8_t* column = bins_->col(j);
       const std::uint32_t* order = order_.data() + node.begin;
-      if (s.cells.empty()) s.cells.assign(kBins * channels_, 0.0);
+      if (static_cast<index_t>(s.cells.size()) != kBins * channels_) s.cells.assign(kBins * channels_, 0.0);
       double* cells = s.cells.data();
       std::uint64_t touched[4] = {0, 0, 0, 0};
       const double *lw = s.local_w.data(), *ly = s.local_y.data(), *lc = s.local_c.data();
@@ -448,9 +454,8 @@ class Grower {
     } else if ((node.end - node.begin) * cols_ >= kParallel) {
       const index_t parts = std::min<index_t>(cols_, 32);
       std::vector<Cut> found(parts);
-      std::vector<Scratch> scratch(parts);
       parallel_for(parts, [&](index_t part) {
-        Scratch& mine = scratch[part];
+        thread_local Scratch mine;  // kept between nodes and trees: fresh memory would cost more than the search
         if (!sorted_) mine.local_w = s.local_w, mine.local_y = s.local_y, mine.local_c = s.local_c;
         for (index_t j = range_begin(cols_, parts, part); j < range_begin(cols_, parts, part + 1); ++j)
           try_feature(node, j, mine, found[part]);
@@ -518,7 +523,9 @@ class Grower {
       }
       std::copy_n(spare.begin(), right, e + left);
     };
-    if (m * cols_ >= kParallel) {
+    if (o_.max_depth > 0 && node.depth + 1 >= o_.max_depth) {
+      move(0, s.entries);  // the children are leaves: one list of their rows is enough
+    } else if (m * cols_ >= kParallel) {
       const index_t parts = std::min<index_t>(cols_, 32);
       parallel_for(parts, [&](index_t part) {
         std::vector<Sorted::Entry> spare;
@@ -656,6 +663,7 @@ class Grower {
   index_t cols_, size_ = 0;
   int channels_, outputs_;
   double total_weight_ = 0;
+  bool shared_ = false;  // columns other than the first are read where they were sorted
   std::vector<Sorted::Entry> entries_;
   std::vector<std::uint8_t> side_;
   std::vector<std::uint32_t> order_;

@@ -24,6 +24,8 @@ class Loss {
   // Pointwise arrays, unweighted, for Python and the tests: which = 0 value, 1 d1, 2 d2, 3 conjugate (s is u
   // then)
   virtual void pointwise(int which, const double* y, const double* s, double* out, index_t n) const = 0;
+  // A loss written in Python may lack a conjugate; solvers then stop on stationarity instead of a gap.
+  virtual bool has_conjugate() const { return true; }
   // A loss written in Python is called once for the whole array, not once per block.
   virtual bool whole_arrays() const { return false; }
 };

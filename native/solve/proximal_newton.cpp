@@ -262,10 +262,11 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
       violations_[j] = p.violation(w_[j], at_.g[j]);
       violation_ = std::max(violation_, violations_[j]);
     }
-    const double g = gap(primal);
-    const double relative = g / std::max(std::fabs(primal), 1e-300);
-    if (monitor.report({it, primal, relative})) out.outcome = Outcome::stopped;
-    if (g <= tol * std::fabs(primal) || violation_ == 0) out.outcome = Outcome::converged;
+    if (steepest_ == 0) steepest_ = std::max(vec::max_abs(at_.g.data(), d), std::fabs(at_.gb));
+    const double error = p_.loss.has_conjugate() ? gap(primal) / std::max(std::fabs(primal), 1e-300)
+                                                 : violation_ / std::max(steepest_, 1e-300);
+    if (monitor.report({it, primal, error})) out.outcome = Outcome::stopped;
+    if (error <= tol || violation_ == 0) out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
     if (it > 1 && !(primal < best - 1e-15 * std::fabs(best)) && ++idle >= 3) {
       out.outcome = Outcome::stalled;

@@ -48,6 +48,7 @@ class ProximalNewton {
   std::vector<double> gram_;  // order m+1, for the squared loss kept across iterations
   index_t gram_ld_ = 0;       // its leading dimension
   index_t gram_cols_ = 0;     // how many columns of the working set it covers
+  double steepest_ = 0;       // largest slope of the risk at the first pass: the unit of stationarity
   bool current_ = false;      // whether at_ belongs to the present weights
   double violation_ = 0;      // largest over all features, at the last full pass
   std::vector<double> violations_;

@@ -324,7 +324,7 @@ def test_c_and_lambda_forms_agree(rng):
     C = 3.0
     machine = hg.SVC(C=C, kernel=hg.RBF(1.5), tol=1e-10).fit(X, y)
     learner = hg.Learner(hg.RKHS(hg.RBF(1.5)), hg.Hinge(), hg.L2(1 / (C * 80)), tol=1e-10).fit(X, y)
-    np.testing.assert_allclose(learner.decision_function(X), machine.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(learner.function_.scores(X), machine.decision_function(X), atol=1e-6)
     assert learner.certificate_.primal == pytest.approx(machine.certificate_.primal / (C * 80), rel=1e-8)
 
 
@@ -436,7 +436,7 @@ def test_representer_theorem(loss, kind, kernel, rng):
     primal = hg.Learner(hg.Linear(), loss, hg.L2(0.05), tol=1e-12).fit(kernel.features(X), y)
     assert dual.certificate_.primal == pytest.approx(primal.certificate_.primal, rel=1e-9)
     grid = rng.normal(size=(20, 3))
-    np.testing.assert_allclose(dual.decision_function(grid), primal.decision_function(kernel.features(grid)), atol=2e-5)
+    np.testing.assert_allclose(dual.function_.scores(grid), primal.function_.scores(kernel.features(grid)), atol=2e-5)
     # R(√α'Kα) is the penalty that was paid.
     alpha = dual.dual_coef_
     K = kernel(X[dual.support_])
@@ -473,7 +473,7 @@ def test_all_centres_give_the_exact_solution(rng):
         some = hg.Learner(hg.RKHS(hg.RBF(1.0), centres=120), loss, hg.L2(0.01), tol=1e-9).fit(X, targets)
         assert some.certificate_.converged
         assert some.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=1e-5)
-        np.testing.assert_allclose(some.decision_function(X), exact.decision_function(X), atol=2e-3)
+        np.testing.assert_allclose(some.function_.scores(X), exact.function_.scores(X), atol=2e-3)
 
 
 @pytest.mark.mission("K8")

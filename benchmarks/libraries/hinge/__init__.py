@@ -3,9 +3,7 @@
 import hinge
 from benchmarks.libraries.hinge import kernel, linear, networks, probabilistic, structured, trees
 
-OFFERS = (
-    linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS | networks.OFFERS | trees.OFFERS
-)
+OFFERS = linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS | networks.OFFERS | trees.OFFERS
 
 
 def set_threads(count: int) -> None:

@@ -99,7 +99,9 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         w = start.copy()
         log_w = np.log(start)  # weights are kept as logarithms: products of many rounds neither vanish nor overflow
         self.estimators_: list[Any] = []
-        alphas, errors, losses = [], [], []
+        alphas: list[float] = []
+        errors: list[float] = []
+        losses: list[float] = []
         for _ in range(self.n_estimators):
             member, said = rounds.fit(w, int(random.randint(INT32)))
             miss = said != y

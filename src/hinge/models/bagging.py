@@ -60,7 +60,7 @@ class BaseBagging(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(INT32))
         frequency = is_frequency(weight)
         order = core.order_by_content(_numbers(X), np.ascontiguousarray(codes, dtype=np.float64))
-        total = int(weight.sum()) if frequency else X.shape[0]
+        total = int(weight.sum()) if frequency and weight is not None else X.shape[0]
         draws = sample_size(self.max_samples, total)
         takes_weights = has_fit_parameter(base, "sample_weight")
         if weight is not None and not frequency and not takes_weights:

@@ -37,7 +37,8 @@ EXACT_ROWS = 32768
 class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     """What the classifier and the regressor share."""
 
-    trees_: Trees | None
+    trees_: Any  # Trees, or None before the first round
+    n_iter_: int
 
     def __init__(
         self,
@@ -117,11 +118,11 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
 
     def _options(self, d: int) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
-        leaves = self.max_leaf_nodes or min(2**self.max_depth, 2**15)
+        names = list(getattr(self, "feature_names_in_", ()))
+        leaves = self.max_leaf_nodes or min(2 ** (self.max_depth or 15), 2**15)
         allowed = []
         for group in self.interaction_cst or []:
-            allowed.append([list(names).index(f) if isinstance(f, str) else int(f) for f in group])
+            allowed.append([names.index(f) if isinstance(f, str) else int(f) for f in group])
         if allowed:
             used = {f for group in allowed for f in group}
             if min(used) < 0 or max(used) >= d:
@@ -234,7 +235,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         continued = self._continues()
         if not continued:
             self.baseline_ = loss.start(y, weight)
-            self.trees_, self._grown = None, []
+            self.trees_ = None
+            self._grown: list[Any] = []
         scores = np.repeat(self.baseline_[:, None], n, axis=1)
         if init_score is not None:
             given = np.asarray(init_score, dtype=np.float64).reshape(n, -1)

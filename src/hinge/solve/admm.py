@@ -72,7 +72,7 @@ class ADMM(Solver):
                 dual = rho * np.sqrt(o.c @ (z - z_before) ** 2 + kappa * np.sum((v - v_before) ** 2))
                 primal /= np.sqrt(o.c @ z**2 + kappa * np.sum(v**2)) + 1e-300
                 dual /= np.sqrt(o.c @ u**2 + kappa * np.sum(q**2)) + 1e-300
-                rho *= float(np.clip(np.sqrt(max(primal, 1e-100) / max(dual, 1e-100)), 0.1, 10.0))
+                rho *= float(np.clip(np.sqrt(max(float(primal), 1e-100) / max(float(dual), 1e-100)), 0.1, 10.0))
         if status is None:
             x = run.flat.pack(v, _bias(o, v, b))
         return run.solution(x, status, k, u)

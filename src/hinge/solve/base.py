@@ -35,6 +35,7 @@ class Need(enum.Enum):
     SMOOTH_PENALTY = "a differentiable penalty (NoPenalty or L2)"
     COORDINATES = "a penalty that is a sum over single weights (L1, L2, Elastic, Box, NoPenalty)"
     SQUARED = "the Squared loss"
+    SOFTMAX = "the Softmax loss"
     HINGE = "the Hinge loss"
     RIDGE = "an L2 penalty or none"
     UNBOUNDED = "a penalty without bounds on the weights (L1, L2, Elastic, NoPenalty)"
@@ -64,6 +65,7 @@ class Need(enum.Enum):
             Need.SMOOTH_PENALTY: lambda: penalty.smooth,
             Need.COORDINATES: lambda: coordinates is not None,
             Need.SQUARED: lambda: type(loss).__name__ == "Squared",
+            Need.SOFTMAX: lambda: type(loss).__name__ == "Softmax",
             Need.HINGE: lambda: type(loss).__name__ == "Hinge",
             Need.RIDGE: lambda: unbounded() and not np.any(coordinates.l1),  # type: ignore[union-attr]
             Need.UNBOUNDED: unbounded,

@@ -27,6 +27,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
     "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
+    "multinomial-newton": ("hinge.solve.multinomial_newton", "MultinomialNewton"),
     "newton-cg": ("hinge.solve.newton_cg", "NewtonCG"),
     "proximal-newton": ("hinge.solve.proximal_newton", "ProximalNewton"),
     "lbfgs": ("hinge.solve.lbfgs", "LBFGS"),
@@ -104,6 +105,7 @@ def _suits_closed_form(o: Objective) -> bool:
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500),
+    ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600),
     ("newton-cg", _always),
     ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
     ("dual-coordinate-descent", lambda objective: objective.design.sparse),

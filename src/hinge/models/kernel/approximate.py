@@ -31,7 +31,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters of kernels given by name; gamma=None is 1/d.
     n_components : int
         The number m of centres, chosen at random from the data.
-    random_state : int, optional
+    random_state : int or None
+        The seed; None for different draws every time.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         coef0: float = 1.0,
         degree: int = 3,
         n_components: int = 100,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -99,7 +100,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if takes_objects(kernel):
             self.n_features_in_ = 1
             return evaluate.objects(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+        return evaluate.canonical(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset))
 
     def transform(self, X: Any) -> Array:
         """Features of new inputs."""
@@ -125,7 +126,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         The number D of features.
     orthogonal : bool
         Draw the ω of an RBF or Matérn kernel orthogonal to each other, in groups of d: smaller variance (Yu et al. 2016).
-    random_state : int, optional
+    random_state : int or None
+        The seed; None for different draws every time.
 
     Attributes
     ----------
@@ -148,7 +150,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         gamma: Any = "scale",
         n_components: int = 100,
         orthogonal: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma

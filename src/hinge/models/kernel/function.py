@@ -77,6 +77,7 @@ def check_kernel_fit(
         weights = None if sample_weight is None else check_weights(sample_weight, np.zeros((len(X), 1)))
         return X, y, weights
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
+    X = evaluate.canonical(X)
     if isinstance(kernel, Precomputed):
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}.")
@@ -89,7 +90,7 @@ def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
     if takes_objects(kernel):
         return evaluate.objects(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
-    return evaluate.spread(X) if isinstance(kernel, Precomputed) else X
+    return evaluate.spread(X) if isinstance(kernel, Precomputed) else evaluate.canonical(X)
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,20 @@ def inputs(A: Any, B: Any, takes: str) -> tuple[Any, Any]:
 def matrix(X: Any) -> Any:
     """A CSR matrix or a two-dimensional float array, float32 kept."""
     if scipy.sparse.issparse(X):
-        X = X.tocsr()
+        X = canonical(X.tocsr())
         return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"Expected a matrix with one row per example, got an array of shape {X.shape}.")
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def canonical(X: Any) -> Any:
+    """A sparse matrix without repeated entries; a copy if it has some, so that the caller's stays as it is."""
+    if scipy.sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def objects(X: Any) -> NDArray[Any]:
@@ -74,6 +82,7 @@ def points(X: Any, dtype: Any = None) -> Any:
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     make = core.KernelPoints32 if dtype == np.float32 else core.KernelPoints64
     if scipy.sparse.issparse(X):
+        X = canonical(X)
         if X.nnz > np.iinfo(np.int32).max:
             raise ValueError("X has more than 2³¹ stored entries: too many for a kernel method.")
         return make(
