@@ -39,7 +39,7 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
 }
 
 # Settings that keep tests quick, used by any estimator that has a parameter of the name.
-QUICK = {"n_estimators": 10, "n_alphas": 10, "epochs": 20, "rounds": 10, "cv": 3}
+QUICK = {"n_estimators": 10, "n_alphas": 10, "epochs": 20, "rounds": 10, "cv": 3, "Cs": 2}
 
 
 def public_classes() -> list[type[BaseEstimator]]:

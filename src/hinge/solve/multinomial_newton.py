@@ -51,7 +51,10 @@ class MultinomialNewton(Solver):
             if -0.5 * slope <= min(stop.tol, 1e-12) * max(abs(value), 1e-300):
                 status = Status.CONVERGED
                 break
-        return Solution(w, b, status, iteration)
+        # Of all equivalent solutions the one whose free weights and biases have mean zero over the classes.
+        free = coordinates.l2 == 0
+        w[free] -= w[free].mean(axis=1, keepdims=True)
+        return Solution(w, b - b.mean(), status, iteration)
 
     @staticmethod
     def _direction(o: Objective, w: Array, b: Array, gw: Array, gb: Array, l2: Array) -> tuple[Array, Array]:
@@ -74,6 +77,6 @@ class MultinomialNewton(Solver):
                 H[a * m : (a + 1) * m, c * m : (c + 1) * m] = block
                 H[c * m : (c + 1) * m, a * m : (a + 1) * m] = block.T
         g = np.concatenate([np.append(gw[:, a], gb[a] if bias else []) for a in range(k)])
-        step = -scipy.linalg.pinvh(H, rtol=1e-14) @ g
+        step = -scipy.linalg.pinvh(H, rtol=1e-13) @ g
         blocks = step.reshape(k, m)
         return blocks[:, :d].T.copy(), blocks[:, d].copy() if bias else np.zeros(k)
