@@ -146,4 +146,4 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
             scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
         else:
             scores = np.array([[self.joint(x, j, k) @ self.coef_ for j in range(k)] for x in X])
-        return one_score_for_two(scores)
+        return one_score_for_two(scores.astype(self.coef_.dtype, copy=False))

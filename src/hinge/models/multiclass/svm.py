@@ -161,6 +161,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         X = check_predict(self, X)
         if self.kernel is None:
             scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
+            scores = scores.astype(self.coef_.dtype, copy=False)
         else:
             K = X if self.kernel == "precomputed" else self.kernel(X, self._train)
             scores = self._centred(np.asarray(K, dtype=np.float64)) @ self.dual_coef_
