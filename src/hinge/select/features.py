@@ -6,6 +6,7 @@ any other learner each candidate is fitted and scored.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
@@ -127,6 +128,12 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of X; choosing none is a legitimate answer and not warned about."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="No features were selected")
+            return super().transform(X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Search. ``sample_weight`` is for least squares (``estimator=None``)."""

@@ -162,10 +162,17 @@ def solve(
     stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
     stop.keep_history, stop.random_state = history, random_state
     began = time.perf_counter()
-    solution = chosen.run(objective, w, b, stop)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        solution = chosen.run(objective, w, b, stop)
+    if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
+        raise ValueError(
+            "The fit overflowed: the values of X are too large, or too different in size, for floating point. "
+            "Scale the features, for example with StandardScaler."
+        )
     seconds = time.perf_counter() - began
     solution = replace(solution, history=tuple(stop.records))
-    judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
     status = Status.CONVERGED if judged.converged else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
     if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):

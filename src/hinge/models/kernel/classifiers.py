@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import code_labels, signs
+from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.kernel.function import (
     BLOCK_ROWS,
     Expansion,
@@ -31,7 +32,7 @@ from hinge.problem.spaces import RKHS
 Array = NDArray[np.float64]
 
 
-class _KernelClassifier(ClassifierMixin, BaseEstimator):
+class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Tags, labels and scores; one function per class for several classes."""
 
     def __sklearn_tags__(self) -> Any:
@@ -122,6 +123,7 @@ class KernelLogisticRegression(_KernelClassifier):
         self.centres = centres
         self.random_state = random_state
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
         """Learn from labelled examples."""
         if not (np.isreal(self.C) and 0 < self.C < np.inf):
@@ -205,6 +207,7 @@ class KernelPerceptron(_KernelClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
 
+    @with_callbacks
     def fit(self, X: Any, y: Any) -> KernelPerceptron:
         """Learn from labelled examples, in their order."""
         if not self.max_iter > 0:

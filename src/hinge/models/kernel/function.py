@@ -106,7 +106,8 @@ class Expansion:
     bias: Any
 
     def scores(self, X: Any) -> Array:
-        coefficients = np.ascontiguousarray(self.coefficients.reshape(len(self.coefficients), -1))
+        outputs = 1 if self.coefficients.ndim == 1 else self.coefficients.shape[1]
+        coefficients = np.ascontiguousarray(self.coefficients.reshape(len(self.coefficients), outputs))
         z = self._product(X, coefficients)
         return (z[:, 0] if self.coefficients.ndim == 1 else z) + self.bias
 

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import code_labels, signs
+from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.kernel.function import (
     Expansion,
     check_kernel_fit,
@@ -53,7 +54,7 @@ def refuse_without_margin(solution: DualSolution, upper: Array) -> None:
         )
 
 
-class _SupportVectorMachine(BaseEstimator):
+class _SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
     """Parameters, inputs and the call of the solver, for classification and regression."""
 
     def _kernel(self) -> Kernel:
@@ -211,6 +212,7 @@ class SVC(ClassifierMixin, _SupportVectorMachine):
         self.random_state = random_state
         self.multi_class = multi_class
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
         """Learn from labelled examples; a weight of 2 means the same as having an example twice."""
         self._check_parameters()
@@ -426,6 +428,7 @@ class SVR(RegressorMixin, _SupportVectorMachine):
         self.cache_size = cache_size
         self.max_iter = max_iter
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Learn from examples; a weight of 2 means the same as having an example twice."""
         self._check_parameters()

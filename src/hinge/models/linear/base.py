@@ -187,6 +187,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         super()._adopt(result, dtype)
         self.coef_ = np.atleast_2d(self.coef_)
         self.intercept_ = np.atleast_1d(self.intercept_)
+        if result.w.ndim == 2:  # a common shift of all biases changes nothing: the ones that sum to zero are shown
+            self.intercept_ = self.intercept_ - self.intercept_.mean()
 
     def _one_vs_rest(
         self, X: Any, codes: np.ndarray, loss: Loss, penalty: Penalty, weights: np.ndarray | None

@@ -107,5 +107,8 @@ def _weak(rows: Any) -> np.ndarray | None:
 
 
 def _column_scale(X: Any) -> np.ndarray:
+    if scipy.sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # adding up repeated entries happens in place
+        X.sum_duplicates()
     largest = np.asarray(abs(X).max(axis=0).todense()).ravel() if scipy.sparse.issparse(X) else np.abs(X).max(axis=0)
     return np.where(largest > 0, largest, 1.0).astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,23 @@ SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth
 TRIES = 12
 
 
+@dataclass
 class Stream:
     """The weights of one score, as they change from epoch to epoch."""
 
-    def __init__(self, w: np.ndarray, b: float) -> None:
-        self.w, self.b = np.array(w, dtype=np.float64), float(b)
-        self.mean, self.mean_b, self.steps, self.scale, self.epochs = np.zeros_like(self.w), 0.0, 0, 1.0, 0
+    w: np.ndarray
+    b: float
+    mean: np.ndarray
+    mean_b: float = 0.0
+    steps: int = 0
+    scale: float = 1.0
+    epochs: int = 0
+
+    @classmethod
+    def begin(cls, w: np.ndarray, b: float) -> Stream:
+        """A stream that starts from these weights."""
+        start = np.array(w, dtype=np.float64)
+        return cls(start, float(b), np.zeros_like(start))
 
     def epoch(self, objective: Objective, rate: tuple[float, float, float], options: dict[str, Any]) -> float:
         """One pass; the mean loss of the examples as they were met. Steps that are too long are shortened."""
@@ -71,7 +83,7 @@ class Stream:
                 return loss
             self.w[:], self.mean[:] = saved
             self.scale *= SHORTER
-        raise FloatingPointError("The steps overflow at any length: scale the features to similar size.")
+        raise ValueError("The steps overflow at any length: scale the features to similar size.")
 
 
 class StochasticModel(LinearModel):
@@ -128,7 +140,7 @@ class StochasticModel(LinearModel):
     def _streams(self, count: int, d: int, coef: Any, intercept: Any) -> list[Stream]:
         coef = np.zeros((count, d)) if coef is None else np.asarray(coef, dtype=np.float64).reshape(count, d)
         intercept = np.zeros(count) if intercept is None else np.asarray(intercept, dtype=np.float64).reshape(count)
-        return [Stream(w, b) for w, b in zip(coef, intercept)]
+        return [Stream.begin(w, b) for w, b in zip(coef, intercept)]
 
     def _objectives(self, X: Any, targets: list[np.ndarray], weights: np.ndarray | None) -> list[Objective]:
         rows = rows_of(X)

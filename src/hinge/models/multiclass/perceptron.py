@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
 
@@ -20,7 +21,7 @@ def stacked(x: np.ndarray, y: int, classes: int) -> np.ndarray:
     return psi
 
 
-class MulticlassPerceptron(HighestScore):
+class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
     """Multiclass perceptron. Visits the examples in turn; where ŷ = argmax_y w·ψ(x, y) is wrong,
 
         w ← w + ψ(x, y) − ψ(x, ŷ).
@@ -85,6 +86,7 @@ class MulticlassPerceptron(HighestScore):
         tags.input_tags.sparse = self.joint is None
         return tags
 
+    @with_callbacks
     def fit(self, X: Any, y: Any) -> MulticlassPerceptron:
         """Learn from examples."""
         X, y, _ = check_fit(self, X, y)
@@ -107,8 +109,9 @@ class MulticlassPerceptron(HighestScore):
         unary, _, self.n_iter_, _, self.mistakes_, _, _ = core.chain_perceptron(
             data, codes, blank, self.max_iter, self.average, self.random_state, self.shuffle
         )
-        self.coef_ = np.ascontiguousarray(unary[:d].T)
-        self.intercept_ = unary[d] if self.fit_intercept else np.zeros(len(self.classes_))
+        intercept = unary[d] if self.fit_intercept else np.zeros(len(self.classes_))
+        self.coef_ = np.ascontiguousarray(unary[:d].T, dtype=X.dtype)
+        self.intercept_ = intercept.astype(X.dtype)
         return self
 
     def _fit_joint(self, X: np.ndarray, codes: np.ndarray) -> MulticlassPerceptron:
@@ -143,4 +146,4 @@ class MulticlassPerceptron(HighestScore):
             scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
         else:
             scores = np.array([[self.joint(x, j, k) @ self.coef_ for j in range(k)] for x in X])
-        return one_score_for_two(scores)
+        return one_score_for_two(scores.astype(self.coef_.dtype, copy=False))

@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 from hinge.problem.certificate import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
 
 
-class MulticlassSVM(HighestScore):
+class MulticlassSVM(CallbackSupportMixin, HighestScore):
     """Support vector machine for several classes as one problem (Crammer & Singer).
 
     Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j (‖w_j‖² + b_j²/B²),
@@ -95,6 +96,7 @@ class MulticlassSVM(HighestScore):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVM:
         """Learn from examples; a weight of 2 means the same as having the example twice."""
         begun = time.perf_counter()
@@ -113,7 +115,7 @@ class MulticlassSVM(HighestScore):
         w, bias, self.dual_coef_, self.n_iter_, done, primal, gap = self._solve(X, share, settings)
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
         if w is not None:
-            self.coef_, self.intercept_ = np.ascontiguousarray(w.T), bias
+            self.coef_, self.intercept_ = np.ascontiguousarray(w.T, dtype=X.dtype), np.asarray(bias, dtype=X.dtype)
         self.certificate_ = Certificate.of_gap(
             primal, gap, tol=self.tol, convexity=1.0, solver="dual coordinate ascent", iterations=self.n_iter_,
             seconds=time.perf_counter() - begun,
@@ -159,6 +161,7 @@ class MulticlassSVM(HighestScore):
         X = check_predict(self, X)
         if self.kernel is None:
             scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
+            scores = scores.astype(self.coef_.dtype, copy=False)
         else:
             K = X if self.kernel == "precomputed" else self.kernel(X, self._train)
             scores = self._centred(np.asarray(K, dtype=np.float64)) @ self.dual_coef_

@@ -32,7 +32,8 @@ class CoordinatePenalty(Penalty):
         slack = 1e-9 * (1.0 + np.abs(w))
         if np.any(w < lower - slack) or np.any(w > upper + slack):
             return np.inf
-        return float(np.sum(a * np.abs(w) + 0.5 * b * w**2))
+        with np.errstate(over="ignore"):  # weights of tiny features may be huge; unpenalised ones must not count
+            return float(np.sum(a * np.abs(w)) + 0.5 * np.sum(np.where(b > 0, b * np.where(b > 0, w, 0.0) ** 2, 0.0)))
 
     def prox(self, v: Array, step: float) -> Array:
         a, b, lower, upper = self._for(v)
