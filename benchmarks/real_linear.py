@@ -19,6 +19,8 @@ import hinge as hg
 def a9a(folder: Path) -> tuple[Any, Any, Any, Any]:
     X, y = load_svmlight_file(str(folder / "a9a.svm.gz"), n_features=123)
     X1, y1 = load_svmlight_file(str(folder / "a9a.t.svm.gz"), n_features=123)
+    for matrix in (X, X1):  # LIBLINEAR takes 32-bit indices only
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return X, y, X1, y1
 
 
