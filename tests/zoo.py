@@ -35,6 +35,8 @@ LOSSES: list[Loss] = [
 
 def targets(loss: Loss, n: int, rng: np.random.Generator) -> np.ndarray:
     """Random targets in the set the loss is defined on, its boundary included."""
+    if loss.target is Target.CLASSES:
+        return rng.integers(0, 3, size=n).astype(float)
     if loss.target is Target.SIGN:
         return rng.choice([-1.0, 1.0], size=n)
     if loss.target is Target.NONNEGATIVE:

@@ -12,7 +12,7 @@ ESTIMATORS = [
     hg.AnyBoost(hg.Softmax(), n_estimators=3),
     hg.ForwardStagewise(hg.Exponential(), n_estimators=3),
     hg.GradientBoostingClassifier(max_iter=5, min_samples_leaf=5),
-    hg.GradientBoostingRegressor(hg.Absolute(), max_iter=5, min_samples_leaf=5),
+    hg.GradientBoostingRegressor(hg.Absolute(), max_iter=20, min_samples_leaf=5),
 ]
 
 
