@@ -59,7 +59,6 @@ class Method {
       margin = std::max(worst, 1e-300);
       if (p_.intercept) {
         // Method of multipliers: the centre moves to the bias, which shifts every score by the same amount.
-        centre_ = b_;
         b_ -= bias_step_ * balance_;
       }
       const double relative = gap();
@@ -141,7 +140,7 @@ class Method {
   index_t n_, total_;
   Random random_;
   std::vector<double> w_, inverse_, q_, a_, lo_, hi_, u_;
-  double b_ = 0, centre_ = 0, bias_step_ = 0, balance_ = 0, primal_ = 0, last_full_ = 1e300;
+  double b_ = 0, bias_step_ = 0, balance_ = 0, primal_ = 0, last_full_ = 1e300;
   index_t active_ = 0;
   bool uniform_ = false;
 };
