@@ -48,14 +48,14 @@ class ProximalNewton {
   std::vector<index_t> set_;  // the working set, in the order of cols_
   std::vector<char> inside_;  // is feature j in it
   Columns cols_;
-  std::vector<double> gram_;  // order m+1, for the squared loss kept across iterations
-  index_t gram_ld_ = 0;       // its leading dimension
-  index_t gram_cols_ = 0;     // how many columns of the working set it covers
+  std::vector<double> gram_;    // order m+1, for the squared loss kept across iterations
+  index_t gram_ld_ = 0;         // its leading dimension
+  index_t gram_cols_ = 0;       // how many columns of the working set it covers
   std::vector<double> factor_;  // room for Cholesky factors
-  bool started_ = false;      // whether at_ holds scores, slopes and curvature
-  double steepest_ = 0;       // largest slope of the risk at the first pass: the unit of stationarity
-  bool current_ = false;      // whether at_ belongs to the present weights
-  double violation_ = 0;      // largest over all features, at the last full pass
+  bool started_ = false;        // whether at_ holds scores, slopes and curvature
+  double steepest_ = 0;         // largest slope of the risk at the first pass: the unit of stationarity
+  bool current_ = false;        // whether at_ belongs to the present weights
+  double violation_ = 0;        // largest over all features, at the last full pass
   std::vector<double> violations_;
 };
 

@@ -75,8 +75,8 @@ Reach along(double Q, std::vector<std::pair<double, double>> kinks, double most)
   return {t, value};
 }
 
-// The Newton step on the weights where omega is smooth, in the better of two ways: weights it would carry across zero or
-// a bound stop there, or the whole step as far as it gains. True if none crossed.
+// The Newton step on the weights where omega is smooth, in the better of two ways: weights it would carry across zero
+// or a bound stop there, or the whole step as far as it gains. True if none crossed.
 template <class Q>
 bool polish(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b, bool intercept) {
   const index_t m = static_cast<index_t>(w.size());

@@ -52,7 +52,7 @@ struct CoordinatePenalty {
 
 class GramQuadratic {
  public:
-  static constexpr int kSupportEpochs = 20;  // about the price of one factorisation
+  static constexpr int kSupportEpochs = 10;  // about the price of one factorisation
   static constexpr int kPatience = 0;
   // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
   // `factor` is room for Cholesky factors that is kept from one quadratic to the next.
