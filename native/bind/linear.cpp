@@ -94,14 +94,15 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "newton_cg",
-      [](const Arguments& a, Vector w, double b, double tol, int max_iter, nb::object report) {
+      [](const Arguments& a, Vector w, double b, bool constant_curvature, double tol, int max_iter, nb::object report) {
         return to_python(enter(
             [&](Monitor& monitor) {
-              return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, tol, max_iter, monitor);
+              return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, constant_curvature, tol, max_iter,
+                               monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   m.def(
       "interior_point",
