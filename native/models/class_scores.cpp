@@ -80,10 +80,16 @@ template <int K, bool binary, class View>
 HINGE_HOT void sparse_scores(const View& X, index_t begin, index_t end, const double* __restrict W, index_t stride,
                              const double* __restrict b, double threshold, index_t k, double* __restrict z,
                              index_t z_stride) {
+  constexpr int kAhead = 8;
+  const auto last = X.indptr[end];
   for (index_t i = begin; i < end; ++i) {
     double sum[K];
     for (int c = 0; c < K; ++c) sum[c] = c < k ? b[c] : 0.0;
     for (auto e = X.indptr[i]; e < X.indptr[i + 1]; ++e) {
+      // The next rows of W are known in advance; without a hint each would be waited for. (The entries looked at may
+      // belong to the next row of X.)
+      const double* ahead = W + static_cast<index_t>(X.indices[e + kAhead < last ? e + kAhead : e]) * stride;
+      for (int c = 0; c < K; c += 8) __builtin_prefetch(ahead + c);
       const double x = static_cast<double>(X.data[e]);
       const double t = binary ? (x > threshold ? 1.0 : x - x) : x;
       const double* __restrict row = W + static_cast<index_t>(X.indices[e]) * stride;
@@ -102,14 +108,14 @@ index_t table_width(index_t k) {
 }
 
 template <bool binary, class View>
-void sparse_scores_any(const View& X, index_t begin, index_t end, const double* W, index_t stride, const Linear& model,
+void sparse_scores_any(const View& X, index_t begin, index_t end, const double* W, const Linear& model,
                        double threshold, double* z) {
   for (index_t c = 0; c < model.k; c += kWidest) {
     const index_t k = std::min(model.k - c, kWidest);
     const auto run = [&]<int K>(std::integral_constant<int, K>) {
-      sparse_scores<K, binary>(X, begin, end, W + c, stride, model.b + c, threshold, k, z + c, model.k);
+      sparse_scores<K, binary>(X, begin, end, W + c, model.k, model.b + c, threshold, k, z + c, model.k);
     };
-    switch (stride > kWidest ? kWidest : stride) {
+    switch (table_width(k)) {
       case 2:
         run(std::integral_constant<int, 2>{});
         break;
@@ -223,15 +229,10 @@ Scores linear_scores(const Design& X, const Linear& model, Output output) {
       };
     });
   }
-  // The weights with room for a whole number of register tables.
-  const index_t width = table_width(k), stride = width < kWidest ? width : (k + kWidest - 1) / kWidest * kWidest;
-  std::vector<double> padded;
-  const double* W = model.W;
-  if (stride != k) {
-    padded.assign(d * stride, 0.0);
-    for (index_t j = 0; j < d; ++j) std::copy(model.W + j * k, model.W + (j + 1) * k, padded.data() + j * stride);
-    W = padded.data();
-  }
+  // A register table may read beyond the last row.
+  std::vector<double> padded(d * k + kWidest, 0.0);
+  std::copy(model.W, model.W + d * k, padded.begin());
+  const double* W = padded.data();
   const index_t work = (X.stored() / std::max<index_t>(n, 1) + 1) * k;
   return std::visit(
       [&]<class View>(const View& view) -> Scores {
@@ -239,9 +240,9 @@ Scores linear_scores(const Design& X, const Linear& model, Output output) {
           return score_rows(n, k, work, 256, output, [&] {
             return [&](index_t begin, index_t end, double* z) {
               if (model.threshold)
-                sparse_scores_any<true>(view, begin, end, W, stride, model, threshold, z);
+                sparse_scores_any<true>(view, begin, end, W, model, threshold, z);
               else
-                sparse_scores_any<false>(view, begin, end, W, stride, model, threshold, z);
+                sparse_scores_any<false>(view, begin, end, W, model, threshold, z);
             };
           });
         } else {
