@@ -91,7 +91,7 @@ HINGE_HOT void sparse_scores(const View& X, index_t begin, index_t end, const do
       const double* ahead = W + static_cast<index_t>(X.indices[e + kAhead < last ? e + kAhead : e]) * stride;
       for (int c = 0; c < K; c += 8) __builtin_prefetch(ahead + c);
       const double x = static_cast<double>(X.data[e]);
-      const double t = binary ? (x > threshold ? 1.0 : x - x) : x;
+      const double t = binary ? (x > threshold ? 1.0 + (x - x) : x - x) : x;
       const double* __restrict row = W + static_cast<index_t>(X.indices[e]) * stride;
       for (int c = 0; c < K; ++c) sum[c] += t * row[c];
     }
@@ -220,7 +220,7 @@ Scores linear_scores(const Design& X, const Linear& model, Output output) {
           for (index_t i = 0; i < m; ++i)
             for (index_t j = 0; j < d; ++j) {
               const double v = x.data[i * x.stride + j];
-              buffer[i * d + j] = v > threshold ? 1.0 : v - v;
+              buffer[i * d + j] = v > threshold ? 1.0 + (v - v) : v - v;
             }
           x = {buffer.data(), d};
         }
@@ -291,7 +291,7 @@ GaussianBlock::GaussianBlock(const Gaussians& model, index_t rows) : g_(model) {
     const index_t first = c / group_ * group_, width = std::min(group_, k - first) * d;
     double* out = whiten_.data() + first * d * d + (c - first) * d;
     for (index_t a = 0; a < d; ++a)
-      for (index_t b = a; b < d; ++b) {
+      for (index_t b = 0; b < d; ++b) {
         out[a * width + b] = model.P[(c * d + a) * d + b];
         offset_[c * d + b] += (model.mean[c * d + a] - centre_[a]) * model.P[(c * d + a) * d + b];
       }
