@@ -91,7 +91,7 @@ HINGE_HOT void sparse_scores(const View& X, index_t begin, index_t end, const do
       const double* ahead = W + static_cast<index_t>(X.indices[e + kAhead < last ? e + kAhead : e]) * stride;
       for (int c = 0; c < K; c += 8) __builtin_prefetch(ahead + c);
       const double x = static_cast<double>(X.data[e]);
-      const double t = binary ? (x > threshold ? 1.0 + (x - x) : x - x) : x;
+      const double t = binary ? ((x > threshold ? 1.0 : 0.0) + 0.0 * x) : x;
       const double* __restrict row = W + static_cast<index_t>(X.indices[e]) * stride;
       for (int c = 0; c < K; ++c) sum[c] += t * row[c];
     }
@@ -220,7 +220,7 @@ Scores linear_scores(const Design& X, const Linear& model, Output output) {
           for (index_t i = 0; i < m; ++i)
             for (index_t j = 0; j < d; ++j) {
               const double v = x.data[i * x.stride + j];
-              buffer[i * d + j] = v > threshold ? 1.0 + (v - v) : v - v;
+              buffer[i * d + j] = (v > threshold ? 1.0 : 0.0) + 0.0 * v;
             }
           x = {buffer.data(), d};
         }

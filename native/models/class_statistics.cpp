@@ -145,8 +145,8 @@ HINGE_HOT double sum_block(Block x, index_t rows, index_t d, const std::int32_t*
     double* __restrict sum = table + codes[i] * d;
     for (index_t j = 0; j < d; ++j) {
       const double v = row[j];
-      // v − v makes NaN and infinity show.
-      sum[j] += wi * (binary ? (v > threshold ? 1.0 + (v - v) : v - v) : v);
+      // 0 · v makes NaN and infinity show.
+      sum[j] += wi * (binary ? ((v > threshold ? 1.0 : 0.0) + 0.0 * v) : v);
       least = v < least ? v : least;
     }
   }
@@ -307,7 +307,7 @@ ClassSums class_sums(const Design& X, const std::int32_t* codes, const double* w
   ClassSums all{class_weights(codes, w, X.rows(), k), {}, sparse_least(X)};
   if (threshold)
     all.sum = sparse_pass(X, codes, w, k, [t = *threshold](double wi, double x, index_t) {
-      return wi * (x > t ? 1.0 + (x - x) : x - x);
+      return wi * ((x > t ? 1.0 : 0.0) + 0.0 * x);
     });
   else
     all.sum = sparse_pass(X, codes, w, k, [](double wi, double x, index_t) { return wi * x; });

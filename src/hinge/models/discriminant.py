@@ -7,10 +7,12 @@ With one Σ the quadratic terms cancel and p(class | x) is the softmax of linear
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
@@ -19,6 +21,8 @@ from hinge.models.linear_form import LinearForm
 from hinge.models.naive_bayes.base import log_prior
 
 OUTPUT = core.Output
+# An eigenvalue this small beside the largest is zero but for rounding.
+SINGULAR = 1e-12
 
 
 class _Discriminant(ClassifierMixin, BaseEstimator):
@@ -83,7 +87,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """Gaussian classes with one covariance: a linear classifier, and the directions that tell classes apart best.
 
     Maximises  Σ sᵢ log[π_{yᵢ} N(xᵢ; μ_{yᵢ}, Σ)];  scores δ_c(x) = ⟨Σ⁻¹μ_c, x⟩ − ½⟨μ_c, Σ⁻¹μ_c⟩ + log π_c. Σ is the scatter
-    within classes divided by n − k; with shrinkage (or a solver other than "svd"), Σ_c π_c Σ_c of the shrunk class
+    within classes divided by n; with shrinkage (or a solver other than "svd"), Σ_c π_c Σ_c of the shrunk class
     covariances. Directions without spread are left out.
 
     Parameters
@@ -157,7 +161,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             if total <= k:
                 raise ValueError(f"There must be more samples than classes: {total:g} samples, {k} classes.")
             within = core.class_scatter(Design(X).native, codes, weights, self._means, True)
-            covariance = within / (total - k)
+            covariance = within / total
             if self.store_covariance:
                 self.covariance_ = np.einsum("c,cij->ij", self.priors_, self._class_covariances(X, codes, weights))
         else:
@@ -222,13 +226,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 class QuadraticDiscriminantAnalysis(_Discriminant):
     """Gaussian classes, each with a covariance of its own.
 
-    Maximises  Σ sᵢ log[π_{yᵢ} N(xᵢ; μ_{yᵢ}, Σ_{yᵢ})];  Σ_c is the scatter of class c divided by n_c − 1, then
+    Maximises  Σ sᵢ log[π_{yᵢ} N(xᵢ; μ_{yᵢ}, Σ_{yᵢ})];  Σ_c is the scatter of class c divided by n_c, then
     (1 − reg_param) Σ_c + reg_param·I.
 
     Parameters
     ----------
     solver : {"svd", "eigen"}
-        Accepted for compatibility: "eigen" divides by n_c instead of n_c − 1, as scikit-learn does.
+        Accepted for compatibility; they are the same here.
     shrinkage : None, "auto" or float in [0, 1]
         As for :class:`LinearDiscriminantAnalysis`.
     priors : array of shape (k,), optional
@@ -238,7 +242,8 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
     store_covariance : bool
         Whether to keep ``covariance_``.
     tol : float
-        A class whose smallest eigenvalue is below this (relative to 1) is refused: regularise.
+        The variance, relative to the mean of all columns and classes, of directions in which a class has none; there is a
+        warning.
     covariance_estimator : object, optional
         Something with ``fit`` and ``covariance_``, used for each class.
 
@@ -290,22 +295,27 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
                 f"y has only one sample in class {self.classes_[few[0]]!r}: its covariance is not defined."
             )
         covariances = self._class_covariances(X, codes, weights)
-        if self.solver == "svd" and self.shrinkage is None and self.covariance_estimator is None:
-            covariances = covariances * (self._count / (self._count - 1.0))[:, None, None]
         d = X.shape[1]
         covariances = (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(d)
         self.means_ = self._means
-        self.scalings_, self.rotations_ = [], []
+        self.scalings_, self.rotations_, singular = [], [], []
+        scale = float(np.mean(np.trace(covariances, axis1=1, axis2=2))) / d or 1.0
         for c, S in enumerate(covariances):
             values, vectors = np.linalg.eigh(S)
-            largest = max(float(values[-1]), np.finfo(np.float64).tiny)
-            if values[0] <= 1e-12 * largest:
-                raise ValueError(
-                    f"The covariance matrix of class {self.classes_[c]!r} is not full rank ({self._count[c]:g} samples, "
-                    f"{d} features). Increase reg_param, or use shrinkage='auto'."
-                )
+            flat = values <= SINGULAR * max(float(values[-1]), scale)
+            if np.any(flat):
+                singular.append(self.classes_[c])
+                values = np.where(flat, self.tol * scale, values)
             self.scalings_.append(values[::-1].copy())
             self.rotations_.append(np.ascontiguousarray(vectors[:, ::-1]))
+        if singular:
+            warnings.warn(
+                f"The examples of class {singular[0]!r} lie in a plane: the likelihood of its covariance has no maximum. "
+                f"Directions without spread were given the variance tol={self.tol:g} times the mean variance. Set "
+                'reg_param above zero, use shrinkage="auto", or drop repeated columns.',
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         if self.store_covariance:
             self.covariance_ = list(covariances)
         return self

@@ -25,7 +25,9 @@ class MixtureDiscriminant(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ----------
     n_components : int, "bic", "heldout", or dict from class to one of these
         Components per class (at most as many as the class has examples).
-    covariance_type, tol, reg_covar, max_iter, n_init, init_params, random_state, prior_observations, max_components
+    covariance_type : {"tied", "full", "diag", "spherical"}
+        "tied": one covariance for all components of a class, so that a component may have few examples.
+    tol, reg_covar, max_iter, n_init, init_params, random_state, prior_observations, max_components
         As for :class:`GaussianMixture`.
     priors : array of shape (k,), optional
         Class probabilities; counted if not given.
@@ -49,7 +51,7 @@ class MixtureDiscriminant(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self,
         n_components: Any = 2,
         *,
-        covariance_type: str = "full",
+        covariance_type: str = "tied",
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
         max_iter: int = 200,
@@ -57,7 +59,7 @@ class MixtureDiscriminant(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         init_params: str = "kmeans",
         random_state: Any = 0,
         priors: Any = None,
-        prior_observations: float = 1.0,
+        prior_observations: float = 0.1,
         max_components: int = 10,
     ) -> None:
         self.n_components = n_components

@@ -135,7 +135,7 @@ def m_step(old: Components, moments: Moments, prior: Prior) -> Components:
     alive = np.where(N > 0, N, 1.0)[:, None]  # a component that lost everything stays where it is
     move = moments.shift / alive
     S = central(moments, move)
-    k, d = old.means.shape
+    d = old.means.shape[1]
     nu, psi = prior
     total = np.maximum(N + nu, np.finfo(np.float64).tiny)
     match old.kind:

@@ -59,14 +59,14 @@ def k_means(
     """Centres by k-means++ (Arthur & Vassilvitskii 2007) and then Lloyd's algorithm."""
     n, d = design.shape
     s = np.ones(n) if weights is None else weights
+    order = draw_order(design)
     centres = np.empty((k, d))
     nearest = np.full(n, np.inf)
     for c in range(k):
-        chance = np.cumsum(s if c == 0 else s * nearest)
-        if not chance[-1] > 0:  # fewer distinct points than centres
-            chance = np.cumsum(s)
-        # By inverse distribution function, so that a weight of 2 is drawn like two copies side by side.
-        row = min(int(np.searchsorted(chance, random.random_sample() * chance[-1], side="right")), n - 1)
+        chance = s if c == 0 else s * nearest
+        if not np.sum(chance) > 0:  # fewer distinct points than centres
+            chance = s
+        row = draw(chance, order, random, 1)[0]
         centres[c] = np.asarray(design.source[row], dtype=np.float64)
         nearest = np.minimum(nearest, _square_distances(design, centres[c : c + 1]))
     unit, zero, inertia = np.ones((k, d)), np.zeros(k), np.inf
@@ -77,6 +77,23 @@ def k_means(
             break
         inertia = -likelihood
     return centres
+
+
+def draw_order(design: Design) -> np.ndarray:
+    """Rows in an order that depends on their values only, not on where they stand."""
+    direction = np.random.default_rng(0).normal(size=design.shape[1])
+    return np.argsort(design.matmul(direction), kind="stable")
+
+
+def draw(chance: np.ndarray, order: np.ndarray, random: np.random.RandomState, count: int) -> np.ndarray:
+    """Rows drawn in proportion to ``chance``, with replacement.
+
+    By the inverse distribution function over ordered rows, so that a weight of 2 is drawn like two copies of the
+    example, wherever in the data they are.
+    """
+    total = np.cumsum(chance[order])
+    at = np.searchsorted(total, random.random_sample(count) * total[-1], side="right")
+    return order[np.minimum(at, len(order) - 1)]
 
 
 def _square_distances(design: Design, centre: np.ndarray) -> np.ndarray:

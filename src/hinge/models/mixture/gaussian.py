@@ -15,7 +15,7 @@ from hinge._native import Design, core
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.mixture.components import SHAPES, Components, Prior, central
-from hinge.models.mixture.em import Run, expectation_maximisation, k_means, start_from
+from hinge.models.mixture.em import Run, draw, draw_order, expectation_maximisation, k_means, start_from
 
 STARTS = ("kmeans", "k-means++", "random", "random_from_data")
 # Spread in some direction, relative to the data's, below which a component would be as good as a point.
@@ -102,7 +102,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
-        prior_observations: float = 1.0,
+        prior_observations: float = 0.1,
         max_components: int = 10,
     ) -> None:
         self.n_components = n_components
@@ -186,8 +186,8 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
             return k_means(design, weights, k, random)
         if self.init_params == "k-means++":
             return k_means(design, weights, k, random, steps=0)
-        p = None if weights is None else weights / weights.sum()
-        return np.asarray(design.source[random.choice(design.shape[0], k, replace=False, p=p)], dtype=np.float64)
+        chance = np.ones(design.shape[0]) if weights is None else weights
+        return np.asarray(design.source[draw(chance, draw_order(design), random, k)], dtype=np.float64)
 
     def _choose(self, X: np.ndarray, weights: np.ndarray | None, random: np.random.RandomState) -> int:
         """The number of components by BIC on all examples, or by the likelihood of a fifth of them."""

@@ -6,6 +6,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -14,7 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design
 from hinge.models.base import check_fit, check_predict, keep_float32
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
+from hinge.models.mixture.em import draw, draw_order
 from hinge.models.naive_bayes.base import OUTPUT, finish
+
+# A component with less than this share of the examples has lost them all, and stays as it is.
+NO_WEIGHT = 1e-12
 
 
 class Lines(NamedTuple):
@@ -28,9 +33,10 @@ class Lines(NamedTuple):
 class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """Several linear regressions at once, each example belonging to one of them, nobody knows which.
 
-    Maximises  Σ sᵢ log Σ_c π_c N(yᵢ; ⟨w_c, xᵢ⟩ + b_c, σ_c²) − ½ Σ_c [ν log σ_c² + ν σ₀²/σ_c²]  by EM: every M-step is a
-    weighted least-squares fit per component, σ_c² = (Σ s r (y − f_c)² + ν σ₀²) / (N_c + ν). σ₀² is the residual variance
-    of one regression, divided by k². The prior keeps a regression from passing through its examples exactly.
+    Maximises  Σ sᵢ log Σ_c π_c N(yᵢ; ⟨w_c, xᵢ⟩ + b_c, σ_c²) − ½ Σ_c [ν log σ_c² + (ν σ₀² + α‖w_c‖²)/σ_c²]  by EM: every
+    M-step is a weighted ridge regression per component, then σ_c² = (Σ s r (y − f_c)² + α‖w_c‖² + ν σ₀²) / (N_c + ν).
+    σ₀² is the residual variance of one regression, divided by k²; w_c is in units of the columns' standard deviations.
+    The prior keeps a regression from passing through its examples exactly.
 
     Parameters
     ----------
@@ -41,8 +47,10 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         A limit on EM steps.
     n_init : int
         Starts, each from lines through a few examples drawn at random; the best result is kept.
+    alpha : float
+        α, which makes the weights of a component with few examples unique.
     prior_observations : float
-        ν.
+        ν, imagined observations with variance σ₀² per component.
     random_state : int or RandomState
 
     Attributes
@@ -70,6 +78,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         tol: float = 1e-6,
         max_iter: int = 1000,
         n_init: int = 10,
+        alpha: float = 1e-3,
         prior_observations: float = 1.0,
         random_state: Any = 0,
     ) -> None:
@@ -77,6 +86,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
+        self.alpha = alpha
         self.prior_observations = prior_observations
         self.random_state = random_state
 
@@ -86,11 +96,12 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         for name in ("n_components", "max_iter", "n_init"):
             if not getattr(self, name) >= 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
-        if not self.prior_observations > 0:
-            raise ValueError(f"prior_observations must be above zero, got {self.prior_observations!r}.")
+        for name in ("alpha", "prior_observations"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above zero, got {getattr(self, name)!r}.")
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, accept_sparse=False)
         y = np.asarray(y, dtype=np.float64)
-        problem = _Problem(X, y, weights, self.n_components, float(self.prior_observations))
+        problem = _Problem(X, y, weights, self.n_components, self.alpha, self.prior_observations)
         random = check_random_state(self.random_state)
         best: tuple[Lines, list[float], bool] | None = None
         with iterations(self, X, y, self.max_iter) as report:
@@ -150,15 +161,19 @@ def _log_densities(residuals: np.ndarray, lines: Lines) -> np.ndarray:
 class _Problem:
     """The data, standardised and with a column of ones, and the two steps of EM on them."""
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, k: int, nu: float) -> None:
-        n, d = X.shape
+    def __init__(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, k: int, alpha: float, nu: float
+    ) -> None:
+        n = len(X)
         self.s = np.ones(n) if weights is None else weights
         self.total = float(self.s.sum())
         self.centre = self.s @ X.astype(np.float64) / self.total
         spread = np.sqrt(self.s @ (X - self.centre) ** 2 / self.total)
         self.scale = np.where(spread > 0, spread, 1.0)
         self.A = np.column_stack([(X - self.centre) / self.scale, np.ones(n)])
-        self.design, self.y, self.k, self.nu = Design(self.A), y, k, nu
+        self.design, self.y, self.k, self.nu = Design(self.A), y, k, float(nu)
+        self.order = draw_order(Design(np.column_stack([self.A, y])))
+        self.ridge = np.append(np.full(X.shape[1], float(alpha)), 0.0)
         one = self.least_squares(self.s)
         residual = self.s @ (y - self.A @ one) ** 2 / self.total
         mean = self.s @ y / self.total
@@ -169,18 +184,17 @@ class _Problem:
         self.one = one
 
     def least_squares(self, h: np.ndarray) -> np.ndarray:
-        """Weighted least squares, of least norm where it is not unique."""
-        return np.linalg.lstsq(self.design.gram(h), self.design.rmatmul(h * self.y), rcond=1e-12)[0]
+        """Weighted least squares with the ridge."""
+        G = self.design.gram(h) + np.diag(self.ridge)
+        return scipy.linalg.solve(G, self.design.rmatmul(h * self.y), assume_a="pos")
 
     def start(self, random: np.random.RandomState) -> Lines:
-        """Lines through examples drawn at random (by weight, so that a weight of 2 is like two copies)."""
+        """Lines through examples drawn at random."""
         k, p = self.k, self.A.shape[1]
-        chance = np.cumsum(self.s)
         beta = np.tile(self.one, (k, 1))
         if k > 1:
             for c in range(k):
-                at = np.searchsorted(chance, random.random_sample(p) * chance[-1], side="right")
-                at = np.minimum(at, len(self.y) - 1)
+                at = draw(self.s, self.order, random, p)
                 beta[c] = np.linalg.lstsq(self.A[at], self.y[at], rcond=1e-6)[0]
         variance = np.full(k, self.prior_variance * k**2)
         return Lines(np.full(k, 1.0 / k), beta, variance)
@@ -191,7 +205,8 @@ class _Problem:
         while True:
             joint = _log_densities(self.y[:, None] - self.A @ lines.beta.T, lines)
             likelihood = float(self.s @ finish(joint, OUTPUT.total)[0])
-            prior = -0.5 * self.nu * np.sum(np.log(lines.variance) + self.prior_variance / lines.variance)
+            scatter = self.nu * self.prior_variance + lines.beta**2 @ self.ridge
+            prior = -0.5 * np.sum(self.nu * np.log(lines.variance) + scatter / lines.variance)
             bounds.append((likelihood + float(prior)) / self.total)
             converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol
             if converged or stopped or len(bounds) > max_iter:
@@ -202,10 +217,11 @@ class _Problem:
     def m_step(self, r: np.ndarray, old: Lines) -> Lines:
         N = r.sum(axis=0)
         beta = np.array([
-            self.least_squares(r[:, c]) if N[c] > 0 else old.beta[c] for c in range(self.k)
+            self.least_squares(r[:, c]) if N[c] > NO_WEIGHT * self.total else old.beta[c] for c in range(self.k)
         ])  # fmt: skip
         squares = np.sum(r * (self.y[:, None] - self.A @ beta.T) ** 2, axis=0)
-        return Lines(N / N.sum(), beta, (squares + self.nu * self.prior_variance) / (N + self.nu))
+        scatter = self.nu * self.prior_variance + beta**2 @ self.ridge
+        return Lines(N / N.sum(), beta, (squares + scatter) / (N + self.nu))
 
     def unscaled(self, beta: np.ndarray) -> np.ndarray:
         """Weights and biases for X as it was given."""
