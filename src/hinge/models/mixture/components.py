@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from hinge._native import core
 
@@ -56,9 +55,9 @@ class Components:
         """P with Σ⁻¹ = PP': upper triangles for full and tied, 1/σ for the others."""
         match self.kind:
             case "full":
-                return np.stack([_factor(c, i) for i, c in enumerate(self.covariances)])
+                return _factors(self.covariances)
             case "tied":
-                return _factor(self.covariances, None)
+                return _factors(self.covariances[None])[0]
         if np.any(self.covariances <= 0):
             raise ValueError(_collapsed(int(np.argmin(self.covariances.reshape(len(self.weights), -1).min(axis=1)))))
         return 1.0 / np.sqrt(self.covariances)
@@ -160,14 +159,16 @@ def central(moments: Moments, move: np.ndarray) -> np.ndarray:
     return moments.square - N[:, None, None] * move[:, :, None] * move[:, None, :]
 
 
-def _factor(covariance: np.ndarray, component: int | None) -> np.ndarray:
+def _factors(covariances: np.ndarray) -> np.ndarray:
+    """L⁻ᵀ for each covariance LL', all in one call: EM on little data spends its time on such small things."""
     try:
-        L = np.linalg.cholesky(covariance)
+        L = np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:
-        raise ValueError(_collapsed(component)) from None
+        L = np.full_like(covariances, np.nan)
     if not np.all(np.isfinite(L)):
-        raise ValueError(_collapsed(component))
-    return scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True).T
+        least = [np.linalg.eigvalsh(S)[0] if np.all(np.isfinite(S)) else -np.inf for S in covariances]
+        raise ValueError(_collapsed(int(np.argmin(least)) if len(least) > 1 else None))
+    return np.triu(np.linalg.inv(L).transpose(0, 2, 1))
 
 
 def _collapsed(component: int | None) -> str:
