@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 
 #include "core/blas.hpp"
 #include "core/math.hpp"
+#include "models/presence.hpp"
 
 namespace hinge {
 namespace {
@@ -91,7 +93,7 @@ HINGE_HOT void sparse_scores(const View& X, index_t begin, index_t end, const do
       const double* ahead = W + static_cast<index_t>(X.indices[e + kAhead < last ? e + kAhead : e]) * stride;
       for (int c = 0; c < K; c += 8) __builtin_prefetch(ahead + c);
       const double x = static_cast<double>(X.data[e]);
-      const double t = binary ? ((x > threshold ? 1.0 : 0.0) + 0.0 * x) : x;
+      const double t = binary ? presence(x, threshold) : x;
       const double* __restrict row = W + static_cast<index_t>(X.indices[e]) * stride;
       for (int c = 0; c < K; ++c) sum[c] += t * row[c];
     }
@@ -169,6 +171,69 @@ HINGE_HOT void diagonal_scores(Block x, index_t m, index_t k, index_t d, const d
     }
 }
 
+// Up to this many columns the whitening is done here, in registers; beyond, BLAS is better at it.
+constexpr index_t kSmall = 64;
+constexpr index_t kLanes = 16;  // rows worked on at a time
+
+// Rows minus the centre, kLanes of them side by side: out[chunk][column][lane]. Missing rows are zero.
+HINGE_HOT void interleave(Block x, index_t m, index_t d, const double* __restrict centre, double* __restrict out) {
+  for (index_t i = 0; i < m; i += kLanes, out += d * kLanes)
+    for (index_t q = 0; q < kLanes; ++q)
+      if (i + q < m)
+        for (index_t j = 0; j < d; ++j) out[j * kLanes + q] = x.data[(i + q) * x.stride + j] - centre[j];
+      else
+        for (index_t j = 0; j < d; ++j) out[j * kLanes + q] = 0.0;
+}
+
+typedef double Lanes __attribute__((vector_size(64)));
+
+HINGE_INLINE Lanes load(const double* at) {
+  Lanes v;
+  std::memcpy(&v, at, sizeof v);
+  return v;
+}
+
+// z = b − ½ Σ_a (Σ_{b ≤ a} P_ba x_b − offset_a)² for every component and kLanes rows. Four columns of the triangle at
+// a time share what is read of x.
+HINGE_HOT void triangle_scores(const double* __restrict x, index_t rows, index_t k, index_t d,
+                               const double* __restrict packed, const double* __restrict offset,
+                               const double* __restrict b, double* __restrict z) {
+  for (index_t c = 0; c < k; ++c) {
+    const double* P = packed + c * (d * (d + 1) / 2);
+    const double* o = offset + c * d;
+    Lanes low = {}, high = {};
+    index_t a = 0;
+    for (; a + 4 <= d; a += 4) {
+      const double *p0 = P, *p1 = p0 + a + 1, *p2 = p1 + a + 2, *p3 = p2 + a + 3;
+      P = p3 + a + 4;
+      Lanes l0 = Lanes{} - o[a], l1 = Lanes{} - o[a + 1], l2 = Lanes{} - o[a + 2], l3 = Lanes{} - o[a + 3];
+      Lanes h0 = l0, h1 = l1, h2 = l2, h3 = l3;
+      for (index_t j = 0; j <= a; ++j) {
+        const Lanes xl = load(x + j * kLanes), xh = load(x + j * kLanes + 8);
+        l0 += p0[j] * xl, l1 += p1[j] * xl, l2 += p2[j] * xl, l3 += p3[j] * xl;
+        h0 += p0[j] * xh, h1 += p1[j] * xh, h2 += p2[j] * xh, h3 += p3[j] * xh;
+      }
+      for (index_t j = a + 1; j < a + 4; ++j) {
+        const Lanes xl = load(x + j * kLanes), xh = load(x + j * kLanes + 8);
+        if (j == a + 1) l1 += p1[j] * xl, h1 += p1[j] * xh;
+        if (j <= a + 2) l2 += p2[j] * xl, h2 += p2[j] * xh;
+        l3 += p3[j] * xl, h3 += p3[j] * xh;
+      }
+      low += l0 * l0 + l1 * l1 + l2 * l2 + l3 * l3;
+      high += h0 * h0 + h1 * h1 + h2 * h2 + h3 * h3;
+    }
+    for (; a < d; P += a + 1, ++a) {
+      Lanes l = Lanes{} - o[a], h = l;
+      for (index_t j = 0; j <= a; ++j) l += P[j] * load(x + j * kLanes), h += P[j] * load(x + j * kLanes + 8);
+      low += l * l, high += h * h;
+    }
+    double sum[kLanes];
+    std::memcpy(sum, &low, sizeof low);
+    std::memcpy(sum + 8, &high, sizeof high);
+    for (index_t q = 0; q < rows; ++q) z[q * k + c] = b[c] - 0.5 * sum[q];
+  }
+}
+
 HINGE_HOT void subtract_row(Block x, index_t m, index_t d, const double* __restrict centre, double* __restrict out) {
   for (index_t i = 0; i < m; ++i)
     for (index_t j = 0; j < d; ++j) out[i * d + j] = x.data[i * x.stride + j] - centre[j];
@@ -218,10 +283,7 @@ Scores linear_scores(const Design& X, const Linear& model, Output output) {
         Block x = blocks.at(begin, end, buffer.data());
         if (model.threshold) {
           for (index_t i = 0; i < m; ++i)
-            for (index_t j = 0; j < d; ++j) {
-              const double v = x.data[i * x.stride + j];
-              buffer[i * d + j] = (v > threshold ? 1.0 : 0.0) + 0.0 * v;
-            }
+            for (index_t j = 0; j < d; ++j) buffer[i * d + j] = presence(x.data[i * x.stride + j], threshold);
           x = {buffer.data(), d};
         }
         for (index_t i = 0; i < m; ++i) std::copy(model.b, model.b + k, z + i * k);
@@ -280,21 +342,30 @@ Scores category_scores(const Design& X, const Categories& model, Output output) 
 GaussianBlock::GaussianBlock(const Gaussians& model, index_t rows) : g_(model) {
   if (!model.full) return;
   const index_t k = model.k, d = model.d;
-  group_ = std::clamp<index_t>(256 / std::max<index_t>(d, 1), 1, k);
   centre_.assign(d, 0.0);
   for (index_t c = 0; c < k; ++c)
     for (index_t j = 0; j < d; ++j) centre_[j] += model.mean[c * d + j] / static_cast<double>(k);
-  // The factors of a group side by side, d x (group d), one group after another; and (μ − centre) P.
+  offset_.assign(k * d, 0.0);  // (μ − centre) P
+  for (index_t c = 0; c < k; ++c)
+    for (index_t a = 0; a < d; ++a)
+      for (index_t b = a; b < d; ++b)
+        offset_[c * d + b] += (model.mean[c * d + a] - centre_[a]) * model.P[(c * d + a) * d + b];
+  if (d <= kSmall) {
+    whiten_.reserve(k * d * (d + 1) / 2);  // the triangles column by column
+    for (index_t c = 0; c < k; ++c)
+      for (index_t b = 0; b < d; ++b)
+        for (index_t a = 0; a <= b; ++a) whiten_.push_back(model.P[(c * d + a) * d + b]);
+    x_.resize((rows + kLanes - 1) / kLanes * kLanes * d);
+    return;
+  }
+  // The factors of a group side by side, d x (group d), one group after another.
+  group_ = std::clamp<index_t>(256 / d, 1, k);
   whiten_.assign(k * d * d, 0.0);
-  offset_.assign(k * d, 0.0);
   for (index_t c = 0; c < k; ++c) {
     const index_t first = c / group_ * group_, width = std::min(group_, k - first) * d;
     double* out = whiten_.data() + first * d * d + (c - first) * d;
     for (index_t a = 0; a < d; ++a)
-      for (index_t b = 0; b < d; ++b) {
-        out[a * width + b] = model.P[(c * d + a) * d + b];
-        offset_[c * d + b] += (model.mean[c * d + a] - centre_[a]) * model.P[(c * d + a) * d + b];
-      }
+      for (index_t b = a; b < d; ++b) out[a * width + b] = model.P[(c * d + a) * d + b];
   }
   y_.resize(rows * group_ * d);
   x_.resize(rows * d);
@@ -303,6 +374,13 @@ GaussianBlock::GaussianBlock(const Gaussians& model, index_t rows) : g_(model) {
 void GaussianBlock::operator()(Block x, index_t m, double* z) {
   const index_t k = g_.k, d = g_.d;
   if (!g_.full) return diagonal_scores(x, m, k, d, g_.b, g_.mean, g_.P, z);
+  if (d <= kSmall) {
+    interleave(x, m, d, centre_.data(), x_.data());
+    for (index_t i = 0; i < m; i += kLanes)
+      triangle_scores(x_.data() + i * d, std::min(kLanes, m - i), k, d, whiten_.data(), offset_.data(), g_.b,
+                      z + i * k);
+    return;
+  }
   subtract_row(x, m, d, centre_.data(), x_.data());
   for (index_t first = 0; first < k; first += group_) {
     const index_t count = std::min(group_, k - first), width = count * d;

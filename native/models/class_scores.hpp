@@ -2,7 +2,7 @@
 //
 //   linear        z_c = b_c + Σ_j W_jc t(x_j),  t the identity or [x > threshold]
 //   categories    z_c = b_c + Σ_j T[start_j + x_j, c]
-//   Gaussian      z_c = b_c − ½ ‖(x − μ_c) P_c‖²,  P_c diagonal or any d x d matrix with Σ_c⁻¹ = P_c P_c'
+//   Gaussian      z_c = b_c − ½ ‖(x − μ_c) P_c‖²,  P_c diagonal or upper triangular: Σ_c⁻¹ = P_c P_c'
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -42,7 +42,7 @@ struct Gaussians {
   index_t k, d;
   const double* b;     // k
   const double* mean;  // k x d
-  const double* P;     // k x d, or k x d x d if full (row-major)
+  const double* P;     // k x d, or k x d x d if full (upper triangles, row-major)
   bool full;
 };
 Scores gaussian_scores(const Design& X, const Gaussians& model, Output output);  // dense
@@ -55,8 +55,8 @@ class GaussianBlock {
 
  private:
   const Gaussians& g_;
-  index_t group_;                                // components whitened at a time
-  std::vector<double> whiten_, offset_, y_, x_;  // d x kd, kd, rows x (group d), rows x d
+  index_t group_ = 0;                            // components whitened at a time
+  std::vector<double> whiten_, offset_, y_, x_;  // factors, kd, rows x (group d), rows x d
   std::vector<double> centre_;
 };
 

@@ -7,6 +7,7 @@
 #include "core/gram.hpp"
 #include "core/pool.hpp"
 #include "core/vec.hpp"
+#include "models/presence.hpp"
 #include "models/scatter.hpp"
 
 namespace hinge {
@@ -145,8 +146,7 @@ HINGE_HOT double sum_block(Block x, index_t rows, index_t d, const std::int32_t*
     double* __restrict sum = table + codes[i] * d;
     for (index_t j = 0; j < d; ++j) {
       const double v = row[j];
-      // 0 · v makes NaN and infinity show.
-      sum[j] += wi * (binary ? ((v > threshold ? 1.0 : 0.0) + 0.0 * v) : v);
+      sum[j] += wi * (binary ? presence(v, threshold) : v);
       least = v < least ? v : least;
     }
   }
@@ -306,9 +306,8 @@ ClassSums class_sums(const Design& X, const std::int32_t* codes, const double* w
   if (!X.sparse()) return dense_sums(X, codes, w, k, threshold);
   ClassSums all{class_weights(codes, w, X.rows(), k), {}, sparse_least(X)};
   if (threshold)
-    all.sum = sparse_pass(X, codes, w, k, [t = *threshold](double wi, double x, index_t) {
-      return wi * ((x > t ? 1.0 : 0.0) + 0.0 * x);
-    });
+    all.sum =
+        sparse_pass(X, codes, w, k, [t = *threshold](double wi, double x, index_t) { return wi * presence(x, t); });
   else
     all.sum = sparse_pass(X, codes, w, k, [](double wi, double x, index_t) { return wi * x; });
   return all;

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -324,7 +325,9 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         check_is_fitted(self)
         X = check_predict(self, X)
         k, d = self.means_.shape
-        P = np.stack([R / np.sqrt(v) for R, v in zip(self.rotations_, self.scalings_)]).reshape(k, d * d)
+        # Any factor of the precision will do; the core takes triangular ones.
+        factors = [scipy.linalg.rq(R / np.sqrt(v), mode="r") for R, v in zip(self.rotations_, self.scalings_)]
+        P = np.stack(factors).reshape(k, d * d)
         with np.errstate(divide="ignore"):
             b = np.log(self.priors_) - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         return core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
