@@ -59,7 +59,7 @@ class MixtureDiscriminant(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         init_params: str = "kmeans",
         random_state: Any = 0,
         priors: Any = None,
-        prior_observations: float = 0.1,
+        prior_observations: float = 0.01,
         max_components: int = 10,
     ) -> None:
         self.n_components = n_components

@@ -66,9 +66,13 @@ def k_means(
         chance = s if c == 0 else s * nearest
         if not np.sum(chance) > 0:  # fewer distinct points than centres
             chance = s
-        row = draw(chance, order, random, 1)[0]
-        centres[c] = np.asarray(design.source[row], dtype=np.float64)
-        nearest = np.minimum(nearest, _square_distances(design, centres[c : c + 1]))
+        # Of a few candidates the one that leaves the least distance: the greedy variant of the same paper.
+        tried = []
+        for row in draw(chance, order, random, 1 if c == 0 else 2 + int(np.log(k))):
+            centre = np.array(design.source[row], dtype=np.float64)
+            distances = np.minimum(nearest, _square_distances(design, centre[None]))
+            tried.append((float(s @ distances), len(tried), centre, distances))
+        _, _, centres[c], nearest = min(tried)
     unit, zero, inertia = np.ones((k, d)), np.zeros(k), np.inf
     for _ in range(steps):
         likelihood, weight, shift, _ = core.mixture_moments(design.native, weights, zero, centres, unit, True)

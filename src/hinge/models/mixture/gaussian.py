@@ -102,7 +102,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
-        prior_observations: float = 0.1,
+        prior_observations: float = 0.01,
         max_components: int = 10,
     ) -> None:
         self.n_components = n_components
