@@ -67,7 +67,7 @@ def k_means(
         if not np.sum(chance) > 0:  # fewer distinct points than centres
             chance = s
         # Of a few candidates the one that leaves the least distance: the greedy variant of the same paper.
-        tried = []
+        tried: list[tuple[float, int, np.ndarray, np.ndarray]] = []
         for row in draw(chance, order, random, 1 if c == 0 else 2 + int(np.log(k))):
             centre = np.array(design.source[row], dtype=np.float64)
             distances = np.minimum(nearest, _square_distances(design, centre[None]))

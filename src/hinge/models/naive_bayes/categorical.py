@@ -67,8 +67,8 @@ class CategoricalNB(NaiveBayes):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.array([[0, 2], [0, 1], [1, 0], [1, 0]])
-    >>> hg.CategoricalNB().fit(X, ["no", "no", "yes", "yes"]).predict([[1, 1]])
-    array(['no'], dtype='<U3')
+    >>> hg.CategoricalNB().fit(X, ["no", "no", "yes", "yes"]).predict_proba([[1, 1]]).round(2)
+    array([[0.4, 0.6]])
     """
 
     accepts_sparse = False

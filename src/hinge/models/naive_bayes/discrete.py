@@ -195,7 +195,7 @@ class BernoulliNB(CountingNB):
     >>> import numpy as np, hinge as hg
     >>> X = np.array([[1, 0], [1, 1], [0, 1], [0, 1]])
     >>> hg.BernoulliNB().fit(X, [0, 0, 1, 1]).predict_proba([[1, 0]]).round(2)
-    array([[0.9, 0.1]])
+    array([[0.86, 0.14]])
     """
 
     def __init__(
