@@ -427,6 +427,19 @@ def test_scikit_learn_cannot_improve_on_the_estimate(rng, kind):
 
 
 @pytest.mark.mission("P5")
+@pytest.mark.parametrize("d", [1, 2, 5, 19, 70])
+def test_densities_of_any_dimension(rng, d):
+    """Small triangles are whitened in registers, large ones by BLAS; the densities are those of the definition."""
+    X = cloud(rng, n=333, d=d, k=2)
+    model = hg.GaussianMixture(2, prior_observations=1.0).fit(X)
+    joint = np.stack([
+        np.log(p) + multivariate_normal(m, S).logpdf(X)
+        for p, m, S in zip(model.weights_, model.means_, model.covariances_)
+    ])  # fmt: skip
+    np.testing.assert_allclose(model.score_samples(X), logsumexp(joint, axis=0), rtol=1e-9)
+
+
+@pytest.mark.mission("P5")
 def test_the_number_of_components_is_found(rng):
     X = np.concatenate([rng.normal(size=(150, 2)) + c for c in ([0, 0], [9, 0], [0, 9])])
     for how in ("bic", "heldout"):
