@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 # Where each public name lives. Type checkers read __init__.pyi.
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.losses": (
-        "Absolute", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
+        "Absolute", "Bernoulli", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
         "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
         "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
     ),
