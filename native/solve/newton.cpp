@@ -33,6 +33,7 @@ class Factor {
   }
 
   bool exact() const { return fraction_ >= 1.0; }
+  double fraction() const { return fraction_; }
   // Whether a new factor costs much more than a pass over the data, so that an old one is worth keeping.
   bool costly() const {
     const double r = static_cast<double>(rest_.size()), e = static_cast<double>(last_ - first_);
@@ -137,11 +138,15 @@ std::vector<double> apply_inverse(const Factor& factor, const std::deque<Correct
   return r;
 }
 
-// What the natural dual point loses to a gradient that is not zero: Omega*(-g) grows by |grad J|^2 / (2 l2).
-double dual_slack(const LinearProblem& p, const std::vector<double>& gradient) {
+// What the best dual point at hand loses to a gradient that is not zero. With a penalty on all weights that is the
+// natural one, where Omega*(-g) grows by |grad J|^2 / (2 l2); otherwise `balanced_slopes`, which moves only the rows of
+// the factor, by as much more as they are fewer.
+double dual_slack(const LinearProblem& p, const std::vector<double>& gradient, double decrement, double fraction) {
   double slack = 0;
-  for (index_t j = 0; j < p.d(); ++j)
-    if (p.penalty.l2[j] > 0) slack += 0.5 * gradient[j] * gradient[j] / p.penalty.l2[j];
+  for (index_t j = 0; j < p.d(); ++j) {
+    if (p.penalty.l2[j] == 0) return 0.5 * decrement * (1.0 / fraction - 1.0);
+    slack += 0.5 * gradient[j] * gradient[j] / p.penalty.l2[j];
+  }
   return slack;
 }
 
@@ -210,7 +215,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
     const double decrement = vec::dot(r.data(), now.gradient().data(), m);
     const bool stop = monitor.report({it, now.objective(), -1.0});
     if (stop) out.outcome = Outcome::stopped;
-    if (0.5 * decrement + dual_slack(p, now.gradient()) <= options.tol * std::fabs(now.objective()))
+    if (0.5 * decrement + dual_slack(p, now.gradient(), decrement, factor.fraction()) <= options.tol * std::fabs(now.objective()))
       out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
 

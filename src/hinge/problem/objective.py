@@ -48,6 +48,11 @@ class Objective:
         """The compiled twin of the loss."""
         return native_loss(self.loss)
 
+    @cached_property
+    def square_sums(self) -> Array:
+        """Σᵢ cᵢ xᵢⱼ² for every column j."""
+        return self.design.square_sums(self.c)
+
     def zero(self) -> tuple[Array, Array]:
         """w = 0 and b = 0, in the shapes of this problem (b is an array with one entry per output)."""
         shape = (self.d,) if self.outputs == 1 else (self.d, self.outputs)

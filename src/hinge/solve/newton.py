@@ -25,3 +25,18 @@ class Newton(Solver):
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         return run_native(core.newton, objective, w, b, stop, tol=0.5 * stop.tol)
+
+
+class FisherScoring(Newton):
+    """Newton's method with the Fisher information in place of the Hessian, for likelihoods that are not convex.
+
+    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is one of descent; with the canonical
+    link it is the Hessian. It ends at a stationary point, judged by the stationarity residual.
+    """
+
+    name: ClassVar[str] = "fisher-scoring"
+    needs: ClassVar[tuple[Need, ...]] = (Need.FISHER, Need.RIDGE, Need.ONE_OUTPUT)
+
+    def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
+        # The predicted decrease is of the order of the squared residual.
+        return run_native(core.newton, objective, w, b, stop, tol=max(1e-2 * stop.tol**2, 1e-20))
