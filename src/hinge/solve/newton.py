@@ -24,7 +24,13 @@ class Newton(Solver):
     default_max_iter: ClassVar[int] = 100
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        return run_native(core.newton, objective, w, b, stop, tol=0.5 * stop.tol)
+        return run_native(core.newton, objective, w, b, stop, tol=_decrease(objective, stop))
+
+
+def _decrease(objective: Objective, stop: Stop) -> float:
+    """The predicted decrease to stop at: the gap itself, or, where a residual is judged, of the order of its square."""
+    judged_by_gap = objective.loss.convex and objective.loss.has_conjugate
+    return 0.5 * stop.tol if judged_by_gap else max(1e-4 * stop.tol**2, 1e-24)
 
 
 class FisherScoring(Newton):
@@ -36,7 +42,3 @@ class FisherScoring(Newton):
 
     name: ClassVar[str] = "fisher-scoring"
     needs: ClassVar[tuple[Need, ...]] = (Need.FISHER, Need.RIDGE, Need.ONE_OUTPUT)
-
-    def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        # The predicted decrease is of the order of the squared residual.
-        return run_native(core.newton, objective, w, b, stop, tol=max(1e-2 * stop.tol**2, 1e-20))

@@ -59,7 +59,7 @@ class GLM(GeneralisedLinearModel):
     >>> x = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> model = hg.GLM("poisson").fit(x, [1, 2, 2, 5, 9, 14])
     >>> model.coef_.round(4), model.inference_.standard_error.round(4)
-    (array([0.5493]), array([0.5208, 0.125 ]))
+    (array([0.5403]), array([0.5263, 0.1291]))
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class GLM(GeneralisedLinearModel):
         fit_intercept: bool = True,
         solver: Any = "auto",
         max_iter: int | None = 100,
-        tol: float = 1e-6,
+        tol: float = 1e-9,
         warm_start: bool = False,
         categorical_features: Any = "from_dtype",
         inference: bool = True,
