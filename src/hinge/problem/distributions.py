@@ -237,7 +237,8 @@ DISTRIBUTIONS: dict[str, Any] = {
 
 def tweedie(power: float) -> Distribution:
     """The member of the Tweedie family with variance μ^power."""
-    return {0: Gaussian(), 1: PoissonCounts(), 2: GammaAmounts()}.get(power) or Tweedie(float(power))
+    named: dict[float, Distribution] = {0.0: Gaussian(), 1.0: PoissonCounts(), 2.0: GammaAmounts()}
+    return named.get(float(power)) or Tweedie(float(power))
 
 
 def as_distribution(distribution: Any) -> Distribution:

@@ -30,7 +30,7 @@ class Newton(Solver):
 def _decrease(objective: Objective, stop: Stop) -> float:
     """The predicted decrease to stop at: the gap itself, or, where a residual is judged, of the order of its square."""
     judged_by_gap = objective.loss.convex and objective.loss.has_conjugate
-    return 0.5 * stop.tol if judged_by_gap else max(1e-4 * stop.tol**2, 1e-24)
+    return 0.5 * stop.tol if judged_by_gap else max(1e-4 * stop.tol**2, 1e-27)
 
 
 class FisherScoring(Newton):

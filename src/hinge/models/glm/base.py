@@ -144,7 +144,9 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
 
     def _least_squares_start(self, objective: Objective, mean: float) -> tuple[np.ndarray, np.ndarray]:
         d, c = objective.d, objective.c
-        target = self._pair()[1].link(0.5 * (objective.y + mean)) - (0.0 if objective.offset is None else objective.offset)
+        target = self._pair()[1].link(0.5 * (objective.y + mean)) - (
+            0.0 if objective.offset is None else objective.offset
+        )
         gram, edge = objective.design.gram(c), objective.design.rmatmul(c)
         rhs = objective.design.rmatmul(c * target)
         if self.fit_intercept:

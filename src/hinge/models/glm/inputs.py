@@ -46,7 +46,9 @@ class Coding:
         """The names of the columns of X: numbers first, then ``category=level``."""
         numbers = [name for j, name in enumerate(table) if j not in self.columns]
         return numbers + [
-            f"{table[j]}={level}" for j, known in zip(self.columns, self.levels) for level in known[int(self.reference) :]
+            f"{table[j]}={level}"
+            for j, known in zip(self.columns, self.levels)
+            for level in known[int(self.reference) :]
         ]
 
 

@@ -27,7 +27,7 @@ from hinge.problem.distributions import (
     PoissonCounts,
     Tweedie,
 )
-from hinge.problem.links import Link, LogitLink, LogLink, PowerLink, ProbabilityLink, ProbitLink
+from hinge.problem.links import Link, LogitLink, LogLink, PowerLink, ProbabilityLink
 from hinge.problem.losses import likelihood
 from hinge.problem.losses.base import Array, Loss, Target, normalise_weights
 from hinge.problem.losses.regression import Squared
@@ -37,8 +37,8 @@ from hinge.problem.losses.regression import Squared
 class Linked(Loss):
     """Half the unit deviance of a distribution, as a function of the score under a link."""
 
-    distribution: Distribution = Gaussian()
-    link: Link = LogLink()
+    distribution: Distribution
+    link: Link
 
     fisher = True  # `hessian` is a Fisher information where it is not the second derivative
 
@@ -48,18 +48,15 @@ class Linked(Loss):
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
+        """Where it is known to be; see the cases below."""
         d, g = self.distribution, self.link
-        if isinstance(d, PoissonCounts):
-            return isinstance(g, LogLink) or (isinstance(g, PowerLink) and g.power in (1.0, 0.5))
-        if isinstance(d, Gaussian):
-            return isinstance(g, PowerLink) and g.power == 1.0
-        if isinstance(d, Binomial):
-            return isinstance(g, LogLink) or (isinstance(g, PowerLink) and g.power == 1.0)
-        if isinstance(d, NegativeBinomialCounts):
-            return isinstance(g, LogLink)
-        power = 2.0 if isinstance(d, GammaAmounts) else d.power if isinstance(d, Tweedie) else 0.0
-        canonical = isinstance(g, PowerLink) and g.power == 1.0 - power
-        return canonical or (isinstance(g, LogLink) and 1.0 < power <= 2.0)
+        if isinstance(g, PowerLink):
+            if isinstance(d, Binomial):
+                return 0.0 < g.power <= 1.0  # −log μ and −log(1 − μ), of s^{1/q}
+            return (power := _variance_power(d)) is not None and _convex_in_power(power, g.power)
+        return isinstance(g, LogLink) and (
+            isinstance(d, Binomial | NegativeBinomialCounts) or 1.0 <= (_variance_power(d) or 0.0) <= 2.0
+        )
 
     @property
     def has_conjugate(self) -> bool:  # type: ignore[override]
@@ -80,8 +77,7 @@ class Linked(Loss):
 
     def _safe(self) -> float:
         """Some score inside the domain."""
-        low, high = self.distribution.means
-        mean = 0.5 if high == 1.0 or self.link.means[1] == 1.0 else 1.0
+        mean = 0.5 if self.distribution.means[1] == 1.0 or self.link.means[1] == 1.0 else 1.0
         return float(self.link.link(mean))
 
     def _means(self, s: Array) -> tuple[np.ndarray, Array, Array]:
@@ -132,12 +128,35 @@ class Linked(Loss):
         return f"Linked({self.distribution.name}, {self.link.name})"
 
 
+def _variance_power(distribution: Distribution) -> float | None:
+    """p where V = μ^p; None for other variances."""
+    if isinstance(distribution, Tweedie):
+        return distribution.power
+    powers = {Gaussian: 0.0, PoissonCounts: 1.0, GammaAmounts: 2.0}
+    return powers.get(type(distribution))
+
+
+def _convex_in_power(p: float, q: float) -> bool:
+    """Whether −y μ^{1−p}/(1−p) + μ^{2−p}/(2−p) is convex in s > 0 for all targets y, when μ = s^{1/q}.
+
+    s^e is convex for e ≤ 0 and e ≥ 1 and concave between; at p = 1 and p = 2 one of the powers is a logarithm.
+    """
+    e, f = (1.0 - p) / q, (2.0 - p) / q
+    if p < 1.0:  # targets of either sign: the first term must be linear
+        return e == 1.0
+    if p == 1.0:
+        return 0.0 < q <= 1.0
+    if p == 2.0:
+        return -1.0 <= q < 0.0
+    outside = e <= 0.0 or e >= 1.0
+    return outside and ((f <= 0.0 or f >= 1.0) if p < 2.0 else 0.0 <= f <= 1.0)
+
+
 @dataclass(frozen=True, repr=False)
 class LinkedProbability(Linked):
     """Bernoulli targets under a distribution function F: ℓ = −y log F(s) − (1 − y) log G(s) + y log y + (1−y) log(1−y)."""
 
-    distribution: Distribution = Binomial()
-    link: ProbabilityLink = ProbitLink()
+    link: ProbabilityLink
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
