@@ -208,7 +208,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
     out.iterations = it;
     if (!fresh) {
       factor.rebuild(now.curvature());
-      memory.clear();
+      if (!options.approximate) memory.clear();
       fresh = here = true;
     }
     const std::vector<double> r = apply_inverse(factor, memory, now.gradient());
@@ -231,16 +231,17 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
       accepted = trial.objective() <= now.objective() - 1e-4 * step * decrement + rounding;
     }
     if (!accepted) {
-      if (factor.exact() && here) {
+      if (factor.exact() && here && (memory.empty() || !options.approximate)) {
         out.outcome = Outcome::stalled;
         break;
       }
       if (memory.empty()) factor.use_more_rows();
+      memory.clear();
       fresh = false;
       continue;
     }
     here = false;
-    if (factor.exact() && !keep) {
+    if (factor.exact() && !keep && !options.approximate) {
       fresh = false;
     } else {
       Correction c{r, trial.gradient(), 0.0};
@@ -262,6 +263,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
         fresh = false;
       }
       decrement_before = far ? 0.0 : decrement;
+      if (options.approximate) fresh = false;
     }
     std::swap(now, trial);
   }

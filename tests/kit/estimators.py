@@ -31,8 +31,8 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
     ],
     "GLM": [
         dict,
-        lambda: {"distribution": "poisson"},
-        lambda: {"distribution": "gamma", "link": "sqrt", "alpha": 0.01},
+        lambda: {"distribution": "poisson", "alpha": 0.1},
+        lambda: {"distribution": "gamma", "link": "sqrt", "alpha": 0.1},
     ],
     "MulticlassSVM": [lambda: {"tol": 1e-9, "max_iter": 1_000_000}],
     "OneVsOneClassifier": [lambda: {"estimator": hg.LogisticRegression()}],

@@ -24,7 +24,8 @@ class Newton(Solver):
     default_max_iter: ClassVar[int] = 100
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        return run_native(core.newton, objective, w, b, stop, tol=_decrease(objective, stop))
+        approximate = not objective.loss.convex
+        return run_native(core.newton, objective, w, b, stop, approximate=approximate, tol=_decrease(objective, stop))
 
 
 def _decrease(objective: Objective, stop: Stop) -> float:
@@ -36,8 +37,9 @@ def _decrease(objective: Objective, stop: Stop) -> float:
 class FisherScoring(Newton):
     """Newton's method with the Fisher information in place of the Hessian, for likelihoods that are not convex.
 
-    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is one of descent; with the canonical
-    link it is the Hessian. It ends at a stationary point, judged by the stationarity residual.
+    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is one of descent. What it lacks of the
+    Hessian is learned from the last steps (L-BFGS around the information). It ends at a stationary point, judged by the
+    stationarity residual.
     """
 
     name: ClassVar[str] = "fisher-scoring"
