@@ -1,6 +1,8 @@
 #include "core/design_coded.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <variant>
 
 #include "core/pool.hpp"
 #include "core/vec.hpp"
@@ -51,13 +53,7 @@ class Coded final : public Design {
 
   void rmatvec(const double* u, double* g) const override {
     dense_->rmatvec(u, g);
-    const index_t d = dense_->cols(), length = cols_ - d, parts = scatter_parts(rows_, length);
-    std::vector<std::vector<double>> partial(parts);
-    parallel_for(parts, [&](index_t p) {
-      partial[p].assign(length, 0.0);
-      scatter(range_begin(rows_, parts, p), range_begin(rows_, parts, p + 1), u, partial[p].data());
-    });
-    add_parts(partial, g + d, length);
+    level_sums(u, g + dense_->cols());
   }
 
   void matmat(const double* W, index_t k, double* Z) const override {
@@ -92,19 +88,18 @@ class Coded final : public Design {
     if (d > 0) dense_->gram(h, block.data());
     std::fill(G, G + cols_ * cols_, 0.0);
     for (index_t j = 0; j < d; ++j) std::copy(block.begin() + j * d, block.begin() + (j + 1) * d, G + j * cols_);
-    for (std::size_t q = 0; q < columns_.size(); ++q) {
-      with_numbers(q, h, G);
-      with_itself(q, h, G);
+    with_numbers(h, G);
+    std::vector<double> sums(cols_);
+    square_sums(h, sums.data());
+    for (index_t j = d; j < cols_; ++j) G[j * (cols_ + 1)] = sums[j];
+    for (std::size_t q = 0; q < columns_.size(); ++q)
       for (std::size_t r = 0; r < q; ++r) with_another(q, r, h, G);
-    }
   }
 
   void square_sums(const double* h, double* out) const override {
     dense_->square_sums(h, out);
-    std::vector<double> sums(cols_);
     const std::vector<double> ones(h ? 0 : rows_, 1.0);
-    rmatvec(h ? h : ones.data(), sums.data());
-    std::copy(sums.begin() + dense_->cols(), sums.end(), out + dense_->cols());
+    level_sums(h ? h : ones.data(), out + dense_->cols());
   }
 
   Columns columns(const index_t* which, index_t m) const override {
@@ -185,46 +180,57 @@ class Coded final : public Design {
     }
   }
 
-  void with_itself(std::size_t q, const double* h, double* G) const {
-    const index_t levels = columns_[q].levels, parts = scatter_parts(rows_, levels);
+  // Sums of u by level, for all columns of codes.
+  void level_sums(const double* u, double* out) const {
+    const index_t length = cols_ - dense_->cols(), parts = scatter_parts(rows_, length);
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
-      partial[p].assign(levels, 0.0);
-      for (index_t i = range_begin(rows_, parts, p); i < range_begin(rows_, parts, p + 1); ++i)
-        if (const index_t level = columns_[q].code[i]; level >= 0) partial[p][level] += h ? h[i] : 1.0;
+      partial[p].assign(length, 0.0);
+      scatter(range_begin(rows_, parts, p), range_begin(rows_, parts, p + 1), u, partial[p].data());
     });
-    for (const auto& sums : partial)
-      for (index_t level = 0; level < levels; ++level) G[(start_[q] + level) * (cols_ + 1)] += sums[level];
+    add_parts(partial, out, length);
   }
 
-  // Every column of D, times h, summed by level: X'u for the columns of codes with u = h * column.
-  void with_numbers(std::size_t q, const double* h, double* G) const {
-    const index_t d = dense_->cols(), levels = columns_[q].levels;
-    const index_t strip = std::max<index_t>(1, (index_t{1} << 22) / std::max<index_t>(rows_, 1));
-    for (index_t first = 0; first < d; first += strip) {
-      const index_t m = std::min(strip, d - first);
-      std::vector<index_t> which(m);
-      for (index_t j = 0; j < m; ++j) which[j] = first + j;
-      const Columns taken = dense_->columns(which.data(), m);
-      parallel_for(m, [&](index_t j) {
-        std::vector<double> sums(levels, 0.0);
-        const std::int32_t* code = columns_[q].code;
-        const auto add = [&](index_t i, double x) {
-          if (code[i] >= 0) sums[code[i]] += x * (h ? h[i] : 1.0);
-        };
-        if (taken.sparse)
-          for (index_t e = taken.start[j]; e < taken.start[j + 1]; ++e) add(taken.row[e], taken.value[e]);
-        else
-          for (index_t i = 0; i < rows_; ++i) add(i, taken.dense[j * rows_ + i]);
-        for (index_t level = 0; level < levels; ++level) {
-          G[(first + j) * cols_ + start_[q] + level] = sums[level];
-          G[(start_[q] + level) * cols_ + first + j] = sums[level];
+  // Sums by level of h times each column of D: row by row where D has rows, else column by column.
+  void with_numbers(const double* h, double* G) const {
+    const index_t d = dense_->cols(), length = (cols_ - d) * d;
+    std::vector<double> sums(length, 0.0);  // levels x d
+    if (dense_->row_view().index() != 0) {
+      const index_t parts = scatter_parts(rows_, length);
+      std::vector<std::vector<double>> partial(parts);
+      std::visit(
+          [&](const auto& rows) {
+            if constexpr (!std::is_same_v<std::decay_t<decltype(rows)>, std::monostate>)
+              parallel_for(parts, [&](index_t p) {
+                partial[p].assign(length, 0.0);
+                for (index_t i = range_begin(rows_, parts, p); i < range_begin(rows_, parts, p + 1); ++i)
+                  for (std::size_t q = 0; q < columns_.size(); ++q)
+                    if (const index_t level = columns_[q].code[i]; level >= 0)
+                      rows.axpy(i, h ? h[i] : 1.0, partial[p].data() + (start_[q] + level - d) * d);
+              });
+          },
+          dense_->row_view());
+      add_parts(partial, sums.data(), length);
+    } else {
+      parallel_for(d, [&](index_t j) {
+        const Columns taken = dense_->columns(&j, 1);
+        const index_t stored = taken.sparse ? taken.start[1] : rows_;
+        for (index_t e = 0; e < stored; ++e) {
+          const index_t i = taken.sparse ? taken.row[e] : e;
+          const double x = (taken.sparse ? taken.value[e] : taken.dense[e]) * (h ? h[i] : 1.0);
+          for (std::size_t q = 0; q < columns_.size(); ++q)
+            if (const index_t level = columns_[q].code[i]; level >= 0) sums[(start_[q] + level - d) * d + j] += x;
         }
       });
     }
+    for (index_t level = d; level < cols_; ++level)
+      for (index_t j = 0; j < d; ++j) {
+        const double sum = sums[(level - d) * d + j];
+        G[j * cols_ + level] = G[level * cols_ + j] = sum;
+      }
   }
 
-  // Rows of the table are shared out by code of q, so that the parts write different rows of G.
+  // The table of sums of h by the codes of q and r.
   void with_another(std::size_t q, std::size_t r, const double* h, double* G) const {
     const std::int32_t *a = columns_[q].code, *b = columns_[r].code;
     const index_t levels = columns_[q].levels, others = columns_[r].levels;
