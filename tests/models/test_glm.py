@@ -543,3 +543,26 @@ def test_wrong_input_is_refused_by_name():
     assert "no standard errors" in hg.GLM("poisson", alpha=0.1).fit(X, y).summary()
     with pytest.raises(ValueError, match="hold text"):
         hg.PoissonRegressor(categorical_features=["b"]).fit(pd.DataFrame({"a": list("abcd"), "b": list("abcd")}), y)
+
+
+# ---------------------------------------------------------------------------------------------------------- real data
+
+
+@pytest.mark.slow
+@pytest.mark.mission("P1")
+def test_french_motor_claims(real_data):
+    """678 013 policies: the model is balanced in every level of every category, and within 1e-6 of the optimum."""
+    raw = pd.read_csv(real_data("freMTPL2freq.csv.gz"))
+    claims, exposure = raw.ClaimNb.clip(upper=4).to_numpy(float), raw.Exposure.clip(upper=1).to_numpy()
+    categories = ["Area", "VehBrand", "VehGas", "Region"]
+    X = raw[["VehPower", "VehAge", "DrivAge", "BonusMalus"]].astype(float)
+    X[categories] = raw[categories].astype("category")
+    model = hg.PoissonRegressor(alpha=0.0, tol=1e-10, inference=True).fit(X, claims, exposure=exposure)
+    assert model.certificate_.kind == "gap"
+    assert model.certificate_.converged
+    expected = model.predict(X, exposure=exposure)
+    for name in categories:  # the score equations: as many claims are expected as were made
+        sums = pd.DataFrame({"made": claims, "expected": expected}).groupby(X[name], observed=True).sum()
+        np.testing.assert_allclose(sums.expected, sums.made, rtol=1e-4)
+    assert "Overdispersion" in model.summary()
+    assert model.inference_.deviance < model.inference_.null_deviance
