@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/blas.hpp"
+#include "core/cholesky.hpp"
 #include "core/random.hpp"
 
 namespace hinge {
@@ -74,7 +75,7 @@ class Factor {
         for (index_t i = 0; i < r; ++i) column[i] = entry(std::max(rest_[i], e), std::min(rest_[i], e)) / root;
       }
       subtract_square(r);
-      if (blas::potrf('L', r, chol_.data(), r)) return;
+      if (cholesky(r, chol_.data(), r)) return;
     }
   }
 
