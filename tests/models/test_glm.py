@@ -385,6 +385,19 @@ def test_logistic_regression_is_the_bernoulli_model():
     assert grouped.deviance == pytest.approx(fitted.deviance, rel=1e-6)
 
 
+@pytest.mark.mission("P1", "W5")
+def test_the_categorical_model_is_multinomial_logistic_regression():
+    """The gradient of Σ log softmax vanishes, which says: expected and observed feature sums of every class agree."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(500, 3))
+    y = np.argmax(X @ rng.normal(size=(3, 3)) + rng.gumbel(size=(500, 3)), axis=1)
+    model = hg.LogisticRegression(C=np.inf, tol=1e-12).fit(X, y)
+    error = np.eye(3)[y] - model.predict_proba(X)
+    np.testing.assert_allclose(np.column_stack([np.ones(500), X]).T @ error, 0.0, atol=1e-4)
+    peer = sm.MNLogit(y, sm.add_constant(X)).fit(disp=False, method="newton")
+    np.testing.assert_allclose((model.coef_ - model.coef_[0])[1:].T, peer.params[1:], rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.mission("W5")
 def test_separation_is_said():
     x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
