@@ -216,7 +216,8 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
     const double decrement = vec::dot(r.data(), now.gradient().data(), m);
     const bool stop = monitor.report({it, now.objective(), -1.0});
     if (stop) out.outcome = Outcome::stopped;
-    if (0.5 * decrement + dual_slack(p, now.gradient(), decrement, factor.fraction()) <= options.tol * std::fabs(now.objective()))
+    if (0.5 * decrement + dual_slack(p, now.gradient(), decrement, factor.fraction()) <=
+        options.tol * std::fabs(now.objective()))
       out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
 
