@@ -61,7 +61,8 @@ class Objective:
     def start(self) -> tuple[Array, Array]:
         """Zero weights and the best constant score: where solvers begin."""
         w, b = self.zero()
-        if self.fit_intercept and self.outputs == 1 and self.loss.convex and self.loss.smooth and self.y.ndim == 1:
+        known = self.loss.convex or getattr(self.loss, "fisher", False)  # a likelihood knows its best constant
+        if self.fit_intercept and self.outputs == 1 and known and self.loss.smooth and self.y.ndim == 1:
             best = self.loss.baseline(self.y, self.c)
             b[0] = best if np.isfinite(best) else 0.0
         return w, b
