@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 # Where each public name lives. Type checkers read __init__.pyi.
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.losses": (
-        "Absolute", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
+        "Absolute", "Bernoulli", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
         "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
         "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
     ),
@@ -79,6 +79,11 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.mixture.classifier": ("MixtureDiscriminant",),
     "hinge.models.mixture.regressions": ("MixtureOfRegressions",),
     "hinge.select.features": ("BackwardSelector", "BestSubset", "ForwardSelector"),
+    "hinge.models.glm.glm": ("GLM",),
+    "hinge.models.glm.inference": ("GLMInference",),
+    "hinge.models.glm.negative_binomial": ("NegativeBinomialRegressor",),
+    "hinge.models.glm.regressors": ("GammaRegressor", "PoissonRegressor", "TweedieRegressor"),
+    "hinge.problem.links": ("Link", "PowerLink"),
     "hinge.models.neural": ("BackpropTrace", "MLPClassifier", "MLPRegressor"),
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
     "hinge.select.logistic": ("LogisticRegressionCV",),

@@ -45,6 +45,20 @@ from hinge.models.forest import (
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
 )
+from hinge.models.glm.glm import (
+    GLM as GLM,
+)
+from hinge.models.glm.inference import (
+    GLMInference as GLMInference,
+)
+from hinge.models.glm.negative_binomial import (
+    NegativeBinomialRegressor as NegativeBinomialRegressor,
+)
+from hinge.models.glm.regressors import (
+    GammaRegressor as GammaRegressor,
+    PoissonRegressor as PoissonRegressor,
+    TweedieRegressor as TweedieRegressor,
+)
 from hinge.models.kernel.approximate import (
     Nystroem as Nystroem,
     RandomFourierFeatures as RandomFourierFeatures,
@@ -183,8 +197,13 @@ from hinge.problem.kernels import (
     WeisfeilerLehman as WeisfeilerLehman,
     check_psd as check_psd,
 )
+from hinge.problem.links import (
+    Link as Link,
+    PowerLink as PowerLink,
+)
 from hinge.problem.losses import (
     Absolute as Absolute,
+    Bernoulli as Bernoulli,
     EpsilonInsensitive as EpsilonInsensitive,
     Exponential as Exponential,
     Gamma as Gamma,
