@@ -26,7 +26,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.kernels": (
         "RBF", "ChiSquared", "Constant", "Cosine", "Graph", "Kernel", "Laplacian", "LinearKernel", "Matern", "Mismatch",
         "Polynomial", "Precomputed", "Quadratic", "Rank1", "RationalQuadratic", "Sigmoid", "Spectrum", "Subsequence",
-        "WeisfeilerLehman", "check_psd",
+        "WeisfeilerLehman", "White", "check_psd",
     ),
     "hinge.models.kernel.approximate": ("Nystroem", "RandomFourierFeatures"),
     "hinge.models.kernel.classifiers": ("KernelLogisticRegression", "KernelPerceptron"),

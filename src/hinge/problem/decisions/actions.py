@@ -5,6 +5,7 @@ Closed      squared → mean, absolute → median, quantile τ → τ-quantile, 
             softmax → log p; logistic → log-odds
 Otherwise   E ∂ℓ/∂a is increasing in a for convex losses: bisection on a quadrature of the expectation;
             for losses that are not convex the best of the quadrature's points, refined
+Accuracy    to rounding for smooth losses; a kink in a user's loss costs about 1/800 of the width of the distribution
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 from hinge.problem.decisions.distributions import Bernoulli, Categorical, Dirichlet, Distribution
 from hinge.problem.losses import (
     Absolute,
+    EpsilonInsensitive,
     Loss,
     MulticlassHinge,
     Quantile,
+    RelativeError,
     Softmax,
     Squared,
     Target,
@@ -90,6 +93,10 @@ def bayes_action(distribution: Distribution, loss: Any) -> Any:
     _check_targets(distribution, loss)
     if isinstance(loss, LogLink):
         return np.log(distribution.mean)
+    if not distribution.discrete and isinstance(loss, RelativeError):
+        return _in_chunks(distribution, lambda y, w: _middle(y, w / np.abs(y)))
+    if not distribution.discrete and isinstance(loss, EpsilonInsensitive):
+        return _tube_action(distribution, loss.epsilon)
     return _in_chunks(distribution, lambda y, w: _minimise(loss, y, w))
 
 
@@ -150,6 +157,22 @@ def _minimise(loss: Loss, y: Array, weight: Array) -> Array:
         low, high = np.where(slope > 0, low, middle), np.where(slope > 0, middle, high)
         if np.all(high - low <= 1e-13 * (1.0 + np.abs(low))):
             break
+    return 0.5 * (low + high)
+
+
+def _middle(y: Array, weight: Array) -> Array:
+    """The median of densities sampled at y, increasing along each row, between the points too."""
+    below = np.cumsum(weight, axis=1) - 0.5 * weight
+    return np.array([np.interp(0.5 * w.sum(), b, row) for row, b, w in zip(y, below, weight)])
+
+
+def _tube_action(distribution: Distribution, epsilon: float) -> Any:
+    """P(Y < a − ε) = P(Y > a + ε): solved for a, by bisection, with the distribution function."""
+    low, high = distribution.median - epsilon, distribution.median + epsilon
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        slope = distribution.cdf(middle - epsilon) + distribution.cdf(middle + epsilon) - 1.0
+        low, high = np.where(slope > 0, low, middle), np.where(slope > 0, middle, high)
     return 0.5 * (low + high)
 
 

@@ -117,7 +117,7 @@ class Continuous(Distribution):
 
     def nodes(self) -> tuple[Array, Array]:
         centre, width = (np.asarray(part)[..., None] for part in self._standard())
-        ends = [self._backward((np.asarray(q)[..., None] - centre) / width) for q in self._ends()]
+        ends = [np.broadcast_to(end, self.shape)[..., None] for end in self._ends(centre[..., 0], width[..., 0])]
         v = ends[0] + (ends[1] - ends[0]) * np.linspace(0.0, 1.0, NODES)
         z, slope = self._forward(v)
         y = centre + width * z
@@ -125,8 +125,10 @@ class Continuous(Distribution):
         weight = np.nan_to_num(density * slope, posinf=0.0)
         return y, weight / weight.sum(axis=-1, keepdims=True)
 
-    def _ends(self) -> tuple[Array, Array]:
-        return self._law.ppf(TAIL), self._law.isf(TAIL)
+    def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:
+        """The range of v that holds all but a negligible part."""
+        low, high = (self._backward((q - centre) / width) for q in (self._law.ppf(TAIL), self._law.isf(TAIL)))
+        return low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,9 +197,11 @@ class Beta(Continuous):
         p = scipy.special.expit(v)
         return p, p * scipy.special.expit(-v)
 
-    @staticmethod
-    def _backward(y: Array) -> Array:
-        return scipy.special.logit(np.clip(y, 1e-300, 1.0 - 1e-16))
+    def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:
+        """From P(θ ≤ x) ≈ xᵃ/(a·B(a, b)) for small x: SciPy's quantiles give up out there."""
+        log_beta = scipy.special.betaln(self.a, self.b)
+        low = (np.log(TAIL * self.a) + log_beta) / self.a
+        return low, -(np.log(TAIL * self.b) + log_beta) / self.b
 
 
 class Positive(Continuous):
