@@ -50,7 +50,11 @@ class ConjugateModel:
         values = np.atleast_1d(np.asarray(data, dtype=np.float64)).ravel()
         if not np.all(np.isfinite(values)):
             raise ValueError("data contains NaN or infinity.")
-        w = np.ones(len(values)) if weight is None else np.broadcast_to(np.asarray(weight, dtype=np.float64), values.shape)
+        w = (
+            np.ones(len(values))
+            if weight is None
+            else np.broadcast_to(np.asarray(weight, dtype=np.float64), values.shape)
+        )
         if not np.all(np.isfinite(w)) or np.any(w < 0):
             raise ValueError("weight must be finite and not negative.")
         after = self._learn(values, w) if len(values) else replace(self)

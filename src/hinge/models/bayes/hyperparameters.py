@@ -22,10 +22,12 @@ Evaluate = Callable[[Array, Any], tuple[float, Array]]
 
 # Levels have half of the rows of the next finer one, down to at least this many.
 COARSE_ROWS = 350
+# What coarse levels need not gain.
+COARSE_TOL = 0.02
 # The standard deviation of that prior, as a logarithm.
 LEASH = 2.0
-# No parameter moves by more than this factor (as a logarithm) in one step.
-LONGEST = 2.0
+# No parameter moves by more than this (as a logarithm) in one step.
+LONGEST = 1.0
 # The step of finite differences of the gradient.
 DIFFERENCE = 1e-3
 MOST_STEPS = 100
@@ -52,7 +54,8 @@ def maximise(evaluate: Evaluate, theta: Array, bounds: tuple[float, float], n: i
         if curvature is None:
             theta = _from_afar(fall, theta, low, high)
         else:
-            theta, curvature = _newton(fall, theta, curvature, low, high, tol)
+            enough = tol if rows is None else max(tol, COARSE_TOL)
+            theta, curvature = _newton(fall, theta, curvature, low, high, enough)
         if finer is not None:
             curvature = (_curvature(fall, theta, low, high) if curvature is None else curvature) * (finer / size)
     return theta
@@ -87,24 +90,37 @@ def _newton(
 ) -> tuple[Array, Array]:
     """Quasi-Newton steps inside the box, beginning with curvature B."""
     value, gradient = fall(theta)
+    radius = LONGEST
     for _ in range(MOST_STEPS):
         inside = ~(((theta <= low) & (gradient > 0)) | ((theta >= high) & (gradient < 0)))
         step = np.zeros_like(theta)
         step[inside] = -np.linalg.solve(B[np.ix_(inside, inside)], gradient[inside])
         if -0.5 * float(step @ gradient) <= tol:
             break
-        step *= min(1.0, LONGEST / np.abs(step).max())
-        new = np.clip(theta + step, low, high)
-        new_value, new_gradient = fall(new)
-        while not new_value <= value + 1e-4 * float(gradient @ (new - theta)):
-            step *= 0.25
+        step *= min(1.0, radius / np.abs(step).max())
+        while True:
             new = np.clip(theta + step, low, high)
-            if np.abs(new - theta).max() < 1e-10:
-                return theta, B
             new_value, new_gradient = fall(new)
-        s, u = new - theta, new_gradient - gradient
-        if float(s @ u) > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(u)):
-            Bs = B @ s
-            B = B - np.outer(Bs, Bs) / float(s @ Bs) + np.outer(u, u) / float(s @ u)
+            s, u = new - theta, new_gradient - gradient
+            # A step that failed has still measured the curvature on its way.
+            if np.isfinite(new_value) and float(s @ u) > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(u)):
+                Bs = B @ s
+                B = B - np.outer(Bs, Bs) / float(s @ Bs) + np.outer(u, u) / float(s @ u)
+            if new_value <= value or np.abs(s).max() < 1e-8:
+                break
+            step = s * _cubic(value, float(gradient @ s), new_value, float(new_gradient @ s))
+        if not new_value <= value:
+            break
         theta, value, gradient = new, new_value, new_gradient
+        radius = min(LONGEST, 3.0 * np.abs(s).max())
     return theta, B
+
+
+def _cubic(f0: float, d0: float, f1: float, d1: float) -> float:
+    """Where in (0, 1) the cubic with these values and slopes at 0 and 1 is least."""
+    if not np.isfinite(f1):
+        return 0.25
+    a = d0 + d1 - 3.0 * (f1 - f0)
+    root = np.sqrt(max(a * a - d0 * d1, 0.0))
+    bottom = d1 - d0 + 2.0 * root
+    return float(np.clip(1.0 - (d1 + root - a) / bottom, 0.1, 0.7)) if bottom else 0.5

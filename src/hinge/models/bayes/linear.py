@@ -199,14 +199,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         """L with Σ₀ = LL'."""
         given = np.asarray(1.0 if self.prior_covariance is None else self.prior_covariance, dtype=np.float64)
         noise = self.noise_variance
-        if not (noise is None or (isinstance(noise, str) and noise == "conjugate")):
-            if isinstance(noise, str) or not (np.isfinite(noise) and noise > 0):
-                raise ValueError(f"noise_variance must be greater than 0, 'conjugate' or None, got {noise!r}.")
+        number = not isinstance(noise, str) and noise is not None
+        if (isinstance(noise, str) and noise != "conjugate") or (number and not (np.isfinite(noise) and noise > 0)):
+            raise ValueError(f"noise_variance must be greater than 0, 'conjugate' or None, got {noise!r}.")
         if self.prior_covariance is None and isinstance(noise, str):
             raise ValueError("noise_variance='conjugate' needs a prior_covariance, in units of the noise variance.")
         if given.ndim == 2 and given.shape == (d, d) and np.allclose(given, given.T):
             try:
-                return np.linalg.cholesky(given)
+                return scipy.linalg.cholesky(given, lower=True)
             except np.linalg.LinAlgError:
                 raise ValueError("prior_covariance is not positive definite.") from None
         if given.ndim > 1 or (given.ndim == 1 and given.shape != (d,)):
@@ -264,9 +264,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             return StudentT(2.0 * self._shape, mean, np.sqrt(spread * self._rate / self._shape))
         return Normal(mean, np.sqrt(spread * self._known))
 
-    def predict(
-        self, X: Any, return_std: bool = False, *, interval: float | None = None, action: Any = None
-    ) -> Any:
+    def predict(self, X: Any, return_std: bool = False, *, interval: float | None = None, action: Any = None) -> Any:
         """The posterior mean of y, or the Bayes action of any loss.
 
         Parameters

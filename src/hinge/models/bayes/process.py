@@ -156,7 +156,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
         n_targets: int | None = None,
         random_state: Any = None,
         bounds: tuple[float, float] = (1e-5, 1e5),
-        tol: float = 1e-4,
+        tol: float = 1e-3,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -214,7 +214,9 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(f"bounds must be 0 < low < high, got {self.bounds!r}.")
         start = self.kernel_.theta
         rng = check_random_state(self.random_state)
-        starts = [start] + [rng.uniform(np.log(low), np.log(high), len(start)) for _ in range(self.n_restarts_optimizer)]
+        starts = [start] + [
+            rng.uniform(np.log(low), np.log(high), len(start)) for _ in range(self.n_restarts_optimizer)
+        ]
         if callable(self.optimizer):
             box = np.tile(np.log([low, high]), (len(start), 1))
             found = [np.asarray(self.optimizer(self._negative, theta, box)[0]) for theta in starts]
@@ -243,9 +245,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
         value, gradient = self._evaluate(np.asarray(theta), None)
         return (-value, -gradient) if eval_gradient else -value
 
-    def log_marginal_likelihood(
-        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
-    ) -> Any:
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """log p(y) for the logarithms ``theta`` of the kernel's parameters, summed over targets; also its gradient.
 
         ``clone_kernel`` is accepted for compatibility: kernels are never changed.

@@ -72,7 +72,9 @@ def _factor_of_b(K: Array, root: Array) -> Array:
     B[np.diag_indices_from(B)] += 1.0
     L, info = scipy.linalg.lapack.dpotrf(B.T, lower=1, clean=1, overwrite_a=1)
     if info:
-        raise ValueError("The covariance of the examples is not positive semidefinite, or not finite; check the kernel.")
+        raise ValueError(
+            "The covariance of the examples is not positive semidefinite, or not finite; check the kernel."
+        )
     return L
 
 
@@ -152,7 +154,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         bounds: tuple[float, float] = (1e-5, 1e5),
         predictive: str = "quadrature",
-        tol: float = 1e-4,
+        tol: float = 1e-3,
     ) -> None:
         self.kernel = kernel
         self.optimizer = optimizer
@@ -221,9 +223,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         fitted = laplace(K, y, self.max_iter_predict)
         return fitted.value, laplace_gradient(kernel, X, K, y, fitted)
 
-    def log_marginal_likelihood(
-        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
-    ) -> Any:
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """The evidence (its mean over the classes) for the logarithms ``theta`` of the kernel's parameters.
 
         For several classes ``theta`` is for all their kernels, one after the other, or for each of them the same.

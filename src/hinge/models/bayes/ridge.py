@@ -36,6 +36,7 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     sigma_: Array
     alpha_: float
     X_offset_: Array
+    scores_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -48,13 +49,13 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                 raise ValueError(f"{name} must be zero or more, got {getattr(self, name)!r}.")
         s = np.ones(X.shape[0]) if weights is None else weights
         total = float(s.sum())
-        problem = Centred(Design(X), np.asarray(y, dtype=np.float64), s / total, self.fit_intercept)  # type: ignore[attr-defined]
+        problem = Centred(Design(X), np.asarray(y, dtype=np.float64), s / total, self.fit_intercept)
         return problem, total
 
     def _adopt(self, X: Any, problem: Centred, w: Array, total: float) -> None:
         self.coef_ = keep_float32(w, X)
         self.X_offset_ = keep_float32(problem.x_mean, X)
-        self.intercept_ = keep_float32(problem.bias(w[:, None]), X)[0] if self.fit_intercept else 0.0  # type: ignore[attr-defined]
+        self.intercept_ = keep_float32(problem.bias(w[:, None]), X)[0] if self.fit_intercept else 0.0
         self._total = total
 
     def predictive(self, X: Any) -> Normal:
@@ -65,7 +66,7 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         A = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64) - self.X_offset_
         A = A[:, self._used] if len(self._used) < A.shape[1] else A
         variance = np.einsum("ij,ij->i", A @ self.sigma_, A) + 1.0 / self.alpha_
-        if self.fit_intercept:  # type: ignore[attr-defined]
+        if self.fit_intercept:
             variance += 1.0 / (self.alpha_ * self._total)
         return Normal(mean, np.sqrt(variance))
 
@@ -74,9 +75,7 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         """The features that ``sigma_`` is about."""
         return np.arange(len(self.coef_))
 
-    def predict(
-        self, X: Any, return_std: bool = False, *, interval: float | None = None, action: Any = None
-    ) -> Any:
+    def predict(self, X: Any, return_std: bool = False, *, interval: float | None = None, action: Any = None) -> Any:
         """The mean of y; also its standard deviation, an interval, or the Bayes action of a loss instead."""
         if not return_std and interval is None and action is None:
             check_is_fitted(self)
@@ -166,7 +165,7 @@ class BayesianRidge(_EvidenceRegressor):
         c = fit.weights(alpha, lam)
         self.scores_ = []
         with iterations(self, X, y, self.max_iter) as report:
-            for iteration in range(self.max_iter):
+            for self.n_iter_ in range(1, self.max_iter + 1):
                 if self.compute_score:
                     self.scores_.append(self._score(fit, c, alpha, lam))
                 gamma = float(np.sum(alpha * e / (lam + alpha * e)))
@@ -178,7 +177,6 @@ class BayesianRidge(_EvidenceRegressor):
                 stopped = report is not None and report(None)
                 if stopped or (still and float(np.abs(basis @ (c - old)).sum()) < self.tol):
                     break
-        self.n_iter_ = iteration + 1
         self.alpha_, self.lambda_ = alpha, lam
         if self.compute_score:
             self.scores_.append(self._score(fit, c, alpha, lam))
@@ -294,7 +292,7 @@ class ARDRegression(_EvidenceRegressor):
         kept = np.arange(d)
         self.scores_ = []
         with iterations(self, X, y, self.max_iter) as report:
-            for iteration in range(self.max_iter):
+            for self.n_iter_ in range(1, self.max_iter + 1):
                 sigma, logdet = _posterior(G, kept, alpha, lam)
                 old, w = w, np.zeros(d)
                 w[kept] = alpha * sigma @ moment[kept]
@@ -307,9 +305,8 @@ class ARDRegression(_EvidenceRegressor):
                 kept = np.flatnonzero(lam < self.threshold_lambda)
                 w[lam >= self.threshold_lambda] = 0.0
                 stopped = report is not None and report(None)
-                if stopped or not len(kept) or (iteration and float(np.abs(old - w).sum()) < self.tol):
+                if stopped or not len(kept) or (self.n_iter_ > 1 and float(np.abs(old - w).sum()) < self.tol):
                     break
-        self.n_iter_ = iteration + 1
         self.sigma_, _ = _posterior(G, kept, alpha, lam)
         w = np.zeros(d)
         w[kept] = alpha * self.sigma_ @ moment[kept]

@@ -351,7 +351,9 @@ class Dirichlet(Distribution):
         """(α_j − 1)/(Σα − k), where every α_j ≥ 1; otherwise the density is infinite on the border."""
         excess = self.alpha - 1.0
         if np.any(excess < 0) or excess.sum() <= 0:
-            raise ValueError("The Dirichlet density has no single highest point here: it needs α ≥ 1, not all of them 1.")
+            raise ValueError(
+                "The Dirichlet density has no single highest point here: it needs α ≥ 1, not all of them 1."
+            )
         return excess / excess.sum()
 
     def marginals(self) -> Beta:

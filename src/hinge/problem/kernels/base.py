@@ -298,7 +298,7 @@ class _Wrapper(Kernel):
 
     def with_theta(self, theta: Array) -> Kernel:
         inner = self._inner.with_theta(theta[len(super().theta) :])
-        return replace(super().with_theta(theta), kernel=inner)  # type: ignore[call-arg]
+        return replace(super().with_theta(theta), kernel=inner)
 
 
 @dataclass(frozen=True, eq=False)
