@@ -22,7 +22,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import (
+    _num_samples,
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
 
 from hinge.models.base import check_weights, code_labels
 from hinge.models.isotonic import IsotonicRegression
@@ -198,8 +205,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if self.ensemble not in (True, False, "auto"):
             raise ValueError(f"ensemble must be True, False or 'auto', got {self.ensemble!r}.")
         base = self._base()
-        X, y = indexable(X, np.asarray(y))
-        validate_data(self, X, skip_check_array=True)
+        X, y = self._check(X, y)
         codes = code_labels(self, y)
         weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
         if isinstance(base, sklearn.frozen.FrozenEstimator) or self.cv == "prefit":
@@ -221,6 +227,17 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         else:
             self.calibrated_classifiers_ = [self._calibrate_together(base, fitted, folds, X, y, codes, weight, inner)]
         return self
+
+    def _check(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Whatever the classifier takes as X (it checks for itself), and labels."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
+        X, y = indexable(X, y)
+        if not _num_samples(X):
+            raise ValueError(f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
+        validate_data(self, X, skip_check_array=True)
+        return X, y
 
     def _folds(self, X: Any, y: Any, codes: Any, weight: Array | None) -> list[tuple[Any, Any]]:
         splitter = check_cv(self.cv, y, classifier=True)
@@ -262,13 +279,13 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def predict_proba(self, X: Any) -> Array:
         """Calibrated probabilities of the classes, averaged over the folds."""
         check_is_fitted(self)
-        validate_data(self, X, skip_check_array=True, reset=False)
         pairs = self.calibrated_classifiers_
         return np.mean([pair.predict_proba(X) for pair in pairs], axis=0)
 
     def predict(self, X: Any) -> Any:
         """The class of highest calibrated probability."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        best = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[best]
 
 
 def _fit_part(base: Any, X: Any, y: Any, rows: NDArray[np.intp], weight: Array | None) -> Any:

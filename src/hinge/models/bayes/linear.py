@@ -16,6 +16,7 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
@@ -26,8 +27,10 @@ from hinge.solve.closed_form import Centred
 
 Array = NDArray[np.float64]
 
-# Evidence is maximised for logarithms of the variances within this distance of their scale.
-SPAN = 25.0
+# Evidence is maximised over log σ²/τ² within this distance of its scale.
+# Where the weights can explain every example, the evidence grows without bound as σ² → 0: the edge is taken then.
+SPAN = 15.0
+INTERPOLATED = 1e-10
 
 
 def predicted(law: Any, return_std: bool, interval: float | None, action: Any, dtype: Any) -> Any:
@@ -41,6 +44,15 @@ def predicted(law: Any, return_std: bool, interval: float | None, action: Any, d
     if interval is not None:
         parts.append(tuple(end.astype(dtype, copy=False) for end in law.interval(interval)))
     return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _learns_in_steps(model: Any) -> bool:
+    if model.prior_covariance is None or model.noise_variance is None:
+        raise AttributeError(
+            "partial_fit needs prior_covariance and noise_variance (a number or 'conjugate'): the evidence is "
+            "maximised over all examples together."
+        )
+    return True
 
 
 class BayesianLinearRegression(RegressorMixin, BaseEstimator):
@@ -139,17 +151,13 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         self._known = known
         return self._adopt(X.dtype)
 
+    @available_if(_learns_in_steps)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLinearRegression:
         """Learn from further examples; the same as learning from all of them at once.
 
         Needs a prior that does not depend on the data: ``prior_covariance`` given, and ``noise_variance`` given or
         "conjugate". Called first without examples, on arrays of no rows, the model is its prior.
         """
-        if self.prior_covariance is None or self.noise_variance is None:
-            raise ValueError(
-                "partial_fit needs prior_covariance and noise_variance (a number or 'conjugate'): the evidence is "
-                "maximised over all examples together."
-            )
         first = not hasattr(self, "_V")
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, reset=first, ensure_min_samples=0)
         y = np.asarray(y, dtype=np.float64)
@@ -220,32 +228,53 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     def _maximise_evidence(self, X: Any, y: Array, s: Array, root: Array) -> tuple[float, float]:
         """τ² and σ², whichever of the two is not given, of greatest evidence."""
         n = float(s.sum()) - int(self.fit_intercept)
+        if n <= 0:
+            raise ValueError(
+                f"n_samples={len(y)} is too few to estimate variances; give prior_covariance and noise_variance."
+            )
         problem = Centred(Design(X), y, s / s.sum(), self.fit_intercept)
         G = float(s.sum()) * root.T @ problem.gram() @ root
         e, Q = scipy.linalg.eigh(G)
         e = np.maximum(e, 0.0)
         v2 = (Q.T @ root.T @ (float(s.sum()) * problem.moment(problem.Y)[:, 0])) ** 2
         yy = max(float(s @ problem.Y[:, 0] ** 2), 1e-300)
-        scale = yy / max(n, 1.0)
+        real = e > 1e-13 * e.max(initial=0.0)
+        explained = np.where(real, v2 / np.where(real, e, 1.0), 0.0)
+        beyond = yy - float(explained.sum())  # what no weights explain; rounding where they explain everything
+        beyond = beyond if beyond > INTERPOLATED * yy else 0.0
+        known_noise = None if self.noise_variance is None else float(self.noise_variance)
 
-        def cost(log: Array) -> float:
-            noise = scale * np.exp(log[0]) if self.noise_variance is None else float(self.noise_variance)
-            tau = scale * np.exp(log[1]) / unit if self.prior_covariance is None else 1.0
-            # y'(σ²I + τ²XX')⁻¹y = (yy − Σ v²/(e + σ²/τ²))/σ²
-            fit = max(yy - float(np.sum(v2 / (e + noise / tau))), 1e-14 * yy)
-            return fit / noise + n * np.log(noise) + float(np.sum(np.log1p(e * tau / noise)))
+        def parts(log_ratio: float) -> tuple[float, float, float]:
+            """y'(I + XX'/ρ)⁻¹y, its derivative by log ρ, and tr(XX'(ρI + XX')⁻¹), for ρ = σ²/τ²."""
+            ratio = np.exp(log_ratio)
+            share = ratio / (e + ratio)
+            fit = beyond + float(explained @ share)
+            return fit, float(np.sum(explained * share * (1.0 - share))), float(np.sum(1.0 - share))
 
-        unit = max(float(e.mean()) / max(n, 1.0), 1e-300)
-        free = [self.noise_variance is None, self.prior_covariance is None]
-        starts = [np.array([a, b]) for a in (-3.0, 0.0) for b in (-4.0, 0.0)]
-        best = min(starts, key=cost)
-        bounds = [(-SPAN, SPAN) if is_free else (0.0, 0.0) for is_free in free]
-        best = np.where(free, best, 0.0)
-        found = scipy.optimize.minimize(
-            cost, best, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-9}
-        ).x
-        noise = scale * np.exp(found[0]) if free[0] else float(self.noise_variance)
-        return (scale * np.exp(found[1]) / unit if free[1] else 1.0), noise
+        def noise_at(log_ratio: float) -> float:
+            if known_noise is not None:
+                return known_noise
+            # With τ free too, the best σ² for a ratio is y'(I + XX'/ρ)⁻¹y/n.
+            return parts(log_ratio)[0] / n if self.prior_covariance is None else float(np.exp(log_ratio))
+
+        def cost(log_ratio: float) -> float:
+            noise = noise_at(log_ratio)
+            determinant = float(np.sum(np.log1p(e * np.exp(-log_ratio))))
+            return parts(log_ratio)[0] / noise + n * np.log(noise) + determinant
+
+        def slope(log_ratio: float) -> float:
+            fit, change, freedom = parts(log_ratio)
+            moving = n - fit / noise_at(log_ratio) if known_noise is None and self.prior_covariance is not None else 0.0
+            return change / noise_at(log_ratio) - freedom + moving
+
+        centre = np.log(max(float(e.mean()), 1e-300) if self.prior_covariance is None else yy / n)
+        grid = centre + np.linspace(-SPAN, SPAN, 61)
+        best = int(np.argmin([cost(t) for t in grid]))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        bracketed = slope(low) < 0 < slope(high)
+        found = scipy.optimize.brentq(slope, low, high, xtol=1e-14) if bracketed else float(grid[best])
+        noise = noise_at(found)
+        return (noise / float(np.exp(found)) if self.prior_covariance is None else 1.0), noise
 
     # -- saying
 

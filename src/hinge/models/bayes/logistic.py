@@ -187,4 +187,5 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def predict(self, X: Any) -> Any:
         """The more probable class: the Bayes action of the 0-1 loss."""
-        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        second = self.decision_function(X) > 0
+        return self.classes_[second.astype(np.intp)]

@@ -165,7 +165,8 @@ class BayesianRidge(_EvidenceRegressor):
         c = fit.weights(alpha, lam)
         self.scores_ = []
         with iterations(self, X, y, self.max_iter) as report:
-            for self.n_iter_ in range(1, self.max_iter + 1):
+            for iteration in range(1, self.max_iter + 1):
+                self.n_iter_ = iteration
                 if self.compute_score:
                     self.scores_.append(self._score(fit, c, alpha, lam))
                 gamma = float(np.sum(alpha * e / (lam + alpha * e)))
@@ -292,7 +293,8 @@ class ARDRegression(_EvidenceRegressor):
         kept = np.arange(d)
         self.scores_ = []
         with iterations(self, X, y, self.max_iter) as report:
-            for self.n_iter_ in range(1, self.max_iter + 1):
+            for iteration in range(1, self.max_iter + 1):
+                self.n_iter_ = iteration
                 sigma, logdet = _posterior(G, kept, alpha, lam)
                 old, w = w, np.zeros(d)
                 w[kept] = alpha * sigma @ moment[kept]

@@ -298,7 +298,7 @@ class _Wrapper(Kernel):
 
     def with_theta(self, theta: Array) -> Kernel:
         inner = self._inner.with_theta(theta[len(super().theta) :])
-        return replace(super().with_theta(theta), kernel=inner)
+        return replace(super().with_theta(theta), kernel=inner)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +307,7 @@ class Fixed(_Wrapper):
 
     kernel: Kernel
 
-    tunable: ClassVar[tuple[str, ...]] = ()  # type: ignore[misc]
+    tunable: ClassVar[tuple[str, ...]] = ()
 
     @property
     def theta(self) -> Array:
