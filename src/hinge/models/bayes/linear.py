@@ -135,6 +135,10 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             self.prior_variance_, noise = self._maximise_evidence(X, y, s, root)
         known = 1.0 if self.noise_variance == "conjugate" else float(noise)
         R = _precision(root) * (known / self.prior_variance_)
+        if not n:  # nothing seen: the prior
+            self._V, self._mean, self._misfit = _inverse(R), np.zeros(d), 0.0
+            self._known, self._prior_logdet = known, _log_determinant(root)
+            return self._adopt(X.dtype)
         design = Design(X)
         G, moment = design.gram(s), design.rmatmul(s * y)
         if self.fit_intercept:
@@ -145,9 +149,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         total = G + R
         self._V = _inverse(total)
         self._mean = self._V @ moment
+        for _ in range(2):  # the residual is more accurate than the normal equations: what they lost comes back
+            residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
+            left = design.rmatmul(s * residual)
+            left = np.append(left, float(s @ residual)) if self.fit_intercept else left
+            self._mean = self._mean + self._V @ (left - R @ self._mean)
         residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
         self._misfit = float(s @ residual**2) + float(self._mean @ R @ self._mean)
-        self._prior_logdet = 2.0 * float(np.log(np.abs(np.diag(root))).sum()) + d * np.log(self.prior_variance_)
+        self._prior_logdet = _log_determinant(root) + d * np.log(self.prior_variance_)
         self._known = known
         return self._adopt(X.dtype)
 
@@ -331,6 +340,11 @@ def _precision(root: Array) -> Array:
     """Σ₀⁻¹ from its root."""
     inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
     return inverse.T @ inverse
+
+
+def _log_determinant(root: Array) -> float:
+    """log |Σ₀| from its root."""
+    return 2.0 * float(np.log(np.abs(np.diag(root))).sum())
 
 
 def _inverse(A: Array) -> Array:
