@@ -57,13 +57,13 @@ def plot_posterior_contraction(
     figure, axes = plt.subplots(len(points), 2, figsize=(7, 3 * len(points)), squeeze=False)
     grid = np.linspace(-1.0, 1.0, 201)
     lines = np.column_stack([np.ones(2), [-1.0, 1.0]])
-    models = []
+    models: list[Any] = []
     for (left, right), n in zip(axes, points):
         model = BayesianLinearRegression(prior_variance, noise**2, fit_intercept=False)
         model.partial_fit(np.column_stack([np.ones(n), x[:n]]), y[:n])
         models.append(model)
         u, v = np.meshgrid(grid, grid)
-        away = np.stack([u, v], axis=-1) - model.coef_
+        away = np.stack([u, v], axis=-1) - np.asarray(model.coef_, dtype=np.float64)
         square = np.einsum("abi,ij,abj->ab", away, np.linalg.inv(model.covariance_), away)
         left.contourf(u, v, np.exp(-0.5 * square), levels=12, cmap="viridis")
         left.plot(*weights, "w+", markersize=10)
