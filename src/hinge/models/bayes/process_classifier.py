@@ -56,11 +56,11 @@ def laplace(K: Array, y: Array, max_iter: int) -> Laplace:
             new = a + size * step
             new_f = K @ new
             new_value = -float(loss.value(y, new_f).sum()) - 0.5 * float(new @ new_f)
-            if new_value >= value or size < 1e-6:
+            if new_value >= value - 1e-12 * abs(value) or size < 1e-6:
                 break
             size *= 0.5
         gain, a, f, value = new_value - value, new, new_f, new_value
-        if gain < 1e-14 * (1.0 + abs(value)):
+        if gain < 1e-11 * (1.0 + abs(value)):  # Newton's error after this step is the square of what it was
             break
     root = np.sqrt(loss.hessian(y, f))
     L = _factor_of_b(K, root)
