@@ -68,7 +68,8 @@ def laplace(K: Array, y: Array, max_iter: int) -> Laplace:
 
 
 def _factor_of_b(K: Array, root: Array) -> Array:
-    B = K * root[:, None] * root[None, :]
+    B = K * root[:, None]
+    B *= root[None, :]
     B[np.diag_indices_from(B)] += 1.0
     L, info = scipy.linalg.lapack.dpotrf(B.T, lower=1, clean=1, overwrite_a=1)
     if info:
