@@ -62,15 +62,6 @@ void keep_columns(Columns& a, const std::vector<index_t>& places) {
   }
 }
 
-// Multiplications that the Gram matrix of sparse columns takes, row by row.
-double pairs(const Columns& X) {
-  std::vector<double> count(X.rows, 0.0);
-  for (const index_t i : X.row) ++count[i];
-  double total = 0;
-  for (const double c : count) total += 0.5 * c * c;
-  return total;
-}
-
 // z += X v for gathered columns.
 void add_product(const Columns& X, const std::vector<double>& v, double* z) {
   if (X.sparse) {
@@ -165,6 +156,7 @@ double ProximalNewton::gap(double primal) {
 
 void ProximalNewton::gather(const std::vector<index_t>& fresh) {
   if (fresh.empty()) return;
+  rows_.cols = -1;
   for (const index_t j : fresh) inside_[j] = 1;
   set_.insert(set_.end(), fresh.begin(), fresh.end());
   append(cols_, p_.X.columns(fresh.data(), static_cast<index_t>(fresh.size())));
@@ -205,6 +197,7 @@ void ProximalNewton::drop_idle() {
   const std::size_t idle = set_.size() - keep.size();
   if (idle < std::max<std::size_t>(kFirstSet, keep.size() / 2)) return;
   keep_columns(cols_, keep);
+  rows_.cols = -1;
   for (const index_t j : set_) inside_[j] = 0;
   index_t covered = 0;
   for (std::size_t a = 0; a < keep.size(); ++a) {
@@ -255,10 +248,13 @@ double ProximalNewton::objective_at(double step, const std::vector<double>& dz, 
 
 // Whether X'diag(h)X of the working set is worth forming: its price is weighed against that of a few dozen passes over
 // the columns. For the squared loss it is kept, so that only fresh columns cost anything.
-bool ProximalNewton::gram_pays() const {
+bool ProximalNewton::gram_pays() {
   const index_t n = p_.n(), m = cols_.cols;
-  if (cols_.sparse)
-    return m <= kMostSparseGram && pairs(cols_) <= 40.0 * static_cast<double>(cols_.value.size()) + 64.0 * 64.0;
+  if (cols_.sparse) {
+    if (m > kMostSparseGram) return false;
+    if (rows_.cols != m) rows_ = by_row(cols_);
+    return rows_.pairs <= 40.0 * static_cast<double>(cols_.value.size()) + 64.0 * 64.0;
+  }
   return constant_ ? m <= std::min(kMostGram, 4 * n + 64) : m <= std::min(kMostGram, n / 4 + 64);
 }
 
@@ -290,7 +286,7 @@ bool ProximalNewton::improve(double target) {
       if (!constant_) gram_cols_ = 0;
       if (gram_cols_ < m || m == 0) {
         reserve_gram(m + 1);
-        working_gram(cols_, at_.h, gram_cols_, p_.intercept, gram_, gram_ld_);
+        working_gram(cols_, rows_, at_.h, gram_cols_, p_.intercept, gram_, gram_ld_);
         gram_cols_ = m;
       }
       GramQuadratic q(gram_, gram_ld_, slopes, m, factor_);

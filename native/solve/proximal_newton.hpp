@@ -26,7 +26,7 @@ class ProximalNewton {
  private:
   void evaluate_all();
   void refresh();
-  bool gram_pays() const;
+  bool gram_pays();
   double gap(double primal);
   void grow();
   void gather(const std::vector<index_t>& fresh);
@@ -48,6 +48,7 @@ class ProximalNewton {
   std::vector<index_t> set_;  // the working set, in the order of cols_
   std::vector<char> inside_;  // is feature j in it
   Columns cols_;
+  ByRow rows_;                  // the same by row, where sparse and up to date
   std::vector<double> gram_;    // order m+1, for the squared loss kept across iterations
   index_t gram_ld_ = 0;         // its leading dimension
   index_t gram_cols_ = 0;       // how many columns of the working set it covers

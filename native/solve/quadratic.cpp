@@ -390,15 +390,10 @@ template int minimise_quadratic(DirectQuadratic&, const std::vector<CoordinatePe
 namespace {
 
 // Sparse columns, row by row: the entries a row has in fresh columns meet all it has. Triangles are summed per part.
-void sparse_gram(const Columns& X, const std::vector<double>& h, index_t from, std::vector<double>& G, index_t ld) {
-  const index_t m = X.cols, n = X.rows, fresh = m - from;
-  std::vector<index_t> start(n + 1, 0);
-  std::vector<std::pair<index_t, double>> entry(X.row.size());  // by row, and in it by column
-  for (const index_t i : X.row) ++start[i + 1];
-  for (index_t i = 0; i < n; ++i) start[i + 1] += start[i];
-  std::vector<index_t> at(start.begin(), start.end() - 1);
-  for (index_t j = 0; j < m; ++j)
-    for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) entry[at[X.row[e]]++] = {j, X.value[e]};
+void sparse_gram(const ByRow& X, const std::vector<double>& h, index_t from, std::vector<double>& G, index_t ld) {
+  const index_t m = X.cols, n = static_cast<index_t>(X.start.size()) - 1, fresh = m - from;
+  const auto& start = X.start;
+  const auto& entry = X.entry;
   const index_t parts = parts_for(n, 256, 4);
   std::vector<std::vector<double>> partial(parts);
   parallel_for(parts, [&](index_t p) {
@@ -425,11 +420,26 @@ void sparse_gram(const Columns& X, const std::vector<double>& h, index_t from, s
 
 }  // namespace
 
-void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G,
-                  index_t ld) {
+ByRow by_row(const Columns& X) {
+  ByRow out{.start = std::vector<index_t>(X.rows + 1, 0), .entry = {}, .cols = X.cols};
+  out.entry.resize(X.row.size());
+  for (const index_t i : X.row) ++out.start[i + 1];
+  for (index_t i = 0; i < X.rows; ++i) {
+    const double c = static_cast<double>(out.start[i + 1]);
+    out.pairs += 0.5 * c * c;
+    out.start[i + 1] += out.start[i];
+  }
+  std::vector<index_t> at(out.start.begin(), out.start.end() - 1);
+  for (index_t j = 0; j < X.cols; ++j)
+    for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) out.entry[at[X.row[e]]++] = {j, X.value[e]};
+  return out;
+}
+
+void working_gram(const Columns& X, const ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+                  std::vector<double>& G, index_t ld) {
   const index_t m = X.cols, n = X.rows, fresh = m - from;
   if (X.sparse) {
-    sparse_gram(X, h, from, G, ld);
+    sparse_gram(rows, h, from, G, ld);
   } else {
     // h times the fresh columns; they meet the old ones, and then each other.
     std::vector<double> scaled(n * fresh);

@@ -16,6 +16,7 @@
 //   kSupportEpochs     passes over the support alone for one over everything
 //   kPatience          cycles of coordinate descent before a Newton step is worth its price
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "core/design.hpp"
@@ -111,9 +112,18 @@ template <class Q>
 int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b,
                        const QuadraticOptions& options);
 
+// Gathered sparse columns once more, row by row and in each row by column.
+struct ByRow {
+  std::vector<index_t> start = {};
+  std::vector<std::pair<index_t, double>> entry = {};
+  index_t cols = -1;
+  double pairs = 0;  // multiplications that their Gram matrix takes
+};
+ByRow by_row(const Columns& X);
+
 // Columns [from, m) of the Gram matrix of m gathered columns, into a matrix of order m+1 with rows ld apart, both
-// triangles. The bias goes last; without one its row and column are zero.
-void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G,
-                  index_t ld);
+// triangles. The bias goes last; without one its row and column are zero. `rows` is by_row(X) if X is sparse.
+void working_gram(const Columns& X, const ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+                  std::vector<double>& G, index_t ld);
 
 }  // namespace hinge
