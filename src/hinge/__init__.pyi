@@ -10,11 +10,22 @@ from hinge.datasets import (
     Dataset as Dataset,
     load_dataset as load_dataset,
 )
+from hinge.explain.calibration import (
+    CalibrationDisplay as CalibrationDisplay,
+    CalibrationReport as CalibrationReport,
+    brier_score as brier_score,
+    calibration_curve as calibration_curve,
+    calibration_report as calibration_report,
+    expected_calibration_error as expected_calibration_error,
+)
 from hinge.explain.plots import (
     plot_history as plot_history,
     plot_losses as plot_losses,
     plot_norm_contours as plot_norm_contours,
     plot_risk_contours as plot_risk_contours,
+)
+from hinge.explain.posterior import (
+    plot_posterior_contraction as plot_posterior_contraction,
 )
 from hinge.files import (
     load as load,
@@ -31,9 +42,35 @@ from hinge.models.bagging import (
     BaggingClassifier as BaggingClassifier,
     BaggingRegressor as BaggingRegressor,
 )
+from hinge.models.bayes.conjugate import (
+    BetaBernoulli as BetaBernoulli,
+    DirichletCategorical as DirichletCategorical,
+    GammaPoisson as GammaPoisson,
+    NormalInverseGamma as NormalInverseGamma,
+    NormalNormal as NormalNormal,
+)
+from hinge.models.bayes.linear import (
+    BayesianLinearRegression as BayesianLinearRegression,
+)
+from hinge.models.bayes.logistic import (
+    BayesianLogisticRegression as BayesianLogisticRegression,
+)
+from hinge.models.bayes.process import (
+    GaussianProcessRegressor as GaussianProcessRegressor,
+)
+from hinge.models.bayes.process_classifier import (
+    GaussianProcessClassifier as GaussianProcessClassifier,
+)
+from hinge.models.bayes.ridge import (
+    ARDRegression as ARDRegression,
+    BayesianRidge as BayesianRidge,
+)
 from hinge.models.boosting import (
     GradientBoostingClassifier as GradientBoostingClassifier,
     GradientBoostingRegressor as GradientBoostingRegressor,
+)
+from hinge.models.calibration import (
+    CalibratedClassifierCV as CalibratedClassifierCV,
 )
 from hinge.models.discriminant import (
     LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
@@ -58,6 +95,10 @@ from hinge.models.glm.regressors import (
     GammaRegressor as GammaRegressor,
     PoissonRegressor as PoissonRegressor,
     TweedieRegressor as TweedieRegressor,
+)
+from hinge.models.isotonic import (
+    IsotonicRegression as IsotonicRegression,
+    isotonic_regression as isotonic_regression,
 )
 from hinge.models.kernel.approximate import (
     Nystroem as Nystroem,
@@ -175,6 +216,10 @@ from hinge.problem.certificate import (
     Certificate as Certificate,
     certificate as certificate,
 )
+from hinge.problem.decisions import (
+    bayes_action as bayes_action,
+    posterior_risk as posterior_risk,
+)
 from hinge.problem.kernels import (
     ChiSquared as ChiSquared,
     Constant as Constant,
@@ -195,6 +240,7 @@ from hinge.problem.kernels import (
     Spectrum as Spectrum,
     Subsequence as Subsequence,
     WeisfeilerLehman as WeisfeilerLehman,
+    White as White,
     check_psd as check_psd,
 )
 from hinge.problem.links import (
