@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from hinge.explain.data_checks import DataProblems
 from hinge.explain.drift import Drift
-from hinge.explain.estimate import Estimate
+from hinge.explain.estimate import Estimate, mean_of
 from hinge.explain.findings import Finding, Severity
 from hinge.explain.report import RiskReport
+from hinge.explain.rivals import Rival
 
 # A change of the risk by less than this share is not worth a user's time.
 WORTH = 0.03
@@ -97,7 +98,7 @@ def _drift_of(drift: Drift) -> Iterator[Finding]:
         yield Finding(
             "H402", Severity.ADVICE,
             f"The targets are distributed differently in the test set ({drift.target.test} {drift.target.statistic:.2f}).",
-            "If only the shares of the classes moved, reweight the training rows or shift the probabilities to match.",
+            "Find out why. If only the shares of classes moved, weigh the training rows, or shift the probabilities, to match.",
         )  # fmt: skip
 
 
@@ -153,6 +154,8 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
     if best is None and not (wide or worse):
         return
     seen = f"The risk is {train.value:.4g} on the training rows and {held.value:.4g} on rows the model has not seen."
+    if worse:
+        seen += " Predicting a constant does better."
     if variance is not None:
         seen += f" {_percent(variance.variance.value, variance.risk.value)} of the resampled risk is variance."
     if best is not None:
@@ -169,48 +172,52 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
 
 def _richer(report: RiskReport) -> Iterator[Finding]:
     held = report.held_out_risk
-    for rival in report.rivals:
-        if rival.name == "a constant" and rival.advantage.high > 0 and not _beats_constant(report):
-            yield Finding(
-                "H302", Severity.PROBLEM,
-                f"The held-out risk is {held}; predicting a constant has {rival.risk}.",
-                "Look at the data first: is the target in the right order, are the inputs the right ones?",
-            )  # fmt: skip
     richer = [r for r in report.rivals if r.name != "a constant"]
     best = max(richer, key=lambda r: r.advantage.value, default=None)
-    if best is None or not _matters(best.advantage, held.value, 0.05):
-        return
-    # A class that cannot even describe the rows it was fitted to as well as another predicts new ones is too small.
-    if report.train_risk.value < best.risk.value and report.terms.approximation < 0.05 * held.value:
+    if best is not None and not (_matters(best.advantage, held.value, 0.05) and _too_small(report, best)):
+        best = None
+    constant = next((r for r in report.rivals if r.name == "a constant"), None)
+    if constant is not None and constant.advantage.high > 0 and report.train_risk.value > 0.5 * constant.risk.value:
+        yield Finding(
+            "H302", Severity.PROBLEM,
+            f"The held-out risk is {held}; predicting a constant has {constant.risk}.",
+            f"Another class finds something ({best.name}: {best.risk})." if best is not None else
+            "No class that was tried finds anything either: are these the right inputs, in the right order of rows?",
+        )  # fmt: skip
+    if best is None:
         return
     yield Finding(
         "H301", Severity.ADVICE,
         f"On the same folds {best.name} has a risk of {best.risk}, lower by {best.advantage} "
-        f"({_percent(best.advantage.value, held.value)}), and this model has {report.train_risk.value:.4g} even on the "
-        "rows it was fitted to.",
-        f"Use a richer class: squares and products of columns, buckets, a kernel, or {best.name}.",
+        f"({_percent(best.advantage.value, held.value)}); this model has {report.train_risk.value:.4g} even on the rows "
+        "it was fitted to.",
+        f"Use a richer class: squares and products of columns, buckets of them, or {best.name}.",
     )  # fmt: skip
 
 
-def _beats_constant(report: RiskReport) -> bool:
-    constant = next((r for r in report.rivals if r.name == "a constant"), None)
-    return constant is None or constant.advantage.high < 0
+def _too_small(report: RiskReport, rival: Rival) -> bool:
+    """Whether the class is to blame: it cannot describe its own training rows as well as the rival predicts new ones,
+    or it is not over-fitted and its learning curve ends above the rival."""
+    if report.train_risk.value >= rival.risk.value:
+        return True
+    held = report.held_out_risk.value
+    return report.terms.approximation >= 0.05 * held and report.train_risk.value > 0.7 * held
 
 
 def _more_data(report: RiskReport) -> Iterator[Finding]:
-    learning, held = report.learning, report.held_out_risk.value
+    learning = report.learning
     if learning is None:
         return
     now = learning.law(float(learning.sizes[-1]))
     fall = Estimate(now - learning.doubled.value, learning.doubled.standard_error)
-    if fall.value >= WORTH * held and _is_falling(report):
+    if fall.value >= WORTH * now and _is_falling(report):
         yield Finding(
             "H202", Severity.ADVICE,
             f"The learning curve still falls: with twice the rows the risk should be about {learning.doubled.value:.4g} "
             f"instead of {now:.4g} ({_percent(fall.value, now)} less), with any number {learning.limit.value:.4g}.",
             "Get more data, if rows are cheap.",
         )  # fmt: skip
-    elif fall.high < 2 * WORTH * held:
+    elif fall.high < 2 * WORTH * now:
         yield Finding(
             "H204", Severity.NOTE,
             f"The learning curve is flat: twice the rows would lower the risk by about {_percent(max(fall.value, 0), now)}.",
@@ -220,8 +227,6 @@ def _more_data(report: RiskReport) -> Iterator[Finding]:
 
 def _is_falling(report: RiskReport) -> bool:
     """Whether the last step of the curve, fold by fold, goes down for certain."""
-    from hinge.explain.estimate import mean_of
-
     curve = report.learning.held_out if report.learning is not None else None
     return curve is not None and mean_of(curve[-3] - curve[-1]).low > 0
 
@@ -256,12 +261,19 @@ def _data_notes(report: RiskReport) -> Iterator[Finding]:
             "Judge by precision and recall or by the Brier score, not by accuracy; keep the folds stratified; weigh the "
             "classes only if errors on them cost more.",
         )  # fmt: skip
-    if data.doubtful:
+    # A model that is too sure of itself doubts every target it gets wrong.
+    if data.doubtful and not (report.reliability is not None and report.reliability.off):
         yield Finding(
             "H508", Severity.NOTE,
             f"{len(data.doubtful)}{'' if len(data.doubtful) < 50 else ' or more'} targets are far from what a model that "
             f"has not seen them expects: rows {', '.join(map(str, data.doubtful[:5]))}{' …' if len(data.doubtful) > 5 else ''}.",
             "Look at them: they are errors in the data, or the cases the model is missing something about.",
+        )  # fmt: skip
+    if data.scale_ratio > 1e3 and report.scale_sensitive and report.optimisation.converged is not False:
+        yield Finding(
+            "H510", Severity.NOTE,
+            f"The columns differ in scale by a factor of {data.scale_ratio:.0g}, and this model depends on their scale.",
+            "Bring them to one scale, inside a pipeline.",
         )  # fmt: skip
     if data.conflict > 0.1 * report.held_out_risk.value:
         yield Finding(

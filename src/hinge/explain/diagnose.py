@@ -24,7 +24,7 @@ from hinge.explain.power_law import fit_power_law
 from hinge.explain.reliability import reliability
 from hinge.explain.report import Learning, RiskReport, Terms
 from hinge.explain.resample import HeldOut, Resampler, fit_quietly, resampler
-from hinge.explain.rivals import Rival, constant_held, measure_probes, measure_rivals
+from hinge.explain.rivals import Rival, constant_held, depends_on_scale, measure_probes, measure_rivals
 
 Array = np.ndarray
 PARTS = ("learning", "rivals", "probes", "bias_variance", "drift")
@@ -132,6 +132,7 @@ def diagnose(
         data=problems,
         drift=drift,
         findings=(),
+        scale_sensitive=depends_on_scale(model),
         predictions=(data.targets[best_held.rows], best_held.output),
     )
     return replace(report, findings=advise(report))

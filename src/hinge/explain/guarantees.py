@@ -60,10 +60,9 @@ def _gap(last: Any) -> Guarantee | None:
     proof = getattr(last, "certificate_", None)
     if proof is None or proof.kind != "gap":
         return None
-    return Guarantee(
-        "duality gap", float(proof.relative_gap),
-        f"No other weights have an objective more than {100 * proof.relative_gap:.2g} % lower (duality gap).",
-    )  # fmt: skip
+    gap = float(proof.relative_gap)
+    lower = f"more than {100 * gap:.2g} % lower" if gap > 1e-12 else "that is lower by more than rounding"
+    return Guarantee("duality gap", gap, f"No other weights have an objective {lower} (duality gap).")
 
 
 def _mistakes(last: Any) -> Guarantee | None:

@@ -46,11 +46,10 @@ def leave_one_out(model: Any, X: Any, y: Any) -> LeaveOneOut | None:
     """
     if model is not final_step(model) or np.ndim(y) != 1:
         return None
-    y = np.asarray(y, dtype=np.float64)
     if isinstance(model, KernelRidge):
-        return _kernel(model, X, y)
+        return _kernel(model, np.asarray(y, dtype=np.float64))
     if isinstance(model, LinearRegression | Ridge | RidgeCV) and not getattr(model, "positive", False):
-        return _linear(model, X, y)
+        return _linear(model, X, np.asarray(y, dtype=np.float64))
     return None
 
 
@@ -76,7 +75,7 @@ def _linear(model: Any, X: Any, y: Array) -> LeaveOneOut | None:
     return LeaveOneOut(change, predictions)
 
 
-def _kernel(model: KernelRidge, X: Any, y: Array) -> LeaveOneOut | None:
+def _kernel(model: KernelRidge, y: Array) -> LeaveOneOut | None:
     if model.kernel == "precomputed" or model.X_fit_ is None:
         return None
     K = model.kernel_(model.X_fit_, model.X_fit_)

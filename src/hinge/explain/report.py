@@ -107,6 +107,8 @@ class RiskReport:
     drift : Drift or None
     findings : tuple of Finding
         What stands out and what to do, the most urgent first.
+    scale_sensitive : bool
+        Whether the model would be another one if a column were measured in another unit.
     """
 
     model: str
@@ -129,6 +131,7 @@ class RiskReport:
     data: DataProblems
     drift: Drift | None
     findings: tuple[Finding, ...]
+    scale_sensitive: bool
     predictions: tuple[Array, Array] = field(repr=False)  # coded targets and held-out output, for pictures
 
     @property

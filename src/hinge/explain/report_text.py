@@ -28,8 +28,9 @@ def risk_rows(report: RiskReport) -> Iterator[tuple[str, str]]:
     for rival in report.rivals:
         if rival.name != "a constant":
             yield rival.name, str(rival.risk)
+    solved = report.held_out_risk.value - report.terms.optimisation
     for probe in report.probes:
-        yield f"{probe.parameter}={probe.tried:.3g}", f"{report.held_out_risk.value - probe.gain.value:.4g}"
+        yield f"{probe.parameter}={probe.tried:.3g}", f"{solved - probe.gain.value:.4g}"
 
 
 def term_rows(report: RiskReport) -> Iterator[tuple[str, float, float, str]]:
