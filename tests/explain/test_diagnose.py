@@ -79,7 +79,7 @@ class TestBuiltCases:
     def test_badly_optimised_network(self, rng):
         X = rng.normal(size=(200, 3))
         report = hg.diagnose(
-            hg.MLPRegressor((10,), max_iter=2, random_state=0), X, X @ [1.0, -1.0, 0.5],
+            hg.MLPRegressor(hidden_layer_sizes=(10,), max_iter=2, random_state=0), X, X @ [1.0, -1.0, 0.5],
             cv=3, skip=["bias_variance", "learning", "probes"],
         )  # fmt: skip
         assert report.findings[0].code == "H102"
@@ -89,7 +89,7 @@ class TestBuiltCases:
         def truth(X):
             return X[:, 0] + np.maximum(X[:, 1], 0) ** 2
 
-        X, new = rng.normal(size=(400, 3)), rng.normal(size=(300, 3)) + [0.0, 2.0, 0.0]
+        X, new = rng.normal(size=(400, 3)), rng.normal(size=(300, 3)) + np.array([0.0, 2.0, 0.0])
         y, answers = truth(X) + 0.3 * rng.normal(size=400), truth(new) + 0.3 * rng.normal(size=300)
         report = hg.diagnose(hg.Ridge(), X, y, X_test=new, y_test=answers, skip=["bias_variance"])
         assert report.codes[:2] == ("H401", "H403")
@@ -112,7 +112,7 @@ class TestBuiltCases:
         X = rng.normal(size=(150, 40))
         report = hg.diagnose(hg.LinearRegression(), X, X @ rng.normal(size=40) + rng.normal(size=150))
         assert "H202" in report.codes
-        assert 1.0 < report.learning.limit.value + 2 * report.learning.limit.standard_error  # σ² = 1 is the Bayes risk
+        assert report.learning.limit.value + 2 * report.learning.limit.standard_error > 1.0  # σ² = 1 is the Bayes risk
         assert report.learning.limit.value < report.held_out_risk.value
 
     def test_too_much_penalty(self, rng):
@@ -154,12 +154,13 @@ class TestRealData:
         assert report.codes[0] == "H401"
 
 
-class TestReport:
-    @pytest.fixture(scope="class")
-    def report(self):
-        heart = hg.load_dataset("heart")
-        return hg.diagnose(hg.LogisticRegression(), heart.X, heart.y, repeats=10)
+@pytest.fixture(scope="module")
+def report():
+    heart = hg.load_dataset("heart")
+    return hg.diagnose(hg.LogisticRegression(), heart.X, heart.y, repeats=10)
 
+
+class TestReport:
     @pytest.mark.mission("L2")
     def test_terms_add_up(self, report):
         assert report.terms.total == pytest.approx(report.held_out_risk.value, rel=1e-12)
@@ -195,7 +196,9 @@ class TestReport:
         figure = report.plot()
         terms, curve, rivals, parts, reliability, _ = figure.axes
         widths = {bar.get_width() for bar in terms.patches}
-        assert widths == {getattr(report.terms, n) for n in ("optimisation", "estimation", "approximation", "remainder")}
+        assert widths == {
+            getattr(report.terms, n) for n in ("optimisation", "estimation", "approximation", "remainder")
+        }
         held = curve.containers[1].lines[0]
         np.testing.assert_allclose(held.get_ydata(), report.learning.held_out.mean(axis=1))
         np.testing.assert_array_equal(held.get_xdata(), report.learning.sizes)

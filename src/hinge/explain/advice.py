@@ -88,7 +88,9 @@ def _drift(report: RiskReport) -> Iterator[Finding]:
 def _drift_of(drift: Drift) -> Iterator[Finding]:
     if drift.found:
         most = [c for c in drift.columns if c.p < 0.01]
-        told = "; ".join(f"{c.name} ({c.test} {c.statistic:.2f})" for c in most[:4]) or "no single column, only together"
+        told = (
+            "; ".join(f"{c.name} ({c.test} {c.statistic:.2f})" for c in most[:4]) or "no single column, only together"
+        )
         yield Finding(
             "H401", Severity.PROBLEM,
             f"A classifier tells test rows from training rows with AUC {drift.auc:.2f}. Columns that differ: {told}.",
@@ -164,9 +166,13 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
             f"{best.gain}. Choose it by cross-validation."
         )
     elif report.probes:
-        action = "A tenfold change of the penalty does not help: fewer or better features, averaging, or more data would."
+        action = (
+            "Another strength of the penalty does not help: fewer or better features, averaging, or more data would."
+        )
     else:
-        action = "Hold the model back (a penalty, a smaller class, fewer features), average several fits, or get more data."
+        action = (
+            "Hold the model back (a penalty, a smaller class, fewer features), average several fits, or get more data."
+        )
     yield Finding("H201", Severity.PROBLEM if best is not None else Severity.ADVICE, seen, action)
 
 
@@ -234,7 +240,9 @@ def _is_falling(report: RiskReport) -> bool:
 def _calibration(report: RiskReport) -> Iterator[Finding]:
     r = report.reliability
     if r is not None and r.off:
-        manner = "more extreme than the facts bear out" if r.overconfident else "less decided than the facts would allow"
+        manner = (
+            "more extreme than the facts bear out" if r.overconfident else "less decided than the facts would allow"
+        )
         yield Finding(
             "H601", Severity.ADVICE,
             f"Probabilities are off by {r.ece:.3f} on average (ECE): they are {manner}.",

@@ -224,7 +224,9 @@ def doubtful_rows(targets: Array, measure: Measure, held: HeldOut, most: int = 5
         own = held.output[np.arange(len(y)), y]
         other = held.output.argmax(axis=1)
         # As sure of another class as the model usually is when that class is right.
-        usual = np.array([held.output[y == c, c].mean() if np.any(y == c) else 1.0 for c in range(len(measure.classes))])
+        usual = np.array(
+            [held.output[y == c, c].mean() if np.any(y == c) else 1.0 for c in range(len(measure.classes))]
+        )
         suspects = np.flatnonzero((other != y) & (held.output.max(axis=1) >= usual[other]) & (own < 0.1))
         order = np.argsort(own[suspects], kind="stable")
     else:

@@ -18,7 +18,7 @@ from hinge.explain.data_checks import check_data
 from hinge.explain.drift import Drift, measure_drift
 from hinge.explain.estimate import Estimate, mean_of
 from hinge.explain.guarantees import guarantees
-from hinge.explain.measure import Measure, make_measure, row_count, take_rows
+from hinge.explain.measure import Measure, final_step, make_measure, row_count, take_rows
 from hinge.explain.optimisation import Optimisation, harder, read_optimisation
 from hinge.explain.power_law import fit_power_law
 from hinge.explain.reliability import reliability
@@ -104,7 +104,8 @@ def diagnose(
     held = data.held_out(model)
     optimisation, best, best_held = _try_harder(model, data, held)
 
-    learning = None if "learning" in skip else _learning(data, best, best_held)
+    convex = getattr(final_step(model), "certificate_", None) is not None
+    learning = None if "learning" in skip else _learning(data, best, best_held, fixed_class=convex)
     rivals = _constant(data, best_held) if "rivals" in skip else measure_rivals(data, best, best_held)
     probes = () if "probes" in skip else measure_probes(data, best, best_held)
     parts = _bias_variance(data, best, repeats) if "bias_variance" not in skip else None
@@ -168,20 +169,28 @@ def _try_harder(model: Any, data: Resampler, held: HeldOut) -> tuple[Optimisatio
     return replace(found, gain=held.minus(better_held)), better, better_held
 
 
-def _learning(data: Resampler, model: Any, held: HeldOut) -> Learning | None:
+def _learning(data: Resampler, model: Any, held: HeldOut, *, fixed_class: bool) -> Learning | None:
     smallest = min(len(learn) for learn, _ in data.folds)
     classes = 1 if data.measure.classes is None else len(data.measure.classes)
     fractions = [f for f in FRACTIONS if f * smallest >= max(10, 5 * classes)]
     if len(fractions) < 3:
         return None
     sizes, train, test = data.learning_curve(model, fractions, held)
-    law = fit_power_law(sizes, test, floor=float(train[-1].mean()), random_state=data.random_state)
+    # Where a class can fit its rows exactly the curve rises before it falls: the law begins after that.
+    exact = train.mean(axis=1) <= 1e-9 * test.mean(axis=1)
+    lawful = ~exact if np.sum(~exact) >= 3 else np.ones(len(sizes), dtype=bool)
+    # The limit is above the training risk; for a fixed class fitted to its optimum about half-way to the held-out risk
+    # (Akaike: E train = R(f_F) − δ, E held out = R(f_F) + δ), and less than that is not believed.
+    floor = float(train[-1].mean())
+    if fixed_class:
+        floor = 0.5 * (floor + float(test[-1].mean()))
+    law = fit_power_law(sizes[lawful], test[lawful], floor=floor, random_state=data.random_state)
     return Learning(sizes, train, test, law, law.at(2.0 * sizes[-1]), law.asymptote)
 
 
 def _constant(data: Resampler, held: HeldOut) -> tuple[Rival, ...]:
     constant = constant_held(data)
-    return () if constant is None else (Rival("a constant", constant.risk, held.minus(constant)),)
+    return (Rival("a constant", constant.risk, held.minus(constant)),)
 
 
 def _bias_variance(data: Resampler, model: Any, repeats: int) -> BiasVariance | None:

@@ -103,7 +103,8 @@ def _out_of_bag(last: Any) -> Guarantee | None:
             f"Judged on the rows they did not see, the members are wrong on {100 * (1 - score):.3g} % (out-of-bag).",
         )  # fmt: skip
     return Guarantee(
-        "out-of-bag", float(1.0 - score),
+        "out-of-bag",
+        float(1.0 - score),
         f"Judged on the rows they did not see, the members leave {100 * (1 - score):.3g} % of the variance (out-of-bag).",
     )
 

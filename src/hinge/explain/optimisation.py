@@ -55,7 +55,9 @@ def read_optimisation(model: Any) -> Optimisation:
         reached = bool(proof.converged or error <= LOOSE)
         return Optimisation(reached, proof.kind, error, proof.iterations or iterations, most, None, proof.explain())
     if most is None or iterations is None or _rounds_are_capacity(last):
-        return Optimisation(None, "none", np.nan, iterations, None, None, "The model has no solver that could stop early.")
+        return Optimisation(
+            None, "none", np.nan, iterations, None, None, "The model has no solver that could stop early."
+        )
     reached = iterations < most
     said = (
         f"It stopped by itself after {iterations} of at most {most} iterations."
