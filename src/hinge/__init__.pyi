@@ -14,6 +14,11 @@ from hinge.explain.bias_variance import (
     BiasVariance as BiasVariance,
     bias_variance as bias_variance,
 )
+from hinge.explain.decompose import (
+    RiskDecomposition as RiskDecomposition,
+    decompose_risk as decompose_risk,
+    plot_decomposition as plot_decomposition,
+)
 from hinge.explain.diagnose import (
     diagnose as diagnose,
 )
