@@ -47,6 +47,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.solve.subgradient": ("Pegasos", "Subgradient", "optimality_distance"),
     "hinge.select.constrained": ("constrained_path",),
     "hinge.explain.bias_variance": ("BiasVariance", "bias_variance"),
+    "hinge.explain.conformal": ("ConformalClassifier", "ConformalRegressor"),
     "hinge.explain.decompose": ("RiskDecomposition", "decompose_risk", "plot_decomposition"),
     "hinge.explain.diagnose": ("diagnose",),
     "hinge.explain.drift": ("Drift", "measure_drift"),

@@ -14,6 +14,10 @@ from hinge.explain.bias_variance import (
     BiasVariance as BiasVariance,
     bias_variance as bias_variance,
 )
+from hinge.explain.conformal import (
+    ConformalClassifier as ConformalClassifier,
+    ConformalRegressor as ConformalRegressor,
+)
 from hinge.explain.decompose import (
     RiskDecomposition as RiskDecomposition,
     decompose_risk as decompose_risk,
