@@ -13,7 +13,7 @@ import hinge as hg
 from hinge.explain.curves import Steps
 
 matplotlib.use("agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 
 @pytest.fixture
@@ -29,7 +29,11 @@ def labelled(rng):
     return X, (X[:, 0] - X[:, 1] + rng.normal(size=150) > 0).astype(int)
 
 
-MODELS = [hg.LogisticRegression(), hg.DecisionTreeClassifier(max_depth=3), hg.GradientBoostingClassifier(max_iter=5)]
+MODELS = [
+    hg.LogisticRegression(tol=1e-10),
+    hg.DecisionTreeClassifier(max_depth=3),
+    hg.GradientBoostingClassifier(max_iter=5),
+]
 
 
 @pytest.mark.mission("L8")
@@ -45,8 +49,12 @@ class TestLearningCurve:
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
     def test_warm_starts_change_nothing(self, labelled):
-        warm = hg.learning_curve(hg.LogisticRegression(C=10.0), *labelled, scoring="neg_log_loss", warm_start="auto")
-        cold = hg.learning_curve(hg.LogisticRegression(C=10.0), *labelled, scoring="neg_log_loss", warm_start=False)
+        warm = hg.learning_curve(
+            hg.LogisticRegression(C=10.0, tol=1e-10), *labelled, scoring="neg_log_loss", warm_start="auto"
+        )
+        cold = hg.learning_curve(
+            hg.LogisticRegression(C=10.0, tol=1e-10), *labelled, scoring="neg_log_loss", warm_start=False
+        )
         np.testing.assert_allclose(warm.test_scores, cold.test_scores, rtol=1e-4)
         assert warm.fit_times.shape == warm.test_scores.shape
 
@@ -99,8 +107,8 @@ class TestLearningCurve:
 class TestValidationCurve:
     def test_is_scikit_learns(self, labelled):
         options = {"param_name": "C", "param_range": [0.01, 0.1, 1.0, 10.0], "cv": 3, "scoring": "neg_log_loss"}
-        mine = hg.validation_curve(hg.LogisticRegression(), *labelled, **options)
-        theirs = sklearn.model_selection.validation_curve(hg.LogisticRegression(), *labelled, **options)
+        mine = hg.validation_curve(hg.LogisticRegression(tol=1e-10), *labelled, **options)
+        theirs = sklearn.model_selection.validation_curve(hg.LogisticRegression(tol=1e-10), *labelled, **options)
         for a, b in zip(mine, theirs):
             np.testing.assert_allclose(a, b, rtol=1e-4)
         assert mine.best in options["param_range"]

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.stats
 from sklearn.base import is_classifier
 
 from hinge.explain.axes import pyplot
+from hinge.explain.columns import column_values, with_column
 from hinge.explain.measure import final_step, row_count, take_rows
 from hinge.models.linear.base import LinearRegressor
 from hinge.models.tree_arrays import Trees
@@ -86,7 +88,7 @@ def partial_dependence(
     chosen = tuple(_number(f, names) for f in (features if isinstance(features, list | tuple) else [features]))
     if not 1 <= len(chosen) <= 2:
         raise ValueError("features must be one column or a pair of columns.")
-    grid = [_grid(_column(X, j), grid_resolution, percentiles) for j in chosen]
+    grid = [_grid(column_values(X, j), grid_resolution, percentiles) for j in chosen]
     points = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(-1, len(chosen))
     shape = tuple(len(g) for g in grid)
     each = _linear(estimator, X, chosen, points)
@@ -108,24 +110,13 @@ def _number(feature: Any, names: list[str]) -> int:
     return int(feature) % len(names)
 
 
-def _column(X: Any, j: int) -> Array:
-    if hasattr(X, "tocsc"):
-        return X.tocsc()[:, [j]].toarray()[:, 0]
-    if hasattr(X, "columns"):
-        import narwhals.stable.v1 as nw
-
-        frame = nw.from_native(X, eager_only=True)
-        return frame[frame.columns[j]].to_numpy()
-    return np.asarray(X)[:, j]
-
-
 def _grid(values: Array, resolution: int, percentiles: tuple[float, float]) -> Array:
     if values.dtype.kind not in "bifu":
         return np.unique(values.astype(str))
     distinct = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
     if len(distinct) <= resolution:
         return distinct
-    low, high = np.quantile(distinct if percentiles == (0.0, 1.0) else values[values == values], percentiles)
+    low, high = scipy.stats.mstats.mquantiles(values[values == values], prob=percentiles)
     return np.linspace(low, high, resolution)
 
 
@@ -135,7 +126,7 @@ def _linear(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array) -> A
         return None
     whole = np.asarray(estimator.predict(X), dtype=np.float64)
     w = estimator.coef_[list(chosen)].astype(np.float64)
-    own = np.column_stack([_column(X, j) for j in chosen]).astype(np.float64) @ w
+    own = np.column_stack([column_values(X, j) for j in chosen]).astype(np.float64) @ w
     return (whole - own)[:, None] + (points @ w)[None, :]
 
 
@@ -149,7 +140,7 @@ def _evaluate(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array, ta
         part = points[begin : begin + at_once]
         table = take_rows(X, np.tile(np.arange(n), len(part)))
         for c, j in enumerate(chosen):
-            table = _with_column(table, j, np.repeat(part[:, c], n))
+            table = with_column(table, j, np.repeat(part[:, c], n))
         each[:, begin : begin + len(part)] = _respond(estimator, table, target).reshape(len(part), n).T
     return each[:, back]
 
@@ -166,23 +157,6 @@ def _distinct(estimator: Any, chosen: tuple[int, ...], points: Array) -> tuple[A
     ]
     _, first, back = np.unique(np.column_stack(cells), axis=0, return_index=True, return_inverse=True)
     return points[first], back.ravel()
-
-
-def _with_column(table: Any, j: int, values: Array) -> Any:
-    if hasattr(table, "tolil"):
-        copy = table.tolil(copy=True)
-        copy[:, [j]] = values[:, None]
-        return copy.tocsr()
-    if hasattr(table, "columns"):
-        import narwhals.stable.v1 as nw
-
-        frame = nw.from_native(table, eager_only=True)
-        old = frame[frame.columns[j]]
-        new = nw.new_series(old.name, values.tolist(), backend=frame.implementation)
-        return frame.with_columns(new.cast(old.dtype) if values.dtype.kind not in "f" else new).to_native()
-    copy = np.array(table)
-    copy[:, j] = values
-    return copy
 
 
 def _respond(estimator: Any, X: Any, target: Any) -> Array:

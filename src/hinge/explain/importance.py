@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from hinge.explain.axes import axes_or_new
+from hinge.explain.columns import column_values, with_column
 from hinge.explain.measure import final_step, row_count, take_rows
 from hinge.models.tree_arrays import Trees
 
@@ -134,19 +135,7 @@ def _count(max_samples: float, n: int) -> int:
 
 def shuffled(X: Any, j: int, order: Array) -> Any:
     """A copy of X with column j in another order."""
-    if hasattr(X, "tocsc"):
-        copy = X.tolil(copy=True)
-        copy[:, [j]] = X.tocsc()[:, [j]][order]
-        return copy.tocsr()
-    if hasattr(X, "columns"):
-        import narwhals.stable.v1 as nw
-
-        frame = nw.from_native(X, eager_only=True)
-        name = frame.columns[j]
-        return frame.with_columns(frame[name].gather_every(1)[order.tolist()].alias(name)).to_native()
-    copy = np.array(X)
-    copy[:, j] = copy[order, j]
-    return copy
+    return with_column(X, j, column_values(X, j)[order])
 
 
 def idle_columns(estimator: Any, d: int) -> Array:
