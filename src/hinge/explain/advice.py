@@ -150,8 +150,11 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
         return
     gap = Estimate(spread, (held.standard_error**2 + train.standard_error**2) ** 0.5)
     variance = report.bias_variance
-    shaky = variance is not None and variance.variance.value > 0.1 * held.value
-    wide = _matters(gap, held.value, 0.2) and (report.terms.estimation > 0.1 * held.value or shaky)
+    # A wide gap alone is no harm (forests and boosted trees have one): it must cost something.
+    shaky = (
+        report.terms.estimation > 0.1 * held.value if variance is None else variance.variance.value > 0.1 * held.value
+    )
+    wide = _matters(gap, held.value, 0.2) and shaky
     worse = any(r.name == "a constant" and r.advantage.clear for r in report.rivals)
     if best is None and not (wide or worse):
         return
@@ -173,7 +176,8 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
         action = (
             "Hold the model back (a penalty, a smaller class, fewer features), average several fits, or get more data."
         )
-    yield Finding("H201", Severity.PROBLEM if best is not None else Severity.ADVICE, seen, action)
+    grave = worse or (best is not None and best.gain.value > 0.1 * held.value)
+    yield Finding("H201", Severity.PROBLEM if grave else Severity.ADVICE, seen, action)
 
 
 def _richer(report: RiskReport) -> Iterator[Finding]:
@@ -203,11 +207,11 @@ def _richer(report: RiskReport) -> Iterator[Finding]:
 
 def _too_small(report: RiskReport, rival: Rival) -> bool:
     """Whether the class is to blame: it cannot describe its own training rows as well as the rival predicts new ones,
-    or it is not over-fitted and its learning curve ends above the rival."""
+    or its learning curve ends far above the rival (a little above, if it is not over-fitted)."""
     if report.train_risk.value >= rival.risk.value:
         return True
-    held = report.held_out_risk.value
-    return report.terms.approximation >= 0.05 * held and report.train_risk.value > 0.7 * held
+    held, over_fitted = report.held_out_risk.value, report.train_risk.value < 0.7 * report.held_out_risk.value
+    return report.terms.approximation >= (0.2 if over_fitted else 0.05) * held
 
 
 def _more_data(report: RiskReport) -> Iterator[Finding]:
@@ -271,10 +275,12 @@ def _data_notes(report: RiskReport) -> Iterator[Finding]:
         )  # fmt: skip
     # A model that is too sure of itself doubts every target it gets wrong.
     if data.doubtful and not (report.reliability is not None and report.reliability.off):
+        rows = ", ".join(map(str, data.doubtful[:5])) + (" …" if data.doubtful_count > 5 else "")
+        expected = data.doubtful_expected
+        chance = f" ({expected:.0f} would be so if its probabilities were right)" if expected is not None else ""
         yield Finding(
             "H508", Severity.NOTE,
-            f"{len(data.doubtful)}{'' if len(data.doubtful) < 50 else ' or more'} targets are far from what a model that "
-            f"has not seen them expects: rows {', '.join(map(str, data.doubtful[:5]))}{' …' if len(data.doubtful) > 5 else ''}.",
+            f"{data.doubtful_count} targets are far from what a model that has not seen them expects{chance}: rows {rows}.",
             "Look at them: they are errors in the data, or the cases the model is missing something about.",
         )  # fmt: skip
     if data.scale_ratio > 1e3 and report.scale_sensitive and report.optimisation.converged is not False:

@@ -112,13 +112,15 @@ def diagnose(
     drift, test_risk = _on_test(model, measure, X, y, X_test, y_test, "drift" in skip)
     problems = check_data(X_used, data.targets, measure, data.folds, best_held, X_test)
     chances = best_held.output if measure.classes is not None and measure.probabilities else None
+    # What is compared with the held-out risk must come from fits of the same kind and about the same number of rows.
+    refitted = optimisation.converged is False or row_count(X_used) < row_count(X)
     report = RiskReport(
         model=" ".join(repr(model).split()),
         measure=measure.name,
         rows=row_count(X),
         columns=int(X.shape[1]) if hasattr(X, "shape") else len(columns_of(X)),
         used_rows=row_count(X_used),
-        train_risk=best_held.train_risk if optimisation.converged is False else _train_risk(model, measure, data),
+        train_risk=best_held.train_risk if refitted else mean_of(measure.losses(model, data.X, data.targets)),
         held_out_risk=held.risk,
         test_risk=test_risk,
         constant_risk=next(r.risk for r in rivals if r.name == "a constant"),
@@ -154,10 +156,6 @@ def _at_most(X: Any, y: Any, groups: Any, most: int, random_state: int) -> tuple
         return X, y, groups
     rows = np.sort(np.random.default_rng(random_state).permutation(n)[:most])
     return take_rows(X, rows), take_rows(y, rows), None if groups is None else take_rows(groups, rows)
-
-
-def _train_risk(model: Any, measure: Measure, data: Resampler) -> Estimate:
-    return mean_of(measure.losses(model, data.X, data.targets))
 
 
 def _try_harder(model: Any, data: Resampler, held: HeldOut) -> tuple[Optimisation, Any, HeldOut]:
