@@ -59,7 +59,7 @@ def test_leaks_of_labels(rng):
     measure = make_measure(hg.LogisticRegression(), y)
     skills = [column_skill(X[:, j], y, measure) for j in range(3)]
     assert skills[0] < 0.1
-    assert skills[1] > 0.97
+    assert skills[1] > 0.9
     assert 0.1 < skills[2] < 0.8
     assert [name for name, _ in checked(X, y, hg.LogisticRegression()).leaks] == ["x1"]
 

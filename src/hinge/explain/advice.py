@@ -206,12 +206,13 @@ def _richer(report: RiskReport) -> Iterator[Finding]:
 
 
 def _too_small(report: RiskReport, rival: Rival) -> bool:
-    """Whether the class is to blame: it cannot describe its own training rows as well as the rival predicts new ones,
-    or its learning curve ends far above the rival (a little above, if it is not over-fitted)."""
-    if report.train_risk.value >= rival.risk.value:
+    """Whether the class is to blame: it cannot describe its own training rows as well as the rival predicts new ones, or
+    comes nowhere near fitting them exactly and its learning curve ends well above the rival."""
+    held, train = report.held_out_risk.value, report.train_risk.value
+    if train >= rival.risk.value:
         return True
-    held, over_fitted = report.held_out_risk.value, report.train_risk.value < 0.7 * report.held_out_risk.value
-    return report.terms.approximation >= (0.2 if over_fitted else 0.05) * held
+    enough = 0.05 if train > 0.7 * held else 0.2
+    return train >= 0.5 * rival.risk.value and report.terms.approximation >= enough * held
 
 
 def _more_data(report: RiskReport) -> Iterator[Finding]:
