@@ -439,7 +439,9 @@ class ConformalClassifier(ClassifierMixin, _Conformal):
         order = np.argsort(-p, axis=1, kind="stable")
         sorted_p = np.take_along_axis(p, order, axis=1)
         scores = np.empty_like(p)
-        np.put_along_axis(scores, order, np.cumsum(sorted_p, axis=1) - (1.0 - _fraction(p)) * sorted_p, axis=1)
+        # u is that of the one model fitted first, or the chances of several folds would average out.
+        u = _fraction(p if model is self.estimator_ else self.estimator_.predict_proba(X))
+        np.put_along_axis(scores, order, np.cumsum(sorted_p, axis=1) - (1.0 - u) * sorted_p, axis=1)
         return scores
 
     def _own(self, model: Any, X: Any, codes: Array) -> Array:

@@ -190,8 +190,9 @@ def column_skill(values: Array, targets: Array, measure: Measure, random_state: 
 
 def _bins(values: Array) -> Array:
     levels = np.unique(_known(values))
-    if len(levels) > BINS:
-        levels = np.unique(np.quantile(_known(values), np.linspace(0, 1, BINS + 1)[1:-1]))
+    most = int(np.clip(len(values) // 20, 4, BINS))  # few rows: wider bins, so that their means mean something
+    if len(levels) > most:
+        levels = np.unique(np.quantile(_known(values), np.linspace(0, 1, most + 1)[1:-1]))
         codes = np.searchsorted(levels, values, side="left")
     else:
         codes = np.searchsorted(levels, values)
