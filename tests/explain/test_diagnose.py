@@ -101,6 +101,12 @@ class TestBuiltCases:
         )
         assert not {"H401", "H402", "H403"} & set(calm.codes)
 
+    def test_a_target_made_from_columns(self, rng):
+        X = rng.normal(size=(200, 4))
+        report = hg.diagnose(hg.LinearRegression(), X, X[:, 0] + X[:, 1], skip=["bias_variance"])
+        assert report.codes == ("H501",)
+        assert "can be computed" in report.findings[0].seen
+
     def test_nothing_wrong(self, rng):
         X = rng.normal(size=(400, 3))
         report = hg.diagnose(hg.Ridge(), X, X @ [1.0, 2.0, 3.0] + 3 * rng.normal(size=400))

@@ -5,7 +5,7 @@ A rule speaks only if what it saw is certain (95 %, errors of folds included) an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hinge.explain.data_checks import DataProblems
 from hinge.explain.drift import Drift
@@ -16,13 +16,17 @@ from hinge.explain.rivals import Rival
 
 # A change of the risk by less than this share is not worth a user's time.
 WORTH = 0.03
+# A held-out risk below this share of the constant's is no achievement but a sign that the columns hold the target.
+EXACT = 1e-6
 
 
 def advise(report: RiskReport) -> tuple[Finding, ...]:
     """All findings, problems first, in the order of the rules."""
-    rules = (
+    rules: tuple[Callable[[RiskReport], Iterator[Finding]], ...] = (
         _optimisation, _drift, _data_problems, _penalty, _richer, _more_data, _calibration, _data_notes,
     )  # fmt: skip
+    if report.held_out_risk.value < EXACT * report.constant_risk.value:
+        rules = (_optimisation, _drift, _exact, _data_problems)  # there is nothing left to improve, only to doubt
     found = [finding for rule in rules for finding in rule(report)]
     if not any(f.severity is not Severity.NOTE for f in found):
         found.insert(0, _all_well(report))
@@ -101,6 +105,16 @@ def _drift_of(drift: Drift) -> Iterator[Finding]:
             "H402", Severity.ADVICE,
             f"The targets are distributed differently in the test set ({drift.target.test} {drift.target.statistic:.2f}).",
             "Find out why. If only the shares of classes moved, weigh the training rows, or shift the probabilities, to match.",
+        )  # fmt: skip
+
+
+def _exact(report: RiskReport) -> Iterator[Finding]:
+    if not report.data.leaks:
+        yield Finding(
+            "H501", Severity.PROBLEM,
+            f"On rows it has not seen the model is exact ({report.held_out_risk.value:.2g}; a constant has "
+            f"{report.constant_risk.value:.2g}): the target can be computed from the columns.",
+            "Find the columns it was made from, and ask whether they are known when predictions are made.",
         )  # fmt: skip
 
 
