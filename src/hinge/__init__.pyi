@@ -14,9 +14,11 @@ from hinge.explain.bias_variance import (
     BiasVariance as BiasVariance,
     bias_variance as bias_variance,
 )
-from hinge.explain.conformal import (
-    ConformalClassifier as ConformalClassifier,
+from hinge.explain.conformal_intervals import (
     ConformalRegressor as ConformalRegressor,
+)
+from hinge.explain.conformal_sets import (
+    ConformalClassifier as ConformalClassifier,
 )
 from hinge.explain.curve_displays import (
     LearningCurveDisplay as LearningCurveDisplay,

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 import hinge as hg
-from hinge.explain.conformal import upper_quantile
+from hinge.explain.conformal_base import upper_quantile
 
 
 def wavy(rng, n):

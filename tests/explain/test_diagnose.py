@@ -177,6 +177,13 @@ class TestReport:
         assert report.reliability.error_rate.value == pytest.approx(np.mean((p[:, 1] > 0.5) != codes))
         assert report.held_out_risk.low < report.held_out_risk.value < report.held_out_risk.high
 
+    def test_nine_targets_in_ten_are_within_reach(self, report, rng):
+        assert 1.0 <= report.reach.set_size <= 2.0
+        X = rng.normal(size=(300, 2))
+        line = hg.diagnose(hg.Ridge(), X, X[:, 0] + rng.normal(size=300), skip=["learning", "rivals", "bias_variance"])
+        y, said = line.predictions
+        assert np.mean(np.abs(y - said) <= line.reach.half_width) == pytest.approx(0.9, abs=0.01)
+
     def test_json(self, report):
         tree = json.loads(json.dumps(report.to_dict(), allow_nan=False))
         assert tree["held_out_risk"]["value"] == report.held_out_risk.value
@@ -248,6 +255,17 @@ class TestInputs:
         assert report.measure == "error rate"
         assert report.reliability is None
 
+    @pytest.mark.mission("L1")
+    @pytest.mark.parametrize("loss", [hg.Huber(0.5), hg.Absolute(), hg.Quantile(0.7)], ids=repr)
+    def test_any_loss(self, rng, loss):
+        X = rng.normal(size=(80, 2))
+        y = X[:, 0] + rng.normal(size=80)
+        report = hg.diagnose(hg.Ridge(), X, y, measure=loss, skip=["learning", "rivals", "probes", "bias_variance"])
+        targets, said = report.predictions
+        assert report.held_out_risk.value == pytest.approx(hg.risk(loss, targets, said))
+        assert report.train_risk.value == pytest.approx(hg.empirical_risk(hg.Ridge().fit(X, y), X, y, loss))
+
+    @pytest.mark.mission("V1")
     def test_groups(self, rng):
         X = np.repeat(rng.normal(size=(40, 3)), 4, axis=0)
         y, groups = np.repeat(rng.normal(size=40), 4), np.repeat(np.arange(40), 4)

@@ -216,6 +216,7 @@ class TestGuarantees:
                 wrong += model.fit(X[rest], y[rest]).predict(X[i : i + 1])[0] != y[i]
             assert wrong / 60 <= promise.value
 
+    @pytest.mark.mission("V1")
     @pytest.mark.parametrize(
         "model",
         [hg.LinearRegression(), hg.Ridge(alpha=2.0), hg.Ridge(alpha=2.0, fit_intercept=False),

@@ -50,8 +50,12 @@ class LearningCurve:
         return -scores if self.scoring.startswith("neg_") else 1.0 - scores
 
     def law(self, random_state: int = 0) -> PowerLaw:
-        """The inverse power law R(n) = a + b n^(−c) of the test error, to be carried to more examples."""
-        return fit_power_law(self.train_sizes, self.errors(self.test_scores), random_state=random_state)
+        """The inverse power law R(n) = a + b n^(−c) of the test error, to be carried to more examples.
+
+        The limit a is not below the training error at the largest size, which a minimiser of it is above.
+        """
+        floor = float(self.errors(self.train_scores)[-1].mean())
+        return fit_power_law(self.train_sizes, self.errors(self.test_scores), floor=floor, random_state=random_state)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from hinge.explain.guarantees import guarantees
 from hinge.explain.measure import Measure, final_step, make_measure, row_count, take_rows
 from hinge.explain.optimisation import Optimisation, harder, read_optimisation
 from hinge.explain.power_law import fit_power_law
+from hinge.explain.reach import measure_reach
 from hinge.explain.reliability import reliability
 from hinge.explain.report import Learning, RiskReport, Terms
 from hinge.explain.resample import HeldOut, Resampler, fit_quietly, resampler
@@ -131,6 +132,7 @@ def diagnose(
         probes=probes,
         bias_variance=parts,
         reliability=reliability(data.targets[best_held.rows], chances) if chances is not None else None,
+        reach=measure_reach(data.targets, measure, best_held),
         guarantees=guarantees(model, X, y),
         data=problems,
         drift=drift,
