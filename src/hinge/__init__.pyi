@@ -10,6 +10,10 @@ from hinge.datasets import (
     Dataset as Dataset,
     load_dataset as load_dataset,
 )
+from hinge.explain.bias_variance import (
+    BiasVariance as BiasVariance,
+    bias_variance as bias_variance,
+)
 from hinge.explain.calibration import (
     CalibrationDisplay as CalibrationDisplay,
     CalibrationReport as CalibrationReport,
@@ -17,6 +21,62 @@ from hinge.explain.calibration import (
     calibration_curve as calibration_curve,
     calibration_report as calibration_report,
     expected_calibration_error as expected_calibration_error,
+)
+from hinge.explain.conformal_intervals import (
+    ConformalRegressor as ConformalRegressor,
+)
+from hinge.explain.conformal_sets import (
+    ConformalClassifier as ConformalClassifier,
+)
+from hinge.explain.curve_displays import (
+    LearningCurveDisplay as LearningCurveDisplay,
+    ValidationCurveDisplay as ValidationCurveDisplay,
+)
+from hinge.explain.curves import (
+    LearningCurve as LearningCurve,
+    ValidationCurve as ValidationCurve,
+    learning_curve as learning_curve,
+    validation_curve as validation_curve,
+)
+from hinge.explain.decompose import (
+    RiskDecomposition as RiskDecomposition,
+    decompose_risk as decompose_risk,
+    plot_decomposition as plot_decomposition,
+)
+from hinge.explain.dependence import (
+    PartialDependence as PartialDependence,
+    PartialDependenceDisplay as PartialDependenceDisplay,
+    partial_dependence as partial_dependence,
+)
+from hinge.explain.diagnose import (
+    diagnose as diagnose,
+)
+from hinge.explain.drift import (
+    Drift as Drift,
+    measure_drift as measure_drift,
+)
+from hinge.explain.findings import (
+    Finding as Finding,
+)
+from hinge.explain.fit_displays import (
+    CoefficientDisplay as CoefficientDisplay,
+    PredictionErrorDisplay as PredictionErrorDisplay,
+)
+from hinge.explain.generators import (
+    Generator as Generator,
+    LinearGaussian as LinearGaussian,
+    LogisticLabels as LogisticLabels,
+    PolynomialCurve as PolynomialCurve,
+    SineCurve as SineCurve,
+    StepCurve as StepCurve,
+)
+from hinge.explain.guarantees import (
+    Guarantee as Guarantee,
+    guarantees as guarantees,
+)
+from hinge.explain.importance import (
+    Importances as Importances,
+    permutation_importance as permutation_importance,
 )
 from hinge.explain.plots import (
     plot_history as plot_history,
@@ -26,6 +86,18 @@ from hinge.explain.plots import (
 )
 from hinge.explain.posterior import (
     plot_posterior_contraction as plot_posterior_contraction,
+)
+from hinge.explain.power_law import (
+    PowerLaw as PowerLaw,
+    fit_power_law as fit_power_law,
+)
+from hinge.explain.report import (
+    RiskReport as RiskReport,
+)
+from hinge.explain.score_displays import (
+    ConfusionMatrixDisplay as ConfusionMatrixDisplay,
+    PrecisionRecallDisplay as PrecisionRecallDisplay,
+    RocCurveDisplay as RocCurveDisplay,
 )
 from hinge.files import (
     load as load,
