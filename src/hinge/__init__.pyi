@@ -16,9 +16,30 @@ from hinge.explain.plots import (
     plot_norm_contours as plot_norm_contours,
     plot_risk_contours as plot_risk_contours,
 )
+from hinge.features.buckets import (
+    Buckets as Buckets,
+)
+from hinge.features.images import (
+    ImageVectors as ImageVectors,
+)
+from hinge.features.monomials import (
+    PolynomialFeatures as PolynomialFeatures,
+)
+from hinge.features.saturation import (
+    Log1p as Log1p,
+    Saturate as Saturate,
+)
+from hinge.features.scaling import (
+    StandardScaler as StandardScaler,
+)
 from hinge.features.table import (
     TableDescription as TableDescription,
     TablePrep as TablePrep,
+)
+from hinge.features.text import (
+    CountVectorizer as CountVectorizer,
+    HashingVectorizer as HashingVectorizer,
+    TfidfVectorizer as TfidfVectorizer,
 )
 from hinge.files import (
     load as load,
