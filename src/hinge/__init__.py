@@ -83,6 +83,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.logistic": ("LogisticRegressionCV",),
     "hinge.select.path": ("enet_path", "lasso_path"),
     "hinge.select.ridge": ("RidgeCV",),
+    "hinge.select.tune": ("NestedResult", "TuneResult", "nested_cv", "tune"),
+    "hinge.explain.select_plots": ("plot_tuning",),
     "hinge.problem.losses.multiclass": (
         "MulticlassHinge", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss",
     ),

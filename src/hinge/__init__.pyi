@@ -16,6 +16,9 @@ from hinge.explain.plots import (
     plot_norm_contours as plot_norm_contours,
     plot_risk_contours as plot_risk_contours,
 )
+from hinge.explain.select_plots import (
+    plot_tuning as plot_tuning,
+)
 from hinge.features.buckets import (
     Buckets as Buckets,
 )
@@ -268,6 +271,12 @@ from hinge.select.path import (
 )
 from hinge.select.ridge import (
     RidgeCV as RidgeCV,
+)
+from hinge.select.tune import (
+    NestedResult as NestedResult,
+    TuneResult as TuneResult,
+    nested_cv as nested_cv,
+    tune as tune,
 )
 from hinge.solve.admm import (
     ADMM as ADMM,
