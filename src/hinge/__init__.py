@@ -84,7 +84,9 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.path": ("enet_path", "lasso_path"),
     "hinge.select.ridge": ("RidgeCV",),
     "hinge.select.tune": ("NestedResult", "TuneResult", "nested_cv", "tune"),
-    "hinge.explain.select_plots": ("plot_tuning",),
+    "hinge.explain.select_plots": ("plot_labels", "plot_tuning"),
+    "hinge.select.active": ("LabelCurve", "LabelCurves", "active_curves", "query"),
+    "hinge.select.design": ("BallDomain", "BoxDomain", "SequentialDesign"),
     "hinge.problem.losses.multiclass": (
         "MulticlassHinge", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss",
     ),

@@ -17,6 +17,7 @@ from hinge.explain.plots import (
     plot_risk_contours as plot_risk_contours,
 )
 from hinge.explain.select_plots import (
+    plot_labels as plot_labels,
     plot_tuning as plot_tuning,
 )
 from hinge.features.buckets import (
@@ -250,8 +251,19 @@ from hinge.problem.tree_spaces import (
     Stagewise as Stagewise,
     Tree as Tree,
 )
+from hinge.select.active import (
+    LabelCurve as LabelCurve,
+    LabelCurves as LabelCurves,
+    active_curves as active_curves,
+    query as query,
+)
 from hinge.select.constrained import (
     constrained_path as constrained_path,
+)
+from hinge.select.design import (
+    BallDomain as BallDomain,
+    BoxDomain as BoxDomain,
+    SequentialDesign as SequentialDesign,
 )
 from hinge.select.features import (
     BackwardSelector as BackwardSelector,

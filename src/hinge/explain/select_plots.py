@@ -59,3 +59,30 @@ def _is_number(value: Any) -> bool:
 
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def plot_labels(curves: Any, ax: Any = None) -> Any:
+    """Draw scores against the number of labels, one line per strategy, with one standard error.
+
+    Parameters
+    ----------
+    curves : LabelCurves
+        From :func:`hinge.active_curves`.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax)
+    for name, curve in curves.curves.items():
+        style = {"color": "0.5", "linestyle": "--"} if name == "random" else {}
+        line = ax.plot(curve.labels, curve.mean, label=name, **style)[0]
+        error = curve.scores.std(axis=0) / np.sqrt(max(len(curve.scores) - 1, 1))
+        ax.fill_between(
+            curve.labels, curve.mean - error, curve.mean + error, color=line.get_color(), alpha=0.15, linewidth=0
+        )
+    ax.set_xlabel("labels")
+    ax.set_ylabel(curves.metric)
+    ax.legend(frameon=False)
+    return ax
