@@ -3,8 +3,8 @@
 Uncertainty   1 − max_c p(c|x)
 Margin        p(second) − p(first): close to 0 where two classes compete (for scores: −|s|, the distance to the border)
 Entropy       −Σ p ln p
-Committee     how much members trained on bootstrap samples disagree: mean Kullback–Leibler divergence of their
-              probabilities from the mean probability (votes for members without probabilities)
+Committee     how much members trained on bootstrap samples disagree: the entropy of their votes, −Σ (v/m) ln (v/m)
+              (divergences of their probabilities do worse: they ask about oddities, many alike at a time)
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ def informativeness(model: Any, X: Any, strategy: str) -> np.ndarray:
     if strategy == "committee":
         if not isinstance(model, list | tuple):
             raise ValueError('strategy="committee" needs a list of fitted classifiers.')
-        P = np.stack([_probabilities_or_votes(member, X) for member in model])
-        return np.mean(np.sum(scipy.special.rel_entr(P, P.mean(axis=0)), axis=2), axis=0)
+        classes = np.unique(np.concatenate([member.classes_ for member in model]))
+        votes = np.mean([member.predict(X)[:, None] == classes for member in model], axis=0)
+        return np.sum(scipy.special.entr(votes), axis=1)
     if not hasattr(model, "predict_proba"):
         if strategy == "entropy":
             raise ValueError(f"entropy needs probabilities; {type(model).__name__} has none. Use strategy='margin'.")
@@ -87,12 +88,6 @@ def informativeness(model: Any, X: Any, strategy: str) -> np.ndarray:
         return np.sum(scipy.special.entr(P), axis=1)
     ranked = np.sort(P, axis=1)
     return ranked[:, -2] - ranked[:, -1]
-
-
-def _probabilities_or_votes(model: Any, X: Any) -> np.ndarray:
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba(X)
-    return (model.predict(X)[:, None] == model.classes_[None, :]).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -167,9 +167,10 @@ class SequentialDesign:
 
     def _take(self) -> np.ndarray:
         if self._pool is not None:
-            values = self._values()
-            i = int(np.argmax(np.where(self._free, values, -np.inf)))
-            return self._record(i)
+            values = np.where(self._free, self._values(), -np.inf)
+            top = float(values.max())
+            # The first of those that are equal but for rounding.
+            return self._record(int(np.argmax(values >= top - 1e-9 * abs(top))))
         if isinstance(self.domain, BallDomain):
             x = _best_in_ball(self.A_, self.criterion, self.intercept, float(self.domain.radius))
         else:
