@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/blas.hpp"
+#include "core/cholesky.hpp"
 
 namespace hinge {
 namespace {
@@ -289,7 +290,7 @@ class Method {
         if (p_.intercept) chol_[j * m_ + d_] = edge[j];
       }
       if (p_.intercept) chol_[d_ * m_ + d_] = corner + jitter;
-      if (blas::potrf('L', m_, chol_.data(), m_)) return;
+      if (cholesky(m_, chol_.data(), m_)) return;
     }
   }
 
