@@ -169,15 +169,8 @@ void bind_kernels(nb::module_& m) {
       [](Matrix gram, In1<index_t> rows, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
          double cache_bytes, int max_iter, bool shrinking, nb::object report) {
         const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking};
-        const auto n = static_cast<index_t>(rows.shape(0)), stride = static_cast<index_t>(gram.shape(1));
-        const index_t* at = rows.data();
-        const double* values = gram.data();
-        FullRows<double> source(n, [=](const index_t* which, index_t m, double* out) {
-          for (index_t r = 0; r < m; ++r) {
-            const double* row = values + at[which[r]] * stride;
-            for (index_t j = 0; j < n; ++j) out[r * n + j] = row[at[j]];
-          }
-        });
+        GramRows source(gram.data(), static_cast<index_t>(gram.shape(1)), rows.data(),
+                        static_cast<index_t>(rows.shape(0)));
         return to_python(
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },

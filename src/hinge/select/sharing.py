@@ -278,7 +278,7 @@ class SupportVectors(KernelSharing):
                     [solution.alpha, dual.sign * np.tile(solution.scores, len(dual.sign) // len(rows))]
                 )
                 used = np.flatnonzero(solution.coefficients)
-                columns = np.take(K[test], train[rows[used]], axis=1)
+                columns = K[np.ix_(test, train[rows[used]])]
                 scores[:, m] = columns @ solution.coefficients[used] + solution.bias
             last = Cs[k]
             yield int(k), _told_scores(model, scores, regresses)
