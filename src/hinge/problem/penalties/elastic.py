@@ -181,9 +181,9 @@ class Elastic(CoordinatePenalty):
             raise ValueError(f"l1_ratio must lie between 0 and 1, got {self.l1_ratio}.")
 
     def coordinates(self, d: int) -> Coordinates:
-        l1, l2 = self.lam * self.l1_ratio, self.lam * (1.0 - self.l1_ratio)
-        features = (_features(part, self.weights, d) for part in (l1, l2))
-        return Coordinates(*features, *_limits(self.positive, d))
+        l1 = _features(self.lam * self.l1_ratio, self.weights, d)
+        l2 = _features(self.lam * (1.0 - self.l1_ratio), self.weights, d)
+        return Coordinates(l1, l2, *_limits(self.positive, d))
 
 
 @dataclass(frozen=True)
