@@ -94,6 +94,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     _write_whole(Path(path), blank.replace(b'"sha256":"' + b"0" * 64, b'"sha256":"' + digest, 1))
 
 
+def size(model: Any) -> int:
+    """How many bytes a model takes in a file, without writing one."""
+    writer = _Writer()
+    state = json.dumps(writer.encode(model, "model"))
+    return len(state) + sum(array.nbytes for array in writer.arrays.values())
+
+
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote.
 
