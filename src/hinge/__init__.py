@@ -57,6 +57,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.anyboost": ("AnyBoost", "ForwardStagewise"),
     "hinge.problem.tree_spaces": ("Boosted", "Forest", "Stagewise", "Tree"),
     "hinge.models.boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    "hinge.features.table": ("TableDescription", "TablePrep"),
     "hinge.files": ("load", "save"),
     "hinge.datasets": ("Dataset", "load_dataset"),
     "hinge.models.linear.least_squares": ("LinearRegression", "Ridge"),

@@ -16,6 +16,10 @@ from hinge.explain.plots import (
     plot_norm_contours as plot_norm_contours,
     plot_risk_contours as plot_risk_contours,
 )
+from hinge.features.table import (
+    TableDescription as TableDescription,
+    TablePrep as TablePrep,
+)
 from hinge.files import (
     load as load,
     save as save,
