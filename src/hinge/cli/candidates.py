@@ -172,7 +172,7 @@ FAMILIES = (
             subsample=0.7, max_features=0.5, n_iter_no_change=30)),
     )),
     Family("forest", "random forest", 6, "codes", (
-        Setting("300 trees", _of_trees("RandomForest", n_estimators=300, min_samples_leaf=3)),
+        Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
     ), max_rows=1_000_000),
     Family("kernel", "kernel machine, RBF", 5, "onehot", tuple(
         Setting(f"strength {s:g}, width {w:g}", _kernel(s, w)) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
