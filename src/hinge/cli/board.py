@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hinge.cli.search import Result
-from hinge.explain.report.evidence import BoardRow
-from hinge.explain.report.scores import METRIC
+from hinge.explain.page.evidence import BoardRow
+from hinge.explain.page.scores import METRIC
 
 
 def by_family(results: list[Result]) -> list[Result]:

@@ -28,10 +28,10 @@ from hinge.cli.search import (
     preparation,
     split,
 )
-from hinge.explain.report import measure
-from hinge.explain.report.evidence import Evidence
-from hinge.explain.report.notes import Note
-from hinge.explain.report.scores import METRIC, details, explained, losses, predict_for, score
+from hinge.explain.page import measure
+from hinge.explain.page.evidence import Evidence
+from hinge.explain.page.notes import Note
+from hinge.explain.page.scores import METRIC, details, explained, losses, predict_for, score
 
 SEARCH_SHARE = 0.6  # of the time; the rest is for the last fits and the report
 HELD_OUT, MAX_HELD_OUT = 0.2, 50_000

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.errors import UserError
-from hinge.explain.report.notes import Note
+from hinge.explain.page.notes import Note
 from hinge.cli.reading import Table
 
 TASKS = ("binary", "multiclass", "real", "count")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.candidates import Family, Setting, Shape
-from hinge.explain.report.scores import Score, explained, losses, predict_for, score
+from hinge.explain.page.scores import Score, explained, losses, predict_for, score
 
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 

@@ -6,11 +6,11 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from hinge.explain.report import pictures
-from hinge.explain.report.charts import number
-from hinge.explain.report.evidence import BoardRow, Evidence
-from hinge.explain.report.notes import DIAGNOSES
-from hinge.explain.report.style import SCRIPT, STYLE
+from hinge.explain.page import pictures
+from hinge.explain.page.charts import number
+from hinge.explain.page.evidence import BoardRow, Evidence
+from hinge.explain.page.notes import DIAGNOSES
+from hinge.explain.page.style import SCRIPT, STYLE
 
 TASKS = {
     "binary": "Which of two classes?",
@@ -24,7 +24,7 @@ def esc(value: Any) -> str:
     return html.escape(str(value))
 
 
-def page(e: Evidence, files: Mapping[str, str] | None = None) -> str:
+def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
     """The whole page."""
     sections = [
         ("result", "Result", _result(e)),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.report.evidence import Curve, Effect, Partial
-from hinge.explain.report.scores import losses, predict_for, score
+from hinge.explain.page.evidence import Curve, Effect, Partial
+from hinge.explain.page.scores import losses, predict_for, score
 
 IMPORTANCE_ROWS, PARTIAL_ROWS, GRID = 3000, 300, 24
 NORMAL_95 = 1.959964

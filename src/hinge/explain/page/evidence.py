@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.report.notes import Note
+from hinge.explain.page.notes import Note
 
 
 @dataclass(frozen=True)

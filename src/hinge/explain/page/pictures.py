@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.report.charts import Chart, intervals, matrix, number
-from hinge.explain.report.evidence import Evidence, Partial
+from hinge.explain.page.charts import Chart, intervals, matrix, number
+from hinge.explain.page.evidence import Evidence, Partial
 
 MAX_POINTS = 700
 MAX_LINES = 6
