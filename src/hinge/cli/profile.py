@@ -125,7 +125,7 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
     name = series.name
     if task not in ("auto", *TASKS):
         raise UserError(f"--task {task} is not known; expected auto, {', '.join(TASKS)}.", 2)
-    numbers = _as_numbers(series)
+    numbers = numbers_of(series)
     if task == "auto":
         task = _infer_task(series, numbers)
     if task in ("real", "count"):
@@ -140,7 +140,7 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
         if y.min() == y.max():
             raise UserError(f"the target {name!r} is {y[0]:g} in every row; there is nothing to learn.")
         return task, y
-    labels = _labels(series, numbers)
+    labels = labels_of(series, numbers)
     found = labels.value_counts(sort=True)
     classes = found.height
     if classes < 2:
@@ -160,7 +160,7 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
     return task, labels.cast(pl.String).to_numpy().astype(str)
 
 
-def _as_numbers(series: Any) -> Any:
+def numbers_of(series: Any) -> Any:
     """The series as numbers, or None if it holds words."""
     import polars as pl
 
@@ -174,7 +174,7 @@ def _as_numbers(series: Any) -> Any:
     return None
 
 
-def _labels(series: Any, numbers: Any) -> Any:
+def labels_of(series: Any, numbers: Any) -> Any:
     """Labels as text: 1 and 1.0 are the same label."""
     import polars as pl
 
