@@ -10,11 +10,44 @@ from hinge.datasets import (
     Dataset as Dataset,
     load_dataset as load_dataset,
 )
+from hinge.explain.bias_variance import (
+    BiasVariance as BiasVariance,
+    bias_variance as bias_variance,
+)
+from hinge.explain.diagnose import (
+    diagnose as diagnose,
+)
+from hinge.explain.drift import (
+    Drift as Drift,
+    measure_drift as measure_drift,
+)
+from hinge.explain.findings import (
+    Finding as Finding,
+)
+from hinge.explain.generators import (
+    Generator as Generator,
+    LinearGaussian as LinearGaussian,
+    LogisticLabels as LogisticLabels,
+    PolynomialCurve as PolynomialCurve,
+    SineCurve as SineCurve,
+    StepCurve as StepCurve,
+)
+from hinge.explain.guarantees import (
+    Guarantee as Guarantee,
+    guarantees as guarantees,
+)
 from hinge.explain.plots import (
     plot_history as plot_history,
     plot_losses as plot_losses,
     plot_norm_contours as plot_norm_contours,
     plot_risk_contours as plot_risk_contours,
+)
+from hinge.explain.power_law import (
+    PowerLaw as PowerLaw,
+    fit_power_law as fit_power_law,
+)
+from hinge.explain.report import (
+    RiskReport as RiskReport,
 )
 from hinge.features.table import (
     TableDescription as TableDescription,

@@ -1,0 +1,94 @@
+"""Exact leave-one-out from one fit, for least squares, ridge and kernel ridge.
+
+With A = X̃'X̃ + αI (X̃ centred if there is a bias) and hᵢ the leverage of example i, leaving i out changes the
+prediction at x by −g(x, xᵢ) rᵢ / (1 − hᵢ), where g(x, xᵢ) = x̃'A⁻¹x̃ᵢ (+ 1/n with a bias). For kernels, with
+G = K + αI and coefficients c = G⁻¹y, it changes by −k(x)'G⁻¹eᵢ cᵢ / (G⁻¹)ᵢᵢ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from hinge.explain.measure import final_step
+from hinge.models.kernel.ridge import KernelRidge
+from hinge.models.linear.least_squares import LinearRegression, Ridge
+from hinge.select.ridge import RidgeCV
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """What n fits with one example missing each would say.
+
+    Attributes
+    ----------
+    residuals : array of n
+        yᵢ minus the prediction at xᵢ of the fit without example i.
+    predictions : function of X
+        The predictions of all n fits at new inputs, one column per fit.
+    """
+
+    residuals: Array
+    predictions: Callable[[Any], Array]
+
+
+def leave_one_out(model: Any, X: Any, y: Any) -> LeaveOneOut | None:
+    """Exact leave-one-out of a model fitted to (X, y) with equal weights; None if it has no closed form.
+
+    Models inside a pipeline have none: the steps before them would have to be fitted again. The strength that
+    ``RidgeCV`` chose is kept.
+    """
+    if model is not final_step(model) or np.ndim(y) != 1:
+        return None
+    if isinstance(model, KernelRidge):
+        return _kernel(model, np.asarray(y, dtype=np.float64))
+    if isinstance(model, LinearRegression | Ridge | RidgeCV) and not getattr(model, "positive", False):
+        return _linear(model, X, np.asarray(y, dtype=np.float64))
+    return None
+
+
+def _linear(model: Any, X: Any, y: Array) -> LeaveOneOut | None:
+    alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
+    if np.size(alpha) != 1:
+        return None
+    A = _dense(X)
+    centre = A.mean(axis=0) if model.fit_intercept else np.zeros(A.shape[1])
+    edge = 1.0 / len(y) if model.fit_intercept else 0.0
+    Z = A - centre
+    gram = Z.T @ Z + float(np.ravel(alpha)[0]) * np.eye(Z.shape[1])
+    half = scipy.linalg.pinvh(gram) @ Z.T  # A⁻¹x̃ᵢ, one column per example
+    leverage = np.einsum("ij,ji->i", Z, half) + edge
+    residual = y - np.asarray(model.predict(X), dtype=np.float64)
+    room = 1.0 - leverage
+    change = residual / np.where(room > 1e-10, room, np.nan)  # an example that is alone in its direction has no answer
+
+    def predictions(new: Any) -> Array:
+        reach = (_dense(new) - centre) @ half + edge
+        return np.asarray(model.predict(new), dtype=np.float64)[:, None] - reach * change
+
+    return LeaveOneOut(change, predictions)
+
+
+def _kernel(model: KernelRidge, y: Array) -> LeaveOneOut | None:
+    if model.kernel == "precomputed" or model.X_fit_ is None:
+        return None
+    K = model.kernel_(model.X_fit_, model.X_fit_)
+    inverse = scipy.linalg.inv(K + model.alpha_ * np.eye(len(y)))
+    coefficients = inverse @ y
+    change = coefficients / np.diag(inverse)
+
+    def predictions(new: Any) -> Array:
+        k = model.kernel_(_dense(new), model.X_fit_)
+        return (k @ coefficients)[:, None] - (k @ inverse) * change
+
+    return LeaveOneOut(change, predictions)
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
