@@ -276,6 +276,41 @@ def _measure(
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, seen, search, whole)
     evidence.convergence = _convergence(search)
+    evidence.sentences = _advice(search, chosen, whole, trained, train, test)
+
+
+# Findings that the remarks on the columns make already, before anything is fitted.
+SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
+DIAGNOSED_ROWS = 3000
+
+
+def _advice(
+    search: Search, chosen: Result, whole: Fitting, trained: Any, train: np.ndarray, test: np.ndarray
+) -> list[tuple[str, str, str]]:  # fmt: skip
+    """What :func:`hinge.diagnose` finds, as (code, what was seen, what to do)."""
+    import warnings
+
+    import hinge as hg
+
+    rng = np.random.default_rng(search.seed)
+    rows = np.sort(rng.permutation(train)[:DIAGNOSED_ROWS])
+    measure = "log loss" if search.classes is not None else "squared error"
+    skip = ["rivals", "probes", "bias_variance"]
+    other = {}
+    if len(test):
+        held = np.sort(rng.permutation(test)[:DIAGNOSED_ROWS])
+        other = {"X_test": whole.frame[held], "y_test": search.labels(whole.y[held])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
+        try:
+            report = hg.diagnose(
+                trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
+                max_rows=DIAGNOSED_ROWS, random_state=search.seed,
+            )  # fmt: skip
+        except (ValueError, ArithmeticError) as error:
+            return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")]
+    skipped = SAID_BEFORE if len(rows) == len(whole.y) else (*SAID_BEFORE, "H508")  # rows are numbered in the sample
+    return [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
 
 
 def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> list[Any]:
@@ -356,6 +391,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "explained": evidence.explained,
         "details": {k: clean(v) for k, v in evidence.details.items()},
         "held_out": evidence.held_out,
+        "advice": [list(said) for said in evidence.sentences],
         "importances": [asdict(e) for e in evidence.importances],
         "seed": request.seed,
         "command": request.command,

@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from hinge.explain.findings import CODES
 from hinge.explain.page import pictures
 from hinge.explain.page.charts import number
 from hinge.explain.page.evidence import BoardRow, Evidence
@@ -78,7 +79,7 @@ def _code(code: str) -> str:
 
 
 def _sentences(e: Evidence) -> str:
-    said = [(note.code, note.text) for note in e.notes] + list(e.sentences)
+    said = [(code, f"{seen} {action}") for code, seen, action in e.sentences] + [(n.code, n.text) for n in e.notes]
     if not said:
         return '<div class="card">Nothing about the data or the fit calls for a remark.</div>'
     return '<div class="card">' + "".join(
@@ -215,13 +216,14 @@ def _again(e: Evidence, files: Mapping[str, str]) -> str:
 
 
 def _cures(e: Evidence) -> str:
-    codes = [n.code for n in e.notes] + [code for code, _ in e.sentences]
-    known = [code for code in dict.fromkeys(codes) if code in DIAGNOSES]
-    if not known:
+    entries = {code: (CODES.get(code, ""), seen, action) for code, seen, action in e.sentences if code}
+    for note in e.notes:
+        known = DIAGNOSES[note.code]
+        entries[note.code] = (known.title, known.cause, known.cure)
+    if not entries:
         return ""
     items = "".join(
-        f'<dt id="{code}">{code} {esc(DIAGNOSES[code].title)}</dt><dd>{esc(DIAGNOSES[code].cause)}</dd>'
-        f"<dd class='soft'>{esc(DIAGNOSES[code].cure)}</dd>"
-        for code in known
+        f'<dt id="{code}">{code} {esc(title)}</dt><dd>{esc(cause)}</dd><dd class="soft">{esc(cure)}</dd>'
+        for code, (title, cause, cure) in entries.items()
     )
     return f'<div class="card"><dl class="cures">{items}</dl></div>'
