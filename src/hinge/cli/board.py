@@ -10,7 +10,7 @@ from hinge.explain.page.scores import METRIC
 
 
 def by_family(results: list[Result]) -> list[Result]:
-    """The best setting of every family so far, in the order they were tried."""
+    """The best setting of every family so far, from the simplest family to the richest."""
     rows: dict[str, Result] = {}
     for result in results:
         before = rows.get(result.family.name)
@@ -21,7 +21,7 @@ def by_family(results: list[Result]) -> list[Result]:
         )
         if better:
             rows[result.family.name] = result
-    return list(rows.values())
+    return sorted(rows.values(), key=lambda r: r.family.rank)
 
 
 def bytes_text(size: int) -> str:

@@ -147,20 +147,15 @@ def _constant(shape: Shape) -> Any:
 
 
 BOOST = "GradientBoosting"
+# In the order they get their turn: those that are quick or often best come first.
 FAMILIES = (
     Family("baseline", "the best constant", 0, "codes", (Setting("constant", _constant),)),
     Family("linear", "linear, ridge penalty", 2, "onehot", tuple(
         Setting(f"L2({strength:g})", _linear("L2", strength)) for strength in (1e-3, 1e-2, 1e-4, 1e-1)
     )),
-    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
-        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (1e-3, 1e-2, 1e-4)
-    ), max_rows=200_000),
     Family("tree", "one decision tree", 3, "codes", tuple(
         Setting(f"{leaves} leaves", _of_trees("DecisionTree", max_leaf_nodes=leaves, leaf=(0.002, 5, 500)))
         for leaves in (16, 64)
-    )),
-    Family("additive", "boosted, one column at a time", 4, "codes", (
-        Setting("rate 0.1", _of_trees(BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, leaf=(0.002, 5, 100))),
     )),
     Family("boosting", "boosted trees", 8, "codes", (
         Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=500, leaf=(0.005, 3, 20))),
@@ -174,6 +169,12 @@ FAMILIES = (
     Family("forest", "random forest", 6, "codes", (
         Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
     ), max_rows=1_000_000),
+    Family("additive", "boosted, one column at a time", 4, "codes", (
+        Setting("rate 0.1", _of_trees(BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, leaf=(0.002, 5, 100))),
+    )),
+    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
+        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (1e-3, 1e-2, 1e-4)
+    ), max_rows=200_000),
     Family("kernel", "kernel machine, RBF", 5, "onehot", tuple(
         Setting(f"strength {s:g}, width {w:g}", _kernel(s, w)) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
     ), max_rows=6000),
@@ -182,7 +183,6 @@ FAMILIES = (
         Setting("128, 128", _network((128, 128), 1e-4)),
     ), max_rows=500_000, min_rows=500),
 )  # fmt: skip
-# Where a family gets its turn; the later settings of boosting come last.
 NAMES = tuple(f.name for f in FAMILIES)
 
 

@@ -128,7 +128,8 @@ def _checked_text(path: Path, packed: bool) -> tuple[Any, list[str]]:
         return (path if content is None else io.BytesIO(content.getvalue())), []
     raw = path.read_bytes() if content is None else content.getvalue()
     text = raw[:BLOCK].decode("cp1252", errors="replace")
-    if sum(not (c.isprintable() or c in "\r\n\t") for c in text) > 0.02 * len(text):
+    odd = sum(not (c.isprintable() or c in "\r\n\t") for c in text)
+    if odd > 0.02 * len(text) or sum(ord(c) > 127 for c in text) > 0.3 * len(text):
         raise UserError(f"{path} is not text; if it is Parquet or Arrow, give it that ending.")
     recoded = raw.decode("cp1252", errors="replace").encode()
     return io.BytesIO(recoded), [f"the file is not UTF-8 (near line {first_bad}); it was read as Windows-1252"]
@@ -220,6 +221,8 @@ def _read_csv(path: Path, source: Any) -> Table:
             frame = pl.read_csv(source, **(options | {"infer_schema_length": 0, "infer_schema": False}))
         except pl.exceptions.PolarsError as error:
             raise UserError(_csv_fault(path, source, separator, str(error))) from None
+    if not header:
+        frame.columns = [f"column_{k}" for k in range(1, frame.width + 1)]
     renames = {c: _unique_name(c, frame.columns) for c in frame.columns if "_duplicated_" in c and doubled}
     frame = frame.rename({c: c.strip() for c in frame.columns if c != c.strip() and c.strip() not in frame.columns})
     return Table(_without_blank_rows(frame.rename(renames), notes), path, notes)
@@ -282,7 +285,7 @@ def _read_columnar(path: Path, kind: str, packed: bool, columns: list[str] | Non
             there = pl.read_parquet_schema(source) if kind == "parquet" else pl.read_ipc_schema(source)
             columns = [c for c in columns if c in there]
             _rewind(source)
-        frame = read(source, columns=columns, **({"memory_map": False} if kind == "arrow" else {}))
+        frame = read(source, columns=columns)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise UserError(f"{path} is not a whole gzip file: {error}.") from None
     except (pl.exceptions.PolarsError, OSError) as error:

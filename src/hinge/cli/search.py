@@ -13,6 +13,9 @@ import numpy as np
 from hinge.cli.candidates import Family, Setting, Shape
 from hinge.explain.page.scores import Score, explained, losses, predict_for, score
 
+# No setting may use up more than this share of the time: the next ones want their turn.
+LARGEST_SHARE = {"boosting": 0.6}
+SHARE = 0.25
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 
 
@@ -144,7 +147,8 @@ class Search:
         rounds, fit_time, predict_time = [], 0.0, 0.0
         for k, fold in enumerate(self.folds):
             left = seconds - (time.perf_counter() - began)
-            if left <= 0 or (k and fit_time / k * (len(self.folds) - k) > left):
+            share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
+            if left <= 0 or (k and fit_time / k * (len(self.folds) - k) > min(left, max(share - fit_time, 0))):
                 result.state = "no time"
                 return
             prep, X, Z, prep_time = self.prepare(fold, result.family.encode)

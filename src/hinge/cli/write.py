@@ -65,7 +65,7 @@ def summary(outcome: Outcome, files: dict[str, Path]) -> tuple[dict[str, Any], l
     """The last words, for machines and for people."""
     e = outcome.evidence
     data = outcome.card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
-    extra = ", ".join(f"{name} {number(value, 4)}" for name, value in list(e.details.items())[:3])
+    extra = ", ".join(f"{name} {number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric)
     commands = usage(files)
     late = [f"  {n.code} {n.text}" for n in e.notes if n.code == "D15"]
     return data, [
