@@ -10,6 +10,10 @@ from hinge.cli.errors import MODEL, UserError
 from hinge.cli.onnx.graph import ML, Graph
 from hinge.features.encoders import Dropped, Levels, Number
 
+# The code of a missing category, one more than a tree can have. ONNX Runtime (1.31) merges questions about categories
+# that follow each other even where they send missing values to different sides.
+MISSING = 255
+
 
 def prepared(graph: Graph, prep: Any, recode: dict[int, np.ndarray]) -> str:
     """One input per column: numbers as double (NaN where missing), categories as text ("" where missing).
@@ -57,7 +61,7 @@ def _levels(graph: Graph, text: str, encoder: Levels, absent: Any, recode: np.nd
     code = graph.node(
         "LabelEncoder", text, domain=ML, keys_strings=keys, values_int64s=codes, default_int64=other
     )  # fmt: skip
-    if encoder.codes:
+    if encoder.codes:  # gaps have a code of their own rather than NaN: see MISSING
         unknown = graph.node("Equal", code, graph.constant(np.array([[-1]])))
-        return graph.node("Where", unknown, graph.constant(np.array([[np.nan]])), graph.cast(code, np.float64))
+        return graph.node("Where", unknown, graph.constant(np.array([[float(MISSING)]])), graph.cast(code, np.float64))
     return graph.cast(graph.node("Equal", code, graph.constant(np.arange(len(encoder.labels))[None, :])), np.float64)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.onnx.graph import ML, Graph
+from hinge.cli.onnx.inputs import MISSING
 
 LEQ, MEMBER = 0, 6
 
@@ -64,8 +65,9 @@ class _Builder:
                 sides.append((place[child], 0) if feature[child] >= 0 else (self._leaf(target, value[child]), 1))
             missing = int(trees.missing_left[node])
             if trees.set[node] >= 0:
-                self.members += [*map(float, trees.categories(node)), np.nan]
-                self._node(int(feature[i]), 0.0, MEMBER, sides[0], sides[1], missing)
+                codes = [c for c in map(float, trees.categories(node)) if c != MISSING]
+                self.members += [*codes, *[float(MISSING)] * missing, np.nan]
+                self._node(int(feature[i]), 0.0, MEMBER, sides[0], sides[1], 0)
             else:
                 self._node(int(feature[i]), float(trees.threshold[node]), LEQ, sides[0], sides[1], missing)
 

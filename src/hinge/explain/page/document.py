@@ -163,7 +163,7 @@ def _errors(e: Evidence) -> str:
         f"<tr><td>{esc(e.metric)}</td><td class='num'>{number(e.score, 4)} ± {number(e.error, 2)}</td></tr>"
         f"<tr><td>{esc(e.metric)} of the best constant</td><td class='num'>{number(e.trivial, 4)}</td></tr>"
     )
-    table = f'<div class="card"><h3>Figures</h3><table><tbody>{first}{figures}</tbody></table></div>'
+    table = f'<div class="card"><h3>Figures</h3><div class="scroll"><table><tbody>{first}{figures}</tbody></table></div></div>'
     return f'<p class="soft">On {esc(e.held_out)}.</p><div class="grid">' + "".join(
         f'<div class="card">{c}</div>' for c in charts
     ) + f"{table}</div>"  # fmt: skip
@@ -211,7 +211,7 @@ def _again(e: Evidence, files: Mapping[str, str]) -> str:
     return (
         f'<div class="grid"><div class="card"><h3>To do it again, and to use it</h3><pre>{esc(chr(10).join(lines))}</pre>'
         "<p class='soft'>The same data, seed and versions give the same models; which of them are tried depends on the "
-        f"time there is.</p></div><div class='card'><table><tbody>{table}</tbody></table></div></div>"
+        f"time there is.</p></div><div class='card scroll'><table><tbody>{table}</tbody></table></div></div>"
     )
 
 

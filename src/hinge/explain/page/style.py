@@ -22,7 +22,7 @@ nav a{text-decoration:none}
 .tile b{display:block;font-size:1.45rem;line-height:1.25;font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:.86rem}
 .formula{font-family:"STIX Two Math","Cambria Math",Georgia,serif;font-size:1.12rem;background:var(--mark);border-radius:8px;
 padding:.7rem .9rem;overflow-x:auto;white-space:pre-wrap}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.93rem}
+.scroll{overflow-x:auto}.card{min-width:0;overflow-wrap:anywhere}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.93rem}
 th,td{text-align:left;padding:.38rem .7rem .38rem 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
 td.wrap{white-space:normal;min-width:12rem}th{color:var(--soft);font-weight:600}.num{text-align:right}
 tr.chosen td{background:var(--mark);font-weight:600}tr.out td{color:var(--soft)}
