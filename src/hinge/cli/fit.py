@@ -276,40 +276,45 @@ def _measure(
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, seen, search, whole)
     evidence.convergence = _convergence(search)
-    evidence.sentences = _advice(search, chosen, whole, trained, train, test)
+    evidence.sentences = _advice(search, chosen, whole, trained, train, test, 0.4 * seconds)
 
 
 # Findings that the remarks on the columns make already, before anything is fitted.
 SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
-DIAGNOSED_ROWS = 3000
+# Findings that hold for the rows they were made on: not said of a sample.
+OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H508", "H601")
+DIAGNOSED_ROWS = (3000, 30_000)
+DIAGNOSIS_FITS = 12  # about
 
 
 def _advice(
-    search: Search, chosen: Result, whole: Fitting, trained: Any, train: np.ndarray, test: np.ndarray
+    search: Search, chosen: Result, whole: Fitting, trained: Any, train: np.ndarray, test: np.ndarray, seconds: float
 ) -> list[tuple[str, str, str]]:  # fmt: skip
-    """What :func:`hinge.diagnose` finds, as (code, what was seen, what to do)."""
+    """What :func:`hinge.diagnose` finds, as (code, what was seen, what to do), on as many rows as the time allows."""
     import warnings
 
     import hinge as hg
 
     rng = np.random.default_rng(search.seed)
-    rows = np.sort(rng.permutation(train)[:DIAGNOSED_ROWS])
+    affordable = len(search.y) * seconds / (DIAGNOSIS_FITS * max(chosen.fit_seconds, 1e-3))
+    limit = int(np.clip(affordable, *DIAGNOSED_ROWS))
+    rows = np.sort(rng.permutation(train)[:limit])
     measure = "log loss" if search.classes is not None else "squared error"
     skip = ["rivals", "probes", "bias_variance"]
     other = {}
     if len(test):
-        held = np.sort(rng.permutation(test)[:DIAGNOSED_ROWS])
+        held = np.sort(rng.permutation(test)[:limit])
         other = {"X_test": whole.frame[held], "y_test": search.labels(whole.y[held])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
         try:
             report = hg.diagnose(
                 trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
-                max_rows=DIAGNOSED_ROWS, random_state=search.seed,
+                max_rows=limit, random_state=search.seed,
             )  # fmt: skip
         except (ValueError, ArithmeticError) as error:
             return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")]
-    skipped = SAID_BEFORE if len(rows) == len(whole.y) else (*SAID_BEFORE, "H508")  # rows are numbered in the sample
+    skipped = SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS)
     return [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
 
 

@@ -52,9 +52,9 @@ def reason(search: Search, chosen: Result) -> str:
     assert best is not None and best.score is not None and chosen.score is not None
     tried = len([r for r in search.results if r.state == "done"])
     if best is chosen:
-        return f"{chosen.family.name} had the least cross-validated loss of the {tried} settings tried."
+        return f"The {chosen.family.name} model had the least cross-validated loss of the {tried} settings tried."
     return (
-        f"{best.family.name} ({best.score}) had the least cross-validated loss of the {tried} settings tried, but "
-        f"{chosen.family.name} ({chosen.score}) is within one standard error of the difference and simpler, so it was "
-        "chosen."
+        f"The {best.family.name} model ({best.score}) had the least cross-validated loss of the {tried} settings tried, "
+        f"but the {chosen.family.name} model ({chosen.score}) is within one standard error of the difference and "
+        "simpler, so it was chosen."
     )

@@ -24,7 +24,9 @@ def number(value: float, digits: int = 3) -> str:
     size = abs(value)
     if size >= 1e7 or size < 1e-4:
         mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
-        return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}·10{_superscript(int(power))}"
+        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        sign = {"1": "", "-1": "-"}.get(mantissa, f"{mantissa}·")
+        return f"{sign}10{_superscript(int(power))}"
     if size >= 1000:
         return f"{value:,.0f}".replace(",", "\u202f")
     text = f"{value:.{digits}g}"
@@ -128,13 +130,20 @@ class Chart:
         down = [f"{self.at_x(x):.1f} {self.at_y(y):.1f}" for x, y in zip(xs, high)][::-1]
         self.marks.append(f'<path class="band f{colour}" d="M{"L".join(up + down)}Z"/>')
 
-    def points(self, xs: Any, ys: Any, colour: int = 0, hover: Sequence[str] | None = None) -> None:
-        """Dots."""
+    def points(self, xs: Any, ys: Any, colour: int = 0, hover: Sequence[str] | None = None, size: float = 2.6) -> None:
+        """Dots: see-through ones for crowds, solid ones if they are large."""
+        kind = "point" if size < 4 else "mark"
         for k, (x, y) in enumerate(zip(xs, ys)):
             text = f' data-t="{html.escape(hover[k])}"' if hover else ""
             self.marks.append(
-                f'<circle class="point f{colour}" cx="{self.at_x(x):.1f}" cy="{self.at_y(y):.1f}" r="2.6"{text}/>'
+                f'<circle class="{kind} f{colour}" cx="{self.at_x(x):.1f}" cy="{self.at_y(y):.1f}" r="{size}"{text}/>'
             )
+
+    def whisker(self, x: float, low: float, high: float) -> None:
+        """An upright interval."""
+        self.marks.append(
+            f'<path class="whisker" d="M{self.at_x(x):.1f} {self.at_y(low):.1f}V{self.at_y(high):.1f}"/>'
+        )
 
     def bars(self, edges: Any, heights: Any, colour: int = 0, hover: Sequence[str] | None = None) -> None:
         """Upright bars between edges."""

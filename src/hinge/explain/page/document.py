@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +57,21 @@ nothing of the network.</footer></main><div id="tip" role="status"></div><script
 """
 
 
+def mathematics(text: str) -> str:
+    """A formula in plain text as HTML: a_b and a_{bc} are lowered, a^(…) is raised."""
+    out = html.escape(text)
+    out = re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", out)
+    out = re.sub(r"_(\w)", r"<sub>\1</sub>", out)
+    while (start := out.find("^(")) >= 0:
+        depth = 0
+        for end in range(start + 1, len(out)):
+            depth += {"(": 1, ")": -1}.get(out[end], 0)
+            if depth == 0:
+                break
+        out = f"{out[:start]}<sup>{out[start + 2 : end]}</sup>{out[end + 1 :]}"
+    return out
+
+
 def _tile(value: str, label: str) -> str:
     return f'<div class="tile"><b>{esc(value)}</b><span>{esc(label)}</span></div>'
 
@@ -90,7 +106,7 @@ def _sentences(e: Evidence) -> str:
 def _problem(e: Evidence) -> str:
     return (
         '<div class="card"><p>A learning problem is a hypothesis space, a loss and a penalty. Here:</p>'
-        f'<div class="formula">{esc(e.formula)}</div><p></p><div class="formula">{esc(e.objective)}</div></div>'
+        f'<div class="formula">{mathematics(e.formula)}</div><p></p><div class="formula">{mathematics(e.objective)}</div></div>'
     )
 
 

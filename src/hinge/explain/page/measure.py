@@ -55,7 +55,10 @@ def partial(model: Any, frame: Any, column: str, kind: str, task: str, classes: 
         places = values.value_counts(sort=True).head(10)[column].to_list()
     else:
         numbers = values.cast(pl.Float64) if kind == "number" else values.cast(pl.Int64).cast(pl.Float64)
-        places = np.unique(np.quantile(numbers.to_numpy(), np.linspace(0.01, 0.99, GRID))).tolist()
+        low, high = np.quantile(numbers.to_numpy(), [0.01, 0.99])
+        distinct = np.unique(numbers.to_numpy())
+        distinct = distinct[(distinct >= low) & (distinct <= high)]  # of values, not of rows: one value may fill a column
+        places = np.unique(np.quantile(distinct, np.linspace(0, 1, GRID))).tolist() if len(distinct) else []
     if len(places) < 2:
         return None
     dtype = frame.schema[column]

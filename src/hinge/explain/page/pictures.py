@@ -141,9 +141,7 @@ def calibration(e: Evidence) -> str:
             continue
         mean, share, n = float(p[inside].mean()), float(hit[inside].mean()), int(inside.sum())
         low, high = wilson(share, n)
-        chart.marks.append(
-            f'<path class="whisker" d="M{chart.at_x(mean):.1f} {chart.at_y(low):.1f}V{chart.at_y(high):.1f}"/>'
-        )
+        chart.whisker(mean, low, high)
         xs.append(mean)
         ys.append(share)
         hover.append(f"said {mean:.2f}, came true {share:.2f} ({low:.2f} to {high:.2f}), {n} rows")
@@ -243,9 +241,7 @@ def count_calibration(e: Evidence) -> str:
     chart = Chart((0, max(said)), (0, top), ("mean predicted count", "mean true count"))
     chart.line([0, top], [0, top], "", 5, dash=True)
     for s, c, d in zip(said, came, error):
-        chart.marks.append(
-            f'<path class="whisker" d="M{chart.at_x(s):.1f} {chart.at_y(c - 2 * d):.1f}V{chart.at_y(c + 2 * d):.1f}"/>'
-        )
+        chart.whisker(s, c - 2 * d, c + 2 * d)
     chart.line(said, came, "", 0, dots=True, hover=[
         f"said {number(s)}, came {number(c)} ± {number(d)}" for s, c, d in zip(said, came, error)
     ])  # fmt: skip
@@ -294,10 +290,8 @@ def partial(e: Evidence, p: Partial) -> str:
             chart.band(places, p.low[:, 0], p.high[:, 0], 0)
         if p.kind == "category":
             for x, a, b in zip(places, p.low[:, k], p.high[:, k]) if band else ():
-                chart.marks.append(
-                    f'<path class="whisker" d="M{chart.at_x(x):.1f} {chart.at_y(a):.1f}V{chart.at_y(b):.1f}"/>'
-                )
-            chart.points(places, p.means[:, k], k, hover)
+                chart.whisker(x, a, b)
+            chart.points(places, p.means[:, k], k, hover, 5)
             if names[k]:
                 chart.legend.append((names[k], k))
         else:

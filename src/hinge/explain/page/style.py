@@ -26,12 +26,12 @@ padding:.7rem .9rem;overflow-x:auto;white-space:pre-wrap}
 th,td{text-align:left;padding:.38rem .7rem .38rem 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
 td.wrap{white-space:normal;min-width:12rem}th{color:var(--soft);font-weight:600}.num{text-align:right}
 tr.chosen td{background:var(--mark);font-weight:600}tr.out td{color:var(--soft)}
-figure{margin:0}figcaption{font-weight:600;margin-bottom:.35rem}svg{width:100%;height:auto;display:block;overflow:visible}
+figure{margin:0}figcaption{font-weight:600;margin-bottom:.35rem}svg{width:100%;max-width:640px;height:auto;display:block;overflow:visible;margin:0 auto}
 svg .grid{stroke:var(--line);stroke-width:1}
 svg text{font:12px system-ui,sans-serif;fill:var(--soft)}svg text.label{fill:var(--soft)}svg text.name{fill:var(--ink);font-size:12.5px}
 svg text.count{fill:var(--ink);font-size:12px}svg text.count.on{fill:#fff}
 .line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dash{stroke-dasharray:5 5;stroke-width:1.4}.band{opacity:.16}
-.point{opacity:.5}.ghost{fill:transparent}.whisker{stroke:var(--ink);stroke-width:1.3;fill:none;opacity:.75}
+.point{opacity:.5}.mark{opacity:.95}.ghost{fill:transparent}.whisker{stroke:var(--ink);stroke-width:1.3;fill:none;opacity:.75}
 .s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}.s4{stroke:var(--c4)}.s5{stroke:var(--c5)}
 .f0{fill:var(--c0);background:var(--c0)}.f1{fill:var(--c1);background:var(--c1)}.f2{fill:var(--c2);background:var(--c2)}
 .f3{fill:var(--c3);background:var(--c3)}.f4{fill:var(--c4);background:var(--c4)}.f5{fill:var(--c5);background:var(--c5)}
