@@ -252,7 +252,7 @@ def _measure(
     evidence.outputs = [str(c) for c in classes] if task == "multiclass" else []
     if chosen.family.name != "baseline":
         evidence.importances = measure.importances(
-            trained, seen.frame[rows], whole.y[rows], task, classes, seed, seconds=0.3 * seconds
+            trained, seen.frame[rows], whole.y[rows], task, classes, seed, seconds=0.25 * seconds
         )
         for effect in evidence.importances[:6]:
             if effect.high > 0:
@@ -267,7 +267,7 @@ def _measure(
             fold = search.folds[0]
             inside, held = fold.train, fold.test
         evidence.curve = measure.learning_curve(
-            whole.fit, seen.frame, whole.y, inside, held, task, classes, seed, 0.5 * seconds
+            whole.fit, seen.frame, whole.y, inside, held, task, classes, seed, 0.35 * seconds
         )
     model = final.named_steps["model"]
     certificate = certificate_of(model)
@@ -276,7 +276,7 @@ def _measure(
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, seen, search, whole)
     evidence.convergence = _convergence(search)
-    evidence.sentences = _advice(search, chosen, whole, trained, train, test, 0.4 * seconds)
+    evidence.sentences = _advice(search, chosen, whole, trained, train, test, 0.3 * seconds)
 
 
 # Findings that the remarks on the columns make already, before anything is fitted.
