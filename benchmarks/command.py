@@ -94,6 +94,9 @@ def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float,
             table[column] = table[column].astype("int64") / 8.64e13
     categories = [c for c, kind in kinds.items() if kind == "category"]
     numbers = [c for c in kinds if c not in categories]
+    table.columns = [f"c{k}" for k in range(table.shape[1])]  # LightGBM refuses some characters in names
+    place = {name: f"c{k}" for k, name in enumerate(kinds)}
+    categories, numbers = [place[c] for c in categories], [place[c] for c in numbers]
     labels = seen.y
     for library, model in rivals(seen.task, categories, numbers).items():
         with warnings.catch_warnings():

@@ -88,7 +88,9 @@ def methods(cls: type) -> str:
         if name.startswith("_") or not home.startswith("hinge") or not getattr(member, "__doc__", None):
             continue
         first = inspect.cleandoc(member.__doc__).splitlines()[0]
-        rows.append(f"<dt><code>{name}{html.escape(signature(member).replace('(self, ', '(').replace('(self)', '()'))}</code></dt><dd>{_inline(first)}</dd>")
+        rows.append(
+            f"<dt><code>{name}{html.escape(signature(member).replace('(self, ', '(').replace('(self)', '()'))}</code></dt><dd>{_inline(first)}</dd>"
+        )
     return f"<h4>Methods</h4><dl>{''.join(rows)}</dl>" if rows else ""
 
 

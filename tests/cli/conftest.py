@@ -69,7 +69,7 @@ def dirty(path, n=600):
         day = datetime.date(2020, 1, 1) + datetime.timedelta(days=int(rng.integers(0, 900)))
         target = y[i] if rng.random() > 0.05 else ""
         lines.append(
-            f'{i + 1000},{a},{rng.integers(0, 5)},{income[i]:.2f},{city[i]},{day},7,{int(y[i] == "yes")},'
+            f"{i + 1000},{a},{rng.integers(0, 5)},{income[i]:.2f},{city[i]},{day},7,{int(y[i] == 'yes')},"
             f'"said ""hi"", twice",,{a},{target}'
         )
     lines.insert(n // 2, "")
@@ -85,7 +85,12 @@ def models(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("models")
     made = {}
-    for task, chosen in (("binary", "linear"), ("multiclass", "linear"), ("real", "linear,boosting"), ("count", "linear")):
+    for task, chosen in (
+        ("binary", "linear"),
+        ("multiclass", "linear"),
+        ("real", "linear,boosting"),
+        ("count", "linear"),
+    ):
         data = table(folder / f"{task}.csv", task=task)
         outcome = run(Request(data, "y", task, 4.0, chosen, command="hinge fit"))
         write(outcome, folder / task)

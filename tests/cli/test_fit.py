@@ -7,9 +7,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from cli.conftest import dirty, table
 
 import hinge as hg
+from cli.conftest import dirty, table
 from hinge.cli.candidates import FAMILIES
 from hinge.cli.search import Result, Search, split
 from hinge.explain.page.scores import losses, score
@@ -40,7 +40,7 @@ def test_every_task_beats_the_constant_and_says_so(fit, tmp_path, task):
     card = fit(table(tmp_path / "t.csv", n=1200, task=task), "-t", "y", "-o", tmp_path / "out", *QUICK)
     assert card["task"] == task
     assert card["explained"] > 0.2
-    assert [row["name"] for row in card["board"]][0] == "baseline"
+    assert next(row["name"] for row in card["board"]) == "baseline"
     held = pl.read_csv(tmp_path / "out" / "predictions.csv")
     assert held.height == 240
     # The score in the card is that of the predictions in the file.
@@ -69,7 +69,10 @@ def test_held_out_rows_are_not_learned_from(fit, tmp_path):
 
 def test_a_seed_makes_it_repeatable(fit, tmp_path):
     data = table(tmp_path / "t.csv")
-    cards = [fit(data, "-t", "y", "-o", tmp_path / f"o{k}", "--seed", seed, "--models", "linear") for k, seed in enumerate((3, 3, 4))]
+    cards = [
+        fit(data, "-t", "y", "-o", tmp_path / f"o{k}", "--seed", seed, "--models", "linear")
+        for k, seed in enumerate((3, 3, 4))
+    ]
     first, again, other = ((tmp_path / f"o{k}" / "predictions.csv").read_bytes() for k in range(3))
     assert first == again
     assert first != other

@@ -86,7 +86,8 @@ def test_values_at_a_threshold_take_the_same_path(rng):
 
 
 @pytest.mark.parametrize(
-    "model", [hg.LogisticRegression(), hg.Ridge(), hg.DecisionTreeClassifier(), hg.RandomForestRegressor(20), hg.Lasso(0.1)]
+    "model",
+    [hg.LogisticRegression(), hg.Ridge(), hg.DecisionTreeClassifier(), hg.RandomForestRegressor(20), hg.Lasso(0.1)],
 )
 def test_bare_models_can_be_exported(rng, model):
     X = rng.normal(size=(100, 4))

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from kit.browser import visit
 
 from hinge.explain.page.charts import Chart, intervals, log_ticks, matrix, number, ticks
+from kit.browser import visit
 
 TASKS = ["binary", "multiclass", "real", "count"]
 
@@ -43,8 +43,10 @@ def test_the_report_in_chromium(models, task, tmp_path):
 
 def test_hostile_names_stay_text(tmp_path, hinge):
     rng = np.random.default_rng(0)
-    rows = ["<script>alert(1)</script>,\"a&b'\",y"]
-    rows += [f"{rng.normal():.3f},{rng.choice(['<b>x</b>', '</svg>'])},{rng.choice(['<i>0</i>', '1'])}" for _ in range(120)]
+    rows = ['<script>alert(1)</script>,"a&b\'",y']
+    rows += [
+        f"{rng.normal():.3f},{rng.choice(['<b>x</b>', '</svg>'])},{rng.choice(['<i>0</i>', '1'])}" for _ in range(120)
+    ]
     data = tmp_path / "h.csv"
     data.write_text("\n".join(rows))
     code, _, err = hinge("fit", data, "-t", "y", "-o", tmp_path / "o", "--models", "linear", "--time", "3")

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from cli.conftest import dirty
 
+from cli.conftest import dirty
 from hinge.cli.errors import UserError
 from hinge.cli.profile import profile
 from hinge.cli.reading import Table, read_table

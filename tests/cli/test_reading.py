@@ -14,7 +14,9 @@ from hinge.cli.reading import MAX_LINE, read_table
 FRAME = pl.DataFrame({"n": [1.5, None, 3.0, 4.0], "größe": ["klein", "groß", None, "klein"], "y": [1, 0, 1, 0]})
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".jsonl", ".jsonl.gz", ".json"])
+@pytest.mark.parametrize(
+    "ending", [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".arrow", ".jsonl", ".jsonl.gz", ".json"]
+)
 def test_every_kind_of_file_gives_the_same_table(tmp_path, ending):
     path = tmp_path / f"table{ending}"
     kind = ending.removesuffix(".gz")

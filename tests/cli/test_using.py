@@ -7,9 +7,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from cli.conftest import table
 
 import hinge as hg
+from cli.conftest import table
 from hinge.cli.explain import contributions
 from hinge.cli.using import load_fitted, read_for
 
@@ -47,7 +47,9 @@ def test_other_kinds_of_input_give_the_same_predictions(hinge, models, tmp_path)
     frame.write_parquet(tmp_path / "t.parquet")
     shuffled = frame.select("y", "c", pl.lit(1).alias("more"), "b", "a")
     shuffled.write_ndjson(tmp_path / "t.jsonl")
-    answers = {hinge("predict", folder / "model.hinge", p)[1] for p in (data, tmp_path / "t.parquet", tmp_path / "t.jsonl")}
+    answers = {
+        hinge("predict", folder / "model.hinge", p)[1] for p in (data, tmp_path / "t.parquet", tmp_path / "t.jsonl")
+    }
     assert len(answers) == 1
 
 
@@ -161,7 +163,7 @@ def test_explain_and_inspect_speak(hinge, models):
     assert "probability of" in out
     assert hinge("explain", folder / "model.hinge", data, "--row", "0")[0] == 2
     code, out, _ = hinge("explain", folder / "model.hinge", data, "--json")
-    assert [e["column"] for e in json.loads(out)["importances"]][0] == "a"
+    assert next(e["column"] for e in json.loads(out)["importances"]) == "a"
     code, out, _ = hinge("inspect", folder / "model.hinge")
     assert code == 0
     assert "Softmax" in out

@@ -23,7 +23,9 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Model = Annotated[Path, typer.Argument(help="A model.hinge file.", show_default=False)]
-Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or .svm, also .gz.", show_default=False)]
+Data = Annotated[
+    Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or .svm, also .gz.", show_default=False)
+]
 
 
 def _version(asked: bool) -> None:
@@ -34,7 +36,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """From a table to a model you can defend."""
 
@@ -192,7 +196,10 @@ def datasets(
         from hinge.datasets import NAMES, describe, raw_table
 
         if name is None:
-            found = {n: {"target": raw_table(n)[1], "rows": raw_table(n)[0].count(b"\n") - 1, "source": describe(n)} for n in NAMES}
+            found = {
+                n: {"target": raw_table(n)[1], "rows": raw_table(n)[0].count(b"\n") - 1, "source": describe(n)}
+                for n in NAMES
+            }
             lines = [f"{n:<12} target {d['target']:<10} {d['rows']:>6} rows   {d['source']}" for n, d in found.items()]
             say(as_json, found, [*lines, "", "hinge fit NAME learns from one; hinge datasets NAME writes it as CSV."])
             return
@@ -200,7 +207,11 @@ def datasets(
             raise UserError(f"no data set {name!r}; there are {', '.join(NAMES)}.", USAGE)
         place = out or Path(f"{name}.csv")
         place.write_bytes(raw_table(name)[0])
-        say(as_json, {"file": str(place), "target": raw_table(name)[1]}, [f"{place} written; its target is {raw_table(name)[1]}."])
+        say(
+            as_json,
+            {"file": str(place), "target": raw_table(name)[1]},
+            [f"{place} written; its target is {raw_table(name)[1]}."],
+        )
 
 
 def _add_tag() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hinge.cli.search import Result
 from hinge.explain.page.evidence import BoardRow
-from hinge.explain.page.scores import METRIC
+from hinge.explain.page.scores import METRIC, Score
 
 
 def by_family(results: list[Result]) -> list[Result]:
@@ -46,10 +46,9 @@ def board_rows(results: list[Result], chosen: Result | None) -> list[BoardRow]:
     """The comparison as data."""
     rows = []
     for r in by_family(results):
-        done = r.score is not None
+        score = r.score or Score(float("nan"), float("nan"))
         rows.append(BoardRow(
-            r.family.name, r.family.what, r.setting.name, r.state, r.score.value if done else float("nan"),
-            r.score.error if done else float("nan"), r.explained, r.fit_seconds, r.predict_micros, r.size,
+            r.family.name, r.family.what, r.setting.name, r.state, score.value, score.error, r.explained, r.fit_seconds, r.predict_micros, r.size,
             certificate_text(r.certificate), r is chosen, r.why,
         ))  # fmt: skip
     return rows

@@ -135,7 +135,9 @@ def _network(layers: tuple[int, ...], alpha: float) -> Callable[[Shape], Any]:
         }  # fmt: skip
         if shape.task in ("binary", "multiclass"):
             return hg.MLPClassifier(**options)
-        return scaled(shape.task, hg.MLPRegressor(loss=hg.Poisson() if shape.task == "count" else "squared_error", **options))
+        return scaled(
+            shape.task, hg.MLPRegressor(loss=hg.Poisson() if shape.task == "count" else "squared_error", **options)
+        )
 
     return make
 

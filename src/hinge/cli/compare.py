@@ -22,11 +22,16 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
         raise UserError(
             f"{first} predicts {a.target!r} ({a.task}), {second} predicts {b.target!r} ({b.task}): they cannot be compared."
         )
-    cells = [("", str(first), str(second))]
+    cells: list[tuple[str, ...]] = [("", str(first), str(second))]
     for name, key in (("model", "chosen"), ("trained on", "data"), ("rows", "rows")):
         cells.append((name, str(a.card[key]), str(b.card[key])))
     cells.append(("size", *(f"{p.stat().st_size / 1e3:.3g} kB" for p in (first, second))))
-    cells.append((f"own {a.card['metric']}", *(f"{number(m.card['score'], 4)} ± {number(m.card['score_error'], 2)}" for m in (a, b))))
+    cells.append(
+        (
+            f"own {a.card['metric']}",
+            *(f"{number(m.card['score'], 4)} ± {number(m.card['score_error'], 2)}" for m in (a, b)),
+        )
+    )
     data: dict[str, Any] = {"first": str(first), "second": str(second), "metric": a.card["metric"]}
     verdict = "Their own scores are from different rows unless data and seed agree; give a FILE to compare them on."
     if file is not None:
@@ -37,7 +42,9 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
         predictions = a.predict(frame), b.predict(other)
         scored = [losses(y, p, a.task, mean) for p in predictions]
         both = [score(loss, a.task) for loss in scored]
-        cells.append((f"{METRIC[a.task]} on {file.name}", *(f"{number(s.value, 4)} ± {number(s.error, 2)}" for s in both)))
+        cells.append(
+            (f"{METRIC[a.task]} on {file.name}", *(f"{number(s.value, 4)} ± {number(s.error, 2)}" for s in both))
+        )
         figures = [details(y, p, a.task) for p in predictions]
         cells += [(name, *(number(f[name], 4) for f in figures)) for name in figures[0]]
         difference = scored[0] - scored[1]

@@ -35,7 +35,7 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
     top = max(abs(s) for _, _, s in cells) or 1.0
     lines = [f"{name} for row {row}: {number(value, 4)}   (mean over {frame.height} rows: {number(base, 4)})", ""]
     for column, given, share in cells:
-        bar = ("+" if share > 0 else "−") * max(int(round(20 * abs(share) / top)), 0)
+        bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
         shown = "–" if given is None else number(given, 4) if isinstance(given, float) else str(given)
         lines.append(f"  {column:<{widths}}  {shown[:24]:<24}  {share:+.4g}  {bar}")
     data = {
@@ -83,5 +83,8 @@ def _whole(fitted: Fitted, file: Path, seed: int) -> tuple[dict[str, Any], list[
     width = max(len(e.name) for e in effects)
     lines = [f"rise of the mean {unit} when a column is shuffled (95 % interval):", ""]
     lines += [f"  {e.name:<{width}}  {number(e.value):>10}   {number(e.low)} to {number(e.high)}" for e in effects]
-    data = {"unit": unit, "importances": [{"column": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in effects]}
+    data = {
+        "unit": unit,
+        "importances": [{"column": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in effects],
+    }
     return data, lines

@@ -25,4 +25,6 @@ def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     content = convert(model, about).SerializeToString()
     out.write_bytes(content)
     data = {"file": str(out), "size": len(content)}
-    return data, [f"{out} written ({bytes_text(len(content))}); numbers are double inputs, categories text, one per column."]
+    return data, [
+        f"{out} written ({bytes_text(len(content))}); numbers are double inputs, categories text, one per column."
+    ]

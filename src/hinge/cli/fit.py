@@ -154,7 +154,7 @@ class Fitting:
         rounds = self.chosen.rounds
         if rounds is None or (self.sampled and rows > 2 * len(self.search.y)):
             return {}
-        return {"early_stopping": False, "max_iter": max(int(round(1.1 * rounds)), 1)}
+        return {"early_stopping": False, "max_iter": max(round(1.1 * rounds), 1)}
 
 
 def _introduce(console: Any, request: Request, seen: Profile, classes: Any) -> None:
@@ -213,9 +213,10 @@ def examine(
         constant = _constant(y[train], task, classes)
         base = losses(truth, np.broadcast_to(constant, (len(test), *np.shape(constant))), task, search.mean)
     else:
+        assert chosen.predictions is not None
+        assert trivial.loss is not None
         prediction, truth, base = chosen.predictions, search.y, trivial.loss
         how = f"all {len(truth)} rows, each predicted by a model that had not seen it ({len(search.folds)} folds)"
-    assert prediction is not None and base is not None
     loss = losses(truth, prediction, task, search.mean)
     result = score(loss, task)
     space, objective = words.formula(chosen, final.named_steps["model"], task)
@@ -249,7 +250,7 @@ def _measure(
     task, classes, seed = search.task, search.classes, search.seed
     rows = test if len(test) else train
     kinds = search.kinds
-    evidence.outputs = [str(c) for c in classes] if task == "multiclass" else []
+    evidence.outputs = [str(c) for c in classes] if classes is not None and task == "multiclass" else []
     if chosen.family.name != "baseline":
         evidence.importances = measure.importances(
             trained, seen.frame[rows], whole.y[rows], task, classes, seed, seconds=0.25 * seconds

@@ -21,7 +21,7 @@ def run(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Class, parameters, inputs, scores, certificate."""
     model, card = load_any(path)
     core = core_of(model)
-    parameters = {k: v for k, v in core.get_params(deep=False).items()}
+    parameters = dict(core.get_params(deep=False).items())
     names = [type(step).__name__ for _, step in getattr(model, "steps", [("", model)])]
     certificate = getattr(core, "certificate_", None)
     lines = [f"{path}: {' → '.join(names)} ({bytes_text(path.stat().st_size)})"]

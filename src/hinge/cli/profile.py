@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.errors import UserError
-from hinge.explain.page.notes import Note
 from hinge.cli.reading import Table
+from hinge.explain.page.notes import Note
 
 TASKS = ("binary", "multiclass", "real", "count")
 LOOK = 50_000  # rows that are looked at to judge a column
 MOSTLY = 0.95
 MANY_CLASSES = 200
 MAX_COUNT = 100_000
-ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial)([_\W]|$)|^ID[a-z]|[a-z]Id$|^Unnamed|^$")
+ID_NAME = re.compile(
+    r"(^|[_\W])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial)([_\W]|$)|^ID[a-z]|[a-z]Id$|^Unnamed|^$"
+)
 TEXT_WORDS = 4  # more words than this on average, and it is text rather than a category
 
 
@@ -89,11 +91,13 @@ def profile(
         frame, y_all = frame.filter(there), y_all.filter(there)
     task, y = read_target(y_all, task, notes)
     keep_set = set(keep)
-    result = Profile(None, y, target, task, [], notes, {name: "asked for" for name in drop}, rows_read)
+    result = Profile(None, y, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows_read)
     series = [_canonical(frame[c], notes) for c in frame.columns if c != target and c not in drop]
     series = _judge(series, y, result, keep_set)
     if not series:
-        raise UserError(f"{table.path}: no column is left to learn from (see the remarks above); use --keep to force one.")
+        raise UserError(
+            f"{table.path}: no column is left to learn from (see the remarks above); use --keep to force one."
+        )
     import polars as pl
 
     result.frame = pl.DataFrame([s for s, _ in series])
@@ -136,7 +140,9 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
             bad = int(np.flatnonzero(~np.isfinite(y))[0])
             raise UserError(f"the target {name!r} is not a finite number in row {bad + 1}; mend it or remove the row.")
         if task == "count" and (y.min() < 0 or np.any(y != np.round(y))):
-            raise UserError(f"the target {name!r} has negative or fractional values, so it is not a count; --task real.")
+            raise UserError(
+                f"the target {name!r} has negative or fractional values, so it is not a count; --task real."
+            )
         if y.min() == y.max():
             raise UserError(f"the target {name!r} is {y[0]:g} in every row; there is nothing to learn.")
         return task, y
@@ -146,7 +152,9 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
     if classes < 2:
         raise UserError(f"the target {name!r} is {labels[0]!r} in every row; there is nothing to learn.")
     if task == "binary" and classes != 2:
-        raise UserError(f"the target {name!r} has {classes} values ({_sample(series)}), not two; use --task multiclass.")
+        raise UserError(
+            f"the target {name!r} has {classes} values ({_sample(series)}), not two; use --task multiclass."
+        )
     if classes > max(MANY_CLASSES, 2) or classes > 0.5 * len(labels) + 2:
         raise UserError(
             f"the target {name!r} has {classes} different values in {len(labels)} rows ({_sample(series)}): too many "
@@ -245,7 +253,7 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
     dates = parse_dates(look.head(2000))
     if dates is not None and dates.null_count() <= (1 - MOSTLY) * len(dates):
         return parse_dates(text), "date"
-    words = float(look.head(2000).str.split(" ").list.len().mean())  # type: ignore[arg-type]
+    words = float(look.head(2000).str.split(" ").list.len().mean())
     if words > TEXT_WORDS and look.n_unique() > 0.5 * len(look):
         return text, "text"
     return text, "category"
@@ -253,7 +261,6 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
 
 def parse_dates(text: Any) -> Any:
     """ISO dates and times, or day/month/year and month/day/year; None if these are not dates."""
-    import polars as pl
 
     if not text.drop_nulls().head(50).str.contains(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
         return None

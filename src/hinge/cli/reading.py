@@ -201,7 +201,9 @@ def _read_csv(path: Path, source: Any) -> Table:
     first = next((row for row in csv.reader(head.splitlines()[:50], delimiter=separator) if row), [])
     notes = []
     if len(first) > MAX_WIDTH:
-        raise UserError(f"{path}, line 1 has {len(first)} fields; tables of more than {MAX_WIDTH} columns are not read.")
+        raise UserError(
+            f"{path}, line 1 has {len(first)} fields; tables of more than {MAX_WIDTH} columns are not read."
+        )
     header = not all(_is_number(name) for name in first)
     if not header:
         notes.append("the first line is all numbers, so the columns were named column_1, column_2, …")
@@ -317,8 +319,6 @@ def _read_jsonl(path: Path, source: Any) -> Table:
 def _slow_jsonl(path: Path, source: Any) -> Any:
     """Line by line: finds the line at fault, and takes columns of mixed kinds as text."""
     import json
-
-    import polars as pl
 
     rows = []
     stream = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue())

@@ -45,10 +45,9 @@ def gather(fitted: Fitted, frame: Any, y: np.ndarray, file: Path, notes: list[st
     constant: Any = mean if classes is None else np.bincount(y.astype(np.int64), minlength=len(classes)) / len(y)
     base = losses(y, np.broadcast_to(constant, (len(y), *np.shape(constant))), task, mean)
     result = score(loss, task)
-    board = [
-        BoardRow(**{k: float("nan") if v is None and k in ("score", "error") else v for k, v in row.items()})
-        for row in card["board"]
-    ]
+    unknown = {"score": float("nan"), "error": float("nan")}  # JSON has no NaN
+    rows: list[dict[str, Any]] = [row | {k: v for k, v in unknown.items() if row[k] is None} for row in card["board"]]
+    board = [BoardRow(**row) for row in rows]
     evidence = Evidence(
         title=f"{fitted.target} in {file.name}", source=str(file), target=fitted.target, task=task,
         metric=METRIC[task], classes=card["classes"], rows=len(y), columns=card["columns"],

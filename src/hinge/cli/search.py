@@ -118,7 +118,8 @@ class Search:
     def choose(self) -> Result:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
         best = self.best()
-        assert best is not None and best.loss is not None
+        assert best is not None
+        assert best.loss is not None
         choices = [r for name in {r.family.name for r in self.results} if (r := self.best(name)) is not None]
         for result in sorted(choices, key=lambda r: r.family.rank):
             difference = result.loss - best.loss

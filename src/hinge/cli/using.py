@@ -83,7 +83,9 @@ def conform(table: Table, fitted: Fitted) -> tuple[Any, list[str]]:
     frame = table.frame
     missing = [name for name in fitted.columns if name not in frame.columns]
     if missing:
-        raise UserError(f"{table.path} lacks {_listed(missing)} that {fitted.path} needs.{_renamed(missing, table, fitted)}")
+        raise UserError(
+            f"{table.path} lacks {_listed(missing)} that {fitted.path} needs.{_renamed(missing, table, fitted)}"
+        )
     notes: list[str] = []
     columns = []
     for info in fitted.card["columns"]:

@@ -16,7 +16,7 @@ AGREE = 1e-6
 
 def run(path: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
     """Checksum and structure; with the training data also the objective and its bound, by the judge."""
-    model, card = load_any(path)
+    model, _card = load_any(path)
     certificate = getattr(core_of(model), "certificate_", None)
     lines = [f"{path}: whole and unaltered (SHA-256 agrees), {type(core_of(model)).__name__}"]
     data: dict[str, Any] = {"file": str(path), "checksum": True, "certificate": None}

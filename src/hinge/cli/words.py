@@ -49,7 +49,9 @@ def formula(result: Result, model: Any, task: str) -> tuple[str, str]:
 def reason(search: Search, chosen: Result) -> str:
     """Why this model and no other."""
     best = search.best()
-    assert best is not None and best.score is not None and chosen.score is not None
+    assert best is not None
+    assert best.score is not None
+    assert chosen.score is not None
     tried = len([r for r in search.results if r.state == "done"])
     if best is chosen:
         return f"The {chosen.family.name} model had the least cross-validated loss of the {tried} settings tried."

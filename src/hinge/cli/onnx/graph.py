@@ -65,7 +65,9 @@ class Graph:
 
         graph = helper.make_graph(self.nodes, "hinge", self.inputs, self.outputs, self.constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
-        model = helper.make_model(graph, opset_imports=opsets, producer_name="hinge", producer_version=hinge.__version__)
+        model = helper.make_model(
+            graph, opset_imports=opsets, producer_name="hinge", producer_version=hinge.__version__
+        )
         model.ir_version = 9
         helper.set_model_props(model, about)
         onnx.checker.check_model(model)

@@ -30,7 +30,9 @@ def convert(model: Any, about: dict[str, str] | None = None) -> Any:
         X = prepared(graph, prep, _recode(core, prep))
     else:
         if getattr(getattr(core, "_coder", None), "columns", []):
-            raise UserError("trees with categorical columns can be exported inside a pipeline with TablePrep only.", MODEL)
+            raise UserError(
+                "trees with categorical columns can be exported inside a pipeline with TablePrep only.", MODEL
+            )
         X = graph.input("X", np.float64, int(core.n_features_in_))
     s = _scores(graph, X, core)
     _finish(graph, s, outer, core)
@@ -39,9 +41,9 @@ def convert(model: Any, about: dict[str, str] | None = None) -> Any:
 
 def _recode(core: Any, prep: Any) -> dict[int, np.ndarray]:
     """Codes of the preparation → codes the trees know, by output."""
-    coder = getattr(core, "_coder", None)
+    coder: Any = getattr(core, "_coder", None)
     found = {}
-    for k, j in enumerate(getattr(coder, "columns", [])):
+    for k, j in enumerate(coder.columns if coder is not None else []):
         categories, codes = coder.categories[k].astype(float), coder.codes[k]
         table = np.full(int(max(categories.max(initial=-1) + 1, 0)), -1, dtype=np.int64)
         table[categories.astype(int)] = codes
@@ -77,7 +79,9 @@ def _network(graph: Graph, X: str, core: Any) -> str:
     dtype = core.coefs_[0].dtype
     h = graph.cast(X, dtype)
     for k, (W, b) in enumerate(zip(core.coefs_, core.intercepts_)):
-        h = graph.node("Add", graph.node("MatMul", h, graph.constant(np.ascontiguousarray(W))), graph.constant(b[None, :]))
+        h = graph.node(
+            "Add", graph.node("MatMul", h, graph.constant(np.ascontiguousarray(W))), graph.constant(b[None, :])
+        )
         if k + 1 < len(core.coefs_):
             h = graph.node(act, h)
     return graph.cast(h, np.float64)
@@ -85,7 +89,7 @@ def _network(graph: Graph, X: str, core: Any) -> str:
 
 def _finish(graph: Graph, s: str, outer: Any, core: Any) -> None:
     """Links, classes, and the scale of the target."""
-    shares = hasattr(core, "trees_") and not hasattr(core, "baseline_") or hasattr(core, "tree_")
+    shares = (hasattr(core, "trees_") and not hasattr(core, "baseline_")) or hasattr(core, "tree_")
     loss = _loss_name(core)
     if hasattr(core, "classes_"):
         k = len(core.classes_)
@@ -97,9 +101,16 @@ def _finish(graph: Graph, s: str, outer: Any, core: Any) -> None:
         elif loss == "Softmax":
             p = graph.node("Softmax", s, axis=1)
         else:
-            raise UserError(f"{type(core).__name__} with the loss {loss} has no probabilities; it cannot be exported.", MODEL)
+            raise UserError(
+                f"{type(core).__name__} with the loss {loss} has no probabilities; it cannot be exported.", MODEL
+            )
         best = graph.node("ArgMax", p, axis=1, keepdims=0)
-        graph.output(graph.node("Gather", graph.constant(np.asarray(core.classes_).astype(str)), best), "label", np.str_, ["rows"])
+        graph.output(
+            graph.node("Gather", graph.constant(np.asarray(core.classes_).astype(str)), best),
+            "label",
+            np.str_,
+            ["rows"],
+        )
         graph.output(p, "probabilities", np.float64, ["rows", k])
         return
     if loss in ("Poisson", "Gamma", "Tweedie", "NegativeBinomial") and not shares:

@@ -141,9 +141,7 @@ class Chart:
 
     def whisker(self, x: float, low: float, high: float) -> None:
         """An upright interval."""
-        self.marks.append(
-            f'<path class="whisker" d="M{self.at_x(x):.1f} {self.at_y(low):.1f}V{self.at_y(high):.1f}"/>'
-        )
+        self.marks.append(f'<path class="whisker" d="M{self.at_x(x):.1f} {self.at_y(low):.1f}V{self.at_y(high):.1f}"/>')
 
     def bars(self, edges: Any, heights: Any, colour: int = 0, hover: Sequence[str] | None = None) -> None:
         """Upright bars between edges."""
@@ -165,7 +163,7 @@ class Chart:
                 f'<span><i class="key f{colour}"></i>{html.escape(name)}</span>' for name, colour in self.legend
             ) + "</div>"  # fmt: skip
         return (
-            f'<figure><figcaption>{html.escape(title)}</figcaption>{keys}'
+            f"<figure><figcaption>{html.escape(title)}</figcaption>{keys}"
             f'<svg viewBox="0 0 {WIDTH} {self.height}" role="img" aria-label="{html.escape(title)}">'
             f"{''.join(parts)}</svg></figure>"
         )
@@ -181,13 +179,19 @@ class Chart:
             slant = max(map(len, self.names), default=0) * len(self.names) > 62
             for k, name in enumerate(self.names):
                 x, shown = self.at_x(k), html.escape(name if len(name) < 16 else name[:14] + "…")
-                how = f'transform="rotate(-28 {x:.1f} {foot + 14})" text-anchor="end"' if slant else 'text-anchor="middle"'
+                how = (
+                    f'transform="rotate(-28 {x:.1f} {foot + 14})" text-anchor="end"'
+                    if slant
+                    else 'text-anchor="middle"'
+                )
                 out.append(f'<text class="tick" x="{x:.1f}" y="{foot + 15}" {how}>{shown}</text>')
         else:
             for value in log_ticks(*self.x) if "x" in self.log else ticks(*self.x):
                 x = self.at_x(value)
                 out.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{foot}"/>')
-                out.append(f'<text class="tick" x="{x:.1f}" y="{foot + 16}" text-anchor="middle">{number(value)}</text>')
+                out.append(
+                    f'<text class="tick" x="{x:.1f}" y="{foot + 16}" text-anchor="middle">{number(value)}</text>'
+                )
         middle = (TOP + foot) / 2
         out.append(
             f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{self.height - 7}" text-anchor="middle">'

@@ -127,9 +127,7 @@ def _data(e: Evidence) -> str:
         "<table><thead><tr><th>column</th><th>kind</th><th class='num'>distinct</th><th class='num'>missing</th>"
         f"<th>values</th></tr></thead><tbody>{''.join(rows)}{out}</tbody></table>"
     )
-    return (
-        f'<div class="grid"><div class="card scroll">{table}</div><div class="card">{pictures.target_chart(e)}</div></div>'
-    )
+    return f'<div class="grid"><div class="card scroll">{table}</div><div class="card">{pictures.target_chart(e)}</div></div>'
 
 
 def _models(e: Evidence) -> str:

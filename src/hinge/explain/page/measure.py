@@ -57,7 +57,9 @@ def partial(model: Any, frame: Any, column: str, kind: str, task: str, classes: 
         numbers = values.cast(pl.Float64) if kind == "number" else values.cast(pl.Int64).cast(pl.Float64)
         low, high = np.quantile(numbers.to_numpy(), [0.01, 0.99])
         distinct = np.unique(numbers.to_numpy())
-        distinct = distinct[(distinct >= low) & (distinct <= high)]  # of values, not of rows: one value may fill a column
+        distinct = distinct[
+            (distinct >= low) & (distinct <= high)
+        ]  # of values, not of rows: one value may fill a column
         places = np.unique(np.quantile(distinct, np.linspace(0, 1, GRID))).tolist() if len(distinct) else []
     if len(places) < 2:
         return None

@@ -93,15 +93,16 @@ def roc(e: Evidence) -> str:
     grid = np.linspace(0, 1, 101)
     if e.task == "binary":
         y, p = e.y, e.prediction[:, 1]
-        low, high = _band(lambda rows: _on_grid(*roc_curve(y[rows], p[rows])[:2], grid), y)
+        low, high = _band(lambda rows: np.interp(grid, *roc_curve(y[rows], p[rows])[:2]), y)
         chart.band(grid, low, high, 0)
-        _hover_curve(chart, *roc_curve(y, p), ("false positives", "true positives"), 0)
+        fpr, tpr, cut = roc_curve(y, p)
+        _hover_curve(chart, fpr, tpr, cut, ("false positives", "true positives"), 0)
         return chart.svg(f"ROC curve (area {roc_auc_score(y, p):.3f}; band: 95 %, resampled)")
     for k, c in enumerate(_shown_classes(e)):
         truth = e.y == c
         fpr, tpr, _ = roc_curve(truth, e.prediction[:, c])
         area = roc_auc_score(truth, e.prediction[:, c])
-        chart.line(grid, _on_grid(fpr, tpr, grid), f"{e.classes[c]} ({area:.3f})", k)
+        chart.line(grid, np.interp(grid, fpr, tpr), f"{e.classes[c]} ({area:.3f})", k)
     return chart.svg("ROC curves, one class against the rest (area)")
 
 
@@ -116,7 +117,9 @@ def precision_recall(e: Evidence) -> str:
         chart.line([0, 1], [share, share], "", 5, dash=True)
         precision, recall, cut = precision_recall_curve(y, p)
         _hover_curve(chart, recall[:-1], precision[:-1], cut, ("recall", "precision"), 0)
-        return chart.svg(f"Precision and recall of “{e.classes[1]}” (average precision {average_precision_score(y, p):.3f})")
+        return chart.svg(
+            f"Precision and recall of “{e.classes[1]}” (average precision {average_precision_score(y, p):.3f})"
+        )
     for k, c in enumerate(_shown_classes(e)):
         precision, recall, _ = precision_recall_curve(e.y == c, e.prediction[:, c])
         thin = np.unique(np.linspace(0, len(recall) - 1, 150).astype(int))
@@ -162,10 +165,6 @@ def _shown_classes(e: Evidence) -> list[int]:
     return [int(c) for c in np.argsort(-counts)[:MAX_LINES] if 0 < counts[c] < len(e.y)]
 
 
-def _on_grid(x: np.ndarray, y: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    return np.interp(grid, x, y)
-
-
 def _band(curve: Any, y: np.ndarray, draws: int = 60) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     n = len(y)
@@ -203,7 +202,9 @@ def residuals(e: Evidence) -> str:
     rows = np.random.default_rng(1).permutation(len(e.y))[:MAX_POINTS]
     p, r = e.prediction, e.y - e.prediction
     low, high = np.quantile(r, [0.002, 0.998])
-    chart = Chart((float(p.min()), float(p.max())), (float(low), float(high)), (f"predicted {e.target}", "true − predicted"))
+    chart = Chart(
+        (float(p.min()), float(p.max())), (float(low), float(high)), (f"predicted {e.target}", "true − predicted")
+    )
     chart.points(p[rows], r[rows], 0, [f"predicted {number(a)}, off by {number(b)}" for a, b in zip(p[rows], r[rows])])
     edges = np.unique(np.quantile(p, np.linspace(0, 1, 13)))
     if len(edges) > 3:
@@ -269,7 +270,9 @@ def partial(e: Evidence, p: Partial) -> str:
     band = len(shown) == 1
     low = float(p.low.min() if band else p.means[:, shown].min())
     high = float(p.high.max() if band else p.means[:, shown].max())
-    what = f"probability of {e.classes[1]}" if e.task == "binary" else "probability" if e.classes else f"mean {e.target}"
+    what = (
+        f"probability of {e.classes[1]}" if e.task == "binary" else "probability" if e.classes else f"mean {e.target}"
+    )
     if p.kind == "category":
         chart = Chart((-0.5, len(p.places) - 0.5), (low, high), (p.column, what), names=[str(v) for v in p.places])
         places: list[float] = list(range(len(p.places)))
