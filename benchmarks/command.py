@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.data import SHARED
-from hinge.cli.fit import Request, hold_out, run
+from hinge.cli.fit import hold_out, run
+from hinge.cli.fitting import Request
 from hinge.cli.profile import profile
 from hinge.cli.reading import read_table
 from hinge.explain.page.scores import METRIC, losses, predict_for, score

@@ -80,7 +80,8 @@ def dirty(path, n=600):
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
     """One quickly fitted model per task: task → (data file, folder with model.hinge)."""
-    from hinge.cli.fit import Request, run
+    from hinge.cli.fit import run
+    from hinge.cli.fitting import Request
     from hinge.cli.write import write
 
     folder = tmp_path_factory.mktemp("models")

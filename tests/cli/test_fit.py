@@ -70,7 +70,7 @@ def test_held_out_rows_are_not_learned_from(fit, tmp_path):
 def test_a_seed_makes_it_repeatable(fit, tmp_path):
     data = table(tmp_path / "t.csv")
     cards = [
-        fit(data, "-t", "y", "-o", tmp_path / f"o{k}", "--seed", seed, "--models", "linear")
+        fit(data, "-t", "y", "-o", tmp_path / f"o{k}", "--seed", seed, "--models", "linear", "--time", 600)
         for k, seed in enumerate((3, 3, 4))
     ]
     first, again, other = ((tmp_path / f"o{k}" / "predictions.csv").read_bytes() for k in range(3))
@@ -181,7 +181,7 @@ def test_the_one_standard_error_rule_takes_the_simplest_that_is_not_clearly_wors
         chosen = search.choose()
         best = min(search.results, key=lambda r: r.loss.mean())
 
-        def behind(r, best=best):
+        def behind(r, best=best, n=n):
             difference = r.loss - best.loss
             return difference.mean() > difference.std() / np.sqrt(n)
 

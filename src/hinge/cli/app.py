@@ -77,7 +77,8 @@ def fit(
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report."""
     with guard():
-        from hinge.cli.fit import Request, run
+        from hinge.cli.fit import run
+        from hinge.cli.fitting import Request
         from hinge.cli.write import default_folder, summary, write
 
         if time <= 0 or seed < 0 or (rows is not None and rows < 20):

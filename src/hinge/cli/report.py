@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.fit import checksum, versions
+from hinge.cli.fitting import checksum, versions
 from hinge.cli.using import Fitted, load_fitted, read_for
 from hinge.explain.page import measure
 from hinge.explain.page.charts import number
