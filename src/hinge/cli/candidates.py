@@ -109,10 +109,9 @@ def scaled(task: str, model: Any) -> Any:
     """For real targets: the model of the standardised target, so that strengths and steps mean the same everywhere."""
     if task != "real":
         return model
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.preprocessing import StandardScaler
+    from hinge.models.scaled import ScaledTarget
 
-    return TransformedTargetRegressor(regressor=model, transformer=StandardScaler())
+    return ScaledTarget(model)
 
 
 def _kernel(strength: float, width: float) -> Callable[[Shape], Any]:

@@ -142,8 +142,8 @@ def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> 
     y = whole.y[rows]
     if search.task == "binary":
         y = 2 * y - 1
-    if hasattr(model, "transformer_"):
-        y = model.transformer_.transform(y[:, None])[:, 0]
+    if search.task == "real":
+        y = model.standardised(y)
     return measure.coefficients(inner(model), prep.get_feature_names_out(), prep.transform(seen.frame[rows]), y)
 
 

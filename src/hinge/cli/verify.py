@@ -53,8 +53,8 @@ def recompute(path: Path, file: Path) -> Any:
     assert y is not None
     X = fitted.model.named_steps["prep"].transform(frame)
     outer = fitted.model.named_steps["model"]
-    if hasattr(outer, "transformer_"):
-        y = outer.transformer_.transform(y[:, None])[:, 0]
+    if fitted.task == "real":
+        y = outer.standardised(y)
     if fitted.task == "binary":
         y = 2 * y - 1
     classes = len(fitted.classes) if fitted.task == "multiclass" else None

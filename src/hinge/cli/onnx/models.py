@@ -115,10 +115,9 @@ def _finish(graph: Graph, s: str, outer: Any, core: Any) -> None:
         return
     if loss in ("Poisson", "Gamma", "Tweedie", "NegativeBinomial") and not shares:
         s = graph.node("Exp", s)
-    if hasattr(outer, "transformer_"):
-        scaler = outer.transformer_
-        s = graph.node("Mul", s, graph.constant(np.asarray(scaler.scale_, dtype=np.float64)[None, :]))
-        s = graph.node("Add", s, graph.constant(np.asarray(scaler.mean_, dtype=np.float64)[None, :]))
+    if hasattr(outer, "standardised"):
+        s = graph.node("Mul", s, graph.constant(np.array([[outer.scale_]])))
+        s = graph.node("Add", s, graph.constant(np.array([[outer.mean_]])))
     graph.output(graph.node("Squeeze", s, graph.constant(np.array([1]))), "prediction", np.float64, ["rows"])
 
 
