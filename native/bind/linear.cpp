@@ -9,6 +9,7 @@
 #include "bind/modules.hpp"
 #include "solve/dual_coordinate.hpp"
 #include "solve/interior_point.hpp"
+#include "solve/multinomial.hpp"
 #include "solve/newton.hpp"
 #include "solve/newton_cg.hpp"
 #include "solve/perceptron.hpp"
@@ -93,14 +94,15 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "newton_cg",
-      [](const Arguments& a, Vector w, double b, double tol, int max_iter, nb::object report) {
+      [](const Arguments& a, Vector w, double b, bool constant_curvature, double tol, int max_iter, nb::object report) {
         return to_python(enter(
             [&](Monitor& monitor) {
-              return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, tol, max_iter, monitor);
+              return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, constant_curvature, tol, max_iter,
+                               monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   m.def(
       "interior_point",
@@ -150,6 +152,24 @@ void bind_linear(nb::module_& m) {
         return nb::make_tuple(own(std::move(weights), count, d), own(std::move(biases)), own(std::move(iterations)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
+
+  m.def(
+      "multinomial_newton_cg",
+      [](const Design& X, Vector y, Vector c, bool intercept, Vector l2, Matrix W, Vector b, double tol, int max_iter,
+         nb::object report) {
+        const index_t d = X.cols(), k = static_cast<index_t>(W.shape(1));
+        MultinomialSolution s = enter(
+            [&](Monitor& monitor) {
+              return multinomial_newton_cg({X, y.data(), c.data(), k, intercept, l2.data()},
+                                           {W.data(), W.data() + d * k}, {b.data(), b.data() + k}, tol, max_iter,
+                                           monitor);
+            },
+            make_report(report));
+        return nb::make_tuple(own(std::move(s.W), d, k), own(std::move(s.b)), static_cast<int>(s.outcome),
+                              s.iterations);
+      },
+      "X"_a, "y"_a.noconvert(), "c"_a.noconvert(), "intercept"_a, "l2"_a.noconvert(), "W"_a.noconvert(),
+      "b"_a.noconvert(), "tol"_a, "max_iter"_a, "report"_a.none());
 
   // One epoch in place: changes w (and mean); returns the biases, the number of steps so far and the mean loss.
   using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

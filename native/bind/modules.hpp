@@ -11,4 +11,5 @@ void bind_trees(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_networks(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
+void bind_generative(nanobind::module_& m);
 }  // namespace hinge

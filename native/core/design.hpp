@@ -55,6 +55,8 @@ class Design {
 
   // Row by row access; empty for storages by column.
   virtual RowView row_view() const { return {}; }
+  // Column by column; empty for storages by row.
+  virtual ColumnView column_view() const { return {}; }
 
  protected:
   Design(index_t rows, index_t cols) : rows_(rows), cols_(cols) {}

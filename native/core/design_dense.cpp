@@ -243,6 +243,7 @@ class DenseCols final : public Design {
   DenseCols(const T* x, index_t rows, index_t cols, index_t stride) : Design(rows, cols), x_(x), stride_(stride) {}
   bool sparse() const override { return false; }
   index_t stored() const override { return rows_ * cols_; }
+  ColumnView column_view() const override { return DenseColumnView<T>{x_, stride_, rows_}; }
 
   void matvec(const double* w, double* z) const override {
     const index_t parts = row_parts(rows_, cols_), block = 2048;

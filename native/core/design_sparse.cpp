@@ -219,6 +219,7 @@ class Csc final : public Design {
   Csc(Compressed<T, I> v) : Design(v.minor, v.major), v_(v) {}
   bool sparse() const override { return true; }
   index_t stored() const override { return v_.stored(); }
+  ColumnView column_view() const override { return SparseRowView<T, I>{v_.data, v_.indices, v_.indptr}; }
 
   void matvec(const double* w, double* z) const override { v_.combine(w, z); }
   void rmatvec(const double* u, double* g) const override { v_.dots(u, g); }

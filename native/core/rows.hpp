@@ -1,7 +1,7 @@
 // Row by row access to a Design, for methods that look at one example at a time.
 //
 // A RowView is what one storage needs to show row i; `visit_rows` hands the right one to a template. Storages by
-// column (dense columns, CSC) have no rows to show: callers convert them first.
+// column (dense columns, CSC) have no rows to show: they have a ColumnView.
 #pragma once
 #include <variant>
 
@@ -81,5 +81,17 @@ struct SparseRowView {
 using RowView = std::variant<std::monostate, DenseRowView<float>, DenseRowView<double>,
                              SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
                              SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;
+
+// Columns of a dense matrix.
+template <class T>
+struct DenseColumnView {
+  const T* data;
+  index_t stride, rows;
+};
+
+// Columns of a CSC matrix are what rows are to CSR: `each(j, f)` calls f(row, value).
+using ColumnView = std::variant<std::monostate, DenseColumnView<float>, DenseColumnView<double>,
+                                SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
+                                SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;
 
 }  // namespace hinge

@@ -7,9 +7,8 @@
 #include "core/pool.hpp"
 
 namespace hinge {
-namespace {
 
-// P = softmax(s); returns log sum exp(s). The largest score is subtracted first, so nothing overflows.
+// The largest score is subtracted first, so nothing overflows.
 HINGE_HOT double softmax_row(const double* __restrict s, index_t k, double* __restrict p) {
   double top = s[0];
   for (index_t j = 1; j < k; ++j) top = s[j] > top ? s[j] : top;
@@ -22,8 +21,6 @@ HINGE_HOT double softmax_row(const double* __restrict s, index_t k, double* __re
   for (index_t j = 0; j < k; ++j) p[j] *= inverse;
   return top + std::log(total);
 }
-
-}  // namespace
 
 double softmax_gradient(const double* y, const double* S, const double* c, index_t n, index_t k, double* U) {
   const index_t parts = parts_for(n * k, 1 << 13);

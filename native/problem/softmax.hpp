@@ -7,6 +7,9 @@ namespace hinge {
 // U_i = c_i (p(s_i) - e_{y_i}), where p is the softmax; returns sum_i c_i l(y_i, s_i). y holds class numbers.
 double softmax_gradient(const double* y, const double* S, const double* c, index_t n, index_t k, double* U);
 
+// p = softmax(s) for one row; returns log sum exp(s).
+double softmax_row(const double* s, index_t k, double* p);
+
 // P = softmax of every row.
 void softmax_rows(const double* S, index_t n, index_t k, double* P);
 

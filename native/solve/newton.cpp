@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "core/blas.hpp"
+#include "core/cholesky.hpp"
 #include "core/random.hpp"
 
 namespace hinge {
@@ -54,7 +55,7 @@ class Factor {
         if (p_.intercept) chol_[j * m_ + d] = edge[j];
       }
       if (p_.intercept) chol_[d * m_ + d] = corner + ridge;
-      if (blas::potrf('L', m_, chol_.data(), m_)) return;
+      if (cholesky(m_, chol_.data(), m_)) return;
     }
   }
 

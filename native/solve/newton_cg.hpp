@@ -13,7 +13,8 @@
 
 namespace hinge {
 
-LinearSolution newton_cg(const LinearProblem& problem, std::vector<double> w, double b, double tol, int max_iter,
-                         Monitor& monitor);
+// `constant_curvature`: the second derivative of the loss does not depend on the scores, and every weight has a ridge.
+LinearSolution newton_cg(const LinearProblem& problem, std::vector<double> w, double b, bool constant_curvature,
+                         double tol, int max_iter, Monitor& monitor);
 
 }  // namespace hinge

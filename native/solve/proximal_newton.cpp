@@ -8,8 +8,9 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kFirstSet = 64;    // smallest working set worth a pass over X
-constexpr index_t kMostGram = 1500;  // larger working sets keep residuals instead of a Gram matrix
+constexpr index_t kFirstSet = 64;          // smallest working set worth a pass over X
+constexpr index_t kMostGram = 4000;        // larger working sets keep residuals instead of a Gram matrix
+constexpr index_t kMostSparseGram = 1500;  // several partial ones are held then
 
 // omega*(g), and whether it is finite.
 double conjugate(const CoordinatePenalty& p, double g) {
@@ -32,6 +33,33 @@ void append(Columns& a, const Columns& b) {
     a.dense.insert(a.dense.end(), b.dense.begin(), b.dense.end());
   }
   a.square.insert(a.square.end(), b.square.begin(), b.square.end());
+}
+
+// Keeps the columns at these places, in order.
+void keep_columns(Columns& a, const std::vector<index_t>& places) {
+  index_t to = 0, entries = 0;
+  for (const index_t from : places) {
+    if (a.sparse) {
+      const index_t begin = a.start[from], end = a.start[from + 1];
+      std::copy(a.row.begin() + begin, a.row.begin() + end, a.row.begin() + entries);
+      std::copy(a.value.begin() + begin, a.value.begin() + end, a.value.begin() + entries);
+      a.start[to] = entries;
+      entries += end - begin;
+    } else if (from != to) {
+      std::copy(a.dense.begin() + from * a.rows, a.dense.begin() + (from + 1) * a.rows, a.dense.begin() + to * a.rows);
+    }
+    a.square[to++] = a.square[from];
+  }
+  a.cols = to;
+  a.square.resize(to);
+  if (a.sparse) {
+    a.start[to] = entries;
+    a.start.resize(to + 1);
+    a.row.resize(entries);
+    a.value.resize(entries);
+  } else {
+    a.dense.resize(to * a.rows);
+  }
 }
 
 // z += X v for gathered columns.
@@ -73,7 +101,39 @@ ProximalNewton::ProximalNewton(const LinearProblem& problem, bool constant_curva
   cols_.start = {0};
 }
 
-void ProximalNewton::evaluate_all() { evaluate(p_, w_.data(), b_, true, at_); }
+// The inner loop keeps scores, slopes and curvature up to date: only the first pass computes them.
+void ProximalNewton::evaluate_all() {
+  const index_t n = p_.n();
+  if (!started_) {
+    const bool zero = std::all_of(w_.begin(), w_.end(), [](double x) { return x == 0; });
+    if (!zero) p_.X.matvec(w_.data(), at_.z.data());
+    for (index_t i = 0; i < n; ++i) {
+      if (zero) at_.z[i] = 0;
+      at_.z[i] += (p_.intercept ? b_ : 0.0) + (p_.offset ? p_.offset[i] : 0.0);
+    }
+    refresh();
+    started_ = true;
+  }
+  p_.X.rmatvec(at_.u.data(), at_.g.data());
+  at_.gb = p_.intercept ? vec::sum(at_.u.data(), n) : 0.0;
+}
+
+// Risk, slopes and curvature at the scores at hand.
+void ProximalNewton::refresh() {
+  const index_t n = p_.n();
+  if (p_.loss.whole_arrays()) {
+    at_.risk = p_.loss.curvature(p_.y, at_.z.data(), p_.c, at_.u.data(), at_.h.data(), n);
+    return;
+  }
+  const index_t parts = parts_for(n, 4096);
+  std::vector<double> risk(parts);
+  parallel_for(parts, [&](index_t q) {
+    const index_t lo = range_begin(n, parts, q), hi = range_begin(n, parts, q + 1);
+    risk[q] = p_.loss.curvature(p_.y + lo, at_.z.data() + lo, p_.c + lo, at_.u.data() + lo, at_.h.data() + lo, hi - lo);
+  });
+  at_.risk = 0;
+  for (const double r : risk) at_.risk += r;
+}
 
 // Primal minus dual at the natural dual point, scaled into the domain of the conjugates. Slopes that do not balance
 // bound nothing: what they gain from the bias at hand is taken back, and what a step of the bias would gain is added.
@@ -96,26 +156,32 @@ double ProximalNewton::gap(double primal) {
 
 void ProximalNewton::gather(const std::vector<index_t>& fresh) {
   if (fresh.empty()) return;
+  rows_.cols = -1;
   for (const index_t j : fresh) inside_[j] = 1;
   set_.insert(set_.end(), fresh.begin(), fresh.end());
   append(cols_, p_.X.columns(fresh.data(), static_cast<index_t>(fresh.size())));
 }
 
-// Adds the worst offenders: as many as the set has weights in use, so that it doubles at most.
+// Adds the worst offenders: as many as the set has weights in use, so that it doubles at most. Where a path has just
+// lowered the penalty, features that would offend if their slope grew as fast as the penalty fell join as well (the
+// strong rule of Tibshirani et al. 2012): one pass over X then does for most penalties.
 void ProximalNewton::grow() {
   const index_t d = p_.d();
   std::vector<index_t> fresh;
   index_t used = 0;
   for (index_t j = 0; j < d; ++j) {
     used += w_[j] != 0;
-    if (!inside_[j] && (violations_[j] > 0 || w_[j] != 0)) fresh.push_back(j);
+    const bool soon = !last_l1_.empty() && std::fabs(at_.g[j]) >= 2.0 * penalty_.l1[j] - last_l1_[j];
+    if (!inside_[j] && (violations_[j] > 0 || w_[j] != 0 || soon)) fresh.push_back(j);
   }
   const index_t room = std::max(kFirstSet, used);
   if (static_cast<index_t>(fresh.size()) > room) {
     std::nth_element(fresh.begin(), fresh.begin() + room, fresh.end(), [&](index_t a, index_t b) {
       const bool wa = w_[a] != 0, wb = w_[b] != 0;
       if (wa != wb) return wa;
-      return violations_[a] != violations_[b] ? violations_[a] > violations_[b] : a < b;
+      const double ea = std::fabs(at_.g[a]) - penalty_.l1[a], eb = std::fabs(at_.g[b]) - penalty_.l1[b];
+      if (violations_[a] != violations_[b]) return violations_[a] > violations_[b];
+      return ea != eb ? ea > eb : a < b;
     });
     fresh.resize(room);
     std::sort(fresh.begin(), fresh.end());
@@ -123,20 +189,29 @@ void ProximalNewton::grow() {
   gather(fresh);
 }
 
-// A set that is mostly zeros is cut back to the weights in use before it grows again.
+// Columns out of use are let go before the set grows again, once they are many.
 void ProximalNewton::drop_idle() {
   std::vector<index_t> keep;
-  for (const index_t j : set_)
-    if (w_[j] != 0) keep.push_back(j);
-  if (static_cast<index_t>(set_.size()) < 4 * std::max<index_t>(kFirstSet, static_cast<index_t>(keep.size()))) return;
-  std::fill(inside_.begin(), inside_.end(), 0);
-  set_.clear();
-  cols_ = Columns{};
-  cols_.rows = p_.n();
-  cols_.sparse = p_.X.sparse();
-  cols_.start = {0};
-  gram_cols_ = 0;
-  gather(keep);
+  for (std::size_t k = 0; k < set_.size(); ++k)
+    if (w_[set_[k]] != 0) keep.push_back(static_cast<index_t>(k));
+  const std::size_t idle = set_.size() - keep.size();
+  if (idle < std::max<std::size_t>(kFirstSet, keep.size() / 2)) return;
+  keep_columns(cols_, keep);
+  rows_.cols = -1;
+  for (const index_t j : set_) inside_[j] = 0;
+  index_t covered = 0;
+  for (std::size_t a = 0; a < keep.size(); ++a) {
+    set_[a] = set_[keep[a]];
+    inside_[set_[a]] = 1;
+    if (keep[a] >= gram_cols_) continue;
+    const double* row = gram_.data() + keep[a] * gram_ld_;
+    for (index_t b = 0; b <= covered; ++b) gram_[covered * gram_ld_ + b] = row[keep[b]];
+    ++covered;
+  }
+  set_.resize(keep.size());
+  gram_cols_ = covered;
+  for (index_t a = 0; a < covered; ++a)
+    for (index_t b = 0; b < a; ++b) gram_[b * gram_ld_ + a] = gram_[a * gram_ld_ + b];
 }
 
 // Makes room for a Gram matrix of this order, keeping what is there. The bias's row and column come last, at a place
@@ -171,15 +246,27 @@ double ProximalNewton::objective_at(double step, const std::vector<double>& dz, 
   return total;
 }
 
+// Whether X'diag(h)X of the working set is worth forming: its price is weighed against that of a few dozen passes over
+// the columns. For the squared loss it is kept, so that only fresh columns cost anything.
+bool ProximalNewton::gram_pays() {
+  const index_t n = p_.n(), m = cols_.cols;
+  if (cols_.sparse) {
+    if (m > kMostSparseGram) return false;
+    if (rows_.cols != m) rows_ = by_row(cols_);
+    return rows_.pairs <= 40.0 * static_cast<double>(cols_.value.size()) + 64.0 * 64.0;
+  }
+  return constant_ ? m <= std::min(kMostGram, 4 * n + 64) : m <= std::min(kMostGram, n / 4 + 64);
+}
+
 // Newton steps on the working set until its largest violation is below `target`. False if nothing moves any more.
 bool ProximalNewton::improve(double target) {
-  const index_t n = p_.n(), m = cols_.cols, ld = m + 1;
-  const bool use_gram = m <= kMostGram && (!cols_.sparse || m <= 32 || constant_) && (cols_.sparse || m <= 2 * n + 64);
+  const index_t n = p_.n(), m = cols_.cols;
+  const bool use_gram = gram_pays();
   std::vector<CoordinatePenalty> penalty(m);
   for (index_t k = 0; k < m; ++k) penalty[k] = omega(set_[k]);
   bool moved = false;
   for (int newton = 0; newton < 20; ++newton) {
-    std::vector<double> slopes(ld, 0.0);
+    std::vector<double> slopes(m + 1, 0.0);
     parallel_for(parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32))),
                  [&, parts = parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32)))](index_t q) {
                    for (index_t k = range_begin(m, parts, q); k < range_begin(m, parts, q + 1); ++k)
@@ -194,18 +281,18 @@ bool ProximalNewton::improve(double target) {
     for (index_t k = 0; k < m; ++k) w[k] = w_[set_[k]];
     double b = b_;
     // The exact model is solved well; an approximate one only well enough to make progress.
-    const QuadraticOptions options{constant_ ? 0.3 * target : std::max(0.3 * target, 0.05 * worst), 1000, p_.intercept};
+    const QuadraticOptions options{constant_ ? target : std::max(0.3 * target, 0.05 * worst), 1000, p_.intercept};
     if (use_gram) {
       if (!constant_) gram_cols_ = 0;
       if (gram_cols_ < m || m == 0) {
         reserve_gram(m + 1);
-        working_gram(cols_, at_.h, gram_cols_, p_.intercept, gram_, gram_ld_);
+        working_gram(cols_, rows_, at_.h, gram_cols_, p_.intercept, gram_, gram_ld_);
         gram_cols_ = m;
       }
-      GramQuadratic q(gram_, gram_ld_, slopes, m);
+      GramQuadratic q(gram_, gram_ld_, slopes, m, factor_);
       minimise_quadratic(q, penalty, w, b, options);
     } else {
-      DirectQuadratic q(cols_, at_.h, at_.u);
+      DirectQuadratic q(cols_, at_.h, at_.u, factor_);
       minimise_quadratic(q, penalty, w, b, options);
     }
     for (index_t k = 0; k < m; ++k) dw[k] = w[k] - w_[set_[k]];
@@ -229,15 +316,7 @@ bool ProximalNewton::improve(double target) {
     for (index_t k = 0; k < m; ++k) w_[set_[k]] = step == 1.0 ? w[k] : w_[set_[k]] + step * dw[k];
     b_ += step * db;
     for (index_t i = 0; i < n; ++i) at_.z[i] += step * dz[i];
-    if (p_.loss.whole_arrays()) {
-      p_.loss.curvature(p_.y, at_.z.data(), p_.c, at_.u.data(), at_.h.data(), n);
-    } else {
-      const index_t parts = parts_for(n, 4096);
-      parallel_for(parts, [&](index_t q) {
-        const index_t lo = range_begin(n, parts, q), hi = range_begin(n, parts, q + 1);
-        p_.loss.curvature(p_.y + lo, at_.z.data() + lo, p_.c + lo, at_.u.data() + lo, at_.h.data() + lo, hi - lo);
-      });
-    }
+    refresh();
     moved = true;
     if (Monitor* monitor = Monitor::current()) monitor->poll();
   }
@@ -245,8 +324,8 @@ bool ProximalNewton::improve(double target) {
 }
 
 LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int max_iter, Monitor& monitor) {
-  penalty_ = penalty;
   const index_t d = p_.d();
+  penalty_ = penalty;
   LinearSolution out;
   double best = 0;
   int idle = 0;
@@ -273,12 +352,13 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
       break;
     }
     if (it == 1 || primal < best) best = primal;
-    drop_idle();
+    if (last_l1_.empty()) drop_idle();
     grow();
-    // An exact model is cheap to solve well; otherwise leave a tenth of what this pass saw.
-    improve((constant_ ? 1e-3 : 0.1) * violation_);
+    last_l1_.clear();
+    improve(0.3 * violation_);  // more would be spent on columns that the next pass replaces
     current_ = false;
   }
+  last_l1_.assign(penalty_.l1, penalty_.l1 + d);  // a copy: the caller may write the next penalty in its place
   out.w = w_;
   out.b = b_;
   out.dual.resize(p_.n());

@@ -25,6 +25,8 @@ class ProximalNewton {
 
  private:
   void evaluate_all();
+  void refresh();
+  bool gram_pays();
   double gap(double primal);
   void grow();
   void gather(const std::vector<index_t>& fresh);
@@ -38,6 +40,7 @@ class ProximalNewton {
 
   LinearProblem p_;
   Coordinates penalty_;
+  std::vector<double> last_l1_;  // of the penalty before, until the first working set of a new one is chosen
   bool constant_;
   std::vector<double> w_;
   double b_;
@@ -45,12 +48,15 @@ class ProximalNewton {
   std::vector<index_t> set_;  // the working set, in the order of cols_
   std::vector<char> inside_;  // is feature j in it
   Columns cols_;
-  std::vector<double> gram_;  // order m+1, for the squared loss kept across iterations
-  index_t gram_ld_ = 0;       // its leading dimension
-  index_t gram_cols_ = 0;     // how many columns of the working set it covers
-  double steepest_ = 0;       // largest slope of the risk at the first pass: the unit of stationarity
-  bool current_ = false;      // whether at_ belongs to the present weights
-  double violation_ = 0;      // largest over all features, at the last full pass
+  ByRow rows_;                  // the same by row, where sparse and up to date
+  std::vector<double> gram_;    // order m+1, for the squared loss kept across iterations
+  index_t gram_ld_ = 0;         // its leading dimension
+  index_t gram_cols_ = 0;       // how many columns of the working set it covers
+  std::vector<double> factor_;  // room for Cholesky factors
+  bool started_ = false;        // whether at_ holds scores, slopes and curvature
+  double steepest_ = 0;         // largest slope of the risk at the first pass: the unit of stationarity
+  bool current_ = false;        // whether at_ belongs to the present weights
+  double violation_ = 0;        // largest over all features, at the last full pass
   std::vector<double> violations_;
 };
 

@@ -4,18 +4,30 @@
 #include <cmath>
 
 #include "core/blas.hpp"
+#include "core/cholesky.hpp"
 #include "core/pool.hpp"
 #include "core/vec.hpp"
 
 namespace hinge {
 namespace {
 
-constexpr int kSupportEpochs = 3;  // passes over the support between Newton steps
-
 double sparse_dot(const Columns& X, index_t j, const double* v) {
   double s = 0;
   for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) s += X.value[e] * v[X.row[e]];
   return s;
+}
+
+// The lower triangle of A = X'Y (columns of n entries), tile by tile; tiles are a fixed partition whatever the threads.
+void lower_products(index_t rows, index_t cols, index_t n, const double* X, const double* Y, double* A, index_t ld) {
+  constexpr index_t tile = 256;
+  std::vector<std::pair<index_t, index_t>> tiles;
+  for (index_t c = 0; c < cols; c += tile)
+    for (index_t r = c; r < rows; r += tile) tiles.emplace_back(r, c);
+  parallel_for(static_cast<index_t>(tiles.size()), [&](index_t t) {
+    const auto [r, c] = tiles[t];
+    blas::gemm('T', 'N', std::min(tile, rows - r), std::min(tile, cols - c), n, 1.0, X + r * n, n, Y + c * n, n, 0.0,
+               A + c * ld + r, ld);
+  });
 }
 
 // One pass over the listed coordinates; returns the largest slope it found unbalanced, in units of the slope.
@@ -41,52 +53,94 @@ double epoch(Q& q, const std::vector<CoordinatePenalty>& penalty, const std::vec
   return worst;
 }
 
-// The Newton step on the weights where omega is smooth. Weights it would carry across zero or a bound stop there; if
-// that makes the model worse, the whole step is shortened to the first such crossing instead. True if none crossed.
+// How far to go along a Newton step, and what it gains, when weights may change their signs on the way. With slope'v =
+// -Q and v'Av = Q the model falls as -Q t + Q t^2 / 2, plus 2 l1 |v_j| (t - t_j) from the point t_j where w_j crosses
+// zero: a convex piecewise quadratic, minimised exactly.
+struct Reach {
+  double t, change;
+};
+
+Reach along(double Q, std::vector<std::pair<double, double>> kinks, double most) {
+  std::sort(kinks.begin(), kinks.end());
+  // Between kinks the derivative is -Q + Q t + up.
+  double t = 0, value = 0, up = 0;
+  for (std::size_t k = 0; k <= kinks.size(); ++k) {
+    const double end = std::min(most, k < kinks.size() ? kinks[k].first : most);
+    const double stationary = Q > 0 ? (Q - up) / Q : 0.0, stop = std::clamp(stationary, t, end);
+    value += (up - Q) * (stop - t) + 0.5 * Q * (stop * stop - t * t);
+    t = stop;
+    if (t < end || end == most) break;
+    up += kinks[k].second;
+  }
+  return {t, value};
+}
+
+// The Newton step on the weights where omega is smooth, in the better of two ways: weights it would carry across zero
+// or a bound stop there, or the whole step as far as it gains. True if none crossed.
 template <class Q>
 bool polish(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b, bool intercept) {
   const index_t m = static_cast<index_t>(w.size());
-  std::vector<index_t> chosen;
+  std::vector<index_t> which, crossing;
   std::vector<double> slope, l2;
   for (index_t j = 0; j < m; ++j)
     if (penalty[j].smooth_at(w[j])) {
-      chosen.push_back(j);
+      which.push_back(j);
       const double sign = w[j] > 0 ? 1.0 : (w[j] < 0 ? -1.0 : 0.0);
       slope.push_back(q.slope(j) + penalty[j].l2 * w[j] + penalty[j].l1 * sign);
       l2.push_back(penalty[j].l2);
     }
   if (intercept) {
-    chosen.push_back(m);
+    which.push_back(m);
     slope.push_back(q.slope(m));
     l2.push_back(0.0);
   }
-  const std::size_t k = chosen.size();
-  std::vector<double> step(k);
+  const std::size_t k = which.size();
+  std::vector<double> step(k), delta(k, 0.0);
   for (std::size_t a = 0; a < k; ++a) step[a] = -slope[a];
-  if (k == 0 || !q.newton(chosen, l2, step)) return false;
+  if (k == 0 || !q.newton(which, l2, step)) return false;
 
-  std::vector<double> cut = step;
-  double fraction = 1.0;
+  std::vector<std::pair<double, double>> kinks;
+  double most = 1.0, Q_ = 0.0;
   for (std::size_t a = 0; a < k; ++a) {
-    if (chosen[a] == m) continue;
-    const CoordinatePenalty& p = penalty[chosen[a]];
-    const double now = w[chosen[a]], next = now + step[a];
+    Q_ -= slope[a] * step[a];
+    if (which[a] == m) continue;
+    const CoordinatePenalty& p = penalty[which[a]];
+    const double now = w[which[a]], next = now + step[a];
     double edge = next;
-    if (p.l1 > 0 && now * next < 0) edge = 0.0;
+    if (p.l1 > 0 && now * next < 0) {
+      edge = 0.0;
+      kinks.emplace_back(-now / step[a], 2.0 * p.l1 * std::fabs(step[a]));
+    }
+    const double inside = std::clamp(next, p.lower, p.upper);
+    if (inside != next) most = std::min(most, (inside - now) / step[a]);
     edge = std::clamp(edge, p.lower, p.upper);
     if (edge == next) continue;
-    cut[a] = edge - now;
-    fraction = std::min(fraction, cut[a] / step[a]);
+    crossing.push_back(static_cast<index_t>(a));
+    delta[a] = edge - next;
   }
-  // On these coordinates, with these signs, the model is slope'v + 1/2 v'(H + L2)v.
-  if (fraction < 1.0 && !(q.change(chosen, l2, slope, cut) < 0))
-    for (std::size_t a = 0; a < k; ++a) cut[a] = fraction * step[a];
+  if (!crossing.empty()) {
+    // The step v solves A v = -slope, so the model changes under v + delta by (slope'(v+delta) + delta'A(v+delta)) / 2.
+    std::vector<double> cut(k);
+    double change = 0;
+    for (std::size_t a = 0; a < k; ++a) {
+      cut[a] = step[a] + delta[a];
+      change += slope[a] * cut[a];
+    }
+    change = 0.5 * (change + q.product(which, l2, crossing, delta, cut));
+    const Reach reach = along(Q_, std::move(kinks), most);
+    if (change < reach.change)
+      step.swap(cut);
+    else
+      for (double& v : step) v *= reach.t;
+  }
+  q.move(which, step);
   for (std::size_t a = 0; a < k; ++a) {
-    if (cut[a] == 0) continue;
-    q.move(chosen[a], cut[a]);
-    (chosen[a] == m ? b : w[chosen[a]]) += cut[a];
+    double& x = which[a] == m ? b : w[which[a]];
+    x += step[a];
+    // What was to stop at zero shall be exactly there.
+    if (which[a] != m && std::fabs(x) <= 1e-15 * std::fabs(step[a])) x = 0.0;
   }
-  return fraction == 1.0;
+  return crossing.empty();
 }
 
 template <class Q>
@@ -102,37 +156,57 @@ double worst_violation(const Q& q, const std::vector<CoordinatePenalty>& penalty
 
 void GramQuadratic::move(index_t j, double step) { vec::axpy(step, G_.data() + j * ld_, q_.data(), m_ + 1); }
 
-bool GramQuadratic::newton(const std::vector<index_t>& chosen, const std::vector<double>& l2,
-                           std::vector<double>& step) const {
-  const index_t k = static_cast<index_t>(chosen.size());
-  std::vector<double> A(k * k);
+void GramQuadratic::move(const std::vector<index_t>& which, const std::vector<double>& v) {
+  const index_t parts = parts_for(static_cast<index_t>(which.size()) * (m_ + 1), 1 << 15);
+  parallel_for(parts, [&](index_t p) {
+    const index_t lo = range_begin(m_ + 1, parts, p), hi = range_begin(m_ + 1, parts, p + 1);
+    for (std::size_t a = 0; a < which.size(); ++a)
+      if (v[a] != 0) vec::axpy(v[a], G_.data() + which[a] * ld_ + lo, q_.data() + lo, hi - lo);
+  });
+}
+
+bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<double>& l2,
+                           std::vector<double>& step) {
+  const index_t k = static_cast<index_t>(which.size());
+  if (static_cast<index_t>(factor_.size()) < k * k) factor_.resize(k * k);
   double trace = 0;
-  for (index_t a = 0; a < k; ++a) {
-    const double* row = G_.data() + chosen[a] * ld_;
-    for (index_t b = 0; b < k; ++b) A[a * k + b] = row[chosen[b]];
-    A[a * k + a] += l2[a];
-    trace += A[a * k + a];
-  }
-  for (index_t a = 0; a < k; ++a) A[a * k + a] += 1e-13 * trace / static_cast<double>(k);
-  if (!blas::potrf('L', k, A.data(), k)) return false;
-  blas::potrs('L', k, 1, A.data(), k, step.data(), k);
+  for (index_t a = 0; a < k; ++a) trace += bend(which[a]) + l2[a];
+  const double ridge = 1e-13 * trace / static_cast<double>(k);
+  const index_t parts = parts_for(k * k, 1 << 14);
+  parallel_for(parts, [&](index_t p) {
+    for (index_t a = range_begin(k, parts, p); a < range_begin(k, parts, p + 1); ++a) {
+      const double* row = G_.data() + which[a] * ld_;
+      double* out = factor_.data() + a * k;
+      for (index_t b = a; b < k; ++b) out[b] = row[which[b]];
+      out[a] += l2[a] + ridge;
+    }
+  });
+  if (!cholesky(k, factor_.data(), k)) return false;
+  blas::potrs('L', k, 1, factor_.data(), k, step.data(), k);
   return true;
 }
 
-double GramQuadratic::change(const std::vector<index_t>& chosen, const std::vector<double>& l2,
-                             const std::vector<double>& slope, const std::vector<double>& v) const {
+double GramQuadratic::product(const std::vector<index_t>& which, const std::vector<double>& l2,
+                              const std::vector<index_t>& few, const std::vector<double>& delta,
+                              const std::vector<double>& v) const {
   double total = 0;
-  for (std::size_t a = 0; a < chosen.size(); ++a) {
-    const double* row = G_.data() + chosen[a] * ld_;
+  for (const index_t a : few) {
+    const double* row = G_.data() + which[a] * ld_;
     double Av = l2[a] * v[a];
-    for (std::size_t b = 0; b < chosen.size(); ++b) Av += row[chosen[b]] * v[b];
-    total += v[a] * (slope[a] + 0.5 * Av);
+    for (std::size_t b = 0; b < which.size(); ++b) Av += row[which[b]] * v[b];
+    total += delta[a] * Av;
   }
   return total;
 }
 
-DirectQuadratic::DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r)
-    : X_(X), h_(h), r_(std::move(r)), hx_(X.sparse ? X.value.size() : X.dense.size()), bend_(X.cols + 1, 0.0) {
+DirectQuadratic::DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r,
+                                 std::vector<double>& factor)
+    : X_(X),
+      h_(h),
+      r_(std::move(r)),
+      hx_(X.sparse ? X.value.size() : X.dense.size()),
+      bend_(X.cols + 1, 0.0),
+      factor_(factor) {
   const index_t parts = parts_for(static_cast<index_t>(hx_.size()), 1 << 14);
   parallel_for(parts, [&](index_t p) {
     for (index_t j = range_begin(X.cols, parts, p); j < range_begin(X.cols, parts, p + 1); ++j) {
@@ -170,43 +244,84 @@ void DirectQuadratic::move(index_t j, double step) {
     vec::axpy(step, hx_.data() + j * X_.rows, r_.data(), X_.rows);
 }
 
-// out = A v for the chosen coordinates, A = X'HX, with z as scratch.
-void DirectQuadratic::apply(const std::vector<index_t>& chosen, const std::vector<double>& v, std::vector<double>& z,
-                            std::vector<double>& out) const {
-  std::fill(z.begin(), z.end(), 0.0);
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    const index_t j = chosen[k];
-    if (j == X_.cols)
-      vec::axpy(v[k], h_.data(), z.data(), X_.rows);
-    else if (X_.sparse)
-      for (index_t e = X_.start[j]; e < X_.start[j + 1]; ++e) z[X_.row[e]] += v[k] * hx_[e];
-    else
-      vec::axpy(v[k], hx_.data() + j * X_.rows, z.data(), X_.rows);
-  }
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    const index_t j = chosen[k];
-    out[k] = j == X_.cols ? vec::sum(z.data(), X_.rows)
-             : X_.sparse  ? sparse_dot(X_, j, z.data())
-                          : vec::dot(X_.dense.data() + j * X_.rows, z.data(), X_.rows);
+void DirectQuadratic::move(const std::vector<index_t>& which, const std::vector<double>& v) {
+  add(which, v, true, r_.data());
+}
+
+void DirectQuadratic::add(const std::vector<index_t>& which, const std::vector<double>& v, bool weighted,
+                          double* z) const {
+  const index_t n = X_.rows;
+  for (std::size_t a = 0; a < which.size(); ++a) {
+    const index_t j = which[a];
+    if (v[a] == 0) continue;
+    if (j == X_.cols) {
+      for (index_t i = 0; i < n; ++i) z[i] += v[a] * (weighted ? h_[i] : 1.0);
+    } else if (X_.sparse) {
+      const double* x = weighted ? hx_.data() : X_.value.data();
+      for (index_t e = X_.start[j]; e < X_.start[j + 1]; ++e) z[X_.row[e]] += v[a] * x[e];
+    } else {
+      vec::axpy(v[a], (weighted ? hx_.data() : X_.dense.data()) + j * n, z, n);
+    }
   }
 }
 
-double DirectQuadratic::change(const std::vector<index_t>& chosen, const std::vector<double>& l2,
-                               const std::vector<double>& slope, const std::vector<double>& v) const {
-  std::vector<double> z(X_.rows), Av(chosen.size());
-  apply(chosen, v, z, Av);
+double DirectQuadratic::product(const std::vector<index_t>& which, const std::vector<double>& l2,
+                                const std::vector<index_t>& few, const std::vector<double>& delta,
+                                const std::vector<double>& v) const {
+  std::vector<double> left(X_.rows, 0.0), right(X_.rows, 0.0), picked;
+  std::vector<index_t> some;
   double total = 0;
-  for (std::size_t a = 0; a < chosen.size(); ++a) total += v[a] * (slope[a] + 0.5 * (Av[a] + l2[a] * v[a]));
-  return total;
+  for (const index_t a : few) {
+    some.push_back(which[a]);
+    picked.push_back(delta[a]);
+    total += delta[a] * l2[a] * v[a];
+  }
+  add(some, picked, false, left.data());
+  add(which, v, true, right.data());
+  return total + vec::dot(left.data(), right.data(), X_.rows);
 }
 
-// Conjugate gradients with the diagonal as preconditioner; `step` holds the right-hand side and receives the answer.
-bool DirectQuadratic::newton(const std::vector<index_t>& chosen, const std::vector<double>& l2,
-                             std::vector<double>& step) const {
-  const std::size_t k = chosen.size();
+bool DirectQuadratic::newton(const std::vector<index_t>& which, const std::vector<double>& l2,
+                             std::vector<double>& step) {
+  if (!X_.sparse && static_cast<index_t>(which.size()) <= 2 * X_.rows) return factorised(which, l2, step);
+  conjugate_gradients(which, l2, step);
+  return true;
+}
+
+// Dense columns: the second derivative in the chosen coordinates, tile by tile, and its Cholesky factor.
+bool DirectQuadratic::factorised(const std::vector<index_t>& which, const std::vector<double>& l2,
+                                 std::vector<double>& step) {
+  const index_t n = X_.rows, k = static_cast<index_t>(which.size());
+  std::vector<double> x(n * k), hx(n * k);
+  const index_t pieces = parts_for(n * k, 1 << 14);
+  parallel_for(pieces, [&](index_t p) {
+    for (index_t a = range_begin(k, pieces, p); a < range_begin(k, pieces, p + 1); ++a) {
+      const index_t j = which[a];
+      const double* source = j == X_.cols ? h_.data() : hx_.data() + j * n;
+      std::copy(source, source + n, hx.data() + a * n);
+      if (j == X_.cols)
+        std::fill(x.data() + a * n, x.data() + (a + 1) * n, 1.0);
+      else
+        std::copy(X_.dense.data() + j * n, X_.dense.data() + (j + 1) * n, x.data() + a * n);
+    }
+  });
+  if (static_cast<index_t>(factor_.size()) < k * k) factor_.resize(k * k);
+  lower_products(k, k, n, x.data(), hx.data(), factor_.data(), k);
+  double trace = 0;
+  for (index_t a = 0; a < k; ++a) trace += factor_[a * k + a] += l2[a];
+  for (index_t a = 0; a < k; ++a) factor_[a * k + a] += 1e-13 * trace / static_cast<double>(k);
+  if (!cholesky(k, factor_.data(), k)) return false;
+  blas::potrs('L', k, 1, factor_.data(), k, step.data(), k);
+  return true;
+}
+
+// With the diagonal as preconditioner; `step` holds the right-hand side and receives the answer.
+void DirectQuadratic::conjugate_gradients(const std::vector<index_t>& which, const std::vector<double>& l2,
+                                          std::vector<double>& step) const {
+  const std::size_t k = which.size();
   std::vector<double> residual = step, x(k, 0.0), s(k), d(k), Ad(k), z(X_.rows);
   const auto precondition = [&] {
-    for (std::size_t a = 0; a < k; ++a) s[a] = residual[a] / (bend_[chosen[a]] + l2[a] + 1e-300);
+    for (std::size_t a = 0; a < k; ++a) s[a] = residual[a] / (bend_[which[a]] + l2[a] + 1e-300);
   };
   precondition();
   d = s;
@@ -214,10 +329,14 @@ bool DirectQuadratic::newton(const std::vector<index_t>& chosen, const std::vect
   for (std::size_t a = 0; a < k; ++a) rs += residual[a] * s[a];
   const double target = 1e-6 * rs;
   for (int it = 0; it < 30 && rs > target; ++it) {
-    apply(chosen, d, z, Ad);
+    std::fill(z.begin(), z.end(), 0.0);
+    add(which, d, true, z.data());
     double dAd = 0;
     for (std::size_t a = 0; a < k; ++a) {
-      Ad[a] += l2[a] * d[a];
+      const index_t j = which[a];
+      Ad[a] = l2[a] * d[a] + (j == X_.cols ? vec::sum(z.data(), X_.rows)
+                              : X_.sparse  ? sparse_dot(X_, j, z.data())
+                                           : vec::dot(X_.dense.data() + j * X_.rows, z.data(), X_.rows));
       dAd += d[a] * Ad[a];
     }
     if (!(dAd > 0)) break;
@@ -233,7 +352,6 @@ bool DirectQuadratic::newton(const std::vector<index_t>& chosen, const std::vect
     for (std::size_t a = 0; a < k; ++a) d[a] = s[a] + rs / before * d[a];
   }
   step = x;
-  return true;
 }
 
 template <class Q>
@@ -244,18 +362,20 @@ int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std:
   for (index_t j = 0; j < m; ++j) all[j] = j;
   int epochs = 0;
   // A warm start has nearly the right support: begin with the step that settles it.
-  if (std::any_of(w.begin(), w.end(), [](double x) { return x != 0; })) polish(q, penalty, w, b, options.intercept);
-  while (epochs < options.max_epochs) {
+  if (Q::kPatience == 0 && std::any_of(w.begin(), w.end(), [](double x) { return x != 0; }))
+    polish(q, penalty, w, b, options.intercept);
+  for (int cycle = 1; epochs < options.max_epochs; ++cycle) {
     ++epochs;
     // A pass over everything finds the support; passes over the support alone bring its signs close to right.
     if (epoch(q, penalty, all, w, b, options.intercept) <= options.tol) break;
     support.clear();
     for (index_t j = 0; j < m; ++j)
       if (w[j] != 0) support.push_back(j);
-    for (int inner = 0; inner < kSupportEpochs && epochs < options.max_epochs; ++inner) {
+    for (int inner = 0; inner < Q::kSupportEpochs && epochs < options.max_epochs; ++inner) {
       ++epochs;
       if (epoch(q, penalty, support, w, b, options.intercept) <= 0.3 * options.tol) break;
     }
+    if (cycle <= Q::kPatience) continue;
     polish(q, penalty, w, b, options.intercept);
     if (worst_violation(q, penalty, w, options.intercept) <= options.tol) break;
   }
@@ -267,44 +387,80 @@ template int minimise_quadratic(GramQuadratic&, const std::vector<CoordinatePena
 template int minimise_quadratic(DirectQuadratic&, const std::vector<CoordinatePenalty>&, std::vector<double>&, double&,
                                 const QuadraticOptions&);
 
-void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G,
-                  index_t ld) {
+namespace {
+
+// Sparse columns, row by row: the entries a row has in fresh columns meet all it has. Triangles are summed per part.
+void sparse_gram(const ByRow& X, const std::vector<double>& h, index_t from, std::vector<double>& G, index_t ld) {
+  const index_t m = X.cols, n = static_cast<index_t>(X.start.size()) - 1, fresh = m - from;
+  const auto& start = X.start;
+  const auto& entry = X.entry;
+  const index_t parts = parts_for(n, 256, 4);
+  std::vector<std::vector<double>> partial(parts);
+  parallel_for(parts, [&](index_t p) {
+    partial[p].assign(fresh * m, 0.0);
+    for (index_t i = range_begin(n, parts, p); i < range_begin(n, parts, p + 1); ++i)
+      for (index_t e = start[i + 1] - 1; e >= start[i] && entry[e].first >= from; --e) {
+        double* out = partial[p].data() + (entry[e].first - from) * m;
+        const double hv = h[i] * entry[e].second;
+        for (index_t f = start[i]; f <= e; ++f) out[entry[f].first] += hv * entry[f].second;
+      }
+  });
+  const index_t strips = parts_for(fresh * m, 1 << 15);
+  parallel_for(strips, [&](index_t s) {
+    for (index_t j = range_begin(fresh, strips, s); j < range_begin(fresh, strips, s + 1); ++j)
+      for (index_t k = 0; k <= from + j; ++k) {
+        double sum = 0;
+        for (const auto& part : partial) sum += part[j * m + k];
+        G[(from + j) * ld + k] = sum;
+      }
+  });
+  for (index_t j = from; j < m; ++j)
+    for (index_t k = 0; k < j; ++k) G[k * ld + j] = G[j * ld + k];
+}
+
+}  // namespace
+
+ByRow by_row(const Columns& X) {
+  ByRow out{.start = std::vector<index_t>(X.rows + 1, 0), .entry = {}, .cols = X.cols};
+  out.entry.resize(X.row.size());
+  for (const index_t i : X.row) ++out.start[i + 1];
+  for (index_t i = 0; i < X.rows; ++i) {
+    const double c = static_cast<double>(out.start[i + 1]);
+    out.pairs += 0.5 * c * c;
+    out.start[i + 1] += out.start[i];
+  }
+  std::vector<index_t> at(out.start.begin(), out.start.end() - 1);
+  for (index_t j = 0; j < X.cols; ++j)
+    for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) out.entry[at[X.row[e]]++] = {j, X.value[e]};
+  return out;
+}
+
+void working_gram(const Columns& X, const ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+                  std::vector<double>& G, index_t ld) {
   const index_t m = X.cols, n = X.rows, fresh = m - from;
   if (X.sparse) {
-    const index_t parts = parts_for(fresh * (X.start[m] + 1), 1 << 16);
-    parallel_for(parts, [&](index_t p) {
-      std::vector<double> dense(n, 0.0);
-      for (index_t j = from + range_begin(fresh, parts, p); j < from + range_begin(fresh, parts, p + 1); ++j) {
-        for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) dense[X.row[e]] += h[X.row[e]] * X.value[e];
-        for (index_t k = 0; k < m; ++k) G[j * ld + k] = sparse_dot(X, k, dense.data());
-        for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) dense[X.row[e]] = 0.0;
-      }
-    });
+    sparse_gram(rows, h, from, G, ld);
   } else {
-    // h times the fresh columns, then products of tiles; tiles are a fixed partition whatever the threads.
+    // h times the fresh columns; they meet the old ones, and then each other.
     std::vector<double> scaled(n * fresh);
     const index_t pieces = parts_for(n * fresh, 1 << 14);
     parallel_for(pieces, [&](index_t p) {
       for (index_t j = range_begin(fresh, pieces, p); j < range_begin(fresh, pieces, p + 1); ++j)
         for (index_t i = 0; i < n; ++i) scaled[j * n + i] = h[i] * X.dense[(from + j) * n + i];
     });
-    constexpr index_t tile = 128;
-    const index_t rows = (m + tile - 1) / tile, cols = (fresh + tile - 1) / tile;
+    constexpr index_t tile = 256;
+    const index_t rows = (from + tile - 1) / tile, cols = (fresh + tile - 1) / tile;
     parallel_for(rows * cols, [&](index_t t) {
       const index_t r = t % rows * tile, c = t / rows * tile;
-      if (r + tile <= from + c && r >= from) return;  // the mirror image of a tile below
-      const index_t nr = std::min(tile, m - r), nc = std::min(tile, fresh - c);
-      blas::gemm('T', 'N', nr, nc, n, 1.0, X.dense.data() + r * n, n, scaled.data() + c * n, n, 0.0,
-                 G.data() + (from + c) * ld + r, ld);
+      blas::gemm('T', 'N', std::min(tile, from - r), std::min(tile, fresh - c), n, 1.0, X.dense.data() + r * n, n,
+                 scaled.data() + c * n, n, 0.0, G.data() + (from + c) * ld + r, ld);
     });
-    for (index_t j = from; j < m; ++j)
-      for (index_t k = from; k < j; ++k) {
-        // Inside the fresh block every pair was computed in at least one of the two tiles; the lower one counts.
-        G[j * ld + k] = G[k * ld + j];
-      }
+    lower_products(fresh, fresh, n, X.dense.data() + from * n, scaled.data(), G.data() + from * ld + from, ld);
+    for (index_t j = from; j < m; ++j) {
+      for (index_t k = from; k < j; ++k) G[j * ld + k] = G[k * ld + j];
+      for (index_t k = 0; k < from; ++k) G[k * ld + j] = G[j * ld + k];
+    }
   }
-  for (index_t j = from; j < m; ++j)
-    for (index_t k = 0; k < from; ++k) G[k * ld + j] = G[j * ld + k];
   for (index_t j = 0; j < m; ++j) {
     double edge = 0;
     if (intercept && X.sparse)

@@ -10,9 +10,13 @@
 // m; DirectQuadratic keeps the n residuals, so a move costs the stored entries of one column. Both offer
 //   slope(j), bend(j)  first and second derivative of the smooth part in coordinate j (j = m is the bias)
 //   move(j, step)      change coordinate j
-//   newton(...)        the step that zeroes the slopes of chosen coordinates
-//   change(...)        how much the quadratic changes under a step of chosen coordinates with given slopes
+//   move(which, v)     change several
+//   newton(which, l2, step)  the step v with A v = step, where A is the second derivative in the chosen coordinates
+//   product(which, l2, few, delta, v)  v'A delta, where only the listed few of delta are not zero
+//   kSupportEpochs     passes over the support alone for one over everything
+//   kPatience          cycles of coordinate descent before a Newton step is worth its price
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "core/design.hpp"
@@ -49,39 +53,52 @@ struct CoordinatePenalty {
 
 class GramQuadratic {
  public:
+  static constexpr int kSupportEpochs = 10;  // about the price of one factorisation
+  static constexpr int kPatience = 0;
   // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
-  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m)
-      : G_(G), ld_(ld), q_(std::move(slopes)), m_(m) {}
+  // `factor` is room for Cholesky factors that is kept from one quadratic to the next.
+  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m,
+                std::vector<double>& factor)
+      : G_(G), ld_(ld), q_(std::move(slopes)), m_(m), factor_(factor) {}
   double slope(index_t j) const { return q_[j]; }
   double bend(index_t j) const { return G_[j * ld_ + j]; }
   void move(index_t j, double step);
-  bool newton(const std::vector<index_t>& chosen, const std::vector<double>& l2, std::vector<double>& step) const;
-  double change(const std::vector<index_t>& chosen, const std::vector<double>& l2, const std::vector<double>& slope,
-                const std::vector<double>& v) const;
+  void move(const std::vector<index_t>& which, const std::vector<double>& v);
+  bool newton(const std::vector<index_t>& which, const std::vector<double>& l2, std::vector<double>& step);
+  double product(const std::vector<index_t>& which, const std::vector<double>& l2, const std::vector<index_t>& few,
+                 const std::vector<double>& delta, const std::vector<double>& v) const;
 
  private:
   const std::vector<double>& G_;
   index_t ld_;
   std::vector<double> q_;
   index_t m_;
+  std::vector<double>& factor_;
 };
 
 class DirectQuadratic {
  public:
-  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r);
+  static constexpr int kSupportEpochs = 3;
+  static constexpr int kPatience = 3;
+  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r, std::vector<double>& factor);
   double slope(index_t j) const;
   double bend(index_t j) const { return bend_[j]; }
   void move(index_t j, double step);
-  bool newton(const std::vector<index_t>& chosen, const std::vector<double>& l2, std::vector<double>& step) const;
-  double change(const std::vector<index_t>& chosen, const std::vector<double>& l2, const std::vector<double>& slope,
-                const std::vector<double>& v) const;
+  void move(const std::vector<index_t>& which, const std::vector<double>& v);
+  bool newton(const std::vector<index_t>& which, const std::vector<double>& l2, std::vector<double>& step);
+  double product(const std::vector<index_t>& which, const std::vector<double>& l2, const std::vector<index_t>& few,
+                 const std::vector<double>& delta, const std::vector<double>& v) const;
 
  private:
-  void apply(const std::vector<index_t>& chosen, const std::vector<double>& v, std::vector<double>& z,
-             std::vector<double>& out) const;
+  // z += X v for the chosen coordinates, or diag(h) X v.
+  void add(const std::vector<index_t>& which, const std::vector<double>& v, bool weighted, double* z) const;
+  bool factorised(const std::vector<index_t>& which, const std::vector<double>& l2, std::vector<double>& step);
+  void conjugate_gradients(const std::vector<index_t>& which, const std::vector<double>& l2,
+                           std::vector<double>& step) const;
   const Columns& X_;
   const std::vector<double>& h_;
   std::vector<double> r_, hx_, bend_;
+  std::vector<double>& factor_;
 };
 
 struct QuadraticOptions {
@@ -95,9 +112,18 @@ template <class Q>
 int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b,
                        const QuadraticOptions& options);
 
+// Gathered sparse columns once more, row by row and in each row by column.
+struct ByRow {
+  std::vector<index_t> start = {};
+  std::vector<std::pair<index_t, double>> entry = {};
+  index_t cols = -1;
+  double pairs = 0;  // multiplications that their Gram matrix takes
+};
+ByRow by_row(const Columns& X);
+
 // Columns [from, m) of the Gram matrix of m gathered columns, into a matrix of order m+1 with rows ld apart, both
-// triangles. The bias goes last; without one its row and column are zero.
-void working_gram(const Columns& X, const std::vector<double>& h, index_t from, bool intercept, std::vector<double>& G,
-                  index_t ld);
+// triangles. The bias goes last; without one its row and column are zero. `rows` is by_row(X) if X is sparse.
+void working_gram(const Columns& X, const ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+                  std::vector<double>& G, index_t ld);
 
 }  // namespace hinge

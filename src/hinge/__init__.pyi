@@ -72,6 +72,10 @@ from hinge.models.boosting import (
     GradientBoostingClassifier as GradientBoostingClassifier,
     GradientBoostingRegressor as GradientBoostingRegressor,
 )
+from hinge.models.discriminant import (
+    LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
+)
 from hinge.models.forest import (
     ExtraTreesClassifier as ExtraTreesClassifier,
     ExtraTreesRegressor as ExtraTreesRegressor,
@@ -142,6 +146,15 @@ from hinge.models.linear.stochastic import (
 from hinge.models.linear.svm import (
     LinearSVC as LinearSVC,
 )
+from hinge.models.mixture.classifier import (
+    MixtureDiscriminant as MixtureDiscriminant,
+)
+from hinge.models.mixture.gaussian import (
+    GaussianMixture as GaussianMixture,
+)
+from hinge.models.mixture.regressions import (
+    MixtureOfRegressions as MixtureOfRegressions,
+)
 from hinge.models.multiclass import (
     MulticlassPerceptron as MulticlassPerceptron,
     MulticlassSVM as MulticlassSVM,
@@ -149,6 +162,20 @@ from hinge.models.multiclass import (
     OneVsRestClassifier as OneVsRestClassifier,
     OutputCodeClassifier as OutputCodeClassifier,
     design_code as design_code,
+)
+from hinge.models.naive_bayes.categorical import (
+    CategoricalNB as CategoricalNB,
+)
+from hinge.models.naive_bayes.discrete import (
+    BernoulliNB as BernoulliNB,
+    ComplementNB as ComplementNB,
+    MultinomialNB as MultinomialNB,
+)
+from hinge.models.naive_bayes.gaussian import (
+    GaussianNB as GaussianNB,
+)
+from hinge.models.naive_bayes.mixed import (
+    MixedNB as MixedNB,
 )
 from hinge.models.neural import (
     BackpropTrace as BackpropTrace,

@@ -51,14 +51,28 @@ def keep_float32(values: np.ndarray, X: Any) -> np.ndarray:
 
 def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
     """Sets ``classes_`` and returns the labels as 0 … k−1. One class alone is refused."""
-    check_classification_targets(y)
-    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    estimator.classes_, codes = unique_codes(y)
     if len(estimator.classes_) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs at least two classes to learn from; y has only one class: "
             f"{estimator.classes_[0]!r}."
         )
     return codes
+
+
+def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in order and the labels as 0 … k−1, by counting rather than sorting where labels are small integers.
+
+    Refuses what is not a vector of class labels.
+    """
+    if y.dtype.kind in "iu" and y.size:
+        low, high = int(y.min()), int(y.max())
+        if high - low <= max(1000, y.size):
+            offset = y - y.dtype.type(low)
+            present = np.bincount(offset, minlength=high - low + 1) > 0
+            return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[offset]
+    check_classification_targets(y)
+    return np.unique(y, return_inverse=True)
 
 
 def signs(codes: np.ndarray) -> np.ndarray:

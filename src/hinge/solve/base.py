@@ -40,6 +40,7 @@ class Need(enum.Enum):
     RIDGE = "an L2 penalty or none"
     UNBOUNDED = "a penalty without bounds on the weights (L1, L2, Elastic, NoPenalty)"
     ONE_OUTPUT = "one score per example"
+    NO_OFFSET = "no offset"
     BOUNDED_CURVATURE = "a loss whose second derivative is bounded"
     STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
     ROWS = "rows that can be read one at a time (a row-major array or a CSR matrix)"
@@ -70,6 +71,7 @@ class Need(enum.Enum):
             Need.RIDGE: lambda: unbounded() and not np.any(coordinates.l1),  # type: ignore[union-attr]
             Need.UNBOUNDED: unbounded,
             Need.ONE_OUTPUT: lambda: objective.outputs == 1,
+            Need.NO_OFFSET: lambda: objective.offset is None,
             Need.BOUNDED_CURVATURE: lambda: bool(np.isfinite(loss.curvature)),
             Need.STRONGLY_CONVEX: lambda: coordinates is not None and bool(np.all(coordinates.l2 > 0)),
             Need.ROWS: lambda: objective.design.native.has_rows,

@@ -14,8 +14,10 @@ from typing import ClassVar
 import numpy as np
 import scipy.linalg
 
+from hinge._native import core
 from hinge.problem.objective import Array, Objective
 from hinge.solve.base import Need, Solution, Solver, Status, Stop
+from hinge.solve.native import OUTCOMES, native_report
 
 
 class MultinomialNewton(Solver):
@@ -80,3 +82,31 @@ class MultinomialNewton(Solver):
         step = -scipy.linalg.pinvh(H, rtol=1e-13) @ g
         blocks = step.reshape(k, m)
         return blocks[:, :d].T.copy(), blocks[:, d].copy() if bias else np.zeros(k)
+
+
+class MultinomialNewtonCG(Solver):
+    """The same steps by preconditioned conjugate gradients: a few passes over X each, for any number of weights.
+
+    See native/solve/multinomial.hpp.
+    """
+
+    name: ClassVar[str] = "multinomial-newton-cg"
+    needs: ClassVar[tuple[Need, ...]] = (Need.SOFTMAX, Need.RIDGE, Need.NO_OFFSET)
+    default_max_iter: ClassVar[int] = 100
+
+    def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
+        coordinates = objective.penalty.coordinates(objective.d)
+        assert coordinates is not None
+        weights, bias, outcome, iterations = core.multinomial_newton_cg(
+            objective.design.native,
+            objective.y,
+            objective.c,
+            objective.fit_intercept,
+            np.ascontiguousarray(coordinates.l2),
+            np.ascontiguousarray(w, dtype=np.float64),
+            np.ascontiguousarray(b, dtype=np.float64),
+            tol=0.5 * stop.tol,
+            max_iter=stop.max_iter,
+            report=native_report(stop),
+        )
+        return Solution(weights, bias, OUTCOMES[outcome], iterations)

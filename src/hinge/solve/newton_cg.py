@@ -13,7 +13,7 @@ from typing import ClassVar
 from hinge._native import core
 from hinge.problem.objective import Array, Objective
 from hinge.solve.base import Need, Solution, Solver, Stop
-from hinge.solve.native import run_native
+from hinge.solve.native import constant_curvature, run_native
 
 
 class NewtonCG(Solver):
@@ -24,4 +24,5 @@ class NewtonCG(Solver):
     default_max_iter: ClassVar[int] = 200
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        return run_native(core.newton_cg, objective, w, b, stop, tol=0.5 * stop.tol)
+        constant = constant_curvature(objective) and Need.STRONGLY_CONVEX.met_by(objective)
+        return run_native(core.newton_cg, objective, w, b, stop, constant_curvature=constant, tol=0.5 * stop.tol)

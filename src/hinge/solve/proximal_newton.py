@@ -15,9 +15,7 @@ import numpy as np
 from hinge._native import core
 from hinge.problem.objective import Array, Objective
 from hinge.solve.base import Need, Solution, Solver, Stop
-from hinge.solve.native import native_problem, run_native
-
-CONSTANT_CURVATURE = ("Squared", "SquaredMargin")
+from hinge.solve.native import constant_curvature, native_problem, run_native
 
 
 class ProximalNewton(Solver):
@@ -28,7 +26,7 @@ class ProximalNewton(Solver):
     default_max_iter: ClassVar[int] = 200
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        constant = type(objective.loss).__name__ in CONSTANT_CURVATURE
+        constant = constant_curvature(objective)
         return run_native(core.proximal_newton, objective, w, b, stop, constant_curvature=constant, tol=0.5 * stop.tol)
 
 
@@ -41,12 +39,11 @@ def penalty_path(
     columns and their Gram matrix are kept.
     """
     w, b = objective.start()
-    constant = type(objective.loss).__name__ in CONSTANT_CURVATURE
     return core.penalty_path(
         native_problem(objective),
         w,
         float(b[0]),
-        constant,
+        constant_curvature(objective),
         np.ascontiguousarray(strengths, dtype=np.float64),
         tol,
         max_iter,

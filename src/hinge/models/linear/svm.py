@@ -147,7 +147,10 @@ class LinearSVC(MarginClassifier):
 
     def _l1_ratio(self) -> float:
         if self.multi_class != "ovr":
-            raise ValueError(f"multi_class must be 'ovr' (one against the rest), got {self.multi_class!r}.")
+            raise ValueError(
+                f"multi_class must be 'ovr' (one against the rest), got {self.multi_class!r}; "
+                "one problem over all classes (Crammer & Singer) is hinge.MulticlassSVM."
+            )
         if self.penalty not in ("l1", "l2"):
             raise ValueError(f"penalty must be 'l2' or 'l1', got {self.penalty!r}.")
         return self.l1_ratio if self.l1_ratio is not None else float(self.penalty == "l1")

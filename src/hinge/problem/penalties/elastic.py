@@ -80,19 +80,24 @@ class CoordinatePenalty(Penalty):
             return float(np.max(np.where(moves, np.abs(g) / a, 0.0), initial=0.0))
 
 
-def _features(weights: Any, d: int) -> Array:
+def _same(value: float, d: int) -> Array:
+    """One number for all d features, without d copies of it."""
+    return np.broadcast_to(np.float64(value), (d,))
+
+
+def _features(strength: float, weights: Any, d: int) -> Array:
     if weights is None:
-        return np.ones(d)
+        return _same(strength, d)
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (d,):
         raise ValueError(f"weights of the penalty have shape {array.shape}; expected ({d},), one per feature.")
     if np.any(array < 0) or not np.all(np.isfinite(array)):
         raise ValueError("weights of the penalty must be finite and not negative.")
-    return array
+    return strength * array
 
 
 def _limits(positive: bool, d: int) -> tuple[Array, Array]:
-    return np.full(d, 0.0 if positive else -np.inf), np.full(d, np.inf)
+    return _same(0.0 if positive else -np.inf, d), _same(np.inf, d)
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class NoPenalty(CoordinatePenalty):
     smooth = True
 
     def coordinates(self, d: int) -> Coordinates:
-        return Coordinates(np.zeros(d), np.zeros(d), *_limits(False, d))
+        return Coordinates(_same(0.0, d), _same(0.0, d), *_limits(False, d))
 
     def lambda_max(self, g: Array) -> float:
         return Penalty.lambda_max(self, g)
@@ -143,7 +148,7 @@ class L2(CoordinatePenalty):
         return not self.positive
 
     def coordinates(self, d: int) -> Coordinates:
-        return Coordinates(np.zeros(d), self.lam * _features(self.weights, d), *_limits(self.positive, d))
+        return Coordinates(_same(0.0, d), _features(self.lam, self.weights, d), *_limits(self.positive, d))
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,7 @@ class L1(CoordinatePenalty):
         check_strength(self.lam)
 
     def coordinates(self, d: int) -> Coordinates:
-        return Coordinates(self.lam * _features(self.weights, d), np.zeros(d), *_limits(self.positive, d))
+        return Coordinates(_features(self.lam, self.weights, d), _same(0.0, d), *_limits(self.positive, d))
 
 
 @dataclass(frozen=True)
@@ -176,8 +181,9 @@ class Elastic(CoordinatePenalty):
             raise ValueError(f"l1_ratio must lie between 0 and 1, got {self.l1_ratio}.")
 
     def coordinates(self, d: int) -> Coordinates:
-        scale = self.lam * _features(self.weights, d)
-        return Coordinates(scale * self.l1_ratio, scale * (1.0 - self.l1_ratio), *_limits(self.positive, d))
+        l1 = _features(self.lam * self.l1_ratio, self.weights, d)
+        l2 = _features(self.lam * (1.0 - self.l1_ratio), self.weights, d)
+        return Coordinates(l1, l2, *_limits(self.positive, d))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Naive Bayes: one pass of counting, one distribution per column and class."""
