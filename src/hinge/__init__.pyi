@@ -14,6 +14,32 @@ from hinge.explain.bias_variance import (
     BiasVariance as BiasVariance,
     bias_variance as bias_variance,
 )
+from hinge.explain.conformal_intervals import (
+    ConformalRegressor as ConformalRegressor,
+)
+from hinge.explain.conformal_sets import (
+    ConformalClassifier as ConformalClassifier,
+)
+from hinge.explain.curve_displays import (
+    LearningCurveDisplay as LearningCurveDisplay,
+    ValidationCurveDisplay as ValidationCurveDisplay,
+)
+from hinge.explain.curves import (
+    LearningCurve as LearningCurve,
+    ValidationCurve as ValidationCurve,
+    learning_curve as learning_curve,
+    validation_curve as validation_curve,
+)
+from hinge.explain.decompose import (
+    RiskDecomposition as RiskDecomposition,
+    decompose_risk as decompose_risk,
+    plot_decomposition as plot_decomposition,
+)
+from hinge.explain.dependence import (
+    PartialDependence as PartialDependence,
+    PartialDependenceDisplay as PartialDependenceDisplay,
+    partial_dependence as partial_dependence,
+)
 from hinge.explain.diagnose import (
     diagnose as diagnose,
 )
@@ -23,6 +49,10 @@ from hinge.explain.drift import (
 )
 from hinge.explain.findings import (
     Finding as Finding,
+)
+from hinge.explain.fit_displays import (
+    CoefficientDisplay as CoefficientDisplay,
+    PredictionErrorDisplay as PredictionErrorDisplay,
 )
 from hinge.explain.generators import (
     Generator as Generator,
@@ -36,6 +66,10 @@ from hinge.explain.guarantees import (
     Guarantee as Guarantee,
     guarantees as guarantees,
 )
+from hinge.explain.importance import (
+    Importances as Importances,
+    permutation_importance as permutation_importance,
+)
 from hinge.explain.plots import (
     plot_history as plot_history,
     plot_losses as plot_losses,
@@ -48,6 +82,11 @@ from hinge.explain.power_law import (
 )
 from hinge.explain.report import (
     RiskReport as RiskReport,
+)
+from hinge.explain.score_displays import (
+    ConfusionMatrixDisplay as ConfusionMatrixDisplay,
+    PrecisionRecallDisplay as PrecisionRecallDisplay,
+    RocCurveDisplay as RocCurveDisplay,
 )
 from hinge.features.table import (
     TableDescription as TableDescription,

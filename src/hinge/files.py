@@ -49,7 +49,7 @@ TRANSFORMERS = {
 _TRANSFORMER_HOME = {name: module for module, names in TRANSFORMERS.items() for name in names}
 
 # Where hinge's own classes may come from, besides its public names.
-_ROOMS = re.compile(r"hinge\.(problem|solve|models|features|select)(\.[a-z][a-z0-9_]*)*:_?[A-Z][A-Za-z0-9_]*")
+_ROOMS = re.compile(r"hinge\.(problem|solve|models|features|select|explain)(\.[a-z][a-z0-9_]*)*:_?[A-Z][A-Za-z0-9_]*")
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _NUMPY_TYPES = {
     np.dtype(kind).name: np.dtype(kind).type

@@ -5,7 +5,7 @@ A rule speaks only if what it saw is certain (95 %, errors of folds included) an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hinge.explain.data_checks import DataProblems
 from hinge.explain.drift import Drift
@@ -16,13 +16,17 @@ from hinge.explain.rivals import Rival
 
 # A change of the risk by less than this share is not worth a user's time.
 WORTH = 0.03
+# A held-out risk below this share of the constant's is no achievement but a sign that the columns hold the target.
+EXACT = 1e-6
 
 
 def advise(report: RiskReport) -> tuple[Finding, ...]:
     """All findings, problems first, in the order of the rules."""
-    rules = (
+    rules: tuple[Callable[[RiskReport], Iterator[Finding]], ...] = (
         _optimisation, _drift, _data_problems, _penalty, _richer, _more_data, _calibration, _data_notes,
     )  # fmt: skip
+    if report.held_out_risk.value < EXACT * report.constant_risk.value:
+        rules = (_optimisation, _drift, _exact, _data_problems)  # there is nothing left to improve, only to doubt
     found = [finding for rule in rules for finding in rule(report)]
     if not any(f.severity is not Severity.NOTE for f in found):
         found.insert(0, _all_well(report))
@@ -88,7 +92,9 @@ def _drift(report: RiskReport) -> Iterator[Finding]:
 def _drift_of(drift: Drift) -> Iterator[Finding]:
     if drift.found:
         most = [c for c in drift.columns if c.p < 0.01]
-        told = "; ".join(f"{c.name} ({c.test} {c.statistic:.2f})" for c in most[:4]) or "no single column, only together"
+        told = (
+            "; ".join(f"{c.name} ({c.test} {c.statistic:.2f})" for c in most[:4]) or "no single column, only together"
+        )
         yield Finding(
             "H401", Severity.PROBLEM,
             f"A classifier tells test rows from training rows with AUC {drift.auc:.2f}. Columns that differ: {told}.",
@@ -99,6 +105,16 @@ def _drift_of(drift: Drift) -> Iterator[Finding]:
             "H402", Severity.ADVICE,
             f"The targets are distributed differently in the test set ({drift.target.test} {drift.target.statistic:.2f}).",
             "Find out why. If only the shares of classes moved, weigh the training rows, or shift the probabilities, to match.",
+        )  # fmt: skip
+
+
+def _exact(report: RiskReport) -> Iterator[Finding]:
+    if not report.data.leaks and report.data.duplicates_across_folds < 0.1:  # otherwise those are why
+        yield Finding(
+            "H501", Severity.PROBLEM,
+            f"On rows it has not seen the model is exact ({report.held_out_risk.value:.2g}; a constant has "
+            f"{report.constant_risk.value:.2g}): the target can be computed from the columns.",
+            "Find the columns it was made from, and ask whether they are known when predictions are made.",
         )  # fmt: skip
 
 
@@ -148,8 +164,11 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
         return
     gap = Estimate(spread, (held.standard_error**2 + train.standard_error**2) ** 0.5)
     variance = report.bias_variance
-    shaky = variance is not None and variance.variance.value > 0.1 * held.value
-    wide = _matters(gap, held.value, 0.2) and (report.terms.estimation > 0.1 * held.value or shaky)
+    # A wide gap alone is no harm (forests and boosted trees have one): it must cost something.
+    shaky = (
+        report.terms.estimation > 0.1 * held.value if variance is None else variance.variance.value > 0.1 * held.value
+    )
+    wide = _matters(gap, held.value, 0.2) and shaky
     worse = any(r.name == "a constant" and r.advantage.clear for r in report.rivals)
     if best is None and not (wide or worse):
         return
@@ -164,10 +183,15 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
             f"{best.gain}. Choose it by cross-validation."
         )
     elif report.probes:
-        action = "A tenfold change of the penalty does not help: fewer or better features, averaging, or more data would."
+        action = (
+            "Another strength of the penalty does not help: fewer or better features, averaging, or more data would."
+        )
     else:
-        action = "Hold the model back (a penalty, a smaller class, fewer features), average several fits, or get more data."
-    yield Finding("H201", Severity.PROBLEM if best is not None else Severity.ADVICE, seen, action)
+        action = (
+            "Hold the model back (a penalty, a smaller class, fewer features), average several fits, or get more data."
+        )
+    grave = worse or (best is not None and best.gain.value > 0.1 * held.value)
+    yield Finding("H201", Severity.PROBLEM if grave else Severity.ADVICE, seen, action)
 
 
 def _richer(report: RiskReport) -> Iterator[Finding]:
@@ -196,12 +220,13 @@ def _richer(report: RiskReport) -> Iterator[Finding]:
 
 
 def _too_small(report: RiskReport, rival: Rival) -> bool:
-    """Whether the class is to blame: it cannot describe its own training rows as well as the rival predicts new ones,
-    or it is not over-fitted and its learning curve ends above the rival."""
-    if report.train_risk.value >= rival.risk.value:
+    """Whether the class is to blame: it cannot describe its own training rows as well as the rival predicts new ones, or
+    comes nowhere near fitting them exactly and its learning curve ends well above the rival."""
+    held, train = report.held_out_risk.value, report.train_risk.value
+    if train >= rival.risk.value:
         return True
-    held = report.held_out_risk.value
-    return report.terms.approximation >= 0.05 * held and report.train_risk.value > 0.7 * held
+    enough = 0.05 if train > 0.7 * held else 0.2
+    return train >= 0.5 * rival.risk.value and report.terms.approximation >= enough * held
 
 
 def _more_data(report: RiskReport) -> Iterator[Finding]:
@@ -234,7 +259,9 @@ def _is_falling(report: RiskReport) -> bool:
 def _calibration(report: RiskReport) -> Iterator[Finding]:
     r = report.reliability
     if r is not None and r.off:
-        manner = "more extreme than the facts bear out" if r.overconfident else "less decided than the facts would allow"
+        manner = (
+            "more extreme than the facts bear out" if r.overconfident else "less decided than the facts would allow"
+        )
         yield Finding(
             "H601", Severity.ADVICE,
             f"Probabilities are off by {r.ece:.3f} on average (ECE): they are {manner}.",
@@ -263,10 +290,12 @@ def _data_notes(report: RiskReport) -> Iterator[Finding]:
         )  # fmt: skip
     # A model that is too sure of itself doubts every target it gets wrong.
     if data.doubtful and not (report.reliability is not None and report.reliability.off):
+        rows = ", ".join(map(str, data.doubtful[:5])) + (" …" if data.doubtful_count > 5 else "")
+        expected = data.doubtful_expected
+        chance = f" ({expected:.0f} would be so if its probabilities were right)" if expected is not None else ""
         yield Finding(
             "H508", Severity.NOTE,
-            f"{len(data.doubtful)}{'' if len(data.doubtful) < 50 else ' or more'} targets are far from what a model that "
-            f"has not seen them expects: rows {', '.join(map(str, data.doubtful[:5]))}{' …' if len(data.doubtful) > 5 else ''}.",
+            f"{data.doubtful_count} targets are far from what a model that has not seen them expects{chance}: rows {rows}.",
             "Look at them: they are errors in the data, or the cases the model is missing something about.",
         )  # fmt: skip
     if data.scale_ratio > 1e3 and report.scale_sensitive and report.optimisation.converged is not False:

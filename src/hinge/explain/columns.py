@@ -43,7 +43,7 @@ def columns_of(X: Any) -> list[Column]:
         import narwhals.stable.v1 as nw
 
         frame = nw.from_native(X, eager_only=True)
-        return [_column(str(name), frame[name].to_numpy()) for name in frame.columns]
+        return [_column(str(name), frame[:, j].to_numpy()) for j, name in enumerate(frame.columns)]
     values = np.asarray(X)
     return [_column(f"x{j}", values[:, j]) for j in range(values.shape[1])]
 
@@ -61,6 +61,38 @@ def _column(name: str, raw: Array) -> Column:
         missing = np.array([v is None or v != v for v in raw], dtype=bool)
         levels, codes = np.unique(np.array([str(v) for v in raw]), return_inverse=True)
         return Column(name, np.where(missing, np.nan, codes.astype(np.float64)), True, levels)
+
+
+def column_values(X: Any, j: int) -> Array:
+    """Column j of any table, as it is."""
+    if scipy.sparse.issparse(X):
+        return X.tocsc()[:, [j]].toarray()[:, 0]
+    if hasattr(X, "columns"):
+        import narwhals.stable.v1 as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        return frame[:, j].to_numpy()
+    return np.asarray(X)[:, j]
+
+
+def with_column(X: Any, j: int, values: Array) -> Any:
+    """A copy of a table with other values in column j."""
+    if scipy.sparse.issparse(X):
+        copy = X.tolil(copy=True)
+        copy[:, [j]] = values[:, None]
+        return copy.tocsr()
+    if hasattr(X, "columns"):
+        import narwhals.stable.v1 as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        old = frame[:, j]
+        kind = nw.Float64 if values.dtype.kind == "f" else old.dtype
+        new = nw.new_series(old.name, values.tolist(), kind, backend=frame.implementation)
+        index = nw.maybe_get_index(frame)
+        return frame.with_columns(new if index is None else nw.maybe_set_index(new, index=index)).to_native()
+    copy = np.array(X)
+    copy[:, j] = values
+    return copy
 
 
 def matrix_of(columns: list[Column]) -> Array:

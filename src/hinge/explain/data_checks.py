@@ -48,7 +48,12 @@ class DataProblems:
         The share of the rarest class.
     smallest_class_count : int or None
     doubtful : tuple of row numbers
-        Labels a model that has not seen them finds very unlikely, or targets far from what it expects; worst first.
+        Labels a model that has not seen them finds very unlikely, or targets far from what it expects; worst first, at
+        most 50.
+    doubtful_count : int
+        How many there are.
+    doubtful_expected : float or None
+        How many there would be if the probabilities of the model were right.
     scale_ratio : float
         The largest standard deviation of a numeric column divided by the smallest.
     """
@@ -65,6 +70,8 @@ class DataProblems:
     smallest_class: float | None
     smallest_class_count: int | None
     doubtful: tuple[int, ...]
+    doubtful_count: int
+    doubtful_expected: float | None
     scale_ratio: float
 
 
@@ -82,9 +89,10 @@ def check_data(
     if measure.classes is not None:
         counts = np.bincount(targets, minlength=len(measure.classes))
         small, large = float(counts.min() / counts.sum()), int(counts.min())
-    doubtful = doubtful_rows(targets, measure, held) if held is not None else ()
+    rows, expected = doubtful_rows(targets, measure, held) if held is not None else (np.zeros(0, dtype=int), None)
+    doubtful = tuple(int(r) for r in rows[:50])
     if not columns:
-        return DataProblems((), (), (), (), 0.0, 0.0, None, 0.0, 0.0, small, large, doubtful, 1.0)
+        return DataProblems((), (), (), (), 0.0, 0.0, None, 0.0, 0.0, small, large, doubtful, len(rows), expected, 1.0)
     table = matrix_of(columns)
     inputs = row_keys(table)
     both = row_keys(table, targets)
@@ -101,6 +109,8 @@ def check_data(
         smallest_class=small,
         smallest_class_count=large,
         doubtful=doubtful,
+        doubtful_count=len(rows),
+        doubtful_expected=expected,
         scale_ratio=scale_ratio(columns),
     )
 
@@ -180,8 +190,9 @@ def column_skill(values: Array, targets: Array, measure: Measure, random_state: 
 
 def _bins(values: Array) -> Array:
     levels = np.unique(_known(values))
-    if len(levels) > BINS:
-        levels = np.unique(np.quantile(_known(values), np.linspace(0, 1, BINS + 1)[1:-1]))
+    most = int(np.clip(len(values) // 20, 4, BINS))  # few rows: wider bins, so that their means mean something
+    if len(levels) > most:
+        levels = np.unique(np.quantile(_known(values), np.linspace(0, 1, most + 1)[1:-1]))
         codes = np.searchsorted(levels, values, side="left")
     else:
         codes = np.searchsorted(levels, values)
@@ -210,8 +221,8 @@ def conflict_risk(inputs: Array, targets: Array, measure: Measure) -> float:
     return float(np.mean(square)) * (1.0 if measure.classes is None else 0.5)
 
 
-def doubtful_rows(targets: Array, measure: Measure, held: HeldOut, most: int = 50) -> tuple[int, ...]:
-    """Rows whose target a model that did not see it finds hard to believe."""
+def doubtful_rows(targets: Array, measure: Measure, held: HeldOut) -> tuple[Array, float | None]:
+    """Rows whose target a model that did not see it finds hard to believe, the worst first; how many to expect."""
     y = targets[held.rows]
     if measure.classes is None:
         residual = y - held.output
@@ -219,14 +230,14 @@ def doubtful_rows(targets: Array, measure: Measure, held: HeldOut, most: int = 5
         spread = 1.4826 * np.median(np.abs(residual - centre))
         distance = np.abs(residual - centre) / spread if spread > 0 else np.zeros(len(y))
         suspects = np.flatnonzero(distance > 8.0)
-        order = np.argsort(-distance[suspects], kind="stable")
-    elif measure.probabilities:
-        own = held.output[np.arange(len(y)), y]
-        other = held.output.argmax(axis=1)
-        # As sure of another class as the model usually is when that class is right.
-        usual = np.array([held.output[y == c, c].mean() if np.any(y == c) else 1.0 for c in range(len(measure.classes))])
-        suspects = np.flatnonzero((other != y) & (held.output.max(axis=1) >= usual[other]) & (own < 0.1))
-        order = np.argsort(own[suspects], kind="stable")
-    else:
-        return ()
-    return tuple(int(r) for r in held.rows[suspects[order]][:most])
+        return held.rows[suspects[np.argsort(-distance[suspects], kind="stable")]], None
+    if not measure.probabilities:
+        return np.zeros(0, dtype=int), None
+    p = held.output
+    own, guess = p[np.arange(len(y)), y], p.argmax(axis=1)
+    # As sure of another class as the model usually is when that class is right.
+    usual = np.array([p[y == c, c].mean() if np.any(y == c) else 1.0 for c in range(len(measure.classes))])
+    sure = p.max(axis=1) >= usual[guess]
+    suspects = np.flatnonzero((guess != y) & sure & (own < 0.1))
+    expected = float(np.sum(np.where((p < 0.1) & sure[:, None], p, 0.0)))
+    return held.rows[suspects[np.argsort(own[suspects], kind="stable")]], expected

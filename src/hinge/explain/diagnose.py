@@ -18,9 +18,10 @@ from hinge.explain.data_checks import check_data
 from hinge.explain.drift import Drift, measure_drift
 from hinge.explain.estimate import Estimate, mean_of
 from hinge.explain.guarantees import guarantees
-from hinge.explain.measure import Measure, make_measure, row_count, take_rows
+from hinge.explain.measure import Measure, final_step, make_measure, row_count, take_rows
 from hinge.explain.optimisation import Optimisation, harder, read_optimisation
 from hinge.explain.power_law import fit_power_law
+from hinge.explain.reach import measure_reach
 from hinge.explain.reliability import reliability
 from hinge.explain.report import Learning, RiskReport, Terms
 from hinge.explain.resample import HeldOut, Resampler, fit_quietly, resampler
@@ -104,20 +105,23 @@ def diagnose(
     held = data.held_out(model)
     optimisation, best, best_held = _try_harder(model, data, held)
 
-    learning = None if "learning" in skip else _learning(data, best, best_held)
+    convex = getattr(final_step(model), "certificate_", None) is not None
+    learning = None if "learning" in skip else _learning(data, best, best_held, fixed_class=convex)
     rivals = _constant(data, best_held) if "rivals" in skip else measure_rivals(data, best, best_held)
     probes = () if "probes" in skip else measure_probes(data, best, best_held)
     parts = _bias_variance(data, best, repeats) if "bias_variance" not in skip else None
     drift, test_risk = _on_test(model, measure, X, y, X_test, y_test, "drift" in skip)
     problems = check_data(X_used, data.targets, measure, data.folds, best_held, X_test)
     chances = best_held.output if measure.classes is not None and measure.probabilities else None
+    # What is compared with the held-out risk must come from fits of the same kind and about the same number of rows.
+    refitted = optimisation.converged is False or row_count(X_used) < row_count(X)
     report = RiskReport(
         model=" ".join(repr(model).split()),
         measure=measure.name,
         rows=row_count(X),
         columns=int(X.shape[1]) if hasattr(X, "shape") else len(columns_of(X)),
         used_rows=row_count(X_used),
-        train_risk=best_held.train_risk if optimisation.converged is False else _train_risk(model, measure, data),
+        train_risk=best_held.train_risk if refitted else mean_of(measure.losses(model, data.X, data.targets)),
         held_out_risk=held.risk,
         test_risk=test_risk,
         constant_risk=next(r.risk for r in rivals if r.name == "a constant"),
@@ -128,6 +132,7 @@ def diagnose(
         probes=probes,
         bias_variance=parts,
         reliability=reliability(data.targets[best_held.rows], chances) if chances is not None else None,
+        reach=measure_reach(data.targets, measure, best_held),
         guarantees=guarantees(model, X, y),
         data=problems,
         drift=drift,
@@ -155,10 +160,6 @@ def _at_most(X: Any, y: Any, groups: Any, most: int, random_state: int) -> tuple
     return take_rows(X, rows), take_rows(y, rows), None if groups is None else take_rows(groups, rows)
 
 
-def _train_risk(model: Any, measure: Measure, data: Resampler) -> Estimate:
-    return mean_of(measure.losses(model, data.X, data.targets))
-
-
 def _try_harder(model: Any, data: Resampler, held: HeldOut) -> tuple[Optimisation, Any, HeldOut]:
     """If the fit fell short: what far more iterations gain, and the better model for the other experiments."""
     found = read_optimisation(model)
@@ -168,20 +169,28 @@ def _try_harder(model: Any, data: Resampler, held: HeldOut) -> tuple[Optimisatio
     return replace(found, gain=held.minus(better_held)), better, better_held
 
 
-def _learning(data: Resampler, model: Any, held: HeldOut) -> Learning | None:
+def _learning(data: Resampler, model: Any, held: HeldOut, *, fixed_class: bool) -> Learning | None:
     smallest = min(len(learn) for learn, _ in data.folds)
     classes = 1 if data.measure.classes is None else len(data.measure.classes)
     fractions = [f for f in FRACTIONS if f * smallest >= max(10, 5 * classes)]
     if len(fractions) < 3:
         return None
     sizes, train, test = data.learning_curve(model, fractions, held)
-    law = fit_power_law(sizes, test, floor=float(train[-1].mean()), random_state=data.random_state)
+    # Where a class can fit its rows exactly the curve rises before it falls: the law begins after that.
+    exact = train.mean(axis=1) <= 1e-9 * test.mean(axis=1)
+    lawful = ~exact if np.sum(~exact) >= 3 else np.ones(len(sizes), dtype=bool)
+    # The limit is above the training risk; for a fixed class fitted to its optimum about half-way to the held-out risk
+    # (Akaike: E train = R(f_F) − δ, E held out = R(f_F) + δ), and less than that is not believed.
+    floor = float(train[-1].mean())
+    if fixed_class:
+        floor = 0.5 * (floor + float(test[-1].mean()))
+    law = fit_power_law(sizes[lawful], test[lawful], floor=floor, random_state=data.random_state)
     return Learning(sizes, train, test, law, law.at(2.0 * sizes[-1]), law.asymptote)
 
 
 def _constant(data: Resampler, held: HeldOut) -> tuple[Rival, ...]:
     constant = constant_held(data)
-    return () if constant is None else (Rival("a constant", constant.risk, held.minus(constant)),)
+    return (Rival("a constant", constant.risk, held.minus(constant)),)
 
 
 def _bias_variance(data: Resampler, model: Any, repeats: int) -> BiasVariance | None:

@@ -64,9 +64,7 @@ class Drift:
         return tuple(c.name for c in self.columns if c.p < 0.01)
 
 
-def measure_drift(
-    X: Any, X_test: Any, y: Any = None, y_test: Any = None, *, random_state: int = 0
-) -> Drift:
+def measure_drift(X: Any, X_test: Any, y: Any = None, y_test: Any = None, *, random_state: int = 0) -> Drift:
     """Compare training data with test data, or last month's with this month's.
 
     Parameters

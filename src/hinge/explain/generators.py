@@ -6,12 +6,14 @@ predictor f*(x) = E[y | x] and the Bayes risk E Var(y | x) are exact.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.stats
 
 Array = np.ndarray
 
@@ -51,14 +53,28 @@ class Generator(ABC):
             raise ValueError(f"{type(model).__name__} has no predict_proba: it does not say what E[y | x] is.")
         return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
 
-    def quadrature(self, points: int = 100_000, random_state: int = 12345) -> tuple[Array, Array]:
-        """Inputs and weights (summing to one) that stand for the distribution of x.
+    @abstractmethod
+    def quadrature(self, points: int) -> Array:
+        """Inputs, all of one weight, that stand for the distribution of x.
 
-        All risks of a decomposition are means over the same points, so its identity holds to rounding. In one
-        dimension the points are an even grid of quantiles; otherwise they are drawn.
+        All risks of a decomposition are means over the same points, so its identity holds to rounding.
         """
-        X = self.inputs(points, np.random.default_rng(random_state))
-        return X, np.full(points, 1.0 / points)
+
+    def risk(self, prediction: Array, X: Array) -> float:
+        """E ℓ(y, f(x)) over the inputs X and the law of y: exact in y, a mean in x.
+
+        ℓ is (y − f)² for numbers and the log loss for labels, of which f is the probability of 1.
+        """
+        if not self.labels:
+            return float(np.mean((prediction - self.mean(X)) ** 2 + self.variance(X)))
+        p, q = self.mean(X), np.clip(prediction, 1e-15, 1.0 - 1e-15)
+        return float(-np.mean(p * np.log(q) + (1.0 - p) * np.log1p(-q)))
+
+
+def gaussian_quadrature(points: int, d: int) -> Array:
+    """About so many points spread like N(0, I): a Sobol' sequence through the quantile function."""
+    sequence = scipy.stats.qmc.Sobol(d, seed=12345).random_base2(max(1, math.ceil(math.log2(points))))
+    return scipy.stats.norm.ppf(np.clip(sequence, 1e-12, 1.0 - 1e-12))
 
 
 class _Noisy(Generator):
@@ -79,9 +95,8 @@ class _OnALine(_Noisy):
     def inputs(self, n: int, rng: np.random.Generator) -> Array:
         return rng.uniform(-1.0, 1.0, size=(n, 1))
 
-    def quadrature(self, points: int = 20_000, random_state: int = 12345) -> tuple[Array, Array]:
-        x = -1.0 + (2.0 * np.arange(points) + 1.0) / points
-        return x[:, None], np.full(points, 1.0 / points)
+    def quadrature(self, points: int) -> Array:
+        return (-1.0 + (2.0 * np.arange(points) + 1.0) / points)[:, None]
 
 
 @dataclass(frozen=True)
@@ -109,6 +124,9 @@ class LinearGaussian(_Noisy):
 
     def inputs(self, n: int, rng: np.random.Generator) -> Array:
         return rng.normal(size=(n, len(self.coef)))
+
+    def quadrature(self, points: int) -> Array:
+        return gaussian_quadrature(points, len(self.coef))
 
     def mean(self, X: Array) -> Array:
         return X @ np.asarray(self.coef, dtype=np.float64) + self.intercept
@@ -184,6 +202,9 @@ class LogisticLabels(Generator):
 
     def inputs(self, n: int, rng: np.random.Generator) -> Array:
         return rng.normal(size=(n, len(self.coef)))
+
+    def quadrature(self, points: int) -> Array:
+        return gaussian_quadrature(points, len(self.coef))
 
     def mean(self, X: Array) -> Array:
         score = X @ np.asarray(self.coef, dtype=np.float64) + self.intercept + self.curvature * np.sum(X**2, axis=1)

@@ -49,7 +49,7 @@ def guarantees(model: Any, X: Any = None, y: Any = None) -> tuple[Guarantee, ...
     >>> X = np.array([[2.0, 1.0], [1.0, 2.0], [-1.0, -2.0], [-2.0, -1.0]])
     >>> for promise in hg.guarantees(hg.Perceptron(fit_intercept=False).fit(X, [1, 1, -1, -1])):
     ...     print(promise)
-    The perceptron made 1 mistake; on separable data like these it cannot make more than (R/γ)² = 1 in any order.
+    The perceptron made 1 mistake; on separable data like these it cannot make more than (R/γ)² = 1.562 in any order.
     """
     last = final_step(model)
     found = [_gap(last), _mistakes(last), _support(last), _out_of_bag(last), _left_out(model, X, y)]
@@ -103,7 +103,8 @@ def _out_of_bag(last: Any) -> Guarantee | None:
             f"Judged on the rows they did not see, the members are wrong on {100 * (1 - score):.3g} % (out-of-bag).",
         )  # fmt: skip
     return Guarantee(
-        "out-of-bag", float(1.0 - score),
+        "out-of-bag",
+        float(1.0 - score),
         f"Judged on the rows they did not see, the members leave {100 * (1 - score):.3g} % of the variance (out-of-bag).",
     )
 

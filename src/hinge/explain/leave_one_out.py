@@ -7,7 +7,6 @@ G = K + αI and coefficients c = G⁻¹y, it changes by −k(x)'G⁻¹eᵢ cᵢ 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ import scipy.linalg
 from hinge.explain.measure import final_step
 from hinge.models.kernel.ridge import KernelRidge
 from hinge.models.linear.least_squares import LinearRegression, Ridge
+from hinge.problem.kernels import Kernel
 from hinge.select.ridge import RidgeCV
 
 Array = np.ndarray
@@ -30,12 +30,28 @@ class LeaveOneOut:
     ----------
     residuals : array of n
         yᵢ minus the prediction at xᵢ of the fit without example i.
-    predictions : function of X
-        The predictions of all n fits at new inputs, one column per fit.
+    reach : array of shape (inputs, n)
+        g(x, xᵢ) = ⟨x̃, reach⟩ + edge.
+    centre : array
+        What is taken from x to make x̃.
+    edge : float
+    kernel : Kernel or None
+        With one, x̃ holds the kernel values of x with the points.
+    points : array or None
     """
 
     residuals: Array
-    predictions: Callable[[Any], Array]
+    reach: Array
+    centre: Array
+    edge: float
+    kernel: Kernel | None = None
+    points: Array | None = None
+
+    def predictions(self, model: Any, X: Any) -> Array:
+        """The predictions of all n fits at new inputs, one column per fit; ``model`` is the one fitted to everything."""
+        x = dense(X) if self.kernel is None else self.kernel(dense(X), self.points)
+        whole = np.asarray(model.predict(X), dtype=np.float64)
+        return whole[:, None] - ((x - self.centre) @ self.reach + self.edge) * self.residuals
 
 
 def leave_one_out(model: Any, X: Any, y: Any) -> LeaveOneOut | None:
@@ -57,38 +73,27 @@ def _linear(model: Any, X: Any, y: Array) -> LeaveOneOut | None:
     alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
     if np.size(alpha) != 1:
         return None
-    A = _dense(X)
+    A = dense(X)
     centre = A.mean(axis=0) if model.fit_intercept else np.zeros(A.shape[1])
     edge = 1.0 / len(y) if model.fit_intercept else 0.0
     Z = A - centre
     gram = Z.T @ Z + float(np.ravel(alpha)[0]) * np.eye(Z.shape[1])
-    half = scipy.linalg.pinvh(gram) @ Z.T  # A⁻¹x̃ᵢ, one column per example
-    leverage = np.einsum("ij,ji->i", Z, half) + edge
+    reach = scipy.linalg.pinvh(gram) @ Z.T  # A⁻¹x̃ᵢ, one column per example
+    room = 1.0 - np.einsum("ij,ji->i", Z, reach) - edge
     residual = y - np.asarray(model.predict(X), dtype=np.float64)
-    room = 1.0 - leverage
-    change = residual / np.where(room > 1e-10, room, np.nan)  # an example that is alone in its direction has no answer
-
-    def predictions(new: Any) -> Array:
-        reach = (_dense(new) - centre) @ half + edge
-        return np.asarray(model.predict(new), dtype=np.float64)[:, None] - reach * change
-
-    return LeaveOneOut(change, predictions)
+    # An example that is alone in its direction has no answer.
+    return LeaveOneOut(residual / np.where(room > 1e-10, room, np.nan), reach, centre, edge)
 
 
 def _kernel(model: KernelRidge, y: Array) -> LeaveOneOut | None:
-    if model.kernel == "precomputed" or model.X_fit_ is None:
+    if model.X_fit_ is None or hasattr(model.X_fit_, "toarray") or not isinstance(model.X_fit_, np.ndarray):
         return None
-    K = model.kernel_(model.X_fit_, model.X_fit_)
-    inverse = scipy.linalg.inv(K + model.alpha_ * np.eye(len(y)))
-    coefficients = inverse @ y
-    change = coefficients / np.diag(inverse)
-
-    def predictions(new: Any) -> Array:
-        k = model.kernel_(_dense(new), model.X_fit_)
-        return (k @ coefficients)[:, None] - (k @ inverse) * change
-
-    return LeaveOneOut(change, predictions)
+    points = np.asarray(model.X_fit_, dtype=np.float64)
+    inverse = scipy.linalg.inv(model.kernel_(points, points) + model.alpha_ * np.eye(len(y)))
+    residuals = (inverse @ y) / np.diag(inverse)
+    return LeaveOneOut(residuals, inverse, np.zeros(len(y)), 0.0, model.kernel_, points)
 
 
-def _dense(X: Any) -> Array:
+def dense(X: Any) -> Array:
+    """X as an array of doubles."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

@@ -99,9 +99,9 @@ def mistake(y: Array, s: Array) -> Array:
     return (np.argmax(s, axis=1) != y).astype(np.float64) if s.ndim == 2 else (s != y).astype(np.float64)
 
 
-REGRESSION = {"squared error": (squared, True), "absolute error": (absolute, False)}
-PROBABILITY = {"Brier score": (brier, True), "log loss": (log_loss, False)}
-MEASURES = (*REGRESSION, *PROBABILITY, "error rate")
+Pointwise = Callable[[Array, Array], Array]
+REGRESSION: dict[str, tuple[Pointwise, bool]] = {"squared error": (squared, True), "absolute error": (absolute, False)}
+PROBABILITY: dict[str, tuple[Pointwise, bool]] = {"Brier score": (brier, True), "log loss": (log_loss, False)}
 
 
 def make_measure(model: Any, y: Any, wanted: Any = None) -> Measure:
@@ -111,13 +111,15 @@ def make_measure(model: Any, y: Any, wanted: Any = None) -> Measure:
     give probabilities by the Brier score and others by the error rate.
     """
     if not is_classifier(model):
-        if isinstance(wanted, Loss) or (wanted is None and _quantile(model) is not None):
-            loss = wanted if wanted is not None else _quantile(model)
+        loss = wanted if isinstance(wanted, Loss) else _quantile(model) if wanted is None else None
+        if loss is not None:
             name = f"{type(loss).__name__.lower()} loss"
-            return Measure(name, None, False, lambda y, s: np.asarray(loss.value(y, s)), False)
+            return Measure(name, None, False, loss.value, False)
         name = wanted or "squared error"
         if name not in REGRESSION:
-            raise ValueError(f"measure must be a loss or one of {', '.join(REGRESSION)} for a regressor, got {wanted!r}.")
+            raise ValueError(
+                f"measure must be a loss or one of {', '.join(REGRESSION)} for a regressor, got {wanted!r}."
+            )
         pointwise, is_squared = REGRESSION[name]
         return Measure(name, None, False, pointwise, is_squared)
     classes = np.unique(np.asarray(y))
@@ -126,7 +128,9 @@ def make_measure(model: Any, y: Any, wanted: Any = None) -> Measure:
     if name == "error rate":
         return Measure(name, classes, sure, mistake, False)
     if name not in PROBABILITY:
-        raise ValueError(f"measure must be one of {', '.join(PROBABILITY)}, error rate for a classifier, got {wanted!r}.")
+        raise ValueError(
+            f"measure must be one of {', '.join(PROBABILITY)}, error rate for a classifier, got {wanted!r}."
+        )
     if not sure:
         raise ValueError(f"measure={name!r} needs probabilities, and {type(model).__name__} has no predict_proba.")
     pointwise, is_squared = PROBABILITY[name]

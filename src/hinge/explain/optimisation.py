@@ -55,7 +55,9 @@ def read_optimisation(model: Any) -> Optimisation:
         reached = bool(proof.converged or error <= LOOSE)
         return Optimisation(reached, proof.kind, error, proof.iterations or iterations, most, None, proof.explain())
     if most is None or iterations is None or _rounds_are_capacity(last):
-        return Optimisation(None, "none", np.nan, iterations, None, None, "The model has no solver that could stop early.")
+        return Optimisation(
+            None, "none", np.nan, iterations, None, None, "The model has no solver that could stop early."
+        )
     reached = iterations < most
     said = (
         f"It stopped by itself after {iterations} of at most {most} iterations."
@@ -70,14 +72,14 @@ def _rounds_are_capacity(last: Any) -> bool:
     return any(hasattr(last, name) for name in ("trees_", "_predictors", "estimators_"))
 
 
-def harder(model: Any) -> Any | None:
-    """A copy that tries much harder: 100 times the iterations and at most a thousandth of the tolerance."""
+def harder(model: Any, least: float = 1e-6) -> Any | None:
+    """A copy that tries much harder: 100 times the iterations and a tolerance of ``least``; None if it has neither."""
     settings = final_step(model).get_params(deep=False)
     changes: dict[str, Any] = {}
     most = settings.get("max_iter")
     if isinstance(most, int | float) and most > 0:
         changes["max_iter"] = max(int(100 * most), 1000)
     tol = settings.get("tol")
-    if isinstance(tol, float) and tol > 1e-6:
-        changes["tol"] = max(tol * 1e-3, 1e-6)
+    if isinstance(tol, float) and tol > least:
+        changes["tol"] = least
     return set_final(model, **changes) if changes else None

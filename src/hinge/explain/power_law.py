@@ -52,8 +52,8 @@ def fit_power_law(
 ) -> PowerLaw:
     """Fit the law to a learning curve.
 
-    Minimises Σ (R̄ᵢ − a − b nᵢ^(−c))² / sᵢ² over floor ≤ a ≤ min R̄, b ≥ 0 and a grid of c, where R̄ᵢ and sᵢ are the mean
-    and spread of the risks measured at size nᵢ.
+    Minimises Σ (R̄ᵢ − a − b nᵢ^(−c))² / sᵢ² over floor ≤ a ≤ min R̄, b ≥ 0 and a grid of c, where R̄ᵢ is the mean risk at
+    size nᵢ and sᵢ its standard error, times √(n_max/nᵢ): it is a law of large n.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ def fit_power_law(
     if len(sizes) < 3:
         raise ValueError(f"a law with three unknowns needs at least three sizes, got {len(sizes)}.")
     mean = risks.mean(axis=1)
-    spread = risks.std(axis=1) / np.sqrt(risks.shape[1]) + 1e-3 * np.abs(mean).max() + 1e-300
+    spread = risks.std(axis=1) / np.sqrt(risks.shape[1]) + 1e-2 * np.abs(mean).max() + 1e-300
+    spread = spread * np.sqrt(sizes[-1] / sizes)  # the law is one of large n: the end of the curve counts for more
     rng = np.random.default_rng(random_state)
     drawn = rng.integers(0, risks.shape[1], size=(draws, risks.shape[1]))
     copies = np.array([_fit(sizes, risks[:, rows].mean(axis=1), spread, floor) for rows in drawn])

@@ -15,6 +15,7 @@ from hinge.explain.findings import Finding
 from hinge.explain.guarantees import Guarantee
 from hinge.explain.optimisation import Optimisation
 from hinge.explain.power_law import PowerLaw
+from hinge.explain.reach import Reach
 from hinge.explain.reliability import Reliability
 from hinge.explain.rivals import Probe, Rival
 
@@ -102,6 +103,8 @@ class RiskReport:
     bias_variance : BiasVariance or None
     reliability : Reliability or None
         Of probabilities.
+    reach : Reach or None
+        A 90 % prediction interval or set.
     guarantees : tuple of Guarantee
     data : DataProblems
     drift : Drift or None
@@ -127,6 +130,7 @@ class RiskReport:
     probes: tuple[Probe, ...]
     bias_variance: BiasVariance | None
     reliability: Reliability | None
+    reach: Reach | None
     guarantees: tuple[Guarantee, ...]
     data: DataProblems
     drift: Drift | None

@@ -57,6 +57,8 @@ def fact_lines(report: RiskReport) -> Iterator[str]:
         yield (
             f"Probabilities: ECE {r.ece:.3f}, Brier score {r.brier}, log loss {r.log_loss}, error rate {r.error_rate}."
         )
+    if report.reach is not None:
+        yield str(report.reach)
     if report.drift is not None:
         yield f"Training against test rows: a classifier tells them apart with AUC {report.drift.auc:.3f}."
     for promise in report.guarantees:

@@ -72,6 +72,14 @@ class HeldOut:
     output: Array
     train: Array
 
+    @classmethod
+    def join(
+        cls, rows: list[Array], losses: list[Array], fold: list[Array], output: list[Array], train: list[float]
+    ) -> HeldOut:
+        """From one entry per fold."""
+        a, b, c, d = (np.concatenate(parts) for parts in (rows, losses, fold, output))
+        return cls(a, b, c, d, np.array(train))
+
     @property
     def risk(self) -> Estimate:
         return mean_of(self.losses, self.fold)
@@ -113,7 +121,7 @@ class Resampler:
             losses.append(self.measure.pointwise(self.targets[test], said))
             fold.append(np.full(len(test), k))
             train.append(float(np.mean(self.losses(fitted, learn))))
-        return HeldOut(*map(np.concatenate, (rows, losses, fold, output)), np.array(train))
+        return HeldOut.join(rows, losses, fold, output, train)
 
     def learning_curve(
         self, model: Any, fractions: Sequence[float], known: HeldOut | None = None

@@ -117,7 +117,8 @@ def richer_models(model: Any, X: Any) -> dict[str, Any]:
 
 def measure_rivals(data: Resampler, model: Any, held: HeldOut) -> tuple[Rival, ...]:
     """The constant and the richer classes, lowest risk first; classes that cannot be fitted to such inputs are left out."""
-    found = [Rival("a constant", constant.risk, held.minus(constant))] if (constant := constant_held(data)) else []
+    constant = constant_held(data)
+    found = [Rival("a constant", constant.risk, held.minus(constant))]
     for name, rival in richer_models(model, data.X).items():
         if isinstance(final_step(rival), KernelRival) and not _is_dense_numbers(data.X, rival is final_step(rival)):
             continue
@@ -138,7 +139,7 @@ def _is_dense_numbers(X: Any, raw: bool) -> bool:
     return A.dtype.kind in "bifu" and bool(np.all(np.isfinite(A)))
 
 
-def constant_held(data: Resampler) -> HeldOut | None:
+def constant_held(data: Resampler) -> HeldOut:
     """The best constant of every fold: shares of the classes, the most frequent label, or the mean."""
     measure = data.measure
     losses, rows, fold, train, output = [], [], [], [], []
@@ -151,11 +152,11 @@ def constant_held(data: Resampler) -> HeldOut | None:
             guess = guess if measure.probabilities else np.argmax(guess)
         said = np.repeat(np.asarray(guess)[None], len(test), axis=0)
         losses.append(measure.pointwise(data.targets[test], said))
-        train.append(np.mean(measure.pointwise(y, np.repeat(np.asarray(guess)[None], len(y), axis=0))))
+        train.append(float(np.mean(measure.pointwise(y, np.repeat(np.asarray(guess)[None], len(y), axis=0)))))
         rows.append(test)
         fold.append(np.full(len(test), k))
         output.append(said)
-    return HeldOut(*map(np.concatenate, (rows, losses, fold, output)), np.array(train)) if rows else None
+    return HeldOut.join(rows, losses, fold, output, train)
 
 
 def depends_on_scale(model: Any) -> bool:
@@ -221,9 +222,10 @@ def measure_probes(data: Resampler, model: Any, held: HeldOut) -> tuple[Probe, .
 
     found = [probe(change) for change in strength_changes(model)]
     wide = held.train_risk.value < 0.8 * held.risk.value
-    further = [1e3, 1e5] if wide and found and found[0].parameter != "min_samples_leaf" else []
+    scalable = bool(found) and found[0].value > 0 and found[0].parameter != "min_samples_leaf"
+    further = [1e3, 1e5] if wide and scalable else []
     for factor in further:
         if any(p.more and p.gain.clear and p.gain.value > 0.05 * held.risk.value for p in found):
             break
-        found += [probe(change) for change in strength_changes(model, (factor,)) if change.tried != found[0].tried]
+        found += [probe(change) for change in strength_changes(model, (factor,))]
     return tuple(found)
