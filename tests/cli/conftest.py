@@ -93,7 +93,7 @@ def models(tmp_path_factory):
         ("count", "linear"),
     ):
         data = table(folder / f"{task}.csv", task=task)
-        outcome = run(Request(data, "y", task, 4.0, chosen, command="hinge fit"))
+        outcome = run(Request(data, "y", task, 600.0, chosen, command="hinge fit"))
         write(outcome, folder / task)
         made[task] = (data, folder / task)
     return made

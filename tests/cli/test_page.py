@@ -49,7 +49,7 @@ def test_hostile_names_stay_text(tmp_path, hinge):
     ]
     data = tmp_path / "h.csv"
     data.write_text("\n".join(rows))
-    code, _, err = hinge("fit", data, "-t", "y", "-o", tmp_path / "o", "--models", "linear", "--time", "3")
+    code, _, err = hinge("fit", data, "-t", "y", "-o", tmp_path / "o", "--models", "linear", "--time", "600")
     assert code == 0, err
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "<script>alert" not in page

@@ -184,7 +184,7 @@ def test_verify_computes_the_certificate_anew(hinge, models, tmp_path):
 
 def test_compare_tells_noise_from_difference(hinge, models, fit, tmp_path):
     data, folder = models["binary"]
-    fit(data, "-t", "y", "-o", tmp_path / "b", "--models", "baseline", "--time", "2")
+    fit(data, "-t", "y", "-o", tmp_path / "b", "--models", "baseline", "--time", "600")
     code, out, _ = hinge("compare", folder / "model.hinge", tmp_path / "b" / "model.hinge", data, "--json")
     assert code == 0
     assert json.loads(out)["better"] == str(folder / "model.hinge")
@@ -215,3 +215,16 @@ def test_tag_is_a_command(hinge, tmp_path):
     code, _, err = hinge("tag", "train", tmp_path / "nothing.txt", tmp_path / "x.hinge")
     assert code != 0
     assert "Traceback" not in err
+
+
+def test_mistakes_with_tag_are_answered_in_one_line(hinge, models, tmp_path):
+    ragged = tmp_path / "r.conllu"
+    ragged.write_text("1\ta\ta\tDET\t_\t_\t_\t_\t_\t_\n2\tb\n\n")
+    code, _, err = hinge("tag", "train", ragged, tmp_path / "t.hinge")
+    assert code == 3
+    assert "line 2" in err
+    code, _, err = hinge("tag", "predict", ragged, ragged)
+    assert (code, err.count("\n")) == (4, 1) or code == 3
+    code, _, err = hinge("tag", "train", tmp_path / "nothing.txt", tmp_path / "x.hinge")
+    assert code == 3
+    assert "nothing.txt" in err

@@ -15,7 +15,7 @@ MODEL = 4  # a model file that cannot be read or used
 INTERRUPTED = 130
 
 
-class UserError(Exception):
+class UserError(ValueError):
     """A mistake a user can mend. The message is one line: what, where, and the remedy."""
 
     def __init__(self, message: str, code: int = DATA) -> None:

@@ -29,24 +29,22 @@ def gives_away(head: Any, kind: str, codes: np.ndarray, task: str) -> tuple[str,
 
 
 def _monotone(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
-    from scipy.stats import rankdata
-
     if task in ("real", "count"):
         if np.allclose(x, t, rtol=1e-9, atol=1e-12):
             return "the same values", 1.0
         r = _correlation(x, t)
         if abs(r) > 1 - 1e-9:
             return "a linear function of it", 1.0
-        rank = _correlation(rankdata(x), rankdata(t))
+        rank = _correlation(ranks(x), ranks(t))
         if abs(rank) > 0.9999 and len(np.unique(x)) > 20:
             return "the same order", 1.0
         return "", max(abs(r), 0.0)
     if len(np.unique(x)) <= 50:
         return _explains(np.unique(x, return_inverse=True)[1], t, task)
     if task == "binary":
-        ranks = rankdata(x)
+        rank = ranks(x)
         n1 = float(np.sum(t == t.max()))
-        auc = (ranks[t == t.max()].sum() - n1 * (n1 + 1) / 2) / (n1 * (len(t) - n1))
+        auc = (rank[t == t.max()].sum() - n1 * (n1 + 1) / 2) / (n1 * (len(t) - n1))
         auc = max(auc, 1 - auc)
         return ("it separates the classes without error", 1.0) if auc == 1.0 else ("", auc)
     return "", 0.0
@@ -67,6 +65,12 @@ def _explains(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
     right = table.max(axis=0).sum() / len(t)
     enough = np.min(np.bincount(t)) >= 5
     return ("a recoding of it", 1.0) if right == 1.0 and enough else ("", right if enough else 0.0)
+
+
+def ranks(x: np.ndarray) -> np.ndarray:
+    """Ranks from 1; equal values share the mean of theirs."""
+    _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float:
