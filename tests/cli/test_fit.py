@@ -81,7 +81,17 @@ def test_a_seed_makes_it_repeatable(fit, tmp_path):
 
 
 def test_a_hundred_rows_are_enough(fit, tmp_path):
-    card = fit(table(tmp_path / "t.csv", n=100), "-t", "y", "-o", tmp_path / "out", "--time", "600", "--models", "linear,boosting")
+    card = fit(
+        table(tmp_path / "t.csv", n=100),
+        "-t",
+        "y",
+        "-o",
+        tmp_path / "out",
+        "--time",
+        "600",
+        "--models",
+        "linear,boosting",
+    )
     assert "each predicted by a model that had not seen it" in card["held_out"]
     assert any(code == "D11" for code, _, _ in card["notes"])
 

@@ -35,8 +35,8 @@ def _monotone(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
         r = _correlation(x, t)
         if abs(r) > 1 - 1e-9:
             return "a linear function of it", 1.0
-        rank = _correlation(ranks(x), ranks(t))
-        if abs(rank) > 0.9999 and len(np.unique(x)) > 20:
+        order = _correlation(ranks(x), ranks(t))
+        if abs(order) > 0.9999 and len(np.unique(x)) > 20:
             return "the same order", 1.0
         return "", max(abs(r), 0.0)
     if len(np.unique(x)) <= 50:
