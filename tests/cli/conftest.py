@@ -15,7 +15,7 @@ pytest.importorskip("polars")
 @pytest.fixture
 def hinge(monkeypatch, capfd):
     """Run ``hinge ARGS``; gives exit code, stdout and stderr."""
-    from hinge.cli.app import main
+    from hinge.cli.main import main
 
     def run(*args):
         monkeypatch.setattr("sys.argv", ["hinge", *map(str, args)])

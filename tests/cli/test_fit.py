@@ -156,6 +156,15 @@ def test_version_help_and_completion(hinge):
     assert "Traceback" not in err
 
 
+def test_without_its_packages_the_command_says_what_to_install(hinge, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "hinge.cli.app", None)
+    code, _, err = hinge("fit", "heart")
+    assert code == 2
+    assert "pip install 'hinge[cli]'" in err
+
+
 def test_datasets_are_listed_and_written(hinge, tmp_path):
     code, out, _ = hinge("datasets", "--json")
     assert code == 0

@@ -20,7 +20,7 @@ def test_the_report_is_complete_in_itself(models, task):
     assert not re.search(r"@import|url\(|<link(?! rel=\"icon\" href=\"data:,\")|fetch\(|XMLHttp", page)
     for part in ("The problem", "The data", "The models", "How good it is", "What matters", "The proof", "Again"):
         assert f">{part}</h2>" in page
-    for chart in ("Learning curve", "Rise of the mean", "How far from the optimum"):
+    for chart in ("Learning curve", "when a column is shuffled", "How far from the optimum"):
         assert chart in page
     assert {"binary": "ROC curve", "multiclass": "Confusion matrix", "real": "Predicted and true",
             "count": "Calibration by tenths"}[task] in page  # fmt: skip

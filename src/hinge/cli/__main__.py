@@ -1,5 +1,5 @@
 """``python -m hinge.cli``, the same as ``hinge``."""
 
-from hinge.cli.app import main
+from hinge.cli.main import main
 
 main()

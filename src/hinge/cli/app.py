@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import hinge
-from hinge.cli.errors import OK, USAGE, UserError, guard
+from hinge.cli.errors import USAGE, UserError, guard
 
 EXITS = """Exit codes: 0 done, 1 unexpected, 2 the command line is wrong, 3 the data cannot be used, 4 the model file
 cannot be used, 130 interrupted."""
@@ -222,13 +222,3 @@ def _add_tag() -> None:
 
 
 _add_tag()
-
-
-def main() -> None:
-    """Entry point of the ``hinge`` command."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
-    with guard():
-        app()
-    raise SystemExit(OK)

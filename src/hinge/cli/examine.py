@@ -21,7 +21,7 @@ from hinge.explain.page.scores import METRIC, details, explained, losses, predic
 # Findings that the remarks on the columns make already, before anything is fitted.
 SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
 # Findings that hold for the rows they were made on: not said of a sample.
-OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H508", "H601")
+OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H601")
 DIAGNOSED_ROWS = (3000, 30_000)
 DIAGNOSIS_FITS = 12  # about
 
@@ -132,7 +132,9 @@ def _advice(
             )  # fmt: skip
         except (ValueError, ArithmeticError) as error:
             return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")]
-    skipped = SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS)
+    skipped = set(SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS))
+    if len(rows) < len(whole.y):
+        skipped.add("H508")  # it numbers rows, and those of a part are not those of the file
     return [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
 
 

@@ -17,6 +17,7 @@ from hinge.cli.errors import USAGE, UserError
 from hinge.cli.using import Fitted, load_fitted, read_for
 from hinge.explain.page import measure
 from hinge.explain.page.charts import number
+from hinge.explain.page.scores import METRIC
 
 ORDERS = 200
 
@@ -79,9 +80,9 @@ def _whole(fitted: Fitted, file: Path, seed: int) -> tuple[dict[str, Any], list[
     frame, y, _, _ = read_for(fitted, file, with_target=True)
     assert y is not None
     effects = measure.importances(fitted.model, frame, y, fitted.task, fitted.classes, seed)
-    unit = {"real": "squared error", "count": "deviance"}.get(fitted.task, "log loss")
+    unit = METRIC[fitted.task]
     width = max(len(e.name) for e in effects)
-    lines = [f"rise of the mean {unit} when a column is shuffled (95 % interval):", ""]
+    lines = [f"rise of the {unit} when a column is shuffled (95 % interval):", ""]
     lines += [f"  {e.name:<{width}}  {number(e.value):>10}   {number(e.low)} to {number(e.high)}" for e in effects]
     data = {
         "unit": unit,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 WIDTH, HEIGHT = 560, 320
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 78, 14, 14, 46
 SERIES = 6  # colours c0 … c5 of the style sheet
 
 
@@ -198,7 +198,7 @@ class Chart:
             f"{html.escape(self.labels[0])}</text>"
         )
         out.append(
-            f'<text class="label" transform="translate(13 {middle}) rotate(-90)" text-anchor="middle">'
+            f'<text class="label" transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">'
             f"{html.escape(self.labels[1])}</text>"
         )
         return out

@@ -172,7 +172,9 @@ def _errors(e: Evidence) -> str:
         charts = [pictures.count_calibration(e), pictures.residuals(e), pictures.error_spread(e)]
     else:
         charts = [pictures.predicted_actual(e), pictures.residuals(e), pictures.error_spread(e)]
-    figures = "".join(f"<tr><td>{esc(k)}</td><td class='num'>{number(v, 4)}</td></tr>" for k, v in e.details.items())
+    figures = "".join(
+        f"<tr><td>{esc(k)}</td><td class='num'>{number(v, 4)}</td></tr>" for k, v in e.details.items() if k != e.metric
+    )
     first = (
         f"<tr><td>{esc(e.metric)}</td><td class='num'>{number(e.score, 4)} ± {number(e.error, 2)}</td></tr>"
         f"<tr><td>{esc(e.metric)} of the best constant</td><td class='num'>{number(e.trivial, 4)}</td></tr>"

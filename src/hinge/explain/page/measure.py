@@ -18,7 +18,10 @@ NORMAL_95 = 1.959964
 def importances(
     model: Any, frame: Any, y: np.ndarray, task: str, classes: Any, seed: int, repeats: int = 3, seconds: float = 20.0
 ) -> list[Effect]:
-    """How much the mean loss rises when a column is shuffled among the rows, with 95 % intervals."""
+    """How much the score rises when a column is shuffled among the rows, with 95 % intervals.
+
+    The score is the mean loss, and for real targets its root.
+    """
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(y))[:IMPORTANCE_ROWS]
     table, target = frame[np.sort(rows)], y[np.sort(rows)]
@@ -37,8 +40,13 @@ def importances(
             shuffled = table.with_columns(table[name].gather(rng.permutation(len(target))))
             rises.append(losses(target, predict_for(model, shuffled, task, classes), task, mean) - whole)
         rise = np.mean(rises, axis=0)
-        error = NORMAL_95 * np.std(rise) / np.sqrt(len(rise))
-        found.append(Effect(name, float(rise.mean()), float(rise.mean() - error), float(rise.mean() + error)))
+        mean_rise, error = float(rise.mean()), float(NORMAL_95 * np.std(rise) / np.sqrt(len(rise)))
+        if task == "real":
+            base, root = float(whole.mean()), float(np.sqrt(whole.mean()))
+            sizes = [np.sqrt(max(base + r, 0.0)) - root for r in (mean_rise, mean_rise - error, mean_rise + error)]
+        else:
+            sizes = [mean_rise, mean_rise - error, mean_rise + error]
+        found.append(Effect(name, *map(float, sizes)))
     return sorted(found, key=lambda e: -e.value)
 
 

@@ -253,9 +253,8 @@ def count_calibration(e: Evidence) -> str:
 
 
 def importance(e: Evidence) -> str:
-    unit = {"real": "squared error", "count": "deviance"}.get(e.task, "log loss")
     rows = [(i.name, i.value, i.low, i.high) for i in e.importances[:18]]
-    return intervals(f"Rise of the mean {unit} when a column is shuffled (95 % interval)", rows, unit, 2)
+    return intervals(f"Rise of the {e.metric} when a column is shuffled (95 % interval)", rows, e.metric, 2)
 
 
 def weights(e: Evidence) -> str:

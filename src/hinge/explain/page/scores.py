@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from hinge.explain.page.charts import number
+
 METRIC = {"binary": "log loss", "multiclass": "log loss", "real": "RMSE", "count": "Poisson deviance"}
 LEAST_PROBABILITY = 1e-7
 LEAST_MEAN = 1e-3  # of the mean count: a prediction of zero would make a deviance infinite
@@ -20,7 +22,7 @@ class Score:
     error: float
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} ± {self.error:.2g}"
+        return f"{number(self.value, 4)} ± {number(self.error, 2)}"
 
 
 def predict_for(model: Any, X: Any, task: str, classes: np.ndarray | None) -> np.ndarray:
