@@ -202,7 +202,7 @@ def _class_name(cls: type) -> str | None:
     if hinge._HOME.get(name) and getattr(hinge, name) is cls:
         return name
     if name in _TRANSFORMER_HOME and cls.__module__.startswith("sklearn."):
-        return name
+        return f"sklearn:{name}" if name in hinge._HOME else name
     full = f"{cls.__module__}:{name}"
     return full if _ROOMS.fullmatch(full) else None
 
@@ -213,8 +213,8 @@ def _find_class(name: Any) -> type:
         cls: Any = None
         if name in hinge._HOME:
             cls = getattr(hinge, name)
-        elif name in _TRANSFORMER_HOME:
-            cls = getattr(importlib.import_module(_TRANSFORMER_HOME[name]), name)
+        elif (short := name.removeprefix("sklearn:")) in _TRANSFORMER_HOME:
+            cls = getattr(importlib.import_module(_TRANSFORMER_HOME[short]), short)
         elif _ROOMS.fullmatch(name):
             module, _, short = name.partition(":")
             with contextlib.suppress(ImportError):

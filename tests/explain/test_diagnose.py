@@ -265,6 +265,17 @@ class TestInputs:
         assert report.held_out_risk.value == pytest.approx(hg.risk(loss, targets, said))
         assert report.train_risk.value == pytest.approx(hg.empirical_risk(hg.Ridge().fit(X, y), X, y, loss))
 
+    def test_test_rows_are_looked_for_among_all_training_rows(self, rng):
+        X = rng.normal(size=(2000, 3))
+        y = X[:, 0] + rng.normal(size=2000)
+        report = hg.diagnose(
+            hg.Ridge(), X, y, X_test=X[:200], y_test=y[:200], max_rows=300,
+            skip=["learning", "rivals", "probes", "bias_variance"],
+        )  # fmt: skip
+        assert (report.rows, report.used_rows) == (2000, 300)
+        assert report.data.duplicates_in_test == 1.0
+        assert report.codes[0] == "H503"
+
     @pytest.mark.mission("V1")
     def test_groups(self, rng):
         X = np.repeat(rng.normal(size=(40, 3)), 4, axis=0)

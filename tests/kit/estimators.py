@@ -29,6 +29,11 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
         lambda: {"loss": hg.Logistic(), "penalty": hg.L2(1e-3)},
         lambda: {"loss": hg.Poisson(), "penalty": hg.L2(1e-3)},
     ],
+    "GLM": [
+        dict,
+        lambda: {"distribution": "poisson", "alpha": 0.1},
+        lambda: {"distribution": "gamma", "link": "sqrt", "alpha": 0.1},
+    ],
     "MulticlassSVM": [lambda: {"tol": 1e-9, "max_iter": 1_000_000}],
     "OneVsOneClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
     "OneVsRestClassifier": [lambda: {"estimator": hg.LogisticRegression()}],

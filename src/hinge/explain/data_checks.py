@@ -82,8 +82,9 @@ def check_data(
     folds: Sequence[tuple[Array, Array]],
     held: HeldOut | None = None,
     X_test: Any = None,
+    X_all: Any = None,
 ) -> DataProblems:
-    """Run every check. ``targets`` are coded by the measure."""
+    """Run every check. ``targets`` are coded by the measure; test rows are looked for in ``X_all`` (X if absent)."""
     columns = columns_of(X)
     small = large = None
     if measure.classes is not None:
@@ -103,7 +104,7 @@ def check_data(
         ids=tuple(c.name for c in columns if is_id(c)),
         duplicates=1.0 - len(np.unique(inputs)) / len(inputs),
         duplicates_across_folds=across(both, folds),
-        duplicates_in_test=None if X_test is None else overlap(columns, X_test),
+        duplicates_in_test=None if X_test is None else overlap(columns if X_all is None else columns_of(X_all), X_test),
         conflict=conflict_risk(inputs, targets, measure),
         missing=float(np.mean(np.isnan(table))),
         smallest_class=small,

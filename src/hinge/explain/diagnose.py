@@ -111,7 +111,7 @@ def diagnose(
     probes = () if "probes" in skip else measure_probes(data, best, best_held)
     parts = _bias_variance(data, best, repeats) if "bias_variance" not in skip else None
     drift, test_risk = _on_test(model, measure, X, y, X_test, y_test, "drift" in skip)
-    problems = check_data(X_used, data.targets, measure, data.folds, best_held, X_test)
+    problems = check_data(X_used, data.targets, measure, data.folds, best_held, X_test, X)
     chances = best_held.output if measure.classes is not None and measure.probabilities else None
     # What is compared with the held-out risk must come from fits of the same kind and about the same number of rows.
     refitted = optimisation.converged is False or row_count(X_used) < row_count(X)
@@ -202,7 +202,7 @@ def _on_test(
 ) -> tuple[Drift | None, Estimate | None]:
     if X_test is None:
         return None, None
-    drift = None if skip_drift else measure_drift(X, X_test, y, y_test)
+    drift = None if skip_drift or not columns_of(X) else measure_drift(X, X_test, y, y_test)
     risk = None if y_test is None else mean_of(measure.losses(model, X_test, measure.code(y_test)))
     return drift, risk
 

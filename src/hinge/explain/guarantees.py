@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.leave_one_out import leave_one_out
+from hinge.explain.leave_one_out import left_out_error
 from hinge.explain.measure import final_step
 
 Array = np.ndarray
@@ -113,10 +113,7 @@ def _left_out(model: Any, X: Any, y: Any) -> Guarantee | None:
     last = final_step(model)
     error = getattr(last, "loo_error_", None)
     if error is None and X is not None and y is not None:
-        exact = leave_one_out(model, X, y)
-        if exact is not None:
-            residuals = exact.residuals
-            error = float(np.mean(residuals[np.isfinite(residuals)] ** 2)) if np.any(np.isfinite(residuals)) else None
+        error = left_out_error(model, X, y)
     if error is None:
         return None
     return Guarantee(

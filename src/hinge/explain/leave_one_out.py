@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from hinge._native import Design
 from hinge.explain.measure import final_step
 from hinge.models.kernel.ridge import KernelRidge
 from hinge.models.linear.least_squares import LinearRegression, Ridge
 from hinge.problem.kernels import Kernel
 from hinge.select.ridge import RidgeCV
+from hinge.solve.ridge_path import RidgePath
 
 Array = np.ndarray
+# Factorising a matrix of a higher order takes longer than it is worth here.
+MAX_ORDER = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,27 @@ def leave_one_out(model: Any, X: Any, y: Any) -> LeaveOneOut | None:
     if isinstance(model, LinearRegression | Ridge | RidgeCV) and not getattr(model, "positive", False):
         return _linear(model, X, np.asarray(y, dtype=np.float64))
     return None
+
+
+def left_out_error(model: Any, X: Any, y: Any) -> float | None:
+    """The exact leave-one-out squared error; None where it has no closed form or would take longer than fits do."""
+    small = min(X.shape) if hasattr(X, "shape") else len(X)
+    if isinstance(model, KernelRidge):
+        small = len(y)
+    if small > MAX_ORDER or model is not final_step(model) or np.ndim(y) != 1:
+        return None
+    if isinstance(model, KernelRidge):
+        exact = leave_one_out(model, X, y)
+        residuals = None if exact is None else exact.residuals
+    elif isinstance(model, LinearRegression | Ridge | RidgeCV) and not getattr(model, "positive", False):
+        alpha = np.ravel(getattr(model, "alpha_", getattr(model, "alpha", 0.0)))
+        design = Design(X if hasattr(X, "tocsr") else dense(X))
+        path = RidgePath(design, np.asarray(y, dtype=np.float64), np.ones(len(y)), model.fit_intercept)
+        residuals = path.leave_one_out(alpha)[:, 0, 0] if len(alpha) == 1 else None
+    else:
+        return None
+    known = residuals is not None and np.any(np.isfinite(residuals))
+    return float(np.nanmean(residuals**2)) if residuals is not None and known else None
 
 
 def _linear(model: Any, X: Any, y: Array) -> LeaveOneOut | None:

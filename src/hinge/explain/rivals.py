@@ -20,6 +20,8 @@ from hinge.models.linear.logistic import LogisticRegression
 from hinge.select.ridge import RidgeCV
 
 Array = np.ndarray
+# Trees look at every column at every split: on wider tables (texts) they take too long for a comparison.
+MAX_COLUMNS = 5000
 # Parameters that set how much a model is held back, and whether a larger value means more of it.
 STRENGTHS = {"alpha": True, "C": False, "min_samples_leaf": True, "l2_regularization": True}
 
@@ -102,7 +104,13 @@ def richer_models(model: Any, X: Any) -> dict[str, Any]:
     last, classify = final_step(model), is_classifier(model)
     names = {cls.__name__ for cls in type(last).__mro__}
     found: dict[str, Any] = {}
-    if not names & {"BaseBoosting", "BaseForest", "HistGradientBoostingClassifier", "HistGradientBoostingRegressor"}:
+    wide = hasattr(X, "shape") and X.shape[1] > MAX_COLUMNS
+    if not wide and not names & {
+        "BaseBoosting",
+        "BaseForest",
+        "HistGradientBoostingClassifier",
+        "HistGradientBoostingRegressor",
+    }:
         kind = GradientBoostingClassifier if classify else GradientBoostingRegressor
         small = row_count(X) < 1000
         found["boosted trees"] = kind(

@@ -162,14 +162,18 @@ def from_values(name: str, values: Iterable[Any], missing: Iterable[str], catego
             return Column(name, numbers=_floats(items))
         if all(isinstance(v, (datetime.date, np.datetime64)) for v in present):
             return Column(name, times=np.array([_naive(v) for v in items], dtype="datetime64[us]"))
-    place: dict[str, int] = {}
-    codes = np.fromiter(
-        (-1 if v is None else place.setdefault(v if type(v) is str else written(v), len(place)) for v in items),
-        dtype=np.int64,
-        count=len(items),
-    )
-    codes, levels = sort_levels(codes, place, missing)
-    return Column(name, codes=codes, levels=levels, categorical=categorical)
+    texts = [v if v is None or type(v) is str else written(v) for v in items]
+    return from_texts(name, texts, missing, categorical)
+
+
+def from_texts(name: str, texts: Iterable[Any], missing: Iterable[str], categorical: bool = False) -> Column:
+    """A column of texts; whatever is not a text is missing."""
+    place: dict[Any, int] = {}
+    codes = np.fromiter((place.setdefault(text, len(place)) for text in texts), dtype=np.int64)
+    absent = "\0 missing"
+    levels = [key if isinstance(key, str) else absent for key in place]
+    codes, distinct = sort_levels(codes, levels, {absent, *missing})
+    return Column(name, codes=codes, levels=distinct, categorical=categorical)
 
 
 def _absent(value: Any) -> bool:
@@ -230,6 +234,8 @@ def _from_series(name: str, series: Any, missing: Iterable[str]) -> Column:
         return Column(name, times=series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]"))
     if dtype == nw.Duration:
         return Column(name, numbers=_seconds(series.to_numpy()))
+    if dtype == nw.String:
+        return from_texts(name, series.to_list(), missing)
     return from_values(name, series.to_list(), missing, categorical=dtype in (nw.Categorical, nw.Enum))
 
 

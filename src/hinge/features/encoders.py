@@ -1,7 +1,8 @@
 """What is done to one column: learned from training rows, then the same for any rows.
 
 Every encoder is a frozen record of data. ``labels`` are the ends of the names of its outputs, ``encode`` gives the
-outputs of a column (a dense or a sparse block), ``describe`` says in a sentence what is done.
+outputs of a column (a dense or a sparse block), ``describe`` says in a few words what is done, given
+how many gaps training had.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Dropped:
     def encode(self, column: Column) -> Block:
         return np.empty((len(column), 0))
 
-    def describe(self) -> str:
+    def describe(self, gaps: int) -> str:
         return self.reason
 
 
@@ -57,11 +58,11 @@ class Number:
         scaled = (np.where(missing, self.fill, values) - self.centre) / self.scale
         return np.column_stack([scaled, missing]) if self.marked else scaled[:, None]
 
-    def describe(self) -> str:
+    def describe(self, gaps: int) -> str:
         parts = []
         if (self.centre, self.scale) != (0.0, 1.0):
             parts.append(f"(x − {self.centre:.6g}) / {self.scale:.6g}" if self.centre else f"x / {self.scale:.6g}")
-        if not np.isnan(self.fill):
+        if gaps and not np.isnan(self.fill):
             parts.append(f"gaps filled with {self.fill:.6g}" + (" and marked" if self.marked else ""))
         if self.junk:
             parts.append(f"{self.junk} values that are not numbers count as missing")
@@ -106,7 +107,7 @@ class Levels:
             return np.where(at < 0, np.nan, at)[:, None]
         return one_hot(at, len(self.labels))
 
-    def describe(self) -> str:
+    def describe(self, gaps: int) -> str:
         what = (
             f"codes of {len(self.levels)} levels" if self.codes else f"one output for each of {len(self.levels)} levels"
         )
@@ -138,11 +139,9 @@ class Truth:
         filled = np.where(missing, self.fill, values)
         return np.column_stack([filled, missing]) if self.marked else filled[:, None]
 
-    def describe(self) -> str:
-        gaps = (
-            "" if np.isnan(self.fill) else f", gaps filled with {self.fill:g}" + (" and marked" if self.marked else "")
-        )
-        return f"1 if {self.true!r}, else 0{gaps}"
+    def describe(self, gaps: int) -> str:
+        filled = f", gaps filled with {self.fill:g}" + " and marked" * self.marked
+        return f"1 if {self.true!r}, else 0{filled if gaps and not np.isnan(self.fill) else ''}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +172,7 @@ class Dates:
         columns = [calendar[part] for part in self.parts]
         return np.column_stack(columns + [missing] * self.marked)
 
-    def describe(self) -> str:
+    def describe(self, gaps: int) -> str:
         how = "" if self.pattern == "iso" else f", read by {self.pattern}"
         return f"{', '.join(self.parts)}{how}"
 
@@ -196,7 +195,7 @@ class Words:
         counts = count_terms((*texts, ""), cutter(), place.get, len(self.terms))
         return weigh(counts, self.weight, self.idf)[seen]
 
-    def describe(self) -> str:
+    def describe(self, gaps: int) -> str:
         how = {"presence": "presence", "counts": "counts", "tfidf": "tf-idf"}[self.weight]
         return f"{how} of the {len(self.terms)} words found in most rows"
 

@@ -16,7 +16,7 @@ PAIRS = ({"false", "true"}, {"f", "t"}, {"no", "yes"}, {"n", "y"}, {"off", "on"}
 FEW = 20  # with fewer rows, values that are all different say nothing
 MOSTLY_NUMBERS = 0.95
 ID_NAME = re.compile(r"(^|[\W_])(id|uuid|guid|index|key|unnamed: 0)$", re.IGNORECASE)
-CAMEL_ID = re.compile(r"[a-z]I[dD]$")
+CAMEL_ID = re.compile(r"[a-z]I[dD]$|^ID[a-z]")
 LEADING_ZERO = re.compile(r"[+-]?0\d")
 
 
@@ -53,9 +53,9 @@ def _constant_or(values: np.ndarray, missing: np.ndarray, kind: str) -> str:
 
 
 def _is_counter(name: str, values: np.ndarray) -> bool:
-    if len(values) < FEW or np.any(values != np.floor(values)) or len(np.unique(values)) < len(values):
+    if len(values) < FEW or np.any(values != np.floor(values)):
         return False
-    return named_as_id(name) or bool(np.all(np.diff(values) == 1))
+    return bool(np.all(np.diff(values) == 1)) or (named_as_id(name) and len(np.unique(values)) == len(values))
 
 
 def named_as_id(name: str) -> bool:

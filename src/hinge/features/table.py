@@ -190,7 +190,7 @@ class TablePrep(TransformerMixin, BaseEstimator):
         """What is done to every column, as a table to print or a list of rows."""
         check_is_fitted(self)
         rows = [
-            (name, kind, len(self.columns_[name]), self.missing_[name], encoder.describe())
+            (name, kind, len(self.columns_[name]), self.missing_[name], encoder.describe(self.missing_[name]))
             for (name, kind), encoder in zip(self.kinds_.items(), self.encoders_)
         ]
         return TableDescription(tuple(rows))
