@@ -163,6 +163,9 @@ FAMILIES = (
         Setting("rate 0.05, 15 leaves", _of_trees(
             BOOST, max_iter=1500, learning_rate=0.05, max_leaf_nodes=15, leaf=(0.005, 3, 20), l2_regularization=1.0,
             subsample=0.8, max_features=0.7, n_iter_no_change=20)),
+        Setting("rate 0.03, 31 leaves", _of_trees(
+            BOOST, max_iter=3000, learning_rate=0.03, leaf=(0.005, 3, 20), l2_regularization=1.0, subsample=0.8,
+            max_features=0.5, n_iter_no_change=30)),
         Setting("rate 0.03, 63 leaves", _of_trees(
             BOOST, max_iter=3000, learning_rate=0.03, max_leaf_nodes=63, leaf=(0.005, 3, 20), l2_regularization=1.0,
             subsample=0.7, max_features=0.5, n_iter_no_change=30)),
