@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE := $(shell find native -name '*.[ch]pp' 2>/dev/null) CMakeLists.txt
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+# One BLAS thread per worker: the workers fill the cores already, and idle BLAS threads spin.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 .PHONY: build demo test test-all test-sanitize coverage lint format bench docs clean
 
