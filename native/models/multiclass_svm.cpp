@@ -226,7 +226,10 @@ MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, doubl
       std::tie(fit.primal, fit.gap) = ascent.judge();
       fit.done = fit.gap <= tolerance * fit.primal;
       if (fit.gap <= 4 * tolerance * fit.primal) ascent.wake();
-      if (monitor.report({fit.passes, fit.primal, fit.gap})) break;
+    }
+    if (monitor.report({fit.passes, fit.primal, fit.gap})) {
+      std::tie(fit.primal, fit.gap) = ascent.judge();
+      break;
     }
   }
   fit.dual = ascent.dual();
