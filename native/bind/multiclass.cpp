@@ -52,10 +52,11 @@ void bind_multiclass(nb::module_& m) {
          nb::object report) {
         const auto rows = static_cast<index_t>(K.shape(0)), classes = static_cast<index_t>(cost.shape(0));
         const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
-        return pack(enter([&](Monitor& monitor) {
-                      return multiclass_kernel_svm(K.data(), rows, problem, tol, max_iter, seed, monitor);
-                    },
-                          make_report(report)),
+        return pack(enter(
+                        [&](Monitor& monitor) {
+                          return multiclass_kernel_svm(K.data(), rows, problem, tol, max_iter, seed, monitor);
+                        },
+                        make_report(report)),
                     rows, 0, classes);
       },
       "K"_a.noconvert(), "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a, "max_iter"_a, "seed"_a,

@@ -110,8 +110,8 @@ auto log_partition(const Potentials& p, const ChainData& data) {
   const Tokens& x = data.view;
   return own(enter([&](Monitor&) {
     std::vector<double> out(x.sequences);
-    each_sequence(
-        x, p, [&](index_t i, double* scores, SequenceReader& reader) { out[i] = reader.log_partition(scores); });
+    each_sequence(x, p,
+                  [&](index_t i, double* scores, SequenceReader& reader) { out[i] = reader.log_partition(scores); });
     return out;
   }));
 }

@@ -210,7 +210,8 @@ void Potentials::load(const Layout& layout, const double* w) {
 }
 
 index_t Potentials::cross_at(index_t attribute, index_t previous, index_t next) const {
-  const auto first = cross_cell.begin() + cross_begin[attribute], last = cross_cell.begin() + cross_begin[attribute + 1];
+  const auto first = cross_cell.begin() + cross_begin[attribute],
+             last = cross_cell.begin() + cross_begin[attribute + 1];
   const auto cell = static_cast<std::int32_t>(previous * width + next);
   const auto found = std::lower_bound(first, last, cell);
   return found != last && *found == cell ? found - cross_cell.begin() : -1;

@@ -3,9 +3,9 @@
 //   score(x, y) = sum_t [ sum_a x_ta U[a, y_t] ] + sum_{t>0} T_t[y_{t-1}, y_t],   T_t = T + sum_a x_ta P_a
 //
 // A token t has sparse attributes x_t; U is attributes x labels, T and each P_a labels x labels. P (label pairs crossed
-// with observations) is kept as the few entries that are learned; most models have none, and then T_t = T. Rows of every table are padded
-// to a multiple of eight labels and aligned, so that loops over labels are a few whole vectors. Padded labels score
-// minus infinity. A label pair, a first or a last label may be forbidden (minus infinity).
+// with observations) is kept as the few entries that are learned; most models have none, and then T_t = T. Rows of
+// every table are padded to a multiple of eight labels and aligned, so that loops over labels are a few whole vectors.
+// Padded labels score minus infinity. A label pair, a first or a last label may be forbidden (minus infinity).
 //
 // Sums over sequences run on scaled probabilities (Rabiner 1989, section V.A), each direction with its own scale. All
 // a scale can hide are terms below 1e-308; a sequence where a normaliser falls under 1e-200 is done again with
@@ -37,10 +37,10 @@ struct Tokens {
 // pairs, then for each attribute its label pairs.
 struct Layout {
   index_t attributes = 0, labels = 0;
-  std::vector<index_t> begin;       // attributes + 1 offsets; empty: every attribute has every label
-  std::vector<std::int32_t> label;  // label of each weight; empty as above
-  std::vector<std::int32_t> pair;   // learned label pairs, previous * labels + next
-  std::vector<index_t> cross;       // attributes + 1 offsets; empty: no attribute has weights for label pairs
+  std::vector<index_t> begin;            // attributes + 1 offsets; empty: every attribute has every label
+  std::vector<std::int32_t> label;       // label of each weight; empty as above
+  std::vector<std::int32_t> pair;        // learned label pairs, previous * labels + next
+  std::vector<index_t> cross;            // attributes + 1 offsets; empty: no attribute has weights for label pairs
   std::vector<std::int32_t> cross_pair;  // label pair of each such weight, ascending for each attribute
 
   index_t unary() const { return begin.empty() ? attributes * labels : begin.back(); }

@@ -16,10 +16,10 @@ struct OnlineFit {
   std::vector<double> pair;   // labels x labels
   std::vector<double> cross;  // as in Layout
   int epochs = 0;
-  bool done = false;             // perceptron: an epoch without a mistake; SVM: the gap is closed
-  std::vector<double> mistakes;  // perceptron: tokens predicted wrong in each epoch
-  double primal = 0, gap = 0;    // SVM
-  bool early = false;            // stopped because the held-out accuracy no longer improved
+  bool done = false;               // perceptron: an epoch without a mistake; SVM: the gap is closed
+  std::vector<double> mistakes;    // perceptron: tokens predicted wrong in each epoch
+  double primal = 0, gap = 0;      // SVM
+  bool early = false;              // stopped because the held-out accuracy no longer improved
   std::vector<double> validation;  // held-out accuracy after each epoch; the best weights are returned
 };
 

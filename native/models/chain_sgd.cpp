@@ -16,7 +16,12 @@ namespace {
 class Descent {
  public:
   Descent(const CrfProblem& problem, double l2, double eta0, index_t batch)
-      : problem_(problem), x_(problem.x), l2_(l2), eta0_(eta0), p_(problem.constraints), pair_(problem.layout.pair.size()) {
+      : problem_(problem),
+        x_(problem.x),
+        l2_(l2),
+        eta0_(eta0),
+        p_(problem.constraints),
+        pair_(problem.layout.pair.size()) {
     p_.load(problem.layout, std::vector<double>(problem.layout.size(), 0.0).data());
     for (index_t b = 0; b < batch; ++b) slots_.emplace_back(x_, p_);
   }
@@ -51,7 +56,8 @@ class Descent {
     std::vector<double> w(problem_.layout.size());
     const Layout& layout = problem_.layout;
     index_t at = 0;
-    for (index_t a = 0; a < x_.attributes; ++a) each_label(a, [&](index_t, index_t j) { w[at++] = p_.unary[a * p_.width + j]; });
+    for (index_t a = 0; a < x_.attributes; ++a)
+      each_label(a, [&](index_t, index_t j) { w[at++] = p_.unary[a * p_.width + j]; });
     std::copy(pair_.begin(), pair_.end(), w.begin() + layout.unary());
     std::copy(p_.cross.begin(), p_.cross.end(), w.begin() + layout.unary() + static_cast<index_t>(pair_.size()));
     const bool mean = averaging_ && steps_summed_ > 0;

@@ -1,6 +1,7 @@
 // Stochastic gradients for the conditional random field.
 //
-//   w <- (1 - eta_t l2) w - eta_t / |B| sum_{i in B} n c_i grad loss_i(w),      eta_t = eta_0 / (1 + eta_0 l2 t), t = 1, 2, ...
+//   w <- (1 - eta_t l2) w - eta_t / |B| sum_{i in B} n c_i grad loss_i(w),      eta_t = eta_0 / (1 + eta_0 l2 t), t =
+//   1, 2, ...
 //
 // over batches B of a new random order in every epoch (Bottou 2010), for the objective of chain_crf.hpp with l1 = 0.
 // With `average` the mean of w over all steps from the second epoch on is returned (Polyak & Juditsky 1992).

@@ -157,8 +157,8 @@ class Ascent {
     }
   }
 
-  // Visits the examples that are awake; returns how many.
-  index_t pass(const std::vector<index_t>& order, Monitor& monitor) {
+  // Visits the examples that are awake.
+  void pass(const std::vector<index_t>& order, Monitor& monitor) {
     index_t visits = 0;
     Table s(width_), change(width_, 0.0);
     std::vector<double> target(k_);
@@ -192,7 +192,6 @@ class Ascent {
       }
       if (visits % 256 == 0) monitor.poll();  // a look at the clock costs as much as a visit of a small row
     }
-    return visits;
   }
 
   void wake() { std::fill(asleep_.begin(), asleep_.end(), 0); }
@@ -242,15 +241,13 @@ MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, doubl
   std::iota(order.begin(), order.end(), index_t{0});
   Random random(seed);
   MulticlassSvmFit fit;
-  index_t visits = 0;  // since the gap was last looked at
   std::tie(fit.primal, fit.gap) = ascent.judge();
   fit.done = fit.gap <= tolerance * fit.primal;
   while (fit.passes < max_passes && !fit.done) {
     random.shuffle(order.data(), static_cast<index_t>(order.size()));
-    visits += ascent.pass(order, monitor);
+    ascent.pass(order, monitor);
     ++fit.passes;
-    if (visits >= 4 * space.rows() || fit.passes == max_passes) {  // a look at the gap costs about as much as n visits
-      visits = 0;
+    if (fit.passes % 4 == 0 || fit.passes == max_passes) {
       std::tie(fit.primal, fit.gap) = ascent.judge();
       fit.done = fit.gap <= tolerance * fit.primal;
       if (fit.gap <= 4 * tolerance * fit.primal) ascent.wake();

@@ -1,5 +1,5 @@
-// Exact inference on one labelled structure at a time, whatever its kind: a chain by the vector recursions of chain.hpp,
-// a tree or a model with observed label pairs by the messages of tree.hpp.
+// Exact inference on one labelled structure at a time, whatever its kind: a chain by the vector recursions of
+// chain.hpp, a tree or a model with observed label pairs by the messages of tree.hpp.
 #pragma once
 #include "models/chain.hpp"
 #include "models/tree.hpp"

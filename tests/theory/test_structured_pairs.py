@@ -80,7 +80,9 @@ def test_inference_with_observed_pairs_equals_brute_force(tree, forbid):
         np.testing.assert_allclose(value[0], case.scores.max(), rtol=1e-12, atol=1e-12)
         allowed = np.isfinite(case.scores)
         first = int(np.flatnonzero(allowed)[-1])
-        np.testing.assert_allclose(case.model.score(case.data, case.labellings[first])[0], case.scores[first], atol=1e-12)
+        np.testing.assert_allclose(
+            case.model.score(case.data, case.labellings[first])[0], case.scores[first], atol=1e-12
+        )
         if not tree:
             labels, values = case.model.top(case.data, 4)[0]
             order = np.argsort(-case.scores[allowed])[:4]
@@ -162,7 +164,7 @@ def test_svm_with_observed_pairs_has_a_true_gap(rng):
         losses = []
         for x, labels in zip(X, y):
 
-            def value(other, x=x):
+            def value(other, x=x, U=U, T=T, P=P):
                 cells = [(t, 3 * other[t - 1] + other[t]) for t in range(1, len(x))]
                 return sum(x[t] @ U[:, other[t]] for t in range(len(x))) + sum(
                     T.ravel()[c] + x[t] @ P[:, c] for t, c in cells

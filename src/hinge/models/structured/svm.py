@@ -13,7 +13,6 @@ from hinge.models.structured.base import StructuredEstimator
 from hinge.problem.certificate import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
 
-
 EARLY = "the held-out accuracy no longer improved."
 
 
