@@ -22,7 +22,7 @@ $(VENV)/.built: $(VENV)/.installed $(NATIVE)
 build: $(VENV)/.built
 
 demo: build
-	$(BIN)/python -m hinge.demo demo_output
+	$(BIN)/hinge fit heart --out demo_output --time 20
 
 test: build
 	$(PYTEST) -m "not slow"

@@ -99,6 +99,35 @@ from hinge.explain.score_displays import (
     PrecisionRecallDisplay as PrecisionRecallDisplay,
     RocCurveDisplay as RocCurveDisplay,
 )
+from hinge.explain.select_plots import (
+    plot_labels as plot_labels,
+    plot_tuning as plot_tuning,
+)
+from hinge.features.buckets import (
+    Buckets as Buckets,
+)
+from hinge.features.images import (
+    ImageVectors as ImageVectors,
+)
+from hinge.features.monomials import (
+    PolynomialFeatures as PolynomialFeatures,
+)
+from hinge.features.saturation import (
+    Log1p as Log1p,
+    Saturate as Saturate,
+)
+from hinge.features.scaling import (
+    StandardScaler as StandardScaler,
+)
+from hinge.features.table import (
+    TableDescription as TableDescription,
+    TablePrep as TablePrep,
+)
+from hinge.features.text import (
+    CountVectorizer as CountVectorizer,
+    HashingVectorizer as HashingVectorizer,
+    TfidfVectorizer as TfidfVectorizer,
+)
 from hinge.files import (
     load as load,
     save as save,
@@ -386,8 +415,19 @@ from hinge.problem.tree_spaces import (
     Stagewise as Stagewise,
     Tree as Tree,
 )
+from hinge.select.active import (
+    LabelCurve as LabelCurve,
+    LabelCurves as LabelCurves,
+    active_curves as active_curves,
+    query as query,
+)
 from hinge.select.constrained import (
     constrained_path as constrained_path,
+)
+from hinge.select.design import (
+    BallDomain as BallDomain,
+    BoxDomain as BoxDomain,
+    SequentialDesign as SequentialDesign,
 )
 from hinge.select.features import (
     BackwardSelector as BackwardSelector,
@@ -407,6 +447,12 @@ from hinge.select.path import (
 )
 from hinge.select.ridge import (
     RidgeCV as RidgeCV,
+)
+from hinge.select.tune import (
+    NestedResult as NestedResult,
+    TuneResult as TuneResult,
+    nested_cv as nested_cv,
+    tune as tune,
 )
 from hinge.solve.admm import (
     ADMM as ADMM,

@@ -73,6 +73,17 @@ class DualSolution:
         return self.gap / max(abs(self.primal), np.finfo(float).tiny) if self.gap > 0 else 0.0
 
 
+@dataclass(frozen=True)
+class SharedGram:
+    """Kernel values that several problems share, and which of their rows and columns are the points of this one."""
+
+    values: Array
+    rows: NDArray[np.int64]
+
+    def columns(self, points: NDArray[np.int64]) -> Array:
+        return self.values[np.ix_(self.rows, self.rows[points])]
+
+
 def classification(y: Array, upper: Array) -> Dual:
     """Variables for labels −1/+1."""
     return Dual(np.ascontiguousarray(y), np.ascontiguousarray(y), np.ascontiguousarray(upper))
@@ -98,10 +109,16 @@ def solve_dual(
     max_iter: int = -1,
     shrinking: bool = True,
     start: Array | None = None,
+    gram: SharedGram | None = None,
+    polish: bool = True,
 ) -> DualSolution:
-    """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters."""
+    """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters.
+
+    With ``gram`` the kernel's values are taken from there, and X is not looked at. Without ``polish`` the answer is
+    that of the tolerance, not of the exact optimality conditions.
+    """
     began = time.perf_counter()
-    run = _runner(kernel, X, dual, tol)
+    run = _runner(kernel, X, dual, tol) if gram is None else _gram_runner(gram, dual)
     alpha = np.zeros(len(dual.sign)) if start is None else np.ascontiguousarray(start)
     limit, spent, steps = 2**31 - 1 if max_iter < 0 else max_iter, 0, 0
     crossing = tol * dual.scale
@@ -114,8 +131,8 @@ def solve_dual(
         if solution.relative_gap <= tol or spent >= limit:
             break
         crossing *= 0.2
-    if POLISH_VARIABLES:
-        solution = _polish(kernel, X, dual, solution)
+    if polish and POLISH_VARIABLES:
+        solution = _polish(kernel, X, dual, solution, gram)
     return replace(solution, seconds=time.perf_counter() - began)
 
 
@@ -155,6 +172,15 @@ def _runner(kernel: Kernel, X: Any, dual: Dual, tol: float) -> Any:
     def run(alpha: Array, crossing: float, cache: float, limit: int, shrinking: bool) -> Any:
         return core.decompose(
             program, points, dual.sign, dual.target, dual.upper, alpha, crossing, cache, limit, shrinking, None
+        )
+
+    return run
+
+
+def _gram_runner(gram: SharedGram, dual: Dual) -> Any:
+    def run(alpha: Array, crossing: float, cache: float, limit: int, shrinking: bool) -> Any:
+        return core.decompose_gram(
+            gram.values, gram.rows, dual.sign, dual.target, dual.upper, alpha, crossing, cache, limit, shrinking, None
         )
 
     return run
@@ -221,7 +247,7 @@ def _judge(
     return DualSolution(alpha, coefficients, scores, bias, primal, lower, violation, iterations, steps)
 
 
-def _polish(kernel: Kernel, X: Any, dual: Dual, solution: DualSolution) -> DualSolution:
+def _polish(kernel: Kernel, X: Any, dual: Dual, solution: DualSolution, gram: SharedGram | None = None) -> DualSolution:
     """Solve the optimality conditions exactly, given which variables are inside their bounds.
 
     With β = sα of those variables F:  K_FF Δβ + Δb = t − f − b,  ΣΔβ = 0. Kept only if all of them stay inside and
@@ -232,7 +258,9 @@ def _polish(kernel: Kernel, X: Any, dual: Dual, solution: DualSolution) -> DualS
     if not 0 < len(free) <= POLISH_VARIABLES:
         return solution
     points = free % n
-    if isinstance(kernel, _precomputed()):
+    if gram is not None:
+        columns = gram.columns(points)
+    elif isinstance(kernel, _precomputed()):
         columns = np.asarray(X, dtype=np.float64)[:, points]
     else:
         columns = np.asarray(kernel.block(X, X[points]), dtype=np.float64)
@@ -242,7 +270,7 @@ def _polish(kernel: Kernel, X: Any, dual: Dual, solution: DualSolution) -> DualS
     scores = solution.scores
     if n <= DOUBLE_POINTS:
         support = np.flatnonzero(solution.coefficients)
-        if not isinstance(kernel, _precomputed()):
+        if gram is None and not isinstance(kernel, _precomputed()):
             scores = np.asarray(kernel.block(X, X[support]), dtype=np.float64) @ solution.coefficients[support]
     missing = dual.target[free] - scores[points] - solution.bias
     change = scipy.linalg.lstsq(system, np.append(missing, -float(dual.sign @ alpha)), lapack_driver="gelsy")[0]
