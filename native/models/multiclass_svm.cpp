@@ -15,17 +15,25 @@ namespace {
 
 using namespace chain;
 
-// v <- the nearest point of the simplex (Duchi et al. 2008, figure 1).
-void project_simplex(double* v, index_t k, double* sorted) {
-  std::copy(v, v + k, sorted);
-  std::sort(sorted, sorted + k, std::greater<>());
-  double sum = 0, shift = 0;
-  for (index_t j = 0; j < k; ++j) {
-    sum += sorted[j];
-    const double candidate = (sum - 1) / static_cast<double>(j + 1);
-    if (sorted[j] > candidate) shift = candidate;
+// v <- the nearest point of the simplex: max(0, v - shift), where entries below the shift of those still in are dropped
+// until none is (Michelot 1986). Few rounds without a branch are cheaper than sorting a handful of classes.
+HINGE_HOT void project_simplex(double* __restrict v, index_t k) {
+  double top = v[0];
+  for (index_t j = 1; j < k; ++j) top = v[j] > top ? v[j] : top;
+  for (index_t j = 0; j < k; ++j) v[j] -= top;
+  double shift = -1, before = -1;  // entries at top - 1 or below cannot stay
+  for (double held = 0; held != before;) {
+    before = held;
+    held = 0;
+    double sum = 0;
+    for (index_t j = 0; j < k; ++j) {
+      const bool in = v[j] > shift;
+      sum += in ? v[j] : 0.0;
+      held += in ? 1.0 : 0.0;
+    }
+    if (held != before) shift = (sum - 1) / held;
   }
-  for (index_t j = 0; j < k; ++j) v[j] = std::max(0.0, v[j] - shift);
+  for (index_t j = 0; j < k; ++j) v[j] = v[j] > shift ? v[j] - shift : 0.0;
 }
 
 template <int V>
@@ -39,11 +47,14 @@ HINGE_HOT void linear_scores(const Rows& x, const Table& W, index_t width, index
 }
 
 template <int V>
-HINGE_HOT void linear_move(const Rows& x, Table& W, index_t width, index_t i, const double* change) {
+HINGE_HOT void linear_move(const Rows& x, Table& W, index_t width, index_t i, const double* given) {
   const index_t w = wide<V>(width);
+  alignas(64) double own[V ? 8 * V : 1];  // a copy nobody else can point to: it stays in registers
+  if constexpr (V > 0) std::copy_n(given, 8 * V, own);
+  const double* __restrict change = V ? own : given;
   const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;
   for (index_t k = 0; k < n; ++k) {
-    double* row = W.data() + (x.indptr ? x.index[first + k] : k) * w;
+    double* __restrict row = W.data() + (x.indptr ? x.index[first + k] : k) * w;
     const double v = x.value[first + k];
     for (index_t j = 0; j < w; ++j) row[j] += v * change[j];
   }
@@ -77,6 +88,13 @@ struct LinearSpace {
     raw_move(i, change);
     if (!x.mean) return;
     for (index_t j = 0; j < width; ++j) v[j] += change[j], u[j] += along[i] * change[j];
+  }
+  void prefetch(index_t i) const {
+    const index_t first = x.indptr ? x.indptr[i] : i * x.cols, last = x.indptr ? x.indptr[i + 1] : first + x.cols;
+    for (index_t k = first; k < std::min(last, first + 256); k += 8) {
+      __builtin_prefetch(x.value + k);
+      if (x.indptr) __builtin_prefetch(x.index + k);
+    }
   }
   double weight(index_t a, index_t j) const { return V[a * width + j] - (x.mean ? x.mean[a] * v[j] : 0.0); }
   double norm() const {
@@ -117,6 +135,7 @@ struct KernelSpace {
         if (K[i * n + r] != 0) vec::axpy(K[i * n + r], change, F.data() + r * width, width);
     });
   }
+  void prefetch(index_t) const {}
   double norm() const { return vec::dot(F.data(), dual.data(), static_cast<index_t>(F.size())); }
 };
 
@@ -138,21 +157,27 @@ class Ascent {
     }
   }
 
+  // Visits the examples that are awake.
   void pass(const std::vector<index_t>& order, Monitor& monitor) {
+    index_t visits = 0;
     Table s(width_), change(width_, 0.0);
-    std::vector<double> target(k_), sorted(k_);
-    for (index_t i : order) {
+    std::vector<double> target(k_);
+    for (std::size_t at = 0; at < order.size(); ++at) {
+      const index_t i = order[at];
+      // Rows come in random order: the cache must be told which is next.
+      if (at + 1 < order.size() && asleep_[order[at + 1]] == 0) space_.prefetch(order[at + 1]);
       if (asleep_[i] > 0) {
         --asleep_[i];
         continue;
       }
+      ++visits;
       const double curvature = problem_.c[i] * square_[i];
       if (!(curvature > 0)) continue;
       space_.scores(i, s.data());
       const double* cost = problem_.cost + problem_.y[i] * k_;
       double* p = p_.data() + i * k_;
       for (index_t j = 0; j < k_; ++j) target[j] = p[j] + (cost[j] + s[j]) / curvature;
-      project_simplex(target.data(), k_, sorted.data());
+      project_simplex(target.data(), k_);
       double moved = 0;
       for (index_t j = 0; j < k_; ++j) {
         change[j] = problem_.c[i] * (p[j] - target[j]);
@@ -165,7 +190,7 @@ class Ascent {
       } else if (naps_[i]++ > 0) {
         asleep_[i] = std::min(1 << std::min(naps_[i], 4), 16);
       }
-      monitor.poll();
+      if (visits % 256 == 0) monitor.poll();  // a look at the clock costs as much as a visit of a small row
     }
   }
 
@@ -226,7 +251,10 @@ MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, doubl
       std::tie(fit.primal, fit.gap) = ascent.judge();
       fit.done = fit.gap <= tolerance * fit.primal;
       if (fit.gap <= 4 * tolerance * fit.primal) ascent.wake();
-      if (monitor.report({fit.passes, fit.primal, fit.gap})) break;
+    }
+    if (monitor.report({fit.passes, fit.primal, fit.gap})) {
+      std::tie(fit.primal, fit.gap) = ascent.judge();
+      break;
     }
   }
   fit.dual = ascent.dual();
