@@ -15,25 +15,17 @@ namespace {
 
 using namespace chain;
 
-// v <- the nearest point of the simplex: max(0, v - shift), where entries below the shift of those still in are dropped
-// until none is (Michelot 1986). Few rounds without a branch are cheaper than sorting a handful of classes.
-HINGE_HOT void project_simplex(double* __restrict v, index_t k) {
-  double top = v[0];
-  for (index_t j = 1; j < k; ++j) top = v[j] > top ? v[j] : top;
-  for (index_t j = 0; j < k; ++j) v[j] -= top;
-  double shift = -1, before = -1;  // entries at top - 1 or below cannot stay
-  for (double held = 0; held != before;) {
-    before = held;
-    held = 0;
-    double sum = 0;
-    for (index_t j = 0; j < k; ++j) {
-      const bool in = v[j] > shift;
-      sum += in ? v[j] : 0.0;
-      held += in ? 1.0 : 0.0;
-    }
-    if (held != before) shift = (sum - 1) / held;
+// v <- the nearest point of the simplex (Duchi et al. 2008, figure 1).
+void project_simplex(double* v, index_t k, double* sorted) {
+  std::copy(v, v + k, sorted);
+  std::sort(sorted, sorted + k, std::greater<>());
+  double sum = 0, shift = 0;
+  for (index_t j = 0; j < k; ++j) {
+    sum += sorted[j];
+    const double candidate = (sum - 1) / static_cast<double>(j + 1);
+    if (sorted[j] > candidate) shift = candidate;
   }
-  for (index_t j = 0; j < k; ++j) v[j] = v[j] > shift ? v[j] - shift : 0.0;
+  for (index_t j = 0; j < k; ++j) v[j] = std::max(0.0, v[j] - shift);
 }
 
 template <int V>
@@ -161,7 +153,7 @@ class Ascent {
   void pass(const std::vector<index_t>& order, Monitor& monitor) {
     index_t visits = 0;
     Table s(width_), change(width_, 0.0);
-    std::vector<double> target(k_);
+    std::vector<double> target(k_), sorted(k_);
     for (std::size_t at = 0; at < order.size(); ++at) {
       const index_t i = order[at];
       // Rows come in random order: the cache must be told which is next.
@@ -177,7 +169,7 @@ class Ascent {
       const double* cost = problem_.cost + problem_.y[i] * k_;
       double* p = p_.data() + i * k_;
       for (index_t j = 0; j < k_; ++j) target[j] = p[j] + (cost[j] + s[j]) / curvature;
-      project_simplex(target.data(), k_);
+      project_simplex(target.data(), k_, sorted.data());
       double moved = 0;
       for (index_t j = 0; j < k_; ++j) {
         change[j] = problem_.c[i] * (p[j] - target[j]);

@@ -72,10 +72,10 @@ def quick(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def first_of_each_family(estimators: list[BaseEstimator]) -> list[BaseEstimator]:
-    """One estimator per module: members of a family share their compiled code."""
+    """One estimator per module or package next below a room of the house: a family shares its compiled code."""
     seen: dict[str, BaseEstimator] = {}
     for estimator in estimators:
-        seen.setdefault(type(estimator).__module__, estimator)
+        seen.setdefault(".".join(type(estimator).__module__.split(".")[:3]), estimator)
     return list(seen.values())
 
 

@@ -121,11 +121,16 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         self.certificate_ = Certificate.of_gap(
             primal, gap, tol=self.tol, convexity=1.0, solver="dual coordinate ascent", iterations=self.n_iter_,
             seconds=time.perf_counter() - begun,
-            status="" if done else "max_iter was reached; raise it or tol, or lower C (scaling the columns helps too).",
+            status="" if done else self._why_it_ended(),
         )  # fmt: skip
-        if not done:
+        if not done and self.n_iter_ >= self.max_iter:  # a callback's wish to stop is no cause for alarm
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
         return self
+
+    def _why_it_ended(self) -> str:
+        if self.n_iter_ < self.max_iter:
+            return "a callback stopped it."
+        return "max_iter was reached; raise it or tol, or lower C (scaling the columns helps too)."
 
     def _solve(self, X: Any, share: np.ndarray, settings: tuple, report: Report | None) -> tuple:
         if self.kernel is not None:
