@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import auc, average_precision_score, confusion_matrix, precision_recall_curve, roc_curve
@@ -30,6 +30,17 @@ class _ScoreDisplay:
     ax_: Any
     figure_: Any
     line_: Any
+    from_predictions: Any  # of the subclasses, with the same keywords
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, pos_label: Any = None, sample_weight: Any = None, ax: Any = None,
+        name: str | None = None,
+    ) -> Self:  # fmt: skip
+        """Score and draw."""
+        scores, label = positive_scores(estimator, X, pos_label)
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(y, scores, pos_label=label, sample_weight=sample_weight, ax=ax, name=name)
 
     def _line(self, ax: Any, x: Array, y: Array, xlabel: str, ylabel: str, label: str, **options: Any) -> None:
         self.ax_ = ax = axes_or_new(ax)
@@ -66,16 +77,6 @@ class RocCurveDisplay(_ScoreDisplay):
         self.fpr, self.tpr, self.roc_auc, self.name = fpr, tpr, roc_auc, name
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, pos_label: Any = None, sample_weight: Any = None, ax: Any = None,
-        name: str | None = None,
-    ) -> RocCurveDisplay:  # fmt: skip
-        """Score and draw."""
-        scores, label = positive_scores(estimator, X, pos_label)
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(y, scores, pos_label=label, sample_weight=sample_weight, ax=ax, name=name)
-
-    @classmethod
     def from_predictions(
         cls, y_true: Any, y_score: Any, *, pos_label: Any = None, sample_weight: Any = None, ax: Any = None,
         name: str = "",
@@ -108,16 +109,6 @@ class PrecisionRecallDisplay(_ScoreDisplay):
 
     def __init__(self, *, precision: Array, recall: Array, average_precision: float, name: str = "") -> None:
         self.precision, self.recall, self.average_precision, self.name = precision, recall, average_precision, name
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, pos_label: Any = None, sample_weight: Any = None, ax: Any = None,
-        name: str | None = None,
-    ) -> PrecisionRecallDisplay:  # fmt: skip
-        """Score and draw."""
-        scores, label = positive_scores(estimator, X, pos_label)
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(y, scores, pos_label=label, sample_weight=sample_weight, ax=ax, name=name)
 
     @classmethod
     def from_predictions(

@@ -23,6 +23,8 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
+from hinge.features.frames import as_frame
+
 MISSING_TEXTS = ("", "#N/A", "?", "N/A", "NA", "NULL", "NaN", "<NA>", "n/a", "nan", "null")
 MICROSECONDS = 1_000_000
 PATTERNS = (
@@ -242,14 +244,6 @@ def _from_series(name: str, series: Any, missing: Iterable[str]) -> Column:
 def _seconds(values: np.ndarray) -> np.ndarray:
     microseconds = values.astype("timedelta64[us]")
     return np.where(np.isnat(microseconds), np.nan, microseconds.astype(np.int64) / MICROSECONDS)
-
-
-def as_frame(X: Any) -> Any:
-    """X as a narwhals frame, or None if it is not a data frame."""
-    try:
-        return nw.from_native(X, eager_only=True)
-    except TypeError:
-        return None
 
 
 def rename(column: Column, name: str) -> Column:

@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from hinge.features import encoders
-from hinge.features.columns import MISSING_TEXTS, Column, as_frame, read_columns, rename
+from hinge.features.columns import MISSING_TEXTS, Column, read_columns, rename
+from hinge.features.frames import as_frame
 from hinge.features.kinds import DROPPED, KINDS, infer_kind
 
 SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.linalg
 import scipy.stats
 
+from hinge.models.sampling import Sampled
+
 Array = np.ndarray
 
 
@@ -34,7 +36,7 @@ def _tail(statistic: float, dof: float, rest: float | None) -> Significance:
 
 
 @dataclass(frozen=True)
-class GLMInference:
+class GLMInference(Sampled):
     """The fit of a GLM and the large-sample distribution of its weights.
 
     θ̂ ≈ N(θ, φ(A'WA)⁻¹) with A = [1 X] and W = diag(sᵢ μ'ᵢ²/V(μᵢ)), the Fisher information. With a dispersion φ that was
@@ -101,30 +103,9 @@ class GLMInference:
         return 1.0 - self.deviance / self.null_deviance if self.null_deviance > 0 else 0.0
 
     @property
-    def standard_error(self) -> Array:
-        return np.sqrt(np.maximum(np.diag(self._covariance()), 0.0))
-
-    @property
     def z(self) -> Array:
         """Wald's statistic: estimate / standard error."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.estimate / self.standard_error
-
-    @property
-    def p(self) -> Array:
-        """Two-sided p-values of the hypotheses that single weights are zero."""
-        return 2.0 * self._reference().sf(np.abs(self.z))
-
-    def interval(self, level: float = 0.95) -> Array:
-        """Wald intervals, one row (low, high) per name."""
-        half = self.quantile(level) * self.standard_error
-        return np.column_stack([self.estimate - half, self.estimate + half])
-
-    def quantile(self, level: float) -> float:
-        """How many standard errors a two-sided interval of that level reaches."""
-        if not 0 < level < 1:
-            raise ValueError(f"the level of an interval must lie strictly between 0 and 1, got {level!r}.")
-        return float(self._reference().ppf(0.5 + 0.5 * level))
+        return self._ratio()
 
     def wald(self, names: Any) -> Significance:
         """Wald's test that all of the named weights are zero; a category's name stands for all its levels."""

@@ -17,6 +17,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import CodedTable
+from hinge.features.frames import as_frame, holds_text
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, contiguous
 
 
@@ -54,7 +55,7 @@ class Coding:
 
 def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool) -> tuple[Any, np.ndarray, Coding]:
     """X as a matrix or a :class:`CodedTable`, y, and how categories were coded."""
-    frame = _frame(X)
+    frame = as_frame(X)
     chosen = _chosen(X, frame, categorical)
     if not chosen:
         X, y = validate_data(estimator, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=True)
@@ -73,7 +74,7 @@ def predict_table(estimator: Any, X: Any, coding: Coding) -> Any:
     if not coding.columns:
         return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))
     validate_data(estimator, X, skip_check_array=True, reset=False)
-    frame = _frame(X)
+    frame = as_frame(X)
     return _coded(X, frame, coding, [_column(X, frame, j) for j in coding.columns])
 
 
@@ -102,7 +103,7 @@ def _numbers(X: Any, frame: Any, categories: tuple[int, ...]) -> Any:
         numbers = X[:, kept] if scipy.sparse.issparse(X) else np.asarray(X)[:, kept]
         numbers = numbers if numbers.dtype in FLOATS else numbers.astype(np.float64)
     else:
-        text = [frame.columns[j] for j in kept if _is_text(frame, j)]
+        text = [frame.columns[j] for j in kept if holds_text(frame, j)]
         if text:
             raise ValueError(
                 f"Columns {text} of X hold text; name them in categorical_features, or use "
@@ -140,17 +141,6 @@ def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[~missing] = inside
     return codes, levels
-
-
-def _frame(X: Any) -> Any:
-    try:
-        return nw.from_native(X, eager_only=True)
-    except TypeError:
-        return None
-
-
-def _is_text(frame: Any, j: int) -> bool:
-    return frame[:, j].dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object)
 
 
 def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
