@@ -2,7 +2,7 @@
 
 Trees choose splits greedily, so two correct libraries differ from draw to draw by more than any fixed margin worth
 having. A contender counts as equal when its score, averaged over the draws, is behind the best one by no more than the
-task's margin or two standard errors of their paired differences, whichever is more.
+task's margin or the half width of the 95 % Student interval of their paired differences, whichever is more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.stats
 
 from benchmarks.harness import Score, Settings, Task
 from benchmarks.machine import Ceilings
@@ -54,7 +55,8 @@ def mark_equal(merged_rows: Sequence[Row], draws: Sequence[Sequence[Row]], score
     best = max(scored.values(), key=np.mean)
     for i, values in scored.items():
         behind = best - values
-        noise = 2.0 * float(np.std(behind, ddof=1)) / math.sqrt(len(behind)) if len(behind) > 1 else 0.0
+        k = len(behind)
+        noise = scipy.stats.t.ppf(0.975, k - 1) * float(np.std(behind, ddof=1)) / math.sqrt(k) if k > 1 else 0.0
         merged_rows[i].reached = float(behind.mean()) <= max(margin, noise)
 
 
