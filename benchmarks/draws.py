@@ -57,7 +57,7 @@ def mark_equal(merged_rows: Sequence[Row], draws: Sequence[Sequence[Row]], score
         behind = best - values
         k = len(behind)
         noise = scipy.stats.t.ppf(0.975, k - 1) * float(np.std(behind, ddof=1)) / math.sqrt(k) if k > 1 else 0.0
-        merged_rows[i].reached = float(behind.mean()) <= max(margin, noise)
+        merged_rows[i].reached = bool(behind.mean() <= max(margin, noise))
 
 
 def run_draws(task: Task, entrants: Callable[..., Any], settings: Settings, ceilings: Ceilings | None) -> Result:

@@ -11,7 +11,7 @@ from benchmarks.harness import Problem, Task
 from benchmarks.machine import Work
 from benchmarks.scores import ACCURACY, LOGLOSS, RMSE
 
-BOOSTING = {"rounds": 100, "rate": 0.1, "leaves": 31, "bins": 255, "least": 20}
+BOOSTING = {"seed": 0, "rounds": 100, "rate": 0.1, "leaves": 31, "bins": 255, "least": 20}
 
 
 def response(X: np.ndarray) -> np.ndarray:
@@ -31,16 +31,16 @@ def table(kind: str, n: int, d: int, test: int, classes: int, params: dict, draw
     else:
         y = np.digitize(f + rng.standard_normal(n + test), np.quantile(f, np.arange(1, classes) / classes))
     X, y, X_test, y_test = data.split(X, y, test)
-    return Problem(kind, X, y, params, X_test, y_test)
+    return Problem(kind, X, y, {**params, "seed": draw}, X_test, y_test)
 
 
 def real(name: str) -> Problem:
     if name == "adult":
         X, y, X_test, y_test = data.adult()
-        return Problem("boosting_classes", X, y, BOOSTING, X_test, y_test)
-    frame = data.table("covtype_scale01_93k.csv.gz").to_numpy(dtype=np.float32)
+        return Problem("boosting_binary", X, (y > 0).astype(int), BOOSTING, X_test, (y_test > 0).astype(int))
+    frame = data.table("covtype_scale01_93k").to_numpy(dtype=np.float32)
     order = np.random.default_rng(61).permutation(len(frame))
-    X, y, X_test, y_test = data.split(frame[order, :-1], frame[order, -1].astype(int), 20_000)
+    X, y, X_test, y_test = data.split(frame[order, :-1], frame[order, -1].astype(int) - 1, 20_000)
     return Problem("boosting_classes", X, y, BOOSTING, X_test, y_test)
 
 

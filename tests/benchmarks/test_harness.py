@@ -237,7 +237,7 @@ def test_equal_quality_over_draws_allows_for_the_noise_of_paired_differences():
     groups = [rows(0.90, 0.80, 0.70), rows(0.85, 0.83, 0.66), rows(0.88, 0.78, 0.68)]
     whole = [merged(group) for group in groups]
     mark_equal(whole, groups, score, 0.001)
-    # behind by (5, −3, 4) hundredths: 2 on average with a standard error of 2.5, so nothing is shown; the third by 2 each time, surely
+    # The second is behind by (5, −3, 4) hundredths: 2 on average, standard error 2.5. The third by 2 each time.
     assert [row.reached for row in whole] == [True, True, False]
     assert whole[1].scores["accuracy"] == pytest.approx(0.78)
     assert len(whole[1].fit.times) == 3
