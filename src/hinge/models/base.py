@@ -29,6 +29,14 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     return weights
 
 
+def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Without the examples of weight zero, which count as absent."""
+    if weights is None or np.all(weights > 0):
+        return X, y, weights
+    kept = np.flatnonzero(weights)
+    return contiguous(X[kept]), y[kept], weights[kept]
+
+
 def check_predict(estimator: Any, X: Any) -> Any:
     """X as an array, checked against what the estimator was fitted on."""
     return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import core, native_loss
-from hinge.models.base import code_labels, signs
+from hinge.models.base import code_labels, drop_absent, signs
 from hinge.models.boosting_loss import BoostedLoss, Leaves, named_loss
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.tree_arrays import Trees
@@ -20,7 +20,6 @@ from hinge.models.tree_inputs import (
     INT32,
     Binned,
     check_targets,
-    drop_weightless,
     fit_table,
     is_frequency,
     monotone_list,
@@ -172,7 +171,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         if init_score is not None and weight is not None:
             init_score = np.asarray(init_score)[weight > 0]
-        X, y, weight = drop_weightless(X, y, weight)
+        X, y, weight = drop_absent(X, y, weight)
         if self._continues():
             if coder.columns:
                 raise ValueError("warm_start with categorical columns is not supported: categories may have changed.")

@@ -11,14 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from hinge._native import core
-from hinge.models.base import code_labels
+from hinge.models.base import code_labels, drop_absent
 from hinge.models.tree import cart_options
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
     check_targets,
-    drop_weightless,
     fit_table,
     is_frequency,
     predict_table,
@@ -107,7 +106,7 @@ class BaseForest(BaseEstimator):
             raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
         X, self._coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
-        X, y, weight = drop_weightless(X, y, weight)
+        X, y, weight = drop_absent(X, y, weight)
         codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
         bags = self._grow(X, codes, weight)
         if self.oob_score:

@@ -175,16 +175,6 @@ def is_frequency(weight: np.ndarray | None) -> bool:
     return weight is not None and bool(np.all(weight == np.floor(weight))) and float(weight.sum()) < 2**53
 
 
-def drop_weightless(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Without the rows of weight zero: they are as good as absent."""
-    if weight is None or np.all(weight > 0):
-        return X, y, weight
-    keep = weight > 0
-    return contiguous(X[keep]), y[keep], weight[keep]
-
-
 def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
     """Monotone constraints (+1, 0, −1 per feature, or a dict of names) as a list; empty if there are none."""
     if constraints is None:
@@ -251,7 +241,6 @@ __all__ = [
     "Coder",
     "Presorted",
     "check_targets",
-    "drop_weightless",
     "fit_table",
     "is_frequency",
     "monotone_list",

@@ -36,6 +36,7 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     sigma_: Array
     alpha_: float
     X_offset_: Array
+    X_scale_: Array
     scores_: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -55,6 +56,7 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     def _adopt(self, X: Any, problem: Centred, w: Array, total: float) -> None:
         self.coef_ = keep_float32(w, X)
         self.X_offset_ = keep_float32(problem.x_mean, X)
+        self.X_scale_ = np.ones_like(self.X_offset_)  # features are not scaled
         self.intercept_ = keep_float32(problem.bias(w[:, None]), X)[0] if self.fit_intercept else 0.0
         self._total = total
 
@@ -109,7 +111,7 @@ class BayesianRidge(_EvidenceRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_ : as in scikit-learn
+    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_, X_scale_ : as in scikit-learn
         ``predict(return_std=True)`` differs from scikit-learn in that inputs are centred and the uncertainty of the
         bias counts, as the model says.
 
@@ -242,7 +244,7 @@ class ARDRegression(_EvidenceRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_ : as in scikit-learn
+    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_, X_scale_ : as in scikit-learn
         ``sigma_`` is the covariance of the weights that are left.
 
     Examples
