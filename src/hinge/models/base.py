@@ -68,6 +68,14 @@ def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
     return codes
 
 
+def codes_among(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Labels of a piece of a stream as 0 … k−1, given all classes in order."""
+    unknown = np.setdiff1d(y, classes)
+    if unknown.size:
+        raise ValueError(f"y has labels that are not in classes: {unknown.tolist()}.")
+    return np.searchsorted(classes, y)
+
+
 def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The classes in order and the labels as 0 … k−1, by counting rather than sorting where labels are small integers.
 

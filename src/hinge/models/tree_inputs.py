@@ -48,6 +48,15 @@ class Coder:
         self.categories.append(categories)
         self.codes.append(codes)
 
+    def grow(self, k: int, values: np.ndarray) -> None:
+        """Add the categories of more values; those that were known keep their codes."""
+        known, old = self.categories[k], self.codes[k]
+        new = np.setdiff1d(values[_present(values)], known)
+        codes = np.minimum(np.arange(len(new)) + int(old.max(initial=-1)) + 1, MAX_CATEGORIES - 1)
+        categories = np.concatenate([known, new])
+        order = np.argsort(categories, kind="stable")
+        self.categories[k], self.codes[k] = categories[order], np.concatenate([old, codes])[order]
+
     def code(self, k: int, values: np.ndarray) -> np.ndarray:
         """The codes of a column of values; NaN for missing and unknown ones."""
         categories, out = self.categories[k], np.full(len(values), np.nan)
@@ -100,6 +109,20 @@ def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
     for k, j in enumerate(coder.columns):
         X[:, j] = coder.code(k, X[:, j])
     return X
+
+
+def grow_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
+    """More training data, coded with categories added where there are new ones."""
+    frame = as_frame(X)
+    if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        for k, j in enumerate(coder.columns):
+            coder.grow(k, _values(frame, j))
+    else:
+        table = _numeric(estimator, X, reset=False)
+        for k, j in enumerate(coder.columns):
+            coder.grow(k, table[:, j])
+    return predict_table(estimator, X, coder)
 
 
 def _numeric(estimator: Any, X: Any, reset: bool = True) -> np.ndarray:
@@ -242,6 +265,7 @@ __all__ = [
     "Presorted",
     "check_targets",
     "fit_table",
+    "grow_table",
     "is_frequency",
     "monotone_list",
     "predict_table",

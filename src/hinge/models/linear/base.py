@@ -18,6 +18,7 @@ from hinge.models.base import (
     check_fit,
     check_predict,
     code_labels,
+    codes_among,
     drop_absent,
     signs,
 )
@@ -251,12 +252,9 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             code_labels(self, np.asarray(classes))
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y has labels that are not in classes: {unknown.tolist()}.")
         if self.class_weight == "balanced":
             raise ValueError("class_weight='balanced' needs all the data; pass a dict of weights to partial_fit.")
-        return np.searchsorted(self.classes_, y)
+        return codes_among(self.classes_, y)
 
     def _class_factors(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
         """The weights of the classes, or None."""
