@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from hinge._native import core
-from hinge.models.base import code_labels
+from hinge.models.base import code_labels, take_input_tags
 from hinge.models.forest import sample_size
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from hinge.models.tree_inputs import INT32, check_targets, is_frequency, weights_of
@@ -36,12 +36,8 @@ class BaseBagging(BaseEstimator):
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags
-
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._base())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        take_input_tags(tags, self._base())
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -50,6 +51,12 @@ def contiguous(X: Any) -> Any:
     if (X.strides[1] == step and X.strides[0] >= step * X.shape[1]) or (X.strides[0] == step and X.strides[1] >= step):
         return X
     return np.ascontiguousarray(X)
+
+
+def take_input_tags(tags: Any, estimator: Any) -> None:
+    """What a model around another says of its input is what that one says."""
+    inner = get_tags(estimator).input_tags
+    tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
 
 
 def keep_float32(values: np.ndarray, X: Any) -> np.ndarray:

@@ -17,7 +17,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import core
-from hinge.features.frames import as_frame, holds_text
+from hinge.features.frames import as_frame, chosen_columns, holds_text
 from hinge.models.base import FLOATS, check_weights, contiguous
 
 MAX_CATEGORIES = 255
@@ -78,7 +78,7 @@ def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Cod
     """X as a float matrix (missing values are NaN) and the coder of its categorical columns."""
     coder = Coder()
     frame = as_frame(X)
-    chosen = _chosen(X, frame, categorical)
+    chosen = chosen_columns(X, frame, categorical)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, skip_check_array=True)
         return _from_frame(frame, coder, chosen), coder
@@ -153,34 +153,6 @@ def _from_frame(frame: Any, coder: Coder, chosen: list[int]) -> np.ndarray:
             )
         columns.append(values.astype(np.float64))
     return np.column_stack(columns)
-
-
-def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
-    """The positions of the categorical columns."""
-    if categorical is None:
-        return []
-    if isinstance(categorical, str):
-        if categorical != "from_dtype":
-            raise ValueError(
-                f'categorical_features must be "from_dtype", None, a mask, indices or names; got {categorical!r}.'
-            )
-        return [] if frame is None else [j for j in range(len(frame.columns)) if holds_text(frame, j)]
-    chosen = np.asarray(categorical)
-    d = X.shape[1] if frame is None else len(frame.columns)
-    if chosen.dtype == bool:
-        if chosen.shape != (d,):
-            raise ValueError(f"categorical_features is a mask of length {chosen.size}; X has {d} features.")
-        return [int(j) for j in np.flatnonzero(chosen)]
-    if chosen.dtype.kind in "OU":
-        if frame is None:
-            raise ValueError("categorical_features has names, but X has no column names; give indices instead.")
-        unknown = [c for c in chosen if c not in frame.columns]
-        if unknown:
-            raise ValueError(f"categorical_features names columns that X does not have: {unknown}.")
-        return sorted(frame.columns.index(c) for c in chosen)
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= d):
-        raise ValueError(f"categorical_features must be indices from 0 to {d - 1}; got {chosen.tolist()}.")
-    return sorted(int(j) for j in chosen)
 
 
 def check_targets(estimator: Any, X: Any, y: Any) -> np.ndarray:
