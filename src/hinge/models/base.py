@@ -101,3 +101,12 @@ def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def signs(codes: np.ndarray) -> np.ndarray:
     """0/1 as −1/+1."""
     return np.where(codes == 1, 1.0, -1.0)
+
+
+class LogProba:
+    """Logarithms of what ``predict_proba`` says."""
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities; −∞ where one is zero."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge.models.base import code_labels, drop_absent
+from hinge.models.base import LogProba, code_labels, drop_absent
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import (
     INT32,
@@ -222,7 +222,7 @@ class BaseTree(BaseEstimator):
         return draw(self, ax, **options)
 
 
-class DecisionTreeClassifier(ClassifierMixin, BaseTree):
+class DecisionTreeClassifier(LogProba, ClassifierMixin, BaseTree):
     """A classification tree.
 
     Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m. Splits are
