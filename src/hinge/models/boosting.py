@@ -49,7 +49,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     grow : {"leaf", "level"}
         Best leaf first, or level by level.
     quantize : bool or "auto"
-        Round gradients to 13 bits (at random, unbiased): the default from 32768 rows on.
+        Round gradients to 13 bits (at random, unbiased): the default from 16384 rows on.
 
     Attributes
     ----------
