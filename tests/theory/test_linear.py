@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit
 
 import hinge as hg
+from hinge.solve import solve
 
 
 @pytest.fixture
@@ -554,3 +555,16 @@ def test_weights_of_stochastic_descent_mean_the_weighted_objective(rng):
         hg.SGDRegressor(penalty=None).partial_fit(x, [3.0], sample_weight=[weight]) for weight in (1.0, 2.0)
     )
     np.testing.assert_allclose(double.coef_, 2.0 * plain.coef_)
+
+
+@pytest.mark.mission("W4", "O7")
+def test_newton_leaves_the_flat_parts_of_hubers_loss(rng):
+    """With all residuals on the straight parts the curvature is that of the penalty alone, next to nothing."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 2.0, 30.0])
+    model = hg.Learner(loss=hg.Huber(0.1), penalty=hg.L2(1e-6)).fit(X, y)
+    assert model.certificate_.converged
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), [1.2, -0.1], atol=1e-3)
+    for _ in range(20):
+        X = rng.normal(size=(40, 3))
+        objective = hg.make_objective(X, 10.0 * rng.standard_t(1.5, size=40), hg.Huber(0.05), hg.L2(1e-5))
+        assert solve(objective, solver="newton").certificate.converged

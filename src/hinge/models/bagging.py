@@ -146,6 +146,8 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
         Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy).
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.
+    n_jobs, verbose
+        Accepted for compatibility; threads are set by ``hinge.set_num_threads``.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class LinearRegression(LinearRegressor):
     >>> x = np.arange(6.0)[:, None]
     >>> model = hg.LinearRegression().fit(x, [1.1, 2.9, 5.2, 6.8, 9.1, 10.9])
     >>> print(model.coef_.round(3), round(float(model.inference_.p[1]), 8))
-    [1.966] 8.1e-07
+    [1.977] 9.8e-07
     >>> mean, low, high = model.predict([[7.0]], interval=0.95)
     """
 

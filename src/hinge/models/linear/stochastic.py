@@ -205,7 +205,7 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.linspace(-1, 1, 100)[:, None]
-    >>> model = hg.SGDRegressor(alpha=0.0, random_state=0).fit(X, 3 * X[:, 0])
+    >>> model = hg.SGDRegressor(alpha=0.0, eta0=0.1, random_state=0).fit(X, 3 * X[:, 0])
     >>> bool(abs(model.coef_[0] - 3) < 0.2)
     True
     """
