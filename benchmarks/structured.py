@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 
+import hinge as hg
 from benchmarks import data
 from benchmarks.harness import Outcome, Problem, Score, Task
 from benchmarks.scores import ACCURACY
+from hinge.cli.tag import read_corpus
 
 
 def classes(kind: str, n: int, d: int, k: int, params: dict) -> Problem:
@@ -45,6 +47,14 @@ def chain(count: int = 5_000, labels: int = 20, length: int = 20) -> Problem:
     return Problem("chain_crf", X, y, {"l2": 1.0, "iterations": 100}, X_test, y_test)
 
 
+def treebank(iterations: int = 200) -> Problem:
+    """Part-of-speech tags of the English Web Treebank, with the features of ``TextFeatures``."""
+    extract = hg.TextFeatures()
+    train, test = (read_corpus(data.folder() / f"en_ewt-ud-{name}.conllu.gz") for name in ("train", "test"))
+    X, X_test = ([extract(words) for words in corpus.words] for corpus in (train, test))
+    return Problem("chain_crf", X, train.labels, {"l2": 1.0, "iterations": iterations}, X_test, test.labels)
+
+
 def token_accuracy(problem: Problem, outcome: Outcome) -> float:
     pairs = [(a, b) for guess, truth in zip(outcome.prediction, problem.y_test) for a, b in zip(guess, truth)]
     return float(np.mean([a == b for a, b in pairs]))
@@ -52,9 +62,11 @@ def token_accuracy(problem: Problem, outcome: Outcome) -> float:
 
 TOKENS = Score("token accuracy", token_accuracy)
 CRF = "50 features a token, −Σ log p + ‖w‖²/2, at most 100 L-BFGS steps, objective to 1e-3"
+TREEBANK = "English Web Treebank, 204 577 tokens, 17 labels, 323 000 attributes, −Σ log p + ‖w‖²/2, objective to 1e-3"
 
 TASKS = [
     Task("crf", f"5000 sequences of about 20, 20 labels, {CRF}", chain, (TOKENS,), target=1e-3, goal=8),
+    Task("crf-treebank", TREEBANK, treebank, (TOKENS,), target=1e-3, goal=8),
     *(
         Task(
             f"growth-crf-tokens-{count}",

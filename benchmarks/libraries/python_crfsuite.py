@@ -14,6 +14,7 @@ from benchmarks.harness import Contender, Problem
 from benchmarks.judges import ChainWeights
 
 NAME = "python-crfsuite"
+DELTAS = (1e-2, 1e-3, 1e-5)
 
 
 class Tagger:
@@ -50,20 +51,21 @@ def load(problem: Problem) -> pycrfsuite.Trainer:
             "c1": 0.0,
             "c2": problem.params["l2"] / 2.0,
             "max_iterations": problem.params["iterations"],
-            "feature.possible_transitions": True,
+            "feature.possible_transitions": False,  # weights for what was seen, as ours
         }
     )
     return trainer
 
 
 def chain_crf(problem: Problem) -> Iterator[Contender]:
-    def fit(trainer: pycrfsuite.Trainer, tol: None) -> Tagger:
+    def fit(trainer: pycrfsuite.Trainer, tol: float) -> Tagger:
         handle, path = tempfile.mkstemp(suffix=".crfsuite")
         os.close(handle)
+        trainer.set_params({"delta": tol})  # the relative improvement over ten iterations at which it stops
         trainer.train(path)
         return Tagger(path)
 
-    yield Contender(NAME, "lbfgs L2", fit, prepare=load, answer=Tagger.weights)
+    yield Contender(NAME, "lbfgs L2", fit, ladder=DELTAS, prepare=load, answer=Tagger.weights)
 
 
 OFFERS = {"chain_crf": chain_crf}

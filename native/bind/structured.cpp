@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bind/arrays.hpp"
+#include "bind/attributes.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "core/pool.hpp"
@@ -156,91 +157,6 @@ nb::list top(const Potentials& p, const ChainData& data, index_t count) {
   return list;
 }
 
-// Attributes of tokens as CSR arrays, by a dictionary name -> column. A token is a dictionary {name: value} or a list
-// of names; a string value v under name n is the attribute "n=v". New names are given columns if `grow`, and are
-// skipped if not.
-class Encoder {
- public:
-  Encoder(nb::dict index, bool grow) : index_(index), grow_(grow) {}
-
-  void token(nb::handle token) {
-    if (PyDict_Check(token.ptr())) {
-      PyObject *key, *value;
-      Py_ssize_t at = 0;
-      while (PyDict_Next(token.ptr(), &at, &key, &value)) item(key, value);
-    } else if (PyUnicode_Check(token.ptr())) {
-      throw nb::type_error(
-          "a token is a string; expected a dictionary or a list of attribute names per token. Pass "
-          "features=TextFeatures() to make attributes from words");
-    } else {
-      nb::object fast = nb::steal(PySequence_Fast(
-          token.ptr(), "X: every token must be a dictionary {name: value} or a list of attribute names"));
-      if (!fast.is_valid()) throw nb::python_error();
-      PyObject** items = PySequence_Fast_ITEMS(fast.ptr());
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(fast.ptr()); ++k) add(items[k], 1.0);
-    }
-    indptr.push_back(static_cast<index_t>(attribute.size()));
-  }
-
-  std::vector<index_t> indptr{0};
-  std::vector<std::int32_t> attribute;
-  std::vector<double> value;
-  bool ones = true;
-
- private:
-  void item(PyObject* name, PyObject* content) {
-    if (PyUnicode_Check(content)) {
-      nb::object joined = nb::steal(PyUnicode_FromFormat("%U=%U", name, content));
-      if (!joined.is_valid()) throw nb::python_error();
-      add(joined.ptr(), 1.0);
-    } else {
-      const double number = PyFloat_AsDouble(content);
-      if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
-      if (!std::isfinite(number)) throw nb::value_error("X: an attribute has a value that is NaN or infinite");
-      if (number != 0) add(name, number);
-    }
-  }
-
-  void add(PyObject* name, double number) {
-    if (!PyUnicode_Check(name)) throw nb::type_error("X: attribute names must be strings");
-    PyObject* found = PyDict_GetItemWithError(index_.ptr(), name);
-    if (!found) {
-      if (PyErr_Occurred()) throw nb::python_error();
-      if (!grow_) return;
-      nb::object column = nb::steal(PyLong_FromSsize_t(PyDict_Size(index_.ptr())));
-      if (PyDict_SetItem(index_.ptr(), name, column.ptr()) != 0) throw nb::python_error();
-      attribute.push_back(static_cast<std::int32_t>(PyDict_Size(index_.ptr()) - 1));
-    } else {
-      attribute.push_back(static_cast<std::int32_t>(PyLong_AsLong(found)));
-    }
-    value.push_back(number);
-    ones = ones && number == 1.0;
-  }
-
-  nb::dict index_;
-  bool grow_;
-};
-
-nb::tuple encode(nb::handle sequences, nb::dict index, bool grow) {
-  Encoder encoder(index, grow);
-  std::vector<index_t> start{0};
-  const auto fast = [](nb::handle object, const char* message) {
-    nb::object result = nb::steal(PySequence_Fast(object.ptr(), message));
-    if (!result.is_valid()) throw nb::python_error();
-    return result;
-  };
-  nb::object outer = fast(sequences, "X must be a list of sequences");
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(outer.ptr()); ++i) {
-    nb::object tokens = fast(PySequence_Fast_GET_ITEM(outer.ptr(), i), "X: every sequence must be a list of tokens");
-    for (Py_ssize_t t = 0; t < PySequence_Fast_GET_SIZE(tokens.ptr()); ++t)
-      encoder.token(PySequence_Fast_GET_ITEM(tokens.ptr(), t));
-    start.push_back(static_cast<index_t>(encoder.indptr.size()) - 1);
-  }
-  nb::object values = encoder.ones ? nb::none() : nb::cast(own(std::move(encoder.value)));
-  return nb::make_tuple(own(std::move(start)), own(std::move(encoder.indptr)), own(std::move(encoder.attribute)),
-                        values);
-}
-
 // The held-out sequences a trainer is given; null where there are none.
 struct Held {
   HeldOut data;
@@ -331,7 +247,7 @@ nb::tuple svm(const ChainData& data, Ints y, Vector weight, const Potentials& co
 }  // namespace
 
 void bind_structured(nb::module_& m) {
-  m.def("chain_encode", &encode, "sequences"_a, "index"_a, "grow"_a);
+  bind_attributes(m);
 
   nb::class_<ChainData>(m, "ChainData")
       .def(

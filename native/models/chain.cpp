@@ -7,6 +7,7 @@
 
 #include "core/pool.hpp"
 #include "models/chain_kernels.hpp"
+#include "models/chain_recursions.hpp"
 #include "models/tree.hpp"
 
 namespace hinge {
@@ -15,15 +16,14 @@ namespace {
 using namespace chain;
 
 constexpr double none = -std::numeric_limits<double>::infinity();
-constexpr double tiny = 1e-200;
 
 template <int V>
 HINGE_HOT void scores_of(const Tokens& x, const Potentials& p, index_t sequence, double* scores) {
   const index_t w = wide<V>(p.width), first = x.start[sequence], last = x.start[sequence + 1];
   for (index_t t = first; t < last; ++t) {
     const index_t at = x.indptr[t], n = x.indptr[t + 1] - at;
-    combine<V>(p.pad.data(), x.value ? x.value + at : nullptr, x.attribute + at, n, p.unary.data(), w,
-               scores + (t - first) * w, x.indptr[x.tokens] - at);
+    combine<V, double>(p.pad.data(), x.value ? x.value + at : nullptr, x.attribute + at, n, p.unary.data(), w,
+                       scores + (t - first) * w, x.indptr[x.tokens] - at);
   }
   if (p.scale != 1)
     for (index_t k = 0; k < (last - first) * w; ++k) scores[k] *= p.scale;
@@ -31,70 +31,6 @@ HINGE_HOT void scores_of(const Tokens& x, const Potentials& p, index_t sequence,
   double* end = scores + (last - first - 1) * w;
   for (index_t j = 0; j < w; ++j) scores[j] += p.first[j];
   for (index_t j = 0; j < w; ++j) end[j] += p.last[j];
-}
-
-// e_t = exp(s_t - max s_t), alpha_t = e_t * (alpha_{t-1} E) / c_t. Returns log Z, or NaN if a scale got too small.
-template <int V>
-HINGE_INLINE double forward(const Potentials& p, index_t length, const double* __restrict scores, double* __restrict e,
-                            double* __restrict alpha) {
-  const index_t w = wide<V>(p.width);
-  double log_z = p.shift * static_cast<double>(length - 1), product = 1;
-  for (index_t t = 0; t < length; ++t) {
-    const double* s = scores + t * w;
-    double* et = e + t * w;
-    double* a = alpha + t * w;
-    double top = none;
-    for (index_t j = 0; j < w; ++j) top = s[j] > top ? s[j] : top;
-    for (index_t j = 0; j < w; ++j) et[j] = math::exp(s[j] - top);
-    double c = 0;
-    if (t == 0) {
-      for (index_t j = 0; j < w; ++j) c += (a[j] = et[j]);
-    } else {
-      combine<V>(nullptr, a - w, nullptr, p.labels, p.power.data(), w, a);
-      for (index_t j = 0; j < w; ++j) c += (a[j] *= et[j]);
-    }
-    if (!(c > tiny)) return std::numeric_limits<double>::quiet_NaN();
-    const double inverse = 1 / c;
-    for (index_t j = 0; j < w; ++j) a[j] *= inverse;
-    product *= c;
-    if (product < 1e-80 || product > 1e80) log_z += std::log(product), product = 1;
-    log_z += top;
-  }
-  return log_z + std::log(product);
-}
-
-// Backwards with a scale of its own; gamma gets the marginals, e_t becomes e_t b_t / z_t. False if a scale got too
-// small.
-template <int V>
-HINGE_INLINE bool backward(const Potentials& p, index_t length, double* __restrict e, const double* __restrict alpha,
-                           double* __restrict gamma) {
-  const index_t w = wide<V>(p.width);
-  for (index_t j = 0; j < w; ++j) gamma[(length - 1) * w + j] = alpha[(length - 1) * w + j];
-  alignas(64) double b[V ? 8 * V : 1];
-  std::vector<double, AlignedAllocator<double>> heap(V ? 0 : w);
-  double* back = V ? b : heap.data();
-  for (index_t j = 0; j < w; ++j) back[j] = 1;
-  for (index_t t = length - 1; t > 0; --t) {
-    double* v = e + t * w;
-    const double* a = alpha + (t - 1) * w;
-    double* g = gamma + (t - 1) * w;
-    for (index_t j = 0; j < w; ++j) v[j] *= back[j];
-    combine<V>(nullptr, v, nullptr, p.labels, p.power_t.data(), w, back);
-    double z = 0, sum = 0;
-    for (index_t j = 0; j < w; ++j) {
-      g[j] = a[j] * back[j];
-      z += g[j];
-      sum += back[j];
-    }
-    if (!(z > tiny) || !(sum < 1e200)) return false;
-    const double inverse = 1 / z, scale = 1 / sum;
-    for (index_t j = 0; j < w; ++j) {
-      g[j] *= inverse;
-      v[j] *= inverse;
-      back[j] *= scale;
-    }
-  }
-  return true;
 }
 
 template <int V>
@@ -107,8 +43,9 @@ HINGE_HOT double posterior(const Potentials& p, index_t length, double* scores, 
   double* alpha = scratch.alpha.data();
   double* gamma = scratch.beta.data();
   double* e = scratch.buffer.data();
-  const double log_z = forward<V>(p, length, scores, e, alpha);
-  if (!(log_z == log_z) || !backward<V>(p, length, e, alpha, gamma))
+  const Steps<double> steps{p.labels, w, p.shift, p.power.data(), p.power_t.data()};
+  const double log_z = forward<V>(steps, length, scores, e, alpha);
+  if (!(log_z == log_z) || !backward<V>(steps, length, e, alpha, gamma))
     return tree_posterior(p, Tree{length, nullptr, nullptr}, scores, weight, pairs, nullptr, scratch);
   if (pairs && length > 1) {
     double* A = gamma + n;
@@ -124,7 +61,8 @@ template <int V>
 HINGE_HOT double log_partition(const Potentials& p, index_t length, const double* scores, ChainScratch& scratch) {
   grow(scratch.alpha, length * p.width);
   grow(scratch.buffer, length * p.width);
-  const double log_z = forward<V>(p, length, scores, scratch.buffer.data(), scratch.alpha.data());
+  const Steps<double> steps{p.labels, wide<V>(p.width), p.shift, p.power.data(), p.power_t.data()};
+  const double log_z = forward<V>(steps, length, scores, scratch.buffer.data(), scratch.alpha.data());
   return log_z == log_z ? log_z : tree_log_partition(p, Tree{length, nullptr, nullptr}, scores, scratch);
 }
 
@@ -162,7 +100,6 @@ Potentials::Potentials(index_t attributes, index_t labels)
     : attributes(attributes),
       labels(labels),
       width(padded(labels)),
-      unary(attributes * width, 0.0),
       pair(labels * width, 0.0),
       pair_t(labels * width, 0.0),
       power(labels * width, 0.0),
@@ -184,6 +121,7 @@ void Potentials::forbid(const std::uint8_t* pairs, const std::uint8_t* starts, c
 }
 
 void Potentials::load(const Layout& layout, const double* w) {
+  allocate();
   if (layout.begin.empty()) {
     parallel_for(parts_for(attributes, 4096), [&, parts = parts_for(attributes, 4096)](index_t part) {
       for (index_t a = range_begin(attributes, parts, part); a < range_begin(attributes, parts, part + 1); ++a)
@@ -196,8 +134,6 @@ void Potentials::load(const Layout& layout, const double* w) {
     });
   }
   const double* pairs = w + layout.unary();
-  for (std::size_t k = 0; k < layout.pair.size(); ++k)
-    pair[layout.pair[k] / labels * width + layout.pair[k] % labels] = pairs[k];
   if (layout.crossed() > 0) {
     if (!crossed()) {
       cross_begin = layout.cross;
@@ -206,6 +142,13 @@ void Potentials::load(const Layout& layout, const double* w) {
     }
     cross.assign(pairs + layout.pair.size(), pairs + layout.pair.size() + layout.crossed());
   }
+  load_pairs(layout, w);
+}
+
+void Potentials::load_pairs(const Layout& layout, const double* w) {
+  const double* pairs = w + layout.unary();
+  for (std::size_t k = 0; k < layout.pair.size(); ++k)
+    pair[layout.pair[k] / labels * width + layout.pair[k] % labels] = pairs[k];
   refresh();
 }
 

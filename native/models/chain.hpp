@@ -54,11 +54,13 @@ class Potentials {
   Potentials(index_t attributes, index_t labels);
 
   void forbid(const std::uint8_t* pairs, const std::uint8_t* first, const std::uint8_t* last);  // null: none
-  void load(const Layout& layout, const double* w);  // entries outside the layout stay zero
-  void refresh();                                    // after a change of `pair`: what is derived from it
+  void allocate() { unary.resize(attributes * width, 0.0); }
+  void load(const Layout& layout, const double* w);        // entries outside the layout stay zero
+  void load_pairs(const Layout& layout, const double* w);  // T alone
+  void refresh();                                          // after a change of `pair`: what is derived from it
 
   index_t attributes, labels, width;
-  Table unary;           // attributes x width
+  Table unary;           // attributes x width, once loaded
   Table pair, pair_t;    // labels x width: T and its transpose, with -inf where forbidden
   Table power, power_t;  // exp(T - shift) and its transpose
   double shift = 0;      // the largest entry of T

@@ -1,11 +1,44 @@
-// The inner loops of chain models, over rows of 8 V doubles (V = 0: a width known only at run time).
+// The inner loops of chain models, over rows of 8 V numbers (V = 0: a width known only at run time), float or double.
 #pragma once
+#include <bit>
+#include <cmath>
+
 #include "core/math.hpp"
 #include "models/chain.hpp"
 
 namespace hinge::chain {
 
-typedef double v8 __attribute__((vector_size(64)));
+template <class Real>
+struct Eight;
+template <>
+struct Eight<double> {
+  typedef double type __attribute__((vector_size(64)));
+};
+template <>
+struct Eight<float> {
+  typedef float type __attribute__((vector_size(32)));
+};
+template <class Real>
+using v8 = typename Eight<Real>::type;
+
+HINGE_INLINE double exponential(double x) { return math::exp(x); }
+
+// exp(x) for x <= 0, to about two units in the last place; below -87 it is zero.
+HINGE_INLINE float exponential(float x) {
+  const float clamped = x < -87.0f ? -87.0f : x;
+  const float k = std::rint(clamped * 1.44269504f);
+  const float r = std::fma(-k, -2.12194440e-4f, std::fma(-k, 0.693359375f, clamped));
+  float p = 1.0f / 5040.0f;
+  p = std::fma(p, r, 1.0f / 720.0f);
+  p = std::fma(p, r, 1.0f / 120.0f);
+  p = std::fma(p, r, 1.0f / 24.0f);
+  p = std::fma(p, r, 1.0f / 6.0f);
+  p = std::fma(p, r, 0.5f);
+  p = std::fma(p, r, 1.0f);
+  p = std::fma(p, r, 1.0f);
+  const float value = p * std::bit_cast<float>((static_cast<std::int32_t>(k) + 127) << 23);
+  return x < -87.0f ? 0.0f : value;
+}
 
 template <int V>
 HINGE_INLINE index_t wide(index_t width) {
@@ -14,17 +47,19 @@ HINGE_INLINE index_t wide(index_t width) {
 
 constexpr index_t lead = 16;  // how many rows ahead are asked for
 
-template <int V>
-HINGE_INLINE void prefetch(const double* row) {
+template <int V, class Real>
+HINGE_INLINE void prefetch(const Real* row) {
+  constexpr int line = 64 / sizeof(Real);
 #pragma GCC unroll 8
-  for (int v = 0; v < V; ++v) __builtin_prefetch(row + 8 * v);
+  for (int at = 0; at < 8 * V; at += line) __builtin_prefetch(row + at);
 }
 
 // out[j] = start[j] + sum_k c_k M[row_k, j]; c null: ones; row null: 0, 1, ...
 // `readable`: how many entries of `row` there are, n and those of the calls to come, whose rows of M are prefetched.
-template <int V>
-HINGE_INLINE void combine(const double* start, const double* c, const std::int32_t* row, index_t n,
-                          const double* __restrict M, index_t width, double* __restrict out, index_t readable = 0) {
+template <int V, class Real>
+HINGE_INLINE void combine(const Real* start, const Real* c, const std::int32_t* row, index_t n,
+                          const Real* __restrict M, index_t width, Real* __restrict out, index_t readable = 0) {
+  using v8 = chain::v8<Real>;
   const index_t w = wide<V>(width);
   const auto at = [&](index_t k) { return M + (row ? static_cast<index_t>(row[k]) : k) * w; };
   if constexpr (V > 0) {
@@ -36,8 +71,8 @@ HINGE_INLINE void combine(const double* start, const double* c, const std::int32
     index_t k = 0;
     for (; k + 1 < n; k += 2) {  // two sums: half the latency
       if (row && k + 1 + lead < readable) {
-        prefetch<V>(at(k + lead));
-        prefetch<V>(at(k + 1 + lead));
+        prefetch<V, Real>(at(k + lead));
+        prefetch<V, Real>(at(k + 1 + lead));
       }
       const v8* a = reinterpret_cast<const v8*>(at(k));
       const v8* b = reinterpret_cast<const v8*>(at(k + 1));
@@ -61,10 +96,10 @@ HINGE_INLINE void combine(const double* start, const double* c, const std::int32
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) reinterpret_cast<v8*>(out)[v] = sum[v] + other[v];
   } else {
-    for (index_t j = 0; j < w; ++j) out[j] = start ? start[j] : 0.0;
+    for (index_t j = 0; j < w; ++j) out[j] = start ? start[j] : Real(0);
     for (index_t k = 0; k < n; ++k) {
-      const double* a = at(k);
-      const double f = c ? c[k] : 1.0;
+      const Real* a = at(k);
+      const Real f = c ? c[k] : Real(1);
       for (index_t j = 0; j < w; ++j) out[j] += f * a[j];
     }
   }
@@ -74,6 +109,7 @@ HINGE_INLINE void combine(const double* start, const double* c, const std::int32
 template <int V>
 HINGE_INLINE void combine_max(const double* c, index_t n, const double* __restrict M, index_t width,
                               double* __restrict out) {
+  using v8 = chain::v8<double>;
   const index_t w = wide<V>(width);
   if constexpr (V > 0) {
     v8 best[V];
@@ -100,9 +136,10 @@ HINGE_INLINE void combine_max(const double* c, index_t n, const double* __restri
 }
 
 // A += sum_t left_t' right_t over `rows` rows; A is width x width.
-template <int V>
-HINGE_INLINE void outer(const double* __restrict left, const double* __restrict right, index_t rows, index_t width,
-                        double* __restrict A) {
+template <int V, class Real>
+HINGE_INLINE void outer(const Real* __restrict left, const Real* __restrict right, index_t rows, index_t width,
+                        Real* __restrict A) {
+  using v8 = chain::v8<Real>;
   const index_t w = wide<V>(width);
   if constexpr (V > 0) {
     constexpr int block = V <= 3 ? 4 : 2;
@@ -113,7 +150,7 @@ HINGE_INLINE void outer(const double* __restrict left, const double* __restrict 
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) sum[b][v] = reinterpret_cast<const v8*>(A + (i + b) * w)[v];
       for (index_t t = 0; t < rows; ++t) {
-        const double* l = left + t * w + i;
+        const Real* l = left + t * w + i;
         const v8* r = reinterpret_cast<const v8*>(right + t * w);
 #pragma GCC unroll 4
         for (int b = 0; b < block; ++b)
@@ -128,7 +165,7 @@ HINGE_INLINE void outer(const double* __restrict left, const double* __restrict 
   } else {
     for (index_t t = 0; t < rows; ++t)
       for (index_t i = 0; i < w; ++i) {
-        const double l = left[t * w + i];
+        const Real l = left[t * w + i];
         if (l == 0) continue;
         for (index_t j = 0; j < w; ++j) A[i * w + j] += l * right[t * w + j];
       }

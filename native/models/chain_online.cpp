@@ -54,6 +54,7 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
                            std::uint64_t seed, bool shuffle, const HeldOut* held, Monitor& monitor) {
   const Tokens& x = data.x;
   Potentials p = constraints;
+  p.allocate();
   SequenceReader reader(x, p);
   EarlyStop early(held);
   // The mean of w after each of T visits is w_T - (1/T) sum of (visit - 1) * update: `late` holds that sum.
@@ -143,6 +144,7 @@ class FrankWolfe {
         slot_(x_.attributes, -1),
         pair_change_(p.labels * p.labels, 0.0),
         cross_change_(p.cross.size(), 0.0) {
+    p.allocate();
     for (index_t i = 0; i < x_.sequences; ++i)
       active_[i].push_back({std::vector<std::int32_t>(data.y + x_.start[i], data.y + x_.start[i + 1]), 1.0});
   }

@@ -15,15 +15,19 @@ namespace {
 
 using namespace chain;
 
-// v <- the nearest point of the simplex (Duchi et al. 2008, figure 1).
-void project_simplex(double* v, index_t k, double* sorted) {
-  std::copy(v, v + k, sorted);
-  std::sort(sorted, sorted + k, std::greater<>());
-  double sum = 0, shift = 0;
-  for (index_t j = 0; j < k; ++j) {
-    sum += sorted[j];
-    const double candidate = (sum - 1) / static_cast<double>(j + 1);
-    if (sorted[j] > candidate) shift = candidate;
+// v <- the nearest point of the simplex (Held, Wolfe & Crowder 1974): the largest entries are taken one by one, as long
+// as they stay positive; mostly there are two or three.
+void project_simplex(double* v, index_t k, double* left) {
+  std::copy(v, v + k, left);
+  double sum = -1, shift = 0;
+  for (index_t taken = 1; taken <= k; ++taken) {
+    index_t top = 0;
+    for (index_t j = 1; j < k; ++j) top = left[j] > left[top] ? j : top;
+    const double candidate = (sum + left[top]) / static_cast<double>(taken);
+    if (taken > 1 && !(left[top] > candidate)) break;
+    sum += left[top];
+    shift = candidate;
+    left[top] = -std::numeric_limits<double>::infinity();
   }
   for (index_t j = 0; j < k; ++j) v[j] = std::max(0.0, v[j] - shift);
 }
@@ -32,9 +36,9 @@ template <int V>
 HINGE_HOT void linear_scores(const Rows& x, const Table& W, index_t width, index_t i, double* s) {
   if (x.indptr) {
     const index_t at = x.indptr[i];
-    combine<V>(nullptr, x.value + at, x.index + at, x.indptr[i + 1] - at, W.data(), width, s);
+    combine<V, double>(nullptr, x.value + at, x.index + at, x.indptr[i + 1] - at, W.data(), width, s);
   } else {
-    combine<V>(nullptr, x.value + i * x.cols, nullptr, x.cols, W.data(), width, s);
+    combine<V, double>(nullptr, x.value + i * x.cols, nullptr, x.cols, W.data(), width, s);
   }
 }
 

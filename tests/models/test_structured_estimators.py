@@ -253,3 +253,43 @@ def test_learner_over_chains_and_trees_is_the_named_estimator():
         hg.Learner(space, hg.Softmax(), hg.L2(0.01)).fit(X, Y)
     with pytest.raises(TypeError, match="no penalty"):
         hg.Learner(space, hg.StructuredPerceptronLoss(), hg.L2(0.01)).fit(X, Y)
+
+
+@pytest.mark.mission("S3")
+@pytest.mark.parametrize("valued", [False, True], ids=["names", "values"])
+def test_single_precision_ends_in_a_double_certificate(valued):
+    """Fits begin in single precision; what is reported is the objective in double, and within the gap of the optimum.
+
+    Eleven labels, attributes seen with one or two of them and with all: both ways of storing weights take part.
+    """
+    rng = np.random.default_rng(3)
+    labels = [f"L{k}" for k in range(11)]
+    sequences, tags = [], []
+    for _ in range(120):
+        states = rng.integers(11, size=rng.integers(1, 12))
+        names = [[f"common{rng.integers(4)}", f"of{k}:{rng.integers(3)}", f"rare{rng.integers(400)}"] for k in states]
+        sequences.append([{name: float(rng.uniform(0.5, 2)) for name in token} if valued else token for token in names])
+        tags.append([labels[k] for k in states])
+    loose = hg.ChainCRF(0.01, tol=1e-2).fit(sequences, tags)
+    tight = hg.ChainCRF(0.01, tol=1e-8).fit(sequences, tags)
+    for model in (loose, tight):
+        square = np.sum(model.coef_.data**2) + np.sum(model.transitions_**2)
+        objective = -np.mean(model.log_likelihood(sequences, tags)) + 0.01 * square / 2
+        np.testing.assert_allclose(model.certificate_.primal, objective, rtol=1e-12)
+        assert model.certificate_.converged
+    assert tight.certificate_.primal <= loose.certificate_.primal
+    assert loose.certificate_.primal - tight.certificate_.primal <= loose.certificate_.gap
+    counts = np.diff(loose.coef_.indptr)
+    assert counts.min() == 1
+    assert counts.max() == 11
+
+
+@pytest.mark.mission("S1")
+def test_names_are_told_apart_by_their_letters():
+    """Equal names in different objects are one attribute; names of other alphabets and lengths are others."""
+    names = ["a", "á", "語", "😀", "ab", "x" * 300, ""]
+    X = [[[name] for name in names], [["".join(list(name))] for name in names] * 700]
+    model = hg.ChainCRF(max_iter=2, tol=1e9).fit(X, [["A"] * 6 + ["B"], ["A"] * 7 * 700])
+    assert sorted(model.attributes_) == sorted(names)
+    kept = hg.ChainCRF(max_iter=2, tol=1e9, min_count=700).fit(X, [["A"] * 6 + ["B"], ["A"] * 7 * 700])
+    assert kept.vocabulary_.encode([[["語"], [], ["語語", "a"]]], None).indptr.tolist() == [0, 1, 1, 2]

@@ -14,6 +14,8 @@ from benchmarks.libraries import HOME
 from benchmarks.libraries._common import estimator
 from benchmarks.libraries.hinge._public import named, public
 
+CHAIN_GAPS = (1.0, 1e-1, 1e-2, 1e-3, 1e-9)  # relative duality gaps
+
 
 def chain_weights(model: Any) -> ChainWeights:
     state = model.coef_.toarray() if sp.issparse(model.coef_) else np.asarray(model.coef_)
@@ -24,11 +26,11 @@ def chain_weights(model: Any) -> ChainWeights:
 def chain_crf(problem: Problem) -> Iterator[Contender]:
     make = public("ChainCRF")
 
-    def construct(p: Problem, tol: None) -> Any:
-        # Its objective is the mean over sequences, so λ becomes λ/n; the number of steps decides when it stops.
-        return make(alpha=p.params["l2"] / len(p.X), max_iter=p.params["iterations"], tol=1e-9)
+    def construct(p: Problem, tol: float) -> Any:
+        # Its objective is the mean over sequences, so λ becomes λ/n.
+        return make(alpha=p.params["l2"] / len(p.X), max_iter=p.params["iterations"], tol=tol)
 
-    yield estimator(HOME, "ChainCRF", construct, answer=chain_weights)
+    yield estimator(HOME, "ChainCRF", construct, ladder=CHAIN_GAPS, answer=chain_weights)
 
 
 OFFERS = {

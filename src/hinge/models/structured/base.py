@@ -6,7 +6,7 @@ score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_parent(t), y
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,20 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
 from hinge.models.structured.constraints import Forbidden, neighbours
-from hinge.models.structured.features import Encoded, Vocabulary
+from hinge.models.structured.features import Cache, Encoded, Vocabulary
 from hinge.problem.losses.base import normalise_weights
 
 Labelling = list[Any]
-
-
-@dataclass
-class Cache:
-    """The native model: made when first needed, never saved or pickled."""
-
-    model: Any = field(default=None, init=False, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": None}
 
 
 @dataclass(frozen=True)

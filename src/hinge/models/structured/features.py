@@ -6,8 +6,9 @@ names, or a row of a matrix. Attributes never seen in training are skipped at pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -129,32 +130,49 @@ class Encoded:
 
 
 @dataclass
+class Cache:
+    """Something native: made when first needed, never saved or pickled."""
+
+    model: Any = field(default=None, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": None}
+
+
+@dataclass
 class Vocabulary:
     """The attributes a model knows, numbered by how common they are; ``known`` is None where sequences are matrices."""
 
     known: list[str] | None
     size: int
-    index: dict[str, int] = field(init=False, repr=False)
+    _cache: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.index = {} if self.known is None else {name: k for k, name in enumerate(self.known)}
-        if self.known is not None and not len(self.index) == len(self.known) == self.size:
+        if self.known is not None and not len(set(self.known)) == len(self.known) == self.size:
             raise ValueError("a vocabulary must name each of its attributes once.")
+
+    def _index(self) -> Any:
+        """The native index from names to numbers."""
+        if self._cache.model is None:
+            index = core.AttributeIndex()
+            index.extend(self.known)
+            self._cache.model = index
+        return self._cache.model
 
     @classmethod
     def learn(cls, X: Any, extract: Extractor | None, min_count: int) -> tuple[Vocabulary, Encoded]:
         if _is_numeric(X):
             encoded = _from_matrices(X, None)
             return cls(None, encoded.attributes), encoded
-        index: dict[str, int] = {}
-        start, indptr, attribute, value = core.chain_encode(_extract(X, extract), index, True)
+        index = core.AttributeIndex()
+        start, indptr, attribute, value = _encode(X, extract, index, True)
         counts = np.bincount(attribute, minlength=len(index))
         # Common attributes first: their rows stay in cache.
         order = np.argsort(-counts, kind="stable")
         order = order[: int(np.searchsorted(-counts[order], -min_count, side="right"))]
         rank = np.full(len(index), -1, dtype=np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
-        names = list(index)
+        names = index.names()
         vocabulary = cls([names[i] for i in order.tolist()], len(order))
         attribute = rank[attribute]
         if len(order) < len(index):
@@ -168,17 +186,30 @@ class Vocabulary:
             return _from_matrices(X, self.size)
         if _is_numeric(X):
             raise ValueError("X holds matrices, but the model was fitted on tokens with named attributes.")
-        start, indptr, attribute, value = core.chain_encode(_extract(X, extract), self.index, False)
+        start, indptr, attribute, value = _encode(X, extract, self._index(), False)
         return Encoded(start, indptr, attribute, value, self.size)
 
     def names(self) -> list[str]:
         return [f"x{k}" for k in range(self.size)] if self.known is None else self.known
 
 
-def _extract(X: Any, extract: Extractor | None) -> Any:
+def _encode(X: Any, extract: Extractor | None, index: Any, grow: bool) -> tuple[Any, Any, Any, Any]:
     if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
         raise ValueError(f"X must be a list of sequences, got {type(X).__name__}.")
-    return X if extract is None else [extract(sequence) for sequence in X]
+    encoder = core.ChainEncoder(index, grow)
+    if extract is None:
+        encoder.add(X)
+        return encoder.rows()
+    for sequences in batched(X, 256):  # names live only until they are looked up
+        encoder.add([extract(sequence) for sequence in sequences])
+    return encoder.rows()
+
+
+def batched(X: Any, size: int) -> Iterator[list[Any]]:
+    """Lists of at most ``size`` items of X."""
+    items = iter(X)
+    while chunk := list(islice(items, size)):
+        yield chunk
 
 
 def _is_numeric(X: Any) -> bool:

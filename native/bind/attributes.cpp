@@ -1,0 +1,223 @@
+#include "bind/attributes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+
+// Strings to numbers 0, 1, ... in the order they came. Open addressing by the hash Python keeps in every string: a
+// dictionary's answer takes four reads that miss the cache, this one two, and both can be asked for ahead.
+class AttributeIndex {
+ public:
+  AttributeIndex() : slots_(1024) {}
+  ~AttributeIndex() {
+    for (PyObject* name : names_) Py_DECREF(name);
+  }
+  AttributeIndex(const AttributeIndex&) = delete;
+  AttributeIndex& operator=(const AttributeIndex&) = delete;
+
+  static std::uint64_t hash(PyObject* name) { return static_cast<std::uint64_t>(PyUnicode_Type.tp_hash(name)); }
+
+  void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
+  void prefetch_name(std::uint64_t hash) const {
+    const Slot& slot = slots_[hash & (slots_.size() - 1)];
+    if (slot.name) __builtin_prefetch(slot.name);
+  }
+
+  // The number of a name, -1 if it has none and `grow` is false.
+  std::int32_t find(PyObject* name, std::uint64_t hash, bool grow) {
+    std::size_t at = hash & (slots_.size() - 1);
+    for (; slots_[at].name; at = (at + 1) & (slots_.size() - 1))
+      if (slots_[at].hash == hash && same(slots_[at].name, name)) return slots_[at].number;
+    if (!grow) return -1;
+    const auto number = static_cast<std::int32_t>(names_.size());
+    Py_INCREF(name);
+    names_.push_back(name);
+    slots_[at] = {hash, name, number};
+    if (2 * names_.size() > slots_.size()) widen();
+    return number;
+  }
+
+  nb::list names() const {
+    nb::list list;
+    for (PyObject* name : names_) list.append(nb::handle(name));
+    return list;
+  }
+  std::size_t size() const { return names_.size(); }
+
+ private:
+  struct Slot {
+    std::uint64_t hash = 0;
+    PyObject* name = nullptr;
+    std::int32_t number = -1;
+  };
+
+  static bool same(PyObject* a, PyObject* b) {
+    if (a == b) return true;
+    const auto kind = PyUnicode_KIND(a);
+    const Py_ssize_t length = PyUnicode_GET_LENGTH(a);
+    return kind == PyUnicode_KIND(b) && length == PyUnicode_GET_LENGTH(b) &&
+           std::memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), static_cast<std::size_t>(length) * kind) == 0;
+  }
+
+  void widen() {
+    std::vector<Slot> old(4 * slots_.size());
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (!slot.name) continue;
+      std::size_t at = slot.hash & (slots_.size() - 1);
+      while (slots_[at].name) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<PyObject*> names_;
+};
+
+nb::object fast(nb::handle object, const char* message) {
+  nb::object result = nb::steal(PySequence_Fast(object.ptr(), message));
+  if (!result.is_valid()) throw nb::python_error();
+  return result;
+}
+
+// Sequences of tokens to CSR rows. A token is a dictionary {name: value} or a list of names; a string value v under
+// name n is the attribute "n=v". New names are given columns if `grow`, and are skipped if not.
+class Encoder {
+ public:
+  Encoder(nb::object index, bool grow) : keep_(index), index_(nb::cast<AttributeIndex&>(index)), grow_(grow) {}
+
+  void add(nb::handle sequences) {
+    nb::object outer = fast(sequences, "X must be a list of sequences");
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(outer.ptr()); ++i) {
+      nb::object tokens = fast(PySequence_Fast_GET_ITEM(outer.ptr(), i), "X: every sequence must be a list of tokens");
+      for (Py_ssize_t t = 0; t < PySequence_Fast_GET_SIZE(tokens.ptr()); ++t) {
+        token(PySequence_Fast_GET_ITEM(tokens.ptr(), t));
+        ends_.push_back(waiting_.size());
+        if (waiting_.size() > 4096) flush();
+      }
+      start_.push_back(start_.back() + PySequence_Fast_GET_SIZE(tokens.ptr()));
+      borrowed_.push_back(std::move(tokens));
+    }
+    flush();
+  }
+
+  nb::tuple rows() {
+    nb::object values = ones_ ? nb::none() : nb::cast(own(std::move(value_)));
+    return nb::make_tuple(own(std::move(start_)), own(std::move(indptr_)), own(std::move(attribute_)), values);
+  }
+
+ private:
+  void token(nb::handle token) {
+    if (PyDict_Check(token.ptr())) {
+      PyObject *key, *value;
+      Py_ssize_t at = 0;
+      while (PyDict_Next(token.ptr(), &at, &key, &value)) item(key, value);
+    } else if (PyUnicode_Check(token.ptr())) {
+      throw nb::type_error(
+          "a token is a string; expected a dictionary or a list of attribute names per token. Pass "
+          "features=TextFeatures() to make attributes from words");
+    } else {
+      nb::object names = fast(token, "X: every token must be a dictionary {name: value} or a list of attribute names");
+      PyObject** items = PySequence_Fast_ITEMS(names.ptr());
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(names.ptr()); ++k) wait(items[k], 1.0);
+      if (names.ptr() != token.ptr()) borrowed_.push_back(std::move(names));
+    }
+  }
+
+  void item(PyObject* name, PyObject* content) {
+    if (PyUnicode_Check(content)) {
+      nb::object joined = nb::steal(PyUnicode_FromFormat("%S=%U", name, content));
+      if (!joined.is_valid()) throw nb::python_error();
+      wait(joined.ptr(), 1.0);
+      borrowed_.push_back(std::move(joined));
+    } else {
+      const double number = PyFloat_AsDouble(content);
+      if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
+      if (!std::isfinite(number)) throw nb::value_error("X: an attribute has a value that is NaN or infinite");
+      if (number != 0) wait(name, number);
+    }
+  }
+
+  void wait(PyObject* name, double number) {
+    if (!PyUnicode_Check(name)) throw nb::type_error("X: attribute names must be strings");
+    waiting_.push_back({name, 0});
+    numbers_.push_back(number);
+    ones_ = ones_ && number == 1.0;
+  }
+
+  // Looks up the names that wait.
+  void flush() {
+    constexpr std::size_t lead = 12;
+    const std::size_t n = waiting_.size();
+    for (std::size_t k = 0; k < n; ++k) {
+      if (k + lead < n) __builtin_prefetch(waiting_[k + lead].name);
+      waiting_[k].hash = AttributeIndex::hash(waiting_[k].name);
+    }
+    for (std::size_t k = 0; k < std::min(n, 2 * lead); ++k) index_.prefetch(waiting_[k].hash);
+    std::size_t token = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      for (; token < ends_.size() && ends_[token] == k; ++token) close();
+      if (k + 2 * lead < n) index_.prefetch(waiting_[k + 2 * lead].hash);
+      if (k + lead < n) index_.prefetch_name(waiting_[k + lead].hash);
+      const std::int32_t column = index_.find(waiting_[k].name, waiting_[k].hash, grow_);
+      if (column < 0) continue;
+      attribute_.push_back(column);
+      value_.push_back(numbers_[k]);
+    }
+    for (; token < ends_.size(); ++token) close();
+    waiting_.clear();
+    numbers_.clear();
+    ends_.clear();
+    borrowed_.clear();
+  }
+
+  void close() { indptr_.push_back(static_cast<index_t>(attribute_.size())); }
+
+  struct Waiting {
+    PyObject* name;
+    std::uint64_t hash;
+  };
+
+  nb::object keep_;
+  AttributeIndex& index_;
+  bool grow_, ones_ = true;
+  std::vector<index_t> start_{0}, indptr_{0};
+  std::vector<std::int32_t> attribute_;
+  std::vector<double> value_;
+  std::vector<Waiting> waiting_;
+  std::vector<double> numbers_;
+  std::vector<std::size_t> ends_;     // of the tokens that wait, among the names that wait
+  std::vector<nb::object> borrowed_;  // what keeps the names that wait alive
+};
+
+}  // namespace
+
+void bind_attributes(nb::module_& m) {
+  nb::class_<AttributeIndex>(m, "AttributeIndex")
+      .def(nb::init<>())
+      .def(
+          "extend",
+          [](AttributeIndex& index, nb::list names) {
+            for (nb::handle name : names) {
+              if (!PyUnicode_Check(name.ptr())) throw nb::type_error("attribute names must be strings");
+              index.find(name.ptr(), AttributeIndex::hash(name.ptr()), true);
+            }
+          },
+          "names"_a)
+      .def("names", &AttributeIndex::names)
+      .def("__len__", &AttributeIndex::size);
+
+  nb::class_<Encoder>(m, "ChainEncoder")
+      .def(nb::init<nb::object, bool>(), "index"_a, "grow"_a)
+      .def("add", &Encoder::add, "sequences"_a)
+      .def("rows", &Encoder::rows);
+}
+
+}  // namespace hinge
