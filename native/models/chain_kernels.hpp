@@ -21,25 +21,6 @@ struct Eight<float> {
 template <class Real>
 using v8 = typename Eight<Real>::type;
 
-HINGE_INLINE double exponential(double x) { return math::exp(x); }
-
-// exp(x) for x <= 0, to about two units in the last place; below -87 it is zero.
-HINGE_INLINE float exponential(float x) {
-  const float clamped = x < -87.0f ? -87.0f : x;
-  const float k = std::rint(clamped * 1.44269504f);
-  const float r = std::fma(-k, -2.12194440e-4f, std::fma(-k, 0.693359375f, clamped));
-  float p = 1.0f / 5040.0f;
-  p = std::fma(p, r, 1.0f / 720.0f);
-  p = std::fma(p, r, 1.0f / 120.0f);
-  p = std::fma(p, r, 1.0f / 24.0f);
-  p = std::fma(p, r, 1.0f / 6.0f);
-  p = std::fma(p, r, 0.5f);
-  p = std::fma(p, r, 1.0f);
-  p = std::fma(p, r, 1.0f);
-  const float value = p * std::bit_cast<float>((static_cast<std::int32_t>(k) + 127) << 23);
-  return x < -87.0f ? 0.0f : value;
-}
-
 template <int V>
 HINGE_INLINE index_t wide(index_t width) {
   return V ? 8 * V : width;

@@ -34,7 +34,7 @@ HINGE_INLINE double forward(const Steps<Real>& steps, index_t length, const Real
     Real* a = alpha + t * w;
     Real top = -std::numeric_limits<Real>::infinity();
     for (index_t j = 0; j < w; ++j) top = s[j] > top ? s[j] : top;
-    for (index_t j = 0; j < w; ++j) et[j] = exponential(s[j] - top);
+    for (index_t j = 0; j < w; ++j) et[j] = math::exp(s[j] - top);
     Real c = 0;
     if (t == 0) {
       for (index_t j = 0; j < w; ++j) c += (a[j] = et[j]);
