@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 
 # A margin ρ below this fraction of the largest score is rounding: the function is zero.
 NO_MARGIN = 1e-9
+# Scores in single precision differ by about this fraction.
+ROUNDING = 1e-6
 
 
 class NuSVC(SupportVectorClassifier):
@@ -97,8 +99,7 @@ class NuSVC(SupportVectorClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
         """Learn from labelled examples; a weight of 2 means the same as having an example twice."""
-        self.rho_ = np.zeros(0)
-        self._fit(X, y, sample_weight)
+        self.rho_ = np.array([s.rho for s in self._fit(X, y, sample_weight)])
         return self
 
     def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
@@ -117,11 +118,10 @@ class NuSVC(SupportVectorClassifier):
                     "few errors. Use a larger nu, or a richer kernel."
                 )
             rho = 1.0
-        self.rho_ = np.append(getattr(self, "rho_", []), rho)
         if np.any(factors != 1.0):
             return replace(self._solve(X, classification(y, weights * factors / rho)), rho=rho)
         return replace(
-            solution, alpha=solution.alpha / rho, coefficients=solution.coefficients / rho,
+            solution, rho=rho, alpha=solution.alpha / rho, coefficients=solution.coefficients / rho,
             scores=solution.scores / rho, bias=solution.bias / rho,
         )  # fmt: skip
 
@@ -206,6 +206,19 @@ class NuSVR(RegressorMixin, SupportVectorMachine):
         return self._one_score(X)
 
 
+def _lowest_on_boundary(solution: DualSolution, upper: Array) -> float:
+    """ρ: the score of multipliers inside their bounds.
+
+    They lie on the boundary but for rounding; the lowest of them, and a little less, keeps all of them in the region
+    however they are rounded, so that those outside are the ones that ν bounds.
+    """
+    free = (solution.alpha > 0) & (solution.alpha < upper)
+    if not np.any(free):
+        return -solution.bias
+    lowest = float(np.min(solution.scores[free]))
+    return lowest - ROUNDING * abs(lowest)
+
+
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """A region that holds all but a fraction of the examples.
 
@@ -265,10 +278,11 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self._check_parameters()
         X, weights = check_kernel_inputs(self, self._kernel(), X, sample_weight)
         self.kernel_ = self._kernel().resolve(X, weights)
-        solution = self._solve(X, one_class(float(self.nu), ones_or(weights, X.shape[0])))
+        upper = ones_or(weights, X.shape[0])
+        solution = self._solve(X, one_class(float(self.nu), upper))
         self._certify([solution])
-        self._adopt_one(X, solution)
-        self.offset_ = -solution.bias
+        self.offset_ = _lowest_on_boundary(solution, upper)
+        self._adopt_one(X, replace(solution, bias=-self.offset_))
         return self
 
     def decision_function(self, X: Any) -> Array:

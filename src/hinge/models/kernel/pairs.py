@@ -31,7 +31,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """Fit one machine to labels −1/+1, with weights of examples and factors on C."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> list[DualSolution]:
         self._check_parameters()
         if self.multi_class not in ("ovo", "ovr"):
             raise ValueError(f"multi_class must be 'ovo' or 'ovr', got {self.multi_class!r}.")
@@ -41,9 +41,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         codes = code_labels(self, y)
         self.kernel_ = self._kernel().resolve(X, weights)
         self._set_class_weights(y, codes, weights)
-        self._fit_machines(X, codes, weights)
+        solutions = self._fit_machines(X, codes, weights)
         if self.probability:
             self._fit_sigmoids(X, codes, weights)
+        return solutions
 
     def _set_class_weights(self, y: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
         """Factors on C per class; classes without any weight are refused."""
@@ -66,7 +67,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             return [(1, 0)]
         return list(combinations(range(k), 2)) if self.multi_class == "ovo" else [(c, None) for c in range(k)]
 
-    def _fit_machines(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
+    def _fit_machines(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> list[DualSolution]:
         machines, n = self._machines(), len(codes)
         each, factors = ones_or(weights, n), self.class_weight_[codes]
         coefficients, bias, solutions = np.zeros((n, len(machines))), np.zeros(len(machines)), []
@@ -86,6 +87,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         support = np.flatnonzero(np.any(coefficients != 0, axis=1))
         support = support[np.argsort(codes[support], kind="stable")]  # by class, as scikit-learn has it
         self._adopt(X, codes, support, coefficients[support], bias)
+        return solutions
 
     def _adopt(self, X: Any, codes: Any, support: Any, coefficients: Array, bias: Array) -> None:
         self.n_train_ = len(codes)
