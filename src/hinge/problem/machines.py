@@ -36,6 +36,8 @@ BLOCK_ROWS = 512
 BALANCE = 1e-9
 # Up to this many points kernel values are in double precision: there is time, and it is as quick.
 DOUBLE_POINTS = 2000
+# An objective this small beside its value at the start is zero.
+NOTHING = 1e-8
 # How many points give an idea of the size of scores.
 FEW_POINTS = 200
 
@@ -151,8 +153,8 @@ def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float, *, f
 
 
 def zero_level(kernel: Kernel, X: Any, dual: Dual) -> float:
-    """Without targets the optimum may be f = 0, of value zero: a millionth of the value at the start is then nothing."""
-    return 1e-6 * float(dual.start.sum()) * start_spread(kernel, X, dual)
+    """Without targets the optimum may be f = 0, of value zero: what is nothing beside the value at the start."""
+    return NOTHING * float(dual.start.sum()) * start_spread(kernel, X, dual)
 
 
 def start_spread(kernel: Kernel, X: Any, dual: Dual) -> float:

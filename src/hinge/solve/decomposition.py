@@ -43,6 +43,8 @@ Callback = Callable[[Record], bool]
 POLISH_VARIABLES = 500
 # How often the violation is tightened until the duality gap is small enough.
 ROUNDS = 8
+# Rounding errors that scores gather on the way, as a fraction of the largest.
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -103,16 +105,19 @@ def solve_dual(
         )
         point, spent = _Point(alpha, bias, rho), spent + batches
         found = weigh(dual, alpha, scores, bias, rho, floor=floor)
-        ended = stopped or spent >= limit
-        if ended or found.relative_gap <= tol:
-            found = judge(kernel, X, dual, alpha, bias, rho, tol=tol)
-            if ended or found.relative_gap <= tol:
+        judged = None
+        if stopped or spent >= limit or found.relative_gap <= tol:
+            judged = judge(kernel, X, dual, alpha, bias, rho, tol=tol)
+            if stopped or spent >= limit or judged.relative_gap <= tol:
                 break
+        least = ROUNDING * float(np.max(np.abs(scores), initial=0.0))
+        if crossing <= least:
+            break  # scores are not known to more digits
         crossing *= 0.2
         if dual.scale == 0:  # the gap is at most about Σα times the violation
             crossing = min(crossing, 0.5 * tol * found.reference / max(float(alpha.sum()), np.finfo(float).tiny))
-    else:
-        found = judge(kernel, X, dual, point.alpha, point.bias, point.rho, tol=tol)
+        crossing = max(crossing, least)
+    found = judged or judge(kernel, X, dual, point.alpha, point.bias, point.rho, tol=tol)
     point, found = _polish(kernel, X, dual, point, found)
     return DualSolution(
         point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,

@@ -18,8 +18,6 @@ from hinge.solve.decomposition import DualSolution
 
 Array = NDArray[np.float64]
 
-# A margin ρ below this fraction of the largest score is rounding: the function is zero.
-NO_MARGIN = 1e-9
 # Scores in single precision differ by about this fraction.
 ROUNDING = 1e-6
 
@@ -111,7 +109,7 @@ class NuSVC(SupportVectorClassifier):
             )
         solution = self._solve(X, nu_classification(y, float(self.nu), weights))
         rho = solution.rho
-        if not rho > NO_MARGIN * float(np.max(np.abs(solution.scores), initial=0.0)):
+        if not rho > 0 or solution.reference > abs(solution.primal):  # the optimum is f = 0
             if not solution.stopped:
                 raise ValueError(
                     f"nu={self.nu!r} is too small for these classes: no function of this kernel has a margin with so "
