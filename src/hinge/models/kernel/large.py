@@ -178,7 +178,10 @@ class _Newton:
             step = self._direction(z + b, g, accuracy)
             beta, z, moved = self._search(beta, z, step, primal)
             self.iterations += 1
-            self.stopped = self.stopped or (self.task.callback is not None and self.task.callback(Record(self.iterations, time.perf_counter() - began, primal, gap)))
+            self.stopped = self.stopped or (
+                self.task.callback is not None
+                and self.task.callback(Record(self.iterations, time.perf_counter() - began, primal, gap))
+            )
             accuracy = min(accuracy, 0.1 * np.sqrt(gap / max(abs(primal), 1e-300)))
             if not moved:
                 break
