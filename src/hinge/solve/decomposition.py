@@ -43,6 +43,8 @@ Callback = Callable[[Record], bool]
 POLISH_VARIABLES = 500
 # How often the violation is tightened until the duality gap is small enough.
 ROUNDS = 8
+# Batches for problems without targets, at least.
+TARGETLESS_BATCHES = 1000
 # Rounding errors that scores gather on the way, as a fraction of the largest.
 ROUNDING = 1e-13
 
@@ -95,7 +97,7 @@ def solve_dual(
     """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters."""
     began = time.perf_counter()
     run = _runner(kernel, X, dual, tol)
-    limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
+    limit, spent = _batch_limit(dual) if max_iter < 0 else max_iter, 0
     point, floor = _Point(dual.start, 0.0, 0.0), zero_level(kernel, X, dual)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
     for _ in range(ROUNDS):
@@ -123,6 +125,11 @@ def solve_dual(
         point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,
         found.primal, found.dual, found.reference, spent, time.perf_counter() - began, bool(stopped),
     )  # fmt: skip
+
+
+def _batch_limit(dual: Dual) -> int:
+    """None where there are targets; else enough, as an optimum near f = 0 is approached without end."""
+    return 2**31 - 1 if dual.scale > 0 else max(TARGETLESS_BATCHES, len(dual.sign) // 20)
 
 
 def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:

@@ -109,7 +109,8 @@ class NuSVC(SupportVectorClassifier):
             )
         solution = self._solve(X, nu_classification(y, float(self.nu), weights))
         rho = solution.rho
-        if not rho > 0 or solution.reference > abs(solution.primal):  # the optimum is f = 0
+        # The optimum is f = 0, or so near that the solver cannot tell.
+        if not rho > 0 or solution.reference > abs(solution.primal) or solution.relative_gap > 0.5:
             if not solution.stopped:
                 raise ValueError(
                     f"nu={self.nu!r} is too small for these classes: no function of this kernel has a margin with so "
