@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks import __path__ as folder
 
-FAMILIES = ("linear", "kernel", "probabilistic", "structured", "trees", "networks")
+FAMILIES = ("linear", "kernel", "probabilistic", "structured", "trees", "networks", "select")
 
 
 def families() -> list[str]:

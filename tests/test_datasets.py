@@ -1,4 +1,4 @@
-"""The embedded data sets and the demo."""
+"""The embedded data sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import hinge as hg
-from hinge import demo
 
 
 def test_heart():
@@ -30,20 +29,3 @@ def test_insurance():
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"'heart', 'insurance'"):
         hg.load_dataset("titanic")
-
-
-def test_the_demo(tmp_path, capsys):
-    demo.main(str(tmp_path))
-    printed = capsys.readouterr().out
-    assert str(tmp_path / "picture.png") in printed.splitlines()[-1]
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
-    assert "<table>" in (tmp_path / "report.html").read_text()
-    assert hg.load(tmp_path / "heart.hinge").certificate_.converged
-
-
-def test_the_demo_beats_the_baseline_with_certificates_that_hold():
-    for data in ("heart", "insurance"):
-        rows, _ = demo.fit_all(data)
-        for row in rows:
-            assert row.learner.certificate_.converged, row.what
-            assert row.score > row.baseline + 0.1, row.what

@@ -11,6 +11,8 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 import pages
+import reference
+from kit.browser import visit
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -47,3 +49,25 @@ def test_every_file_that_pages_mention_exists():
     for path in (README, *pages.PAGES):
         for target in re.findall(r"\]\(([\w/]+\.md)\)", path.read_text()):
             assert (path.parent / target).exists() or (ROOT / target).exists(), f"{path.name} links to {target}"
+
+
+def test_the_reference_has_every_public_name():
+    import hinge as hg
+
+    page = reference.reference()
+    for name in hg._HOME:
+        assert f'id="{name}"' in page
+
+
+@pytest.mark.parametrize("stem", ["index", "getting_started", "reference"])
+def test_the_pages_in_chromium(tmp_path, stem):
+    place = tmp_path / f"{stem}.html"
+    body = reference.reference() if stem == "reference" else None
+    text = pages.frame(stem, "Reference", body) if body else pages.render(ROOT / "docs" / f"{stem}.md")
+    place.write_text(text, encoding="utf-8")
+    for width in (1200, 390):
+        picture = None if stem == "reference" else tmp_path / "page.png"  # the reference is too long for a picture
+        seen = visit(place, picture, width=width)
+        assert seen.console == []
+        assert seen.requests == [place.as_uri()]
+        assert not seen.wide

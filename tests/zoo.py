@@ -25,6 +25,7 @@ LOSSES: list[Loss] = [
     hg.Logistic(1 / np.log(2)),
     hg.Exponential(),
     hg.SquaredMargin(),
+    hg.Bernoulli(),
     hg.Poisson(),
     hg.Gamma(),
     hg.Tweedie(1.3),
@@ -43,6 +44,8 @@ def targets(loss: Loss, n: int, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(1.5, size=n).astype(float)
     if loss.target is Target.POSITIVE:
         return rng.gamma(2.0, size=n) + 0.05
+    if loss.target is Target.UNIT:
+        return rng.choice([0.0, 0.25, 0.7, 1.0], size=n)
     if loss.target is Target.NONZERO:
         return rng.choice([-1.0, 1.0], size=n) * (0.2 + rng.random(n))
     return rng.normal(size=n)

@@ -115,3 +115,15 @@ def mlp_with(library: str, make: Callable[..., Any]) -> Contender:
             return model.fit(p.X, p.y)
 
     return Contender(library, "MLP", fit)
+
+
+def grid_search(library: str, label: str, learner: Any) -> Contender:
+    """scikit-learn's exhaustive search, one candidate and fold after the other."""
+    from sklearn.model_selection import GridSearchCV
+
+    return Contender(
+        library,
+        label,
+        lambda p, tol: GridSearchCV(learner, p.params["grid"], cv=5).fit(p.X, p.y),
+        answer=lambda search: search.best_score_,
+    )

@@ -4,10 +4,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "core/design.hpp"
+#include "core/design_coded.hpp"
 #include "core/pool.hpp"
 
 namespace hinge {
@@ -178,6 +181,27 @@ void bind_core(nb::module_& m) {
             }));
           },
           "h"_a.noconvert() = nb::none());
+
+  // A dense or sparse block and columns of codes, each below its number of levels.
+  m.def(
+      "coded",
+      [](std::shared_ptr<Design> dense, const std::vector<In1<std::int32_t>>& codes,
+         const std::vector<index_t>& levels) {
+        expect(codes.size() == levels.size() && !codes.empty(), "one number of levels is needed per column of codes");
+        std::vector<CodeColumn> columns;
+        for (std::size_t q = 0; q < codes.size(); ++q) {
+          const auto n = static_cast<index_t>(codes[q].shape(0));
+          expect(n == dense->rows(), "there must be one code per row");
+          const std::int32_t* code = codes[q].data();
+          const bool inside = enter([&](Monitor&) {
+            return std::all_of(code, code + n, [&](std::int32_t c) { return static_cast<index_t>(c) < levels[q]; });
+          });
+          expect(inside, "a code is not below the number of levels");
+          columns.push_back({code, levels[q]});
+        }
+        return coded(std::move(dense), std::move(columns));
+      },
+      "dense"_a, "codes"_a, "levels"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
 
   bind_dense<float>(m);
   bind_dense<double>(m);

@@ -70,14 +70,14 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "newton",
-      [](const Arguments& a, Vector w, double b, double tol, int max_iter, nb::object report) {
+      [](const Arguments& a, Vector w, double b, bool approximate, double tol, int max_iter, nb::object report) {
         return to_python(enter(
             [&](Monitor& monitor) {
-              return newton(a.problem(), {w.data(), w.data() + w.shape(0)}, b, {tol, max_iter}, monitor);
+              return newton(a.problem(), {w.data(), w.data() + w.shape(0)}, b, {tol, max_iter, approximate}, monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "approximate"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   m.def(
       "proximal_newton",

@@ -12,5 +12,6 @@ NB_MODULE(_core, m) {
   hinge::bind_linear(m);
   hinge::bind_networks(m);
   hinge::bind_kernels(m);
+  hinge::bind_isotonic(m);
   hinge::bind_generative(m);
 }

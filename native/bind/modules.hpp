@@ -11,5 +11,6 @@ void bind_trees(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_networks(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
+void bind_isotonic(nanobind::module_& m);
 void bind_generative(nanobind::module_& m);
 }  // namespace hinge

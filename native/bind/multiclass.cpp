@@ -29,7 +29,7 @@ void bind_multiclass(nb::module_& m) {
       "multiclass_svm",
       [](Vector value, std::optional<In1<index_t>> indptr, std::optional<In1<std::int32_t>> index, index_t rows,
          index_t cols, std::optional<Vector> mean, double constant, In1<std::int32_t> y, Vector c, Matrix cost,
-         double tol, int max_iter, std::uint64_t seed) {
+         double tol, int max_iter, std::uint64_t seed, nb::object report) {
         const auto classes = static_cast<index_t>(cost.shape(0));
         const Rows x{rows,
                      cols,
@@ -39,23 +39,28 @@ void bind_multiclass(nb::module_& m) {
                      mean ? mean->data() : nullptr,
                      constant};
         const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
-        return pack(enter([&](Monitor& monitor) { return multiclass_svm(x, problem, tol, max_iter, seed, monitor); }),
+        return pack(enter([&](Monitor& monitor) { return multiclass_svm(x, problem, tol, max_iter, seed, monitor); },
+                          make_report(report)),
                     rows, cols, classes);
       },
       "value"_a.noconvert(), "indptr"_a.noconvert().none(), "index"_a.noconvert().none(), "rows"_a, "cols"_a,
       "mean"_a.noconvert().none(), "constant"_a, "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a,
-      "max_iter"_a, "seed"_a);
+      "max_iter"_a, "seed"_a, "report"_a = nb::none());
   m.def(
       "multiclass_kernel_svm",
-      [](Matrix K, In1<std::int32_t> y, Vector c, Matrix cost, double tol, int max_iter, std::uint64_t seed) {
+      [](Matrix K, In1<std::int32_t> y, Vector c, Matrix cost, double tol, int max_iter, std::uint64_t seed,
+         nb::object report) {
         const auto rows = static_cast<index_t>(K.shape(0)), classes = static_cast<index_t>(cost.shape(0));
         const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
-        return pack(enter([&](Monitor& monitor) {
-                      return multiclass_kernel_svm(K.data(), rows, problem, tol, max_iter, seed, monitor);
-                    }),
+        return pack(enter(
+                        [&](Monitor& monitor) {
+                          return multiclass_kernel_svm(K.data(), rows, problem, tol, max_iter, seed, monitor);
+                        },
+                        make_report(report)),
                     rows, 0, classes);
       },
-      "K"_a.noconvert(), "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a, "max_iter"_a, "seed"_a);
+      "K"_a.noconvert(), "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a, "max_iter"_a, "seed"_a,
+      "report"_a = nb::none());
 }
 
 }  // namespace hinge

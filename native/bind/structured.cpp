@@ -14,7 +14,7 @@
 #include "core/pool.hpp"
 #include "models/chain_crf.hpp"
 #include "models/chain_online.hpp"
-#include "models/tree.hpp"
+#include "models/chain_sgd.hpp"
 
 namespace hinge {
 namespace {
@@ -48,34 +48,29 @@ ChainData make_data(Longs start, Longs indptr, Ints attribute, std::optional<Vec
 }
 
 Layout make_layout(index_t attributes, index_t labels, const std::optional<Longs>& begin,
-                   const std::optional<Ints>& label, const Ints& pair) {
+                   const std::optional<Ints>& label, const Ints& pair, const std::optional<Longs>& cross,
+                   const std::optional<Ints>& cross_pair) {
   Layout layout;
   layout.attributes = attributes;
   layout.labels = labels;
   if (begin) layout.begin.assign(begin->data(), begin->data() + begin->shape(0));
   if (label) layout.label.assign(label->data(), label->data() + label->shape(0));
   layout.pair.assign(pair.data(), pair.data() + pair.shape(0));
+  if (cross) layout.cross.assign(cross->data(), cross->data() + cross->shape(0));
+  if (cross_pair) layout.cross_pair.assign(cross_pair->data(), cross_pair->data() + cross_pair->shape(0));
   return layout;
 }
 
-// Runs body(sequence, length, scores, scratch) for every sequence, in parallel.
+// Runs body(sequence, scores, reader) for every sequence, in parallel.
 template <class F>
 void each_sequence(const Tokens& x, const Potentials& p, F&& body) {
   const auto parts = sequence_parts(x);
   parallel_for(static_cast<index_t>(parts.size()) - 1, [&](index_t part) {
-    ChainScratch scratch;
-    Table scores;
-    for (index_t i = parts[part]; i < parts[part + 1]; ++i) {
-      const index_t length = x.length(i);
-      if (length == 0) continue;
-      if (static_cast<index_t>(scores.size()) < length * p.width) scores.resize(length * p.width);
-      chain_scores(x, p, i, scores.data());
-      body(i, length, scores.data(), scratch);
-    }
+    SequenceReader reader(x, p);
+    for (index_t i = parts[part]; i < parts[part + 1]; ++i)
+      if (x.length(i) > 0) body(i, reader.read(i), reader);
   });
 }
-
-Tree tree_of(const Tokens& x, index_t i) { return {x.length(i), x.parent ? x.parent + x.start[i] : nullptr, nullptr}; }
 
 // Adds cost[y_t, j] to the scores of every token.
 void augment(const Potentials& p, index_t length, const std::int32_t* y, const double* cost, double* scores) {
@@ -87,11 +82,9 @@ auto decode(const Potentials& p, const ChainData& data, std::optional<Ints> y, s
   const Tokens& x = data.view;
   auto result = enter([&](Monitor&) {
     std::pair<std::vector<std::int32_t>, std::vector<double>> out(x.tokens, x.sequences);
-    each_sequence(x, p, [&](index_t i, index_t length, double* scores, ChainScratch& scratch) {
-      if (cost) augment(p, length, y->data() + x.start[i], cost->data(), scores);
-      std::int32_t* best = out.first.data() + x.start[i];
-      out.second[i] = x.parent ? tree_best(p, tree_of(x, i), scores, best, scratch)
-                               : chain_viterbi(p, length, scores, best, scratch);
+    each_sequence(x, p, [&](index_t i, double* scores, SequenceReader& reader) {
+      if (cost) augment(p, reader.length(), y->data() + x.start[i], cost->data(), scores);
+      out.second[i] = reader.best(scores, out.first.data() + x.start[i]);
     });
     return out;
   });
@@ -102,10 +95,9 @@ auto marginals(const Potentials& p, const ChainData& data) {
   const Tokens& x = data.view;
   auto result = enter([&](Monitor&) {
     std::pair<std::vector<double>, std::vector<double>> out(x.tokens * p.labels, x.sequences);
-    each_sequence(x, p, [&](index_t i, index_t length, double* scores, ChainScratch& scratch) {
-      out.second[i] = x.parent ? tree_posterior(p, tree_of(x, i), scores, 1.0, nullptr, nullptr, scratch)
-                               : chain_posterior(p, length, scores, 1.0, nullptr, scratch);
-      for (index_t t = 0; t < length; ++t)
+    each_sequence(x, p, [&](index_t i, double* scores, SequenceReader& reader) {
+      out.second[i] = reader.posterior(scores, 1.0, nullptr);
+      for (index_t t = 0; t < reader.length(); ++t)
         std::copy(scores + t * p.width, scores + t * p.width + p.labels,
                   out.first.data() + (x.start[i] + t) * p.labels);
     });
@@ -118,10 +110,8 @@ auto log_partition(const Potentials& p, const ChainData& data) {
   const Tokens& x = data.view;
   return own(enter([&](Monitor&) {
     std::vector<double> out(x.sequences);
-    each_sequence(x, p, [&](index_t i, index_t length, double* scores, ChainScratch& scratch) {
-      out[i] = x.parent ? tree_log_partition(p, tree_of(x, i), scores, scratch)
-                        : chain_log_partition(p, length, scores, scratch);
-    });
+    each_sequence(x, p,
+                  [&](index_t i, double* scores, SequenceReader& reader) { out[i] = reader.log_partition(scores); });
     return out;
   }));
 }
@@ -131,15 +121,8 @@ auto score(const Potentials& p, const ChainData& data, Ints y) {
   const Tokens& x = data.view;
   return own(enter([&](Monitor&) {
     std::vector<double> out(x.sequences);
-    each_sequence(x, p, [&](index_t i, index_t length, double* scores, ChainScratch&) {
-      const std::int32_t* labels = y.data() + x.start[i];
-      const Tree tree = tree_of(x, i);
-      double sum = 0;
-      for (index_t t = 0; t < length; ++t) {
-        sum += scores[t * p.width + labels[t]];
-        if (tree.up(t) >= 0) sum += p.pair[labels[tree.up(t)] * p.width + labels[t]];
-      }
-      out[i] = sum;
+    each_sequence(x, p, [&](index_t i, double* scores, SequenceReader& reader) {
+      out[i] = reader.value(scores, y.data() + x.start[i]);
     });
     return out;
   }));
@@ -154,9 +137,10 @@ nb::list top(const Potentials& p, const ChainData& data, index_t count) {
   };
   auto result = enter([&](Monitor&) {
     std::vector<Best> out(x.sequences);
-    each_sequence(x, p, [&](index_t i, index_t length, double* scores, ChainScratch&) {
+    each_sequence(x, p, [&](index_t i, double* scores, SequenceReader& reader) {
+      const index_t length = reader.length();
       Best best{std::vector<std::int32_t>(count * length), std::vector<double>(count)};
-      const index_t found = chain_top(p, length, scores, count, best.labels.data(), best.value.data());
+      const index_t found = reader.top(scores, count, best.labels.data(), best.value.data());
       best.labels.resize(found * length);
       best.value.resize(found);
       out[i] = std::move(best);
@@ -257,20 +241,49 @@ nb::tuple encode(nb::handle sequences, nb::dict index, bool grow) {
                         values);
 }
 
+// The held-out sequences a trainer is given; null where there are none.
+struct Held {
+  HeldOut data;
+  std::optional<Ints> y;
+  const HeldOut* get() const { return y ? &data : nullptr; }
+};
+
+Held held_out(const ChainData* data, std::optional<Ints> y, int patience) {
+  return data && y ? Held{{data->view, y->data(), patience}, y} : Held{};
+}
+
+nb::tuple pack(CrfFit&& fit) {
+  return nb::make_tuple(own(std::move(fit.w)), fit.objective, fit.gap, fit.iterations, static_cast<int>(fit.status),
+                        own(std::move(fit.validation)));
+}
+
 nb::tuple fit(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
-              double l1, double l2, Vector start, int memory, int max_iter, double tol, nb::object report) {
-  auto fit = enter(
+              double l1, double l2, Vector start, int memory, int max_iter, double tol, const ChainData* held,
+              std::optional<Ints> held_y, int patience, nb::object report) {
+  const Held watch = held_out(held, held_y, patience);
+  return pack(enter(
       [&](Monitor& monitor) {
         ChainCrf crf(data.view, y.data(), weight.data(), layout, constraints);
         LbfgsOptions options;
         options.memory = memory;
         options.max_iterations = max_iter;
         options.tolerance = tol;
-        return fit_crf(crf, std::vector<double>(start.data(), start.data() + start.shape(0)), l1, l2, options, monitor);
+        return fit_crf(crf, std::vector<double>(start.data(), start.data() + start.shape(0)), l1, l2, options,
+                       watch.get(), monitor);
       },
-      make_report(report));
-  return nb::make_tuple(own(std::move(fit.w)), fit.objective, fit.gap, fit.solver.iterations, fit.solver.evaluations,
-                        static_cast<int>(fit.solver.status));
+      make_report(report)));
+}
+
+nb::tuple fit_sgd(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
+                  double l2, double eta0, index_t batch, bool average, int epochs, double tol, std::uint64_t seed,
+                  const ChainData* held, std::optional<Ints> held_y, int patience, nb::object report) {
+  const Held watch = held_out(held, held_y, patience);
+  return pack(enter(
+      [&](Monitor& monitor) {
+        return fit_crf_sgd({data.view, y.data(), weight.data(), layout, constraints}, l2,
+                           {eta0, batch, average, epochs, tol, seed}, watch.get(), monitor);
+      },
+      make_report(report)));
 }
 
 nb::tuple loss(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
@@ -285,26 +298,31 @@ nb::tuple loss(const ChainData& data, Ints y, Vector weight, const Layout& layou
 
 nb::tuple pack(OnlineFit&& fit, const Potentials& p) {
   return nb::make_tuple(own(std::move(fit.unary), p.attributes, p.labels), own(std::move(fit.pair), p.labels, p.labels),
-                        fit.epochs, fit.done, own(std::move(fit.mistakes)), fit.primal, fit.gap);
+                        own(std::move(fit.cross)), fit.epochs, fit.done, own(std::move(fit.mistakes)), fit.primal,
+                        fit.gap, fit.early, own(std::move(fit.validation)));
 }
 
 nb::tuple perceptron(const ChainData& data, Ints y, const Potentials& constraints, int epochs, bool average,
-                     std::uint64_t seed, bool shuffle, nb::object report) {
+                     std::uint64_t seed, bool shuffle, const ChainData* held, std::optional<Ints> held_y, int patience,
+                     nb::object report) {
+  const Held watch = held_out(held, held_y, patience);
   return pack(enter(
                   [&](Monitor& monitor) {
                     return chain_perceptron({data.view, y.data()}, constraints, epochs, average, seed, shuffle,
-                                            monitor);
+                                            watch.get(), monitor);
                   },
                   make_report(report)),
               constraints);
 }
 
 nb::tuple svm(const ChainData& data, Ints y, Vector weight, const Potentials& constraints, Matrix cost, double lambda,
-              int epochs, double tol, std::uint64_t seed, nb::object report) {
+              int epochs, double tol, std::uint64_t seed, const ChainData* held, std::optional<Ints> held_y,
+              int patience, nb::object report) {
+  const Held watch = held_out(held, held_y, patience);
   return pack(enter(
                   [&](Monitor& monitor) {
                     return chain_svm({data.view, y.data()}, weight.data(), constraints, cost.data(), lambda, epochs,
-                                     tol, seed, monitor);
+                                     tol, seed, watch.get(), monitor);
                   },
                   make_report(report)),
               constraints);
@@ -329,8 +347,11 @@ void bind_structured(nb::module_& m) {
       .def(
           "__init__",
           [](Layout* self, index_t attributes, index_t labels, std::optional<Longs> begin, std::optional<Ints> label,
-             Ints pair) { new (self) Layout(make_layout(attributes, labels, begin, label, pair)); },
-          "attributes"_a, "labels"_a, "begin"_a.noconvert().none(), "label"_a.noconvert().none(), "pair"_a.noconvert())
+             Ints pair, std::optional<Longs> cross, std::optional<Ints> cross_pair) {
+            new (self) Layout(make_layout(attributes, labels, begin, label, pair, cross, cross_pair));
+          },
+          "attributes"_a, "labels"_a, "begin"_a.noconvert().none(), "label"_a.noconvert().none(), "pair"_a.noconvert(),
+          "cross"_a.noconvert() = nb::none(), "cross_pair"_a.noconvert() = nb::none())
       .def_prop_ro("size", &Layout::size);
 
   nb::class_<Potentials>(m, "ChainModel")
@@ -351,13 +372,19 @@ void bind_structured(nb::module_& m) {
       .def("top", &top, "data"_a, "count"_a);
 
   m.def("crf_fit", &fit, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "layout"_a, "constraints"_a, "l1"_a,
-        "l2"_a, "start"_a.noconvert(), "memory"_a, "max_iter"_a, "tol"_a, "report"_a = nb::none());
+        "l2"_a, "start"_a.noconvert(), "memory"_a, "max_iter"_a, "tol"_a, "held"_a = nb::none(),
+        "held_y"_a.noconvert() = nb::none(), "patience"_a = 0, "report"_a = nb::none());
+  m.def("crf_sgd", &fit_sgd, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "layout"_a, "constraints"_a, "l2"_a,
+        "eta0"_a, "batch"_a, "average"_a, "epochs"_a, "tol"_a, "seed"_a, "held"_a = nb::none(),
+        "held_y"_a.noconvert() = nb::none(), "patience"_a = 0, "report"_a = nb::none());
   m.def("crf_loss", &loss, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "layout"_a, "constraints"_a,
         "w"_a.noconvert());
   m.def("chain_perceptron", &perceptron, "data"_a, "y"_a.noconvert(), "constraints"_a, "epochs"_a, "average"_a,
-        "seed"_a, "shuffle"_a, "report"_a = nb::none());
+        "seed"_a, "shuffle"_a, "held"_a = nb::none(), "held_y"_a.noconvert() = nb::none(), "patience"_a = 0,
+        "report"_a = nb::none());
   m.def("chain_svm", &svm, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "constraints"_a, "cost"_a.noconvert(),
-        "l2"_a, "epochs"_a, "tol"_a, "seed"_a, "report"_a = nb::none());
+        "l2"_a, "epochs"_a, "tol"_a, "seed"_a, "held"_a = nb::none(), "held_y"_a.noconvert() = nb::none(),
+        "patience"_a = 0, "report"_a = nb::none());
 }
 
 }  // namespace hinge

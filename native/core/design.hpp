@@ -10,6 +10,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/hot.hpp"
@@ -52,6 +53,9 @@ class Design {
   virtual void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const;
 
   virtual Columns columns(const index_t* which, index_t m) const = 0;
+
+  // A range of columns no two of which share a row, so that their block of any weighted Gram matrix is diagonal.
+  virtual std::pair<index_t, index_t> orthogonal_block() const { return {0, 0}; }
 
   // Row by row access; empty for storages by column.
   virtual RowView row_view() const { return {}; }

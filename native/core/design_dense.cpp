@@ -51,6 +51,7 @@ HINGE_HOT void rows_axpy(const T* __restrict x, index_t stride, index_t m, index
   for (; i + 4 <= m; i += 4) {
     const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
     const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
+    if (u0 == 0 && u1 == 0 && u2 == 0 && u3 == 0) continue;  // a sample of the rows leaves most of them out
     for (index_t j = 0; j < d; ++j)
       g[j] += u0 * static_cast<double>(a[j]) + u1 * static_cast<double>(b[j]) + u2 * static_cast<double>(c[j]) +
               u3 * static_cast<double>(e[j]);

@@ -54,8 +54,36 @@ HINGE_INLINE double log1p_unit(double t) {
   return std::fma(2.0 * f, p, high ? 0.69314718055994530942 : 0.0);
 }
 
-HINGE_INLINE double xlogx(double x) { return x > 0 ? x * std::log(x) : 0.0; }
-HINGE_INLINE double xlogy(double x, double y) { return x > 0 ? x * std::log(y) : 0.0; }
+// log(x) = k log 2 + log(a), a in [1/sqrt2, sqrt2], log(a) = 2 artanh((a-1)/(a+1)). Zero and subnormal numbers give
+// -infinity, negative ones NaN.
+HINGE_INLINE double log(double x) {
+  const std::int64_t bits = std::bit_cast<std::int64_t>(x);
+  const std::int64_t k = (bits - 0x3fe6a09e667f3bcdLL) >> 52;  // 0x3fe6... is sqrt(1/2)
+  const double a = std::bit_cast<double>(bits - (k << 52));
+  const double f = (a - 1.0) / (a + 1.0), q = f * f;
+  double p = 2.0 / 21.0;
+  p = std::fma(p, q, 2.0 / 19.0);
+  p = std::fma(p, q, 2.0 / 17.0);
+  p = std::fma(p, q, 2.0 / 15.0);
+  p = std::fma(p, q, 2.0 / 13.0);
+  p = std::fma(p, q, 2.0 / 11.0);
+  p = std::fma(p, q, 2.0 / 9.0);
+  p = std::fma(p, q, 2.0 / 7.0);
+  p = std::fma(p, q, 2.0 / 5.0);
+  p = std::fma(p, q, 2.0 / 3.0);
+  const double kd = static_cast<double>(static_cast<std::int32_t>(k));
+  const double small = std::fma(p * q, f, 2.0 * f);
+  const double value = std::fma(kd, 6.93147180369123816490e-01, std::fma(kd, 1.90821492927058770002e-10, small));
+  const double high = x > 1.7976931348623157e308 ? x : value;
+  const double low = x < 2.2250738585072014e-308 ? -std::numeric_limits<double>::infinity() : high;
+  return x >= 0 ? low : std::numeric_limits<double>::quiet_NaN();
+}
+
+HINGE_INLINE double xlogx(double x) {
+  const double value = x * log(x > 0 ? x : 1.0);
+  return x > 0 ? value : 0.0;
+}
+HINGE_INLINE double xlogy(double x, double y) { return x > 0 ? x * log(y) : 0.0; }
 HINGE_INLINE double positive(double x) { return x > 0 ? x : 0.0; }
 
 }  // namespace hinge::math

@@ -25,6 +25,8 @@ HINGE_HOT void scores_of(const Tokens& x, const Potentials& p, index_t sequence,
     combine<V>(p.pad.data(), x.value ? x.value + at : nullptr, x.attribute + at, n, p.unary.data(), w,
                scores + (t - first) * w, x.indptr[x.tokens] - at);
   }
+  if (p.scale != 1)
+    for (index_t k = 0; k < (last - first) * w; ++k) scores[k] *= p.scale;
   if (x.parent) return;
   double* end = scores + (last - first - 1) * w;
   for (index_t j = 0; j < w; ++j) scores[j] += p.first[j];
@@ -196,7 +198,34 @@ void Potentials::load(const Layout& layout, const double* w) {
   const double* pairs = w + layout.unary();
   for (std::size_t k = 0; k < layout.pair.size(); ++k)
     pair[layout.pair[k] / labels * width + layout.pair[k] % labels] = pairs[k];
+  if (layout.crossed() > 0) {
+    if (!crossed()) {
+      cross_begin = layout.cross;
+      for (std::int32_t cell : layout.cross_pair)
+        cross_cell.push_back(static_cast<std::int32_t>(cell / labels * width + cell % labels));
+    }
+    cross.assign(pairs + layout.pair.size(), pairs + layout.pair.size() + layout.crossed());
+  }
   refresh();
+}
+
+index_t Potentials::cross_at(index_t attribute, index_t previous, index_t next) const {
+  const auto first = cross_cell.begin() + cross_begin[attribute],
+             last = cross_cell.begin() + cross_begin[attribute + 1];
+  const auto cell = static_cast<std::int32_t>(previous * width + next);
+  const auto found = std::lower_bound(first, last, cell);
+  return found != last && *found == cell ? found - cross_cell.begin() : -1;
+}
+
+void chain_tables(const Tokens& x, const Potentials& p, index_t sequence, double* tables) {
+  for (index_t t = x.start[sequence]; t < x.start[sequence + 1]; ++t, tables += p.labels * p.width) {
+    std::copy(p.pair.begin(), p.pair.end(), tables);
+    for (index_t at = x.indptr[t]; at < x.indptr[t + 1]; ++at) {
+      const index_t a = x.attribute[at];
+      const double value = p.scale * (x.value ? x.value[at] : 1.0);
+      for (index_t k = p.cross_begin[a]; k < p.cross_begin[a + 1]; ++k) tables[p.cross_cell[k]] += value * p.cross[k];
+    }
+  }
 }
 
 void Potentials::refresh() {
@@ -235,8 +264,8 @@ double chain_log_partition(const Potentials& p, index_t length, const double* sc
 double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
                      ChainScratch& scratch){HINGE_BY_WIDTH(p.width, viterbi, p, length, scores, best, scratch)}
 
-index_t chain_top(const Potentials& p, index_t length, const double* scores, index_t count, std::int32_t* best,
-                  double* value) {
+index_t chain_top(const Potentials& p, index_t length, const double* scores, const double* tables, index_t count,
+                  std::int32_t* best, double* value) {
   struct Entry {
     double value;
     std::int32_t label, rank;  // of the predecessor
@@ -255,11 +284,12 @@ index_t chain_top(const Potentials& p, index_t length, const double* scores, ind
     std::partial_sort(entries.begin(), entries.begin() + most, entries.end(), better);
     entries.resize(most);
   };
-  for (index_t t = 1; t < length; ++t)
+  for (index_t t = 1; t < length; ++t) {
+    const double* T = tables ? tables + t * k * w : p.pair.data();
     for (index_t j = 0; j < k; ++j) {
       all.clear();
       for (index_t i = 0; i < k; ++i) {
-        const double step = p.pair[i * w + j] + scores[t * w + j];
+        const double step = T[i * w + j] + scores[t * w + j];
         if (!(step > none)) continue;
         const auto& before = table[(t - 1) * k + i];
         for (std::size_t r = 0; r < before.size(); ++r)
@@ -268,6 +298,7 @@ index_t chain_top(const Potentials& p, index_t length, const double* scores, ind
       keep(all);
       table[t * k + j] = all;
     }
+  }
   all.clear();
   for (index_t j = 0; j < k; ++j) {
     const auto& last = table[(length - 1) * k + j];

@@ -1,10 +1,11 @@
 // Linear-chain models: scores, exact inference and what the trainers need.
 //
-//   score(x, y) = sum_t [ sum_a x_ta U[a, y_t] ] + sum_{t>0} T[y_{t-1}, y_t]
+//   score(x, y) = sum_t [ sum_a x_ta U[a, y_t] ] + sum_{t>0} T_t[y_{t-1}, y_t],   T_t = T + sum_a x_ta P_a
 //
-// A token t has sparse attributes x_t; U is attributes x labels, T is labels x labels. Rows of every table are padded
-// to a multiple of eight labels and aligned, so that loops over labels are a few whole vectors. Padded labels score
-// minus infinity. A label pair, a first or a last label may be forbidden (minus infinity).
+// A token t has sparse attributes x_t; U is attributes x labels, T and each P_a labels x labels. P (label pairs crossed
+// with observations) is kept as the few entries that are learned; most models have none, and then T_t = T. Rows of
+// every table are padded to a multiple of eight labels and aligned, so that loops over labels are a few whole vectors.
+// Padded labels score minus infinity. A label pair, a first or a last label may be forbidden (minus infinity).
 //
 // Sums over sequences run on scaled probabilities (Rabiner 1989, section V.A), each direction with its own scale. All
 // a scale can hide are terms below 1e-308; a sequence where a normaliser falls under 1e-200 is done again with
@@ -32,15 +33,19 @@ struct Tokens {
   index_t length(index_t i) const { return start[i + 1] - start[i]; }
 };
 
-// Where each learned weight sits. Weights are one vector: for each attribute its labels, then the label pairs.
+// Where each learned weight sits. Weights are one vector: for each attribute its labels, then the label
+// pairs, then for each attribute its label pairs.
 struct Layout {
   index_t attributes = 0, labels = 0;
-  std::vector<index_t> begin;       // attributes + 1 offsets; empty: every attribute has every label
-  std::vector<std::int32_t> label;  // label of each weight; empty as above
-  std::vector<std::int32_t> pair;   // learned label pairs, previous * labels + next
+  std::vector<index_t> begin;            // attributes + 1 offsets; empty: every attribute has every label
+  std::vector<std::int32_t> label;       // label of each weight; empty as above
+  std::vector<std::int32_t> pair;        // learned label pairs, previous * labels + next
+  std::vector<index_t> cross;            // attributes + 1 offsets; empty: no attribute has weights for label pairs
+  std::vector<std::int32_t> cross_pair;  // label pair of each such weight, ascending for each attribute
 
   index_t unary() const { return begin.empty() ? attributes * labels : begin.back(); }
-  index_t size() const { return unary() + static_cast<index_t>(pair.size()); }
+  index_t crossed() const { return static_cast<index_t>(cross_pair.size()); }
+  index_t size() const { return unary() + static_cast<index_t>(pair.size()) + crossed(); }
 };
 
 // One model's scores, ready for inference.
@@ -61,6 +66,15 @@ class Potentials {
   Table first, last;     // 0 or -inf, padding 0
 
   std::vector<std::uint8_t> forbidden;  // labels x labels, empty: none
+
+  // P: for each attribute its entries, ascending by cell = previous * width + next.
+  std::vector<index_t> cross_begin;
+  std::vector<std::int32_t> cross_cell;
+  std::vector<double> cross;
+  double scale = 1;  // of unary and cross: a trainer that shrinks all weights at once changes this number alone
+
+  bool crossed() const { return !cross.empty(); }
+  index_t cross_at(index_t attribute, index_t previous, index_t next) const;  // -1: not an entry
 };
 
 inline index_t padded(index_t labels) { return (labels + 7) / 8 * 8; }
@@ -78,6 +92,9 @@ struct ChainScratch {
 // Scores of the tokens of one sequence, rows of `width`, forbidden first and last labels included.
 void chain_scores(const Tokens& x, const Potentials& p, index_t sequence, double* scores);
 
+// T_t of every token of one sequence (labels x width each).
+void chain_tables(const Tokens& x, const Potentials& p, index_t sequence, double* tables);
+
 // scores -> marginals (in place); returns log Z. Adds the expected label pairs to `pairs` (labels x width) times
 // weight, if it is given.
 double chain_posterior(const Potentials& p, index_t length, double* scores, double weight, double* pairs,
@@ -89,9 +106,10 @@ double chain_log_partition(const Potentials& p, index_t length, const double* sc
 double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
                      ChainScratch& scratch);
 
-// The `count` best labellings, best first, in best[count x length]; returns how many there are.
-index_t chain_top(const Potentials& p, index_t length, const double* scores, index_t count, std::int32_t* best,
-                  double* value);
+// The `count` best labellings, best first, in best[count x length]; returns how many there are. `tables`: T_t, null for
+// T.
+index_t chain_top(const Potentials& p, index_t length, const double* scores, const double* tables, index_t count,
+                  std::int32_t* best, double* value);
 
 // Cuts the sequences into parts of about equal numbers of tokens, from the shape of the data alone.
 std::vector<index_t> sequence_parts(const Tokens& x);

@@ -6,7 +6,6 @@
 #include "core/pool.hpp"
 #include "core/vec.hpp"
 #include "models/chain_kernels.hpp"
-#include "models/tree.hpp"
 
 namespace hinge {
 
@@ -15,6 +14,7 @@ using namespace chain;
 namespace {
 
 constexpr index_t table_bytes = index_t{2} << 20;    // of the sums of common attributes, for each part
+constexpr index_t cross_bytes = index_t{256} << 20;  // of the sums of observed label pairs, for all parts
 constexpr index_t block_bytes = index_t{384} << 10;  // of the rows of a block: part of a second-level cache
 
 // Cuts the sequences where the tokens reach multiples of `size`.
@@ -41,10 +41,24 @@ ChainCrf::ChainCrf(const Tokens& x, const std::int32_t* y, const double* weight,
       difference_(x.tokens * constraints.width),
       observed_pairs_(constraints.labels * constraints.width, 0.0) {
   const index_t blocks = static_cast<index_t>(blocks_.size()) - 1;
-  const index_t parts = std::min(blocks, parts_for(x.tokens, 8192, 32));
+  index_t parts = std::min(blocks, parts_for(x.tokens, 8192, 32));
+  if (layout_.crossed() > 0) parts = std::min(parts, std::max<index_t>(2, cross_bytes / (8 * layout_.crossed())));
   for (index_t part = 0; part <= parts; ++part) parts_.push_back(range_begin(blocks, parts, part));
   index_hot();
   index_others();
+  if (layout_.crossed() > 0) {
+    observed_cross_.assign(layout_.crossed(), 0.0);
+    potentials_.load(layout_, std::vector<double>(layout_.size(), 0.0).data());
+    SequenceReader reader(x_, potentials_);
+    for (index_t i = 0; i < x.sequences; ++i) {
+      if (x.length(i) == 0) continue;
+      reader.read(i);
+      const std::int32_t* labels = y + x.start[i];
+      for (index_t t = 0; t < reader.length(); ++t)
+        if (const index_t up = reader.parent(t); up >= 0)
+          reader.cross_of(t, labels[up], labels[t], [&](index_t k, double v) { observed_cross_[k] += weight[i] * v; });
+    }
+  }
   for (index_t i = 0; i < x.sequences; ++i)
     for (index_t t = x.start[i]; t < x.start[i + 1]; ++t) {
       const index_t parent = x.parent ? x.parent[t] : t - x.start[i] - 1;
@@ -104,27 +118,21 @@ void ChainCrf::index_others() {
         hot_, std::lower_bound(column_.begin(), column_.end() - 1, range_begin(stored, parts, part)) - column_.begin());
 }
 
-void ChainCrf::sequences(index_t first, index_t last, double* value, double* pairs) {
+void ChainCrf::sequences(index_t first, index_t last, double* value, double* pairs, double* cross) {
   const Potentials& p = potentials_;
   const index_t w = p.width;
-  ChainScratch scratch;
+  SequenceReader reader(x_, p);
   double sum = 0;
   for (index_t i = first; i < last; ++i) {
     const index_t begin = x_.start[i], length = x_.length(i);
     if (length == 0) continue;
     double* s = difference_.data() + begin * w;
     const std::int32_t* y = y_ + begin;
-    chain_scores(x_, p, i, s);
-    double observed = 0;
-    for (index_t t = 0; t < length; ++t) {
-      const index_t parent = x_.parent ? x_.parent[begin + t] : t - 1;
-      observed += s[t * w + y[t]] + (parent >= 0 ? p.pair[y[parent] * w + y[t]] : 0.0);
-    }
+    reader.read(i, s);
+    const double observed = reader.value(s, y);
     const double c = weight_[i];
-    const double log_z =
-        x_.parent ? tree_posterior(p, Tree{length, x_.parent + begin, nullptr}, s, c, pairs, nullptr, scratch)
-                  : chain_posterior(p, length, s, c, pairs, scratch);
-    sum += c * (log_z - observed);
+    sum += c * (reader.posterior(s, c, pairs, p.crossed()) - observed);
+    if (p.crossed()) reader.each_cross([&](index_t k, double expected) { cross[k] += c * expected; });
     for (index_t t = 0; t < length; ++t) s[t * w + y[t]] -= 1;
     for (index_t k = 0; k < length * w; ++k) s[k] *= c;
   }
@@ -172,13 +180,15 @@ double ChainCrf::loss(const double* w, double* g) {
   potentials_.load(layout_, w);
   const index_t parts = static_cast<index_t>(parts_.size()) - 1;
   const index_t labels = potentials_.labels, width = potentials_.width, table = (labels + hot_) * width;
+  const index_t crossed = layout_.crossed();
   std::vector<double> value(parts, 0.0);
+  cross_sums_.assign(parts * crossed, 0.0);
   sums_.resize(parts * table);
   parallel_for(parts, [&](index_t part) {
     double* pairs = sums_.data() + part * table;  // then the gradients of the hot attributes
     std::fill(pairs, pairs + table, 0.0);
     for (index_t block = parts_[part]; block < parts_[part + 1]; ++block) {
-      sequences(blocks_[block], blocks_[block + 1], &value[part], pairs);
+      sequences(blocks_[block], blocks_[block + 1], &value[part], pairs, cross_sums_.data() + part * crossed);
       gather_hot(block, pairs + labels * width);
     }
   });
@@ -196,6 +206,11 @@ double ChainCrf::loss(const double* w, double* g) {
   for (std::size_t k = 0; k < layout_.pair.size(); ++k) {
     const index_t at = layout_.pair[k] / labels * width + layout_.pair[k] % labels;
     out[k] = sums_[at] - observed_pairs_[at];
+  }
+  out += layout_.pair.size();
+  for (index_t k = 0; k < crossed; ++k) {
+    out[k] = -observed_cross_[k];
+    for (index_t part = 0; part < parts; ++part) out[k] += cross_sums_[part * crossed + k];
   }
   return sum;
 }
@@ -215,8 +230,18 @@ double ChainCrf::gap(double loss, const double* w, const double* g, index_t n, d
   return primal - (largest > l1 ? l1 / largest : 1.0) * entropy;
 }
 
+void judge_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit) {
+  const index_t n = crf.size();
+  std::vector<double> gradient(n);
+  fit.loss = crf.loss(fit.w.data(), gradient.data());
+  double absolute = 0;
+  for (double value : fit.w) absolute += std::abs(value);
+  fit.objective = fit.loss + l1 * absolute + 0.5 * l2 * vec::square_sum(fit.w.data(), n);
+  fit.gap = ChainCrf::gap(fit.loss, fit.w.data(), gradient.data(), n, l1, l2);
+}
+
 CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const LbfgsOptions& given,
-               Monitor& monitor) {
+               const HeldOut* held, Monitor& monitor) {
   const index_t n = crf.size();
   std::vector<double> gradient(n);  // of the loss alone, at the point last asked for
   double last_loss = 0;
@@ -238,11 +263,22 @@ CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const
   options.measure = [&](double objective, const double* at, const double*) {
     return ChainCrf::gap(last_loss, at, gradient.data(), n, l1, l2) / std::max(objective, 1e-300);
   };
-  CrfFit fit{std::move(w), {}, 0, 0, 0};
-  fit.solver = lbfgs(n, fit.w.data(), smooth, options, monitor);
-  fit.loss = crf.loss(fit.w.data(), gradient.data());  // the judge looks at what is returned
-  fit.gap = ChainCrf::gap(fit.loss, fit.w.data(), gradient.data(), n, l1, l2);
-  fit.objective = fit.solver.objective;
+  CrfFit fit;
+  fit.w = std::move(w);
+  EarlyStop early(held);
+  std::vector<double> best;
+  // An iteration ends with the evaluation of its point, so the potentials of crf are those of fit.w.
+  Monitor watched([&] { return monitor.poll(), false; },
+                  [&](const Progress& progress) {
+                    const bool enough = early.look(crf.potentials(), [&] { best = fit.w; });
+                    return monitor.report(progress) || enough;
+                  });
+  const LbfgsResult solver = lbfgs(n, fit.w.data(), smooth, options, watched);
+  fit.status = early.stopped ? CrfStatus::early : static_cast<CrfStatus>(solver.status);
+  fit.iterations = solver.iterations;
+  fit.validation = std::move(early.scores);
+  if (!best.empty()) fit.w = std::move(best);
+  judge_crf(crf, l1, l2, fit);  // it looks at what is returned
   return fit;
 }
 

@@ -9,7 +9,7 @@
 // so J - D bounds how far w is from the optimum. With l1 = 0 it is |grad J|^2 / (2 l2).
 #pragma once
 #include "core/monitor.hpp"
-#include "models/chain.hpp"
+#include "models/sequence.hpp"
 #include "solve/lbfgs.hpp"
 
 namespace hinge {
@@ -21,6 +21,7 @@ class ChainCrf {
 
   double loss(const double* w, double* g);  // L and its gradient
   index_t size() const { return layout_.size(); }
+  const Potentials& potentials() const { return potentials_; }  // of the w last asked for
 
   static double gap(double loss, const double* w, const double* g, index_t n, double l1, double l2);
 
@@ -29,7 +30,7 @@ class ChainCrf {
   friend void crf_gather(const ChainCrf&, index_t, index_t, double*);
   template <int V>
   friend void crf_gather_hot(const ChainCrf&, index_t, double*);
-  void sequences(index_t first, index_t last, double* value, double* pairs);
+  void sequences(index_t first, index_t last, double* value, double* pairs, double* cross);
   void gather_hot(index_t block, double* sums) const;
   void index_hot();
   void index_others();
@@ -65,16 +66,26 @@ class ChainCrf {
   std::vector<double> token_value_;
   Table difference_;  // tokens x width: c_i (marginal - observed)
   Table observed_pairs_;
+  std::vector<double> observed_cross_;
   Table sums_;  // for each part of the sequences: expected label pairs and gradients of the hot attributes
+  std::vector<double> cross_sums_;  // for each part: expected label pairs of the attributes that have them
 };
+
+enum class CrfStatus { converged, iteration_limit, stalled, stopped, early };
 
 struct CrfFit {
   std::vector<double> w;
-  LbfgsResult solver;
-  double loss, objective, gap;
+  CrfStatus status = CrfStatus::iteration_limit;
+  int iterations = 0;
+  double loss = 0, objective = 0, gap = 0;
+  std::vector<double> validation;  // accuracy on the held-out sequences after each iteration
 };
 
+// With `held` (may be null) training stops when the held-out accuracy no longer improves, and the best w is returned.
 CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const LbfgsOptions& options,
-               Monitor& monitor);
+               const HeldOut* held, Monitor& monitor);
+
+// Loss, objective and gap of fit.w, from a fresh look.
+void judge_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit);
 
 }  // namespace hinge

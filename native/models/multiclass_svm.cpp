@@ -39,11 +39,14 @@ HINGE_HOT void linear_scores(const Rows& x, const Table& W, index_t width, index
 }
 
 template <int V>
-HINGE_HOT void linear_move(const Rows& x, Table& W, index_t width, index_t i, const double* change) {
+HINGE_HOT void linear_move(const Rows& x, Table& W, index_t width, index_t i, const double* given) {
   const index_t w = wide<V>(width);
+  alignas(64) double own[V ? 8 * V : 1];  // a copy nobody else can point to: it stays in registers
+  if constexpr (V > 0) std::copy_n(given, 8 * V, own);
+  const double* __restrict change = V ? own : given;
   const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;
   for (index_t k = 0; k < n; ++k) {
-    double* row = W.data() + (x.indptr ? x.index[first + k] : k) * w;
+    double* __restrict row = W.data() + (x.indptr ? x.index[first + k] : k) * w;
     const double v = x.value[first + k];
     for (index_t j = 0; j < w; ++j) row[j] += v * change[j];
   }
@@ -77,6 +80,13 @@ struct LinearSpace {
     raw_move(i, change);
     if (!x.mean) return;
     for (index_t j = 0; j < width; ++j) v[j] += change[j], u[j] += along[i] * change[j];
+  }
+  void prefetch(index_t i) const {
+    const index_t first = x.indptr ? x.indptr[i] : i * x.cols, last = x.indptr ? x.indptr[i + 1] : first + x.cols;
+    for (index_t k = first; k < std::min(last, first + 256); k += 8) {
+      __builtin_prefetch(x.value + k);
+      if (x.indptr) __builtin_prefetch(x.index + k);
+    }
   }
   double weight(index_t a, index_t j) const { return V[a * width + j] - (x.mean ? x.mean[a] * v[j] : 0.0); }
   double norm() const {
@@ -117,6 +127,7 @@ struct KernelSpace {
         if (K[i * n + r] != 0) vec::axpy(K[i * n + r], change, F.data() + r * width, width);
     });
   }
+  void prefetch(index_t) const {}
   double norm() const { return vec::dot(F.data(), dual.data(), static_cast<index_t>(F.size())); }
 };
 
@@ -138,14 +149,20 @@ class Ascent {
     }
   }
 
+  // Visits the examples that are awake.
   void pass(const std::vector<index_t>& order, Monitor& monitor) {
+    index_t visits = 0;
     Table s(width_), change(width_, 0.0);
     std::vector<double> target(k_), sorted(k_);
-    for (index_t i : order) {
+    for (std::size_t at = 0; at < order.size(); ++at) {
+      const index_t i = order[at];
+      // Rows come in random order: the cache must be told which is next.
+      if (at + 1 < order.size() && asleep_[order[at + 1]] == 0) space_.prefetch(order[at + 1]);
       if (asleep_[i] > 0) {
         --asleep_[i];
         continue;
       }
+      ++visits;
       const double curvature = problem_.c[i] * square_[i];
       if (!(curvature > 0)) continue;
       space_.scores(i, s.data());
@@ -165,7 +182,7 @@ class Ascent {
       } else if (naps_[i]++ > 0) {
         asleep_[i] = std::min(1 << std::min(naps_[i], 4), 16);
       }
-      monitor.poll();
+      if (visits % 256 == 0) monitor.poll();  // a look at the clock costs as much as a visit of a small row
     }
   }
 
@@ -226,7 +243,10 @@ MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, doubl
       std::tie(fit.primal, fit.gap) = ascent.judge();
       fit.done = fit.gap <= tolerance * fit.primal;
       if (fit.gap <= 4 * tolerance * fit.primal) ascent.wake();
-      if (monitor.report({fit.passes, fit.primal, fit.gap})) break;
+    }
+    if (monitor.report({fit.passes, fit.primal, fit.gap})) {
+      std::tie(fit.primal, fit.gap) = ascent.judge();
+      break;
     }
   }
   fit.dual = ascent.dual();

@@ -11,8 +11,10 @@ namespace {
 template <class T>
 void by_blas(index_t m, index_t n, index_t k, const T* a, index_t row, index_t step, const T* b, index_t ldb, T keep,
              T* c, index_t ldc) {
+  // A matrix of one row or column has a stride that does not matter, but BLAS refuses the whole product if it is small.
   const bool plain = step == 1;
-  blas::gemm('N', plain ? 'N' : 'T', n, m, k, T(1), b, ldb, a, plain ? row : step, keep, c, ldc);
+  const index_t lda = plain ? std::max(row, k) : std::max(step, m);
+  blas::gemm('N', plain ? 'N' : 'T', n, m, k, T(1), b, ldb, a, lda, keep, c, ldc);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(HINGE_NO_CLONES)

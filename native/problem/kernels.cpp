@@ -64,6 +64,11 @@ HINGE_HOT void rbf_row(const Row<T>& row, T gamma, T* __restrict out) {
 }
 
 template <class T>
+HINGE_HOT void distance_row(const Row<T>& row, T factor, T* __restrict out) {
+  for (index_t j = 0; j < row.n; ++j) out[j] = factor * squared_distance(row.aa, row.bb[j], row.dot[j]);
+}
+
+template <class T>
 HINGE_HOT void polynomial_row(const Row<T>& row, T gamma, T shift, int degree, T* __restrict out) {
   const T* __restrict dot = row.dot;
   for (index_t j = 0; j < row.n; ++j) {
@@ -229,6 +234,9 @@ void run_row(const KernelProgram& program, const Row<T>& row, T* out, T* stack) 
         break;
       case KernelOp::constant:
         std::fill(to, to + row.n, p0);
+        break;
+      case KernelOp::distance:
+        distance_row<T>(row, p0, to);
         break;
       default:
         break;

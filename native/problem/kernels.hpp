@@ -26,8 +26,9 @@ enum class KernelOp : int {
   constant,    // p0
   sum,
   product,
-  scale,  // p0 times the topmost
-  power,  // the topmost to the power p0, a positive whole number
+  scale,     // p0 times the topmost
+  power,     // the topmost to the power p0, a positive whole number
+  distance,  // p0 |a - b|^2: a factor in derivatives, not a kernel
 };
 
 struct Instruction {

@@ -37,10 +37,13 @@ HINGE_HOT double sum_curvature(const L& l, const double* __restrict y, const dou
 }
 
 template <class L>
-double sum_conjugate(const L& l, const double* y, const double* u, const double* c, index_t n) {
+HINGE_HOT double sum_conjugate(const L& l, const double* __restrict y, const double* __restrict u,
+                               const double* __restrict c, index_t n) {
   double total = 0;
-  for (index_t i = 0; i < n; ++i)
-    if (c[i] > 0) total += c[i] * l.conj(y[i], u[i] / c[i]);
+  for (index_t i = 0; i < n; ++i) {
+    const double term = c[i] * l.conj(y[i], c[i] > 0 ? u[i] / c[i] : 0.0);
+    total += c[i] > 0 ? term : 0.0;
+  }
   return total;
 }
 

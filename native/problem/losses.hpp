@@ -198,7 +198,31 @@ struct SquaredMargin {
   HINGE_INLINE double conj(double y, double u) const { return y * u + 0.25 * u * u; }
 };
 
-// Likelihoods are half unit deviances with the log link: zero exactly at the saturated fit.
+// Likelihoods are half unit deviances: zero exactly at the saturated fit. Those below have the log link; the
+// Bernoulli one, for shares y in [0, 1], the logit link.
+struct Bernoulli {
+  static constexpr const char* name = "Bernoulli";
+  static constexpr std::array<const char*, 0> params{};
+  HINGE_INLINE static double entropy(double p) { return math::xlogx(p) + math::xlogx(1.0 - p); }
+  HINGE_INLINE double value(double y, double s) const {
+    return positive(s) + math::log1p_unit(math::exp(-std::fabs(s))) - y * s + entropy(y);
+  }
+  HINGE_INLINE double d1(double y, double s) const {
+    const double e = math::exp(-std::fabs(s));
+    // The smaller of p and 1 - p is exact; so is p - y where y is 0 or 1.
+    const double small = e / (1.0 + e);
+    return s > 0 ? (1.0 - y) - small : small - y;
+  }
+  HINGE_INLINE double d2(double, double s) const {
+    const double e = math::exp(-std::fabs(s));
+    return e / ((1.0 + e) * (1.0 + e));
+  }
+  HINGE_INLINE double conj(double y, double u) const {
+    const double p = u + y;
+    return p >= -1e-12 && p <= kEdge ? entropy(positive(p < 1.0 ? p : 1.0)) - entropy(y) : kInf;
+  }
+};
+
 struct Poisson {
   static constexpr const char* name = "Poisson";
   static constexpr std::array<const char*, 0> params{};
@@ -214,12 +238,12 @@ struct Poisson {
 struct Gamma {
   static constexpr const char* name = "Gamma";
   static constexpr std::array<const char*, 0> params{};
-  HINGE_INLINE double value(double y, double s) const { return s + y * math::exp(-s) - std::log(y) - 1.0; }
+  HINGE_INLINE double value(double y, double s) const { return s + y * math::exp(-s) - math::log(y) - 1.0; }
   HINGE_INLINE double d1(double y, double s) const { return 1.0 - y * math::exp(-s); }
   HINGE_INLINE double d2(double y, double s) const { return y * math::exp(-s); }
   HINGE_INLINE double conj(double y, double u) const {
     const double v = positive(1.0 - u);
-    return u <= kEdge ? math::xlogy(v, v / y) - v + std::log(y) + 1.0 : kInf;
+    return u <= kEdge ? math::xlogy(v, v / y) - v + math::log(y) + 1.0 : kInf;
   }
 };
 
@@ -229,7 +253,8 @@ struct Tweedie {
   static constexpr std::array params{"power"};
   HINGE_INLINE double value(double y, double s) const {
     const double a = 1.0 - power, b = 2.0 - power;
-    return math::exp(b * s) / b - y * math::exp(a * s) / a + (y > 0 ? std::pow(y, b) / (a * b) : 0.0);
+    return math::exp(b * s) / b - y * math::exp(a * s) / a +
+           (y > 0 ? math::exp(b * math::log(y > 0 ? y : 1.0)) / (a * b) : 0.0);
   }
   HINGE_INLINE double d1(double y, double s) const {
     return math::exp((2.0 - power) * s) - y * math::exp((1.0 - power) * s);
@@ -267,7 +292,7 @@ struct NegativeBinomial {
   static constexpr std::array params{"alpha"};
   HINGE_INLINE double value(double y, double s) const {
     const double mu = math::exp(s);
-    return math::xlogx(y) - y * s - (y + 1.0 / alpha) * std::log((1.0 + alpha * y) / (1.0 + alpha * mu));
+    return math::xlogx(y) - y * s - (y + 1.0 / alpha) * math::log((1.0 + alpha * y) / (1.0 + alpha * mu));
   }
   HINGE_INLINE double d1(double y, double s) const {
     const double mu = math::exp(s);

@@ -8,9 +8,10 @@ namespace hinge {
 template <class... Ls>
 struct List {};
 
-using Losses = List<losses::Squared, losses::Absolute, losses::RelativeError, losses::Huber, losses::EpsilonInsensitive,
-                    losses::SquaredEpsilonInsensitive, losses::Quantile, losses::LogCosh, losses::Hinge,
-                    losses::SquaredHinge, losses::PerceptronLoss, losses::Logistic, losses::Exponential,
-                    losses::SquaredMargin, losses::Poisson, losses::Gamma, losses::Tweedie, losses::NegativeBinomial>;
+using Losses =
+    List<losses::Squared, losses::Absolute, losses::RelativeError, losses::Huber, losses::EpsilonInsensitive,
+         losses::SquaredEpsilonInsensitive, losses::Quantile, losses::LogCosh, losses::Hinge, losses::SquaredHinge,
+         losses::PerceptronLoss, losses::Logistic, losses::Exponential, losses::SquaredMargin, losses::Bernoulli,
+         losses::Poisson, losses::Gamma, losses::Tweedie, losses::NegativeBinomial>;
 
 }  // namespace hinge

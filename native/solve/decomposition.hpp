@@ -71,6 +71,31 @@ class FullRows final : public RowSource<T> {
   std::vector<T> buffer_;
 };
 
+// Some rows and columns of a matrix of kernel values that several problems share.
+class GramRows final : public RowSource<double> {
+ public:
+  GramRows(const double* values, index_t stride, const index_t* at, index_t n)
+      : values_(values), stride_(stride), at_(at), n_(n), columns_(at, at + n) {}
+  index_t points() const override { return n_; }
+  void restrict(const index_t* columns, index_t count) override {
+    columns_.resize(static_cast<std::size_t>(count));
+    for (index_t c = 0; c < count; ++c) columns_[c] = at_[columns[c]];
+  }
+  void rows(const index_t* which, index_t m, double* const* out) override {
+    for (index_t r = 0; r < m; ++r) {
+      const double* row = values_ + at_[which[r]] * stride_;
+      for (std::size_t c = 0; c < columns_.size(); ++c) out[r][c] = row[columns_[c]];
+    }
+  }
+
+ private:
+  const double* values_;
+  index_t stride_;
+  const index_t* at_;
+  index_t n_;
+  std::vector<index_t> columns_;
+};
+
 struct DualProblem {
   index_t n = 0, variables = 0;  // variables = n or 2 n
   const double *sign, *target, *upper;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <tuple>
 
 #include "core/blas.hpp"
 #include "core/cholesky.hpp"
@@ -16,56 +17,104 @@ namespace {
 constexpr index_t kRowsPerFeature = 100;
 constexpr int kMemory = 6;  // corrections kept on top of the sampled Hessian
 
-// The Cholesky factor of the (d+1) x (d+1) Hessian, from all rows or from a sample of them.
+// A factorisation of the (d+1) x (d+1) Hessian, from all rows or from a sample of them. Where a block E of columns has
+// a diagonal Gram matrix (the levels of a category), it is eliminated first: with R the other columns, only the Schur
+// complement H_RR - H_RE H_EE^-1 H_ER is factored.
 class Factor {
  public:
-  explicit Factor(const LinearProblem& p)
-      : p_(p), m_(p.d() + (p.intercept ? 1 : 0)), full_(p.d() * p.d()), chol_(m_ * m_) {
+  explicit Factor(const LinearProblem& p) : p_(p), m_(p.d() + (p.intercept ? 1 : 0)), full_(p.d() * p.d()) {
     const index_t wanted = std::max<index_t>(kRowsPerFeature * m_, 5000);
     fraction_ = p.X.sparse() || 2 * wanted >= p.n() ? 1.0 : static_cast<double>(wanted) / static_cast<double>(p.n());
+    std::tie(first_, last_) = p.X.orthogonal_block();
+    for (index_t j = 0; j < m_; ++j)
+      if (j < first_ || j >= last_) rest_.push_back(j);
+    chol_.resize(rest_.size() * rest_.size());
+    edge_.resize((last_ - first_) * rest_.size());
+    root_.resize(last_ - first_);
   }
 
   bool exact() const { return fraction_ >= 1.0; }
+  double fraction() const { return fraction_; }
+  // Whether a new factor costs much more than a pass over the data, so that an old one is worth keeping.
+  bool costly() const {
+    const double r = static_cast<double>(rest_.size()), e = static_cast<double>(last_ - first_);
+    return last_ > first_ && r * r * (r / 3.0 + e) > 20.0 * static_cast<double>(p_.X.stored());
+  }
   void use_more_rows() { fraction_ = fraction_ * 4 >= 0.5 ? 1.0 : fraction_ * 4; }
 
   void rebuild(const std::vector<double>& h) {
     const index_t n = p_.n(), d = p_.d();
-    const double* rows = h.data();
+    rows_ = h;
     if (!exact()) {
-      sampled_.resize(n);
       const Random random(0x5eed);
       for (index_t i = 0; i < n; ++i)
-        sampled_[i] = random.uniform_at(static_cast<std::uint64_t>(i)) < fraction_ ? h[i] / fraction_ : 0.0;
-      rows = sampled_.data();
+        rows_[i] = random.uniform_at(static_cast<std::uint64_t>(i)) < fraction_ ? h[i] / fraction_ : 0.0;
     }
-    p_.X.gram(rows, full_.data());
-    std::vector<double> edge(d);
+    p_.X.gram(rows_.data(), full_.data());
+    std::vector<double> bias(d);
     double corner = 0;
     if (p_.intercept) {
-      p_.X.rmatvec(rows, edge.data());
-      corner = vec::sum(rows, n);
+      p_.X.rmatvec(rows_.data(), bias.data());
+      corner = vec::sum(rows_.data(), n);
     }
     double trace = corner;
     for (index_t j = 0; j < d; ++j) trace += full_[j * d + j] + p_.penalty.l2[j];
+    const auto entry = [&](index_t i, index_t j) {  // of H, for i >= j
+      if (i < d) return full_[j * d + i] + (i == j ? p_.penalty.l2[i] : 0.0);
+      return j < d ? bias[j] : corner;
+    };
+    const index_t r = static_cast<index_t>(rest_.size());
     // A Hessian that is singular to rounding gets just enough of a diagonal to be factored.
     for (double ridge = 1e-14 * trace / static_cast<double>(m_) + 1e-300;; ridge *= 100) {
-      for (index_t j = 0; j < d; ++j) {
-        std::copy(full_.begin() + j * d, full_.begin() + (j + 1) * d, chol_.begin() + j * m_);
-        chol_[j * m_ + j] += p_.penalty.l2[j] + ridge;
-        if (p_.intercept) chol_[j * m_ + d] = edge[j];
+      for (index_t j = 0; j < r; ++j)
+        for (index_t i = j; i < r; ++i) chol_[j * r + i] = entry(rest_[i], rest_[j]) + (i == j ? ridge : 0.0);
+      for (index_t e = first_; e < last_; ++e) {
+        const double root = std::sqrt(entry(e, e) + ridge);
+        root_[e - first_] = root;
+        double* column = edge_.data() + (e - first_) * r;
+        for (index_t i = 0; i < r; ++i) column[i] = entry(std::max(rest_[i], e), std::min(rest_[i], e)) / root;
       }
-      if (p_.intercept) chol_[d * m_ + d] = corner + ridge;
-      if (cholesky(m_, chol_.data(), m_)) return;
+      subtract_square(r);
+      if (cholesky(r, chol_.data(), r)) return;
     }
   }
 
-  void solve(double* x) const { blas::potrs('L', m_, 1, chol_.data(), m_, x, m_); }
+  void solve(double* x) const {
+    const index_t r = static_cast<index_t>(rest_.size()), width = last_ - first_;
+    std::vector<double> inner(r);
+    for (index_t i = 0; i < r; ++i) inner[i] = x[rest_[i]];
+    for (index_t e = 0; e < width; ++e) vec::axpy(-x[first_ + e] / root_[e], edge_.data() + e * r, inner.data(), r);
+    blas::potrs('L', r, 1, chol_.data(), r, inner.data(), r);
+    for (index_t e = 0; e < width; ++e) {
+      const double shared = vec::dot(edge_.data() + e * r, inner.data(), r);
+      x[first_ + e] = (x[first_ + e] / root_[e] - shared) / root_[e];
+    }
+    for (index_t i = 0; i < r; ++i) x[rest_[i]] = inner[i];
+  }
+
+  // The weights of the rows in the factored matrix.
+  const std::vector<double>& rows() const { return rows_; }
 
  private:
+  // chol -= edge edge', lower tiles shared out.
+  void subtract_square(index_t r) {
+    constexpr index_t kTile = 256;
+    const index_t width = last_ - first_, tiles = (r + kTile - 1) / kTile;
+    if (width == 0) return;
+    parallel_for(tiles * (tiles + 1) / 2, [&](index_t t) {
+      index_t a = 0;
+      while ((a + 1) * (a + 2) / 2 <= t) ++a;
+      const index_t b = t - a * (a + 1) / 2, row = a * kTile, col = b * kTile;
+      blas::gemm('N', 'T', std::min(kTile, r - row), std::min(kTile, r - col), width, -1.0, edge_.data() + row, r,
+                 edge_.data() + col, r, 1.0, chol_.data() + col * r + row, r);
+    });
+  }
+
   const LinearProblem& p_;
-  index_t m_;
+  index_t m_, first_ = 0, last_ = 0;
   double fraction_;
-  std::vector<double> full_, chol_, sampled_;
+  std::vector<index_t> rest_;
+  std::vector<double> full_, chol_, edge_, root_, rows_;
 };
 
 struct Correction {
@@ -90,11 +139,15 @@ std::vector<double> apply_inverse(const Factor& factor, const std::deque<Correct
   return r;
 }
 
-// What the natural dual point loses to a gradient that is not zero: Omega*(-g) grows by |grad J|^2 / (2 l2).
-double dual_slack(const LinearProblem& p, const std::vector<double>& gradient) {
+// What the best dual point at hand loses to a gradient that is not zero. With a penalty on all weights that is the
+// natural one, where Omega*(-g) grows by |grad J|^2 / (2 l2); otherwise `balanced_slopes`, which moves only the rows of
+// the factor, by as much more as they are fewer.
+double dual_slack(const LinearProblem& p, const std::vector<double>& gradient, double decrement, double fraction) {
   double slack = 0;
-  for (index_t j = 0; j < p.d(); ++j)
-    if (p.penalty.l2[j] > 0) slack += 0.5 * gradient[j] * gradient[j] / p.penalty.l2[j];
+  for (index_t j = 0; j < p.d(); ++j) {
+    if (p.penalty.l2[j] == 0) return 0.5 * decrement * (1.0 / fraction - 1.0);
+    slack += 0.5 * gradient[j] * gradient[j] / p.penalty.l2[j];
+  }
   return slack;
 }
 
@@ -115,6 +168,7 @@ class State {
   double objective() const { return objective_; }
   const std::vector<double>& gradient() const { return g_; }
   const std::vector<double>& curvature() const { return at_.h; }
+  const std::vector<double>& slopes() const { return at_.u; }  // c l'
   const std::vector<double>& w() const { return w_; }
   double b() const { return b_; }
 
@@ -124,6 +178,18 @@ class State {
   std::vector<double> w_, g_;
   double b_ = 0, objective_ = 0;
 };
+
+// Slopes for the judge: u - v (X delta + delta_b) / c, where the factored matrix [X 1]' diag(v) [X 1] + L2 takes delta
+// to the gradient of J. Then X'(c u) + l2 (w - delta) = 0 and sum c u = 0, whatever rows v was taken from.
+std::vector<double> balanced_slopes(const LinearProblem& p, const Factor& factor, const State& now) {
+  std::vector<double> delta = now.gradient(), z(p.n());
+  factor.solve(delta.data());
+  p.X.matvec(delta.data(), z.data());
+  const double shift = p.intercept ? delta[p.d()] : 0.0;
+  for (index_t i = 0; i < p.n(); ++i)
+    z[i] = p.c[i] > 0 ? (now.slopes()[i] - factor.rows()[i] * (z[i] + shift)) / p.c[i] : 0.0;
+  return z;
+}
 
 }  // namespace
 
@@ -135,21 +201,23 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
   Factor factor(p);
   std::deque<Correction> memory;
   LinearSolution out;
-  bool fresh = false;
+  const bool keep = factor.costly();
+  bool fresh = false, here = false;  // the factor is usable; it was made at this very point
   double decrement_before = 0;
 
   for (int it = 1; it <= options.max_iter; ++it) {
     out.iterations = it;
     if (!fresh) {
       factor.rebuild(now.curvature());
-      memory.clear();
-      fresh = true;
+      if (!options.approximate) memory.clear();
+      fresh = here = true;
     }
     const std::vector<double> r = apply_inverse(factor, memory, now.gradient());
     const double decrement = vec::dot(r.data(), now.gradient().data(), m);
     const bool stop = monitor.report({it, now.objective(), -1.0});
     if (stop) out.outcome = Outcome::stopped;
-    if (0.5 * decrement + dual_slack(p, now.gradient()) <= options.tol * std::fabs(now.objective()))
+    if (0.5 * decrement + dual_slack(p, now.gradient(), decrement, factor.fraction()) <=
+        options.tol * std::fabs(now.objective()))
       out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
 
@@ -165,15 +233,17 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
       accepted = trial.objective() <= now.objective() - 1e-4 * step * decrement + rounding;
     }
     if (!accepted) {
-      if (factor.exact() && memory.empty()) {
+      if (factor.exact() && here && (memory.empty() || !options.approximate)) {
         out.outcome = Outcome::stalled;
         break;
       }
       if (memory.empty()) factor.use_more_rows();
+      memory.clear();
       fresh = false;
       continue;
     }
-    if (factor.exact()) {
+    here = false;
+    if (factor.exact() && !keep && !options.approximate) {
       fresh = false;
     } else {
       Correction c{r, trial.gradient(), 0.0};
@@ -195,11 +265,13 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
         fresh = false;
       }
       decrement_before = far ? 0.0 : decrement;
+      if (options.approximate) fresh = false;
     }
     std::swap(now, trial);
   }
   out.w = now.w();
   out.b = now.b();
+  if (p.loss.has_conjugate() && !factor.rows().empty()) out.dual = balanced_slopes(p, factor, now);
   return out;
 }
 

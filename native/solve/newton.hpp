@@ -16,6 +16,7 @@ namespace hinge {
 struct NewtonOptions {
   double tol = 1e-9;
   int max_iter = 100;
+  bool approximate = false;  // l'' is not the second derivative (a Fisher information): corrections outlive factors
 };
 
 LinearSolution newton(const LinearProblem& problem, std::vector<double> w, double b, const NewtonOptions& options,

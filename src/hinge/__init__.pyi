@@ -10,11 +10,123 @@ from hinge.datasets import (
     Dataset as Dataset,
     load_dataset as load_dataset,
 )
+from hinge.explain.bias_variance import (
+    BiasVariance as BiasVariance,
+    bias_variance as bias_variance,
+)
+from hinge.explain.calibration import (
+    CalibrationDisplay as CalibrationDisplay,
+    CalibrationReport as CalibrationReport,
+    brier_score as brier_score,
+    calibration_curve as calibration_curve,
+    calibration_report as calibration_report,
+    expected_calibration_error as expected_calibration_error,
+)
+from hinge.explain.conformal_intervals import (
+    ConformalRegressor as ConformalRegressor,
+)
+from hinge.explain.conformal_sets import (
+    ConformalClassifier as ConformalClassifier,
+)
+from hinge.explain.curve_displays import (
+    LearningCurveDisplay as LearningCurveDisplay,
+    ValidationCurveDisplay as ValidationCurveDisplay,
+)
+from hinge.explain.curves import (
+    LearningCurve as LearningCurve,
+    ValidationCurve as ValidationCurve,
+    learning_curve as learning_curve,
+    validation_curve as validation_curve,
+)
+from hinge.explain.decompose import (
+    RiskDecomposition as RiskDecomposition,
+    decompose_risk as decompose_risk,
+    plot_decomposition as plot_decomposition,
+)
+from hinge.explain.dependence import (
+    PartialDependence as PartialDependence,
+    PartialDependenceDisplay as PartialDependenceDisplay,
+    partial_dependence as partial_dependence,
+)
+from hinge.explain.diagnose import (
+    diagnose as diagnose,
+)
+from hinge.explain.drift import (
+    Drift as Drift,
+    measure_drift as measure_drift,
+)
+from hinge.explain.findings import (
+    Finding as Finding,
+)
+from hinge.explain.fit_displays import (
+    CoefficientDisplay as CoefficientDisplay,
+    PredictionErrorDisplay as PredictionErrorDisplay,
+)
+from hinge.explain.generators import (
+    Generator as Generator,
+    LinearGaussian as LinearGaussian,
+    LogisticLabels as LogisticLabels,
+    PolynomialCurve as PolynomialCurve,
+    SineCurve as SineCurve,
+    StepCurve as StepCurve,
+)
+from hinge.explain.guarantees import (
+    Guarantee as Guarantee,
+    guarantees as guarantees,
+)
+from hinge.explain.importance import (
+    Importances as Importances,
+    permutation_importance as permutation_importance,
+)
 from hinge.explain.plots import (
     plot_history as plot_history,
     plot_losses as plot_losses,
     plot_norm_contours as plot_norm_contours,
     plot_risk_contours as plot_risk_contours,
+)
+from hinge.explain.posterior import (
+    plot_posterior_contraction as plot_posterior_contraction,
+)
+from hinge.explain.power_law import (
+    PowerLaw as PowerLaw,
+    fit_power_law as fit_power_law,
+)
+from hinge.explain.report import (
+    RiskReport as RiskReport,
+)
+from hinge.explain.score_displays import (
+    ConfusionMatrixDisplay as ConfusionMatrixDisplay,
+    PrecisionRecallDisplay as PrecisionRecallDisplay,
+    RocCurveDisplay as RocCurveDisplay,
+)
+from hinge.explain.select_plots import (
+    plot_labels as plot_labels,
+    plot_tuning as plot_tuning,
+)
+from hinge.features.buckets import (
+    Buckets as Buckets,
+)
+from hinge.features.images import (
+    ImageVectors as ImageVectors,
+)
+from hinge.features.monomials import (
+    PolynomialFeatures as PolynomialFeatures,
+)
+from hinge.features.saturation import (
+    Log1p as Log1p,
+    Saturate as Saturate,
+)
+from hinge.features.scaling import (
+    StandardScaler as StandardScaler,
+)
+from hinge.features.table import (
+    TableDescription as TableDescription,
+    TablePrep as TablePrep,
+)
+from hinge.features.text import (
+    CountVectorizer as CountVectorizer,
+    HashingVectorizer as HashingVectorizer,
+    TfidfVectorizer as TfidfVectorizer,
 )
 from hinge.files import (
     load as load,
@@ -31,9 +143,35 @@ from hinge.models.bagging import (
     BaggingClassifier as BaggingClassifier,
     BaggingRegressor as BaggingRegressor,
 )
+from hinge.models.bayes.conjugate import (
+    BetaBernoulli as BetaBernoulli,
+    DirichletCategorical as DirichletCategorical,
+    GammaPoisson as GammaPoisson,
+    NormalInverseGamma as NormalInverseGamma,
+    NormalNormal as NormalNormal,
+)
+from hinge.models.bayes.linear import (
+    BayesianLinearRegression as BayesianLinearRegression,
+)
+from hinge.models.bayes.logistic import (
+    BayesianLogisticRegression as BayesianLogisticRegression,
+)
+from hinge.models.bayes.process import (
+    GaussianProcessRegressor as GaussianProcessRegressor,
+)
+from hinge.models.bayes.process_classifier import (
+    GaussianProcessClassifier as GaussianProcessClassifier,
+)
+from hinge.models.bayes.ridge import (
+    ARDRegression as ARDRegression,
+    BayesianRidge as BayesianRidge,
+)
 from hinge.models.boosting import (
     GradientBoostingClassifier as GradientBoostingClassifier,
     GradientBoostingRegressor as GradientBoostingRegressor,
+)
+from hinge.models.calibration import (
+    CalibratedClassifierCV as CalibratedClassifierCV,
 )
 from hinge.models.discriminant import (
     LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
@@ -44,6 +182,24 @@ from hinge.models.forest import (
     ExtraTreesRegressor as ExtraTreesRegressor,
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
+)
+from hinge.models.glm.glm import (
+    GLM as GLM,
+)
+from hinge.models.glm.inference import (
+    GLMInference as GLMInference,
+)
+from hinge.models.glm.negative_binomial import (
+    NegativeBinomialRegressor as NegativeBinomialRegressor,
+)
+from hinge.models.glm.regressors import (
+    GammaRegressor as GammaRegressor,
+    PoissonRegressor as PoissonRegressor,
+    TweedieRegressor as TweedieRegressor,
+)
+from hinge.models.isotonic import (
+    IsotonicRegression as IsotonicRegression,
+    isotonic_regression as isotonic_regression,
 )
 from hinge.models.kernel.approximate import (
     Nystroem as Nystroem,
@@ -166,6 +322,10 @@ from hinge.problem.certificate import (
     Certificate as Certificate,
     certificate as certificate,
 )
+from hinge.problem.decisions import (
+    bayes_action as bayes_action,
+    posterior_risk as posterior_risk,
+)
 from hinge.problem.kernels import (
     ChiSquared as ChiSquared,
     Constant as Constant,
@@ -186,10 +346,16 @@ from hinge.problem.kernels import (
     Spectrum as Spectrum,
     Subsequence as Subsequence,
     WeisfeilerLehman as WeisfeilerLehman,
+    White as White,
     check_psd as check_psd,
+)
+from hinge.problem.links import (
+    Link as Link,
+    PowerLink as PowerLink,
 )
 from hinge.problem.losses import (
     Absolute as Absolute,
+    Bernoulli as Bernoulli,
     EpsilonInsensitive as EpsilonInsensitive,
     Exponential as Exponential,
     Gamma as Gamma,
@@ -254,8 +420,19 @@ from hinge.problem.tree_spaces import (
     Stagewise as Stagewise,
     Tree as Tree,
 )
+from hinge.select.active import (
+    LabelCurve as LabelCurve,
+    LabelCurves as LabelCurves,
+    active_curves as active_curves,
+    query as query,
+)
 from hinge.select.constrained import (
     constrained_path as constrained_path,
+)
+from hinge.select.design import (
+    BallDomain as BallDomain,
+    BoxDomain as BoxDomain,
+    SequentialDesign as SequentialDesign,
 )
 from hinge.select.features import (
     BackwardSelector as BackwardSelector,
@@ -275,6 +452,12 @@ from hinge.select.path import (
 )
 from hinge.select.ridge import (
     RidgeCV as RidgeCV,
+)
+from hinge.select.tune import (
+    NestedResult as NestedResult,
+    TuneResult as TuneResult,
+    nested_cv as nested_cv,
+    tune as tune,
 )
 from hinge.solve.admm import (
     ADMM as ADMM,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,32 @@ def _thread_controls() -> tuple[int, int]:
 _core.set_blas(scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.cython_lapack.__pyx_capi__, *_thread_controls())
 
 
+@dataclass(frozen=True, eq=False)
+class CodedTable:
+    """A table of numbers and categories, X = [numbers | one column per level of each category], never written out.
+
+    Attributes
+    ----------
+    numbers : array or sparse matrix of shape (n, d)
+    codes : list of int32 arrays of n entries
+        The level of every row; −1 for a row of zeros.
+    levels : list of int
+        How many columns each array of codes stands for.
+    """
+
+    numbers: Any
+    codes: list[np.ndarray]
+    levels: list[int]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.numbers.shape[0], self.numbers.shape[1] + sum(self.levels)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.numbers.dtype
+
+
 class Design:
     """A matrix as the core sees it: dense (rows or columns contiguous), CSR or CSC, float32 or float64, not copied.
 
@@ -57,6 +84,11 @@ class Design:
     @property
     def sparse(self) -> bool:
         return self.native.sparse
+
+    @property
+    def coded(self) -> bool:
+        """Whether it is a :class:`CodedTable`."""
+        return isinstance(self.source, CodedTable)
 
     def matmul(self, W: np.ndarray) -> np.ndarray:
         """X W, for a vector or a matrix W."""
@@ -97,6 +129,8 @@ def _canonical(X: Any) -> Any:
 
 
 def _view(X: Any) -> Any:
+    if isinstance(X, CodedTable):
+        return _core.coded(_view(X.numbers), X.codes, X.levels)
     if scipy.sparse.issparse(X):
         if X.format not in ("csr", "csc"):
             raise TypeError(f"X is sparse in {X.format} format; convert it with X.tocsr() first.")

@@ -17,6 +17,20 @@ _SETS = {
 }
 
 
+NAMES = tuple(_SETS)
+
+
+def raw_table(name: str) -> tuple[bytes, str]:
+    """The CSV file of a data set as it was published, and the name of its target."""
+    packed = resources.files("hinge").joinpath("data", f"{name}.csv.gz").read_bytes()
+    return gzip.decompress(packed), _SETS[name][0]
+
+
+def describe(name: str) -> str:
+    """Where a data set comes from, and its licence."""
+    return _SETS[name][2]
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A table ready to be learned from.
@@ -61,8 +75,7 @@ def load_dataset(name: str) -> Dataset:
     if name not in _SETS:
         raise ValueError(f"name={name!r} is unknown; the data sets are {', '.join(map(repr, sorted(_SETS)))}.")
     target, positive, source = _SETS[name]
-    packed = resources.files("hinge").joinpath("data", f"{name}.csv.gz").read_bytes()
-    rows = [row for row in csv.DictReader(io.StringIO(gzip.decompress(packed).decode())) if all(row.values())]
+    rows = [row for row in csv.DictReader(io.StringIO(raw_table(name)[0].decode())) if all(row.values())]
     answers = [row.pop(target) for row in rows]
     y = np.array(answers, dtype=np.float64) if positive is None else np.array([int(a == positive) for a in answers])
     columns: dict[str, np.ndarray] = {}

@@ -49,7 +49,7 @@ TRANSFORMERS = {
 _TRANSFORMER_HOME = {name: module for module, names in TRANSFORMERS.items() for name in names}
 
 # Where hinge's own classes may come from, besides its public names.
-_ROOMS = re.compile(r"hinge\.(problem|solve|models|features|select)(\.[a-z][a-z0-9_]*)*:_?[A-Z][A-Za-z0-9_]*")
+_ROOMS = re.compile(r"hinge\.(problem|solve|models|features|select|explain)(\.[a-z][a-z0-9_]*)*:_?[A-Z][A-Za-z0-9_]*")
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _NUMPY_TYPES = {
     np.dtype(kind).name: np.dtype(kind).type
@@ -57,7 +57,7 @@ _NUMPY_TYPES = {
 }
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str], *, card: dict[str, Any] | None = None) -> None:
     """Write a model to a file that :func:`load` reads back, with identical predictions.
 
     The file appears whole or not at all: it is written beside its place, flushed to disk, and renamed.
@@ -68,6 +68,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         An estimator of hinge, or a scikit-learn pipeline around one.
     path : path
         Where to; by convention it ends in ``.hinge``.
+    card : dict, optional
+        What else a reader should know, as JSON: input columns, target, scores. :func:`load_with_card` gives it back.
 
     Examples
     --------
@@ -89,9 +91,18 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "model": json.dumps(state, ensure_ascii=True, allow_nan=False, separators=(",", ":")),
         "sha256": "0" * 64,
     }
+    if card is not None:
+        metadata["card"] = json.dumps(card, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     blank = safetensors.numpy.save(writer.arrays, metadata=metadata)
     digest = hashlib.sha256(blank).hexdigest().encode()
     _write_whole(Path(path), blank.replace(b'"sha256":"' + b"0" * 64, b'"sha256":"' + digest, 1))
+
+
+def size(model: Any) -> int:
+    """How many bytes a model takes in a file, without writing one."""
+    writer = _Writer()
+    state = json.dumps(writer.encode(model, "model"))
+    return len(state) + sum(array.nbytes for array in writer.arrays.values())
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -110,14 +121,24 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator
         As it was when saved.
     """
+    return load_with_card(path)[0]
+
+
+def load_with_card(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """A model and the card that was saved with it (empty if none was)."""
     content = Path(path).read_bytes()
     try:
-        return _decode_file(content)
+        metadata = _checked_metadata(content)
+        card = json.loads(metadata.get("card", "{}"))
+        if not isinstance(card, dict):
+            raise ValueError("its card is damaged.")
+        return _decode_model(content, metadata), card
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
 
 
-def _decode_file(content: bytes) -> Any:
+def _checked_metadata(content: bytes) -> dict[str, str]:
+    """The header of a file whose checksum is right."""
     if len(content) < 8:
         raise ValueError("it is not a model file (too short).")
     length = int.from_bytes(content[:8], "little")
@@ -141,6 +162,10 @@ def _decode_file(content: bytes) -> Any:
     blank = content[:8] + header.replace(digests[0], b"0" * 64, 1) + content[8 + length :]
     if hashlib.sha256(blank).hexdigest().encode() != digests[0]:
         raise ValueError("its checksum does not match: the file was damaged or changed after it was written.")
+    return metadata
+
+
+def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
     try:
         arrays = safetensors.numpy.load(content)
     except safetensors.SafetensorError as error:
@@ -177,7 +202,7 @@ def _class_name(cls: type) -> str | None:
     if hinge._HOME.get(name) and getattr(hinge, name) is cls:
         return name
     if name in _TRANSFORMER_HOME and cls.__module__.startswith("sklearn."):
-        return name
+        return f"sklearn:{name}" if name in hinge._HOME else name
     full = f"{cls.__module__}:{name}"
     return full if _ROOMS.fullmatch(full) else None
 
@@ -188,8 +213,8 @@ def _find_class(name: Any) -> type:
         cls: Any = None
         if name in hinge._HOME:
             cls = getattr(hinge, name)
-        elif name in _TRANSFORMER_HOME:
-            cls = getattr(importlib.import_module(_TRANSFORMER_HOME[name]), name)
+        elif (short := name.removeprefix("sklearn:")) in _TRANSFORMER_HOME:
+            cls = getattr(importlib.import_module(_TRANSFORMER_HOME[short]), short)
         elif _ROOMS.fullmatch(name):
             module, _, short = name.partition(":")
             with contextlib.suppress(ImportError):

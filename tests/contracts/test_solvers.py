@@ -11,6 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
 import zoo
+from hinge.problem.distributions import Binomial
+from hinge.problem.links import CauchitLink
+from hinge.problem.losses.linked import LinkedProbability
 from hinge.solve.base import Need, Solver, Status
 from hinge.solve.choose import SOLVERS, admissible, choose, get_solver, solve
 
@@ -24,6 +27,7 @@ ITERATIVE = (
 )  # fmt: skip
 PAIRS = [(loss, penalty) for loss in zoo.LOSSES for penalty in zoo.penalties(D)]
 SEVERAL = (hg.Softmax(), hg.L2(0.3))  # several scores per example
+CAUCHIT = (LinkedProbability(Binomial(), CauchitLink()), hg.L2(0.3))  # a likelihood that is not convex
 
 
 def problem(loss, penalty, n=N, seed=0, **options):
@@ -39,6 +43,7 @@ def suited(name, strength=0.05):
         (hg.Hinge(), hg.L2(strength)),
         (hg.Squared(), hg.L2(strength)),
         (hg.Softmax(), hg.L2(strength)),
+        CAUCHIT,
     ]
     return next(o for o in (problem(*pair) for pair in candidates) if name in admissible(o))
 
@@ -72,7 +77,7 @@ def test_auto_solves_every_pair(loss):
 def test_each_solver_reaches_its_certificate(name):
     """On a sample of the pairs it admits: every loss once and every penalty once."""
     taken = set()
-    for k, (loss, penalty) in enumerate(PAIRS if name in LOOSE else [*PAIRS, SEVERAL]):
+    for k, (loss, penalty) in enumerate(PAIRS if name in LOOSE else [*PAIRS, SEVERAL, CAUCHIT]):
         keys = {("loss", repr(loss)), ("penalty", repr(penalty))}
         objective = problem(loss, penalty, seed=k)
         if keys <= taken or name not in admissible(objective):

@@ -126,16 +126,15 @@ def main() -> None:
             os._exit(0)
         say(os.waitpid(pid, 0)[1])
 
-    def weigh(index: int, fits: int) -> None:
-        """Bytes by which the process has grown, and how much of that came in the second half."""
+    def weigh(index: int, fits: int, seconds: float) -> None:
+        """Bytes by which the process has grown in each half of so many fits, or as many as the time allows."""
         estimator = estimators[index]
         X, y = make_data(estimator, n=100)
         for _ in range(20):
             fitted(estimator, X, y)
         start = resident_bytes()
-        deadline = time.monotonic() + 40  # a leak shows in fewer fits where each takes long
-        done = 0
-        while done < fits // 2 and time.monotonic() < deadline - 20:
+        deadline, done = time.monotonic() + seconds / 2, 0
+        while done < fits // 2 and time.monotonic() < deadline:
             fitted(estimator, X, y)
             done += 1
         half = resident_bytes()

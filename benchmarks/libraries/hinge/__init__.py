@@ -1,9 +1,17 @@
 """hinge, through its public names only."""
 
 import hinge
-from benchmarks.libraries.hinge import kernel, linear, networks, probabilistic, structured, trees
+from benchmarks.libraries.hinge import kernel, linear, networks, probabilistic, select, structured, trees
 
-OFFERS = linear.OFFERS | kernel.OFFERS | probabilistic.OFFERS | structured.OFFERS | networks.OFFERS | trees.OFFERS
+OFFERS = (
+    linear.OFFERS
+    | kernel.OFFERS
+    | probabilistic.OFFERS
+    | structured.OFFERS
+    | networks.OFFERS
+    | select.OFFERS
+    | trees.OFFERS
+)
 
 
 def set_threads(count: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.harness import Contender, Problem
 from benchmarks.libraries import HOME
-from benchmarks.libraries._common import ladder, mixture_with, training_means
+from benchmarks.libraries._common import estimator, ladder, mixture_with, training_means
 from benchmarks.libraries.hinge._public import named, public
 
 
@@ -19,6 +19,12 @@ def gaussian_mixture(problem: Problem) -> Iterator[Contender]:
     yield mixture_with(HOME, public("GaussianMixture"))
 
 
+def gaussian_process(problem: Problem) -> Iterator[Contender]:
+    make = public("GaussianProcessRegressor")
+    kernel = public("Constant")(1.0) * public("RBF")(5.0) + public("White")(0.1)
+    yield estimator(HOME, "GaussianProcessRegressor", lambda p, tol: make(kernel))
+
+
 OFFERS = {
     "poisson_glm": named("PoissonRegressor", lambda p: {"alpha": p.params["alpha"]}),
     "gamma_glm": named("GammaRegressor", lambda p: {"alpha": p.params["alpha"]}),
@@ -27,5 +33,5 @@ OFFERS = {
     "multinomial_nb": named("MultinomialNB", lambda p: {}, (None,)),
     "gaussian_mixture": gaussian_mixture,
     "bayesian_ridge": named("BayesianRidge", lambda p: {}, (None,)),
-    "gaussian_process": named("GaussianProcessRegressor", lambda p: {}, (None,)),
+    "gaussian_process": gaussian_process,
 }

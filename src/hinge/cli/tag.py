@@ -19,6 +19,9 @@ from typing import IO, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from hinge.cli.errors import UserError, guard
+from hinge.cli.using import load_any
+
 CONLLU_COLUMNS = 10
 LEARNERS = ("crf", "svm", "perceptron")
 
@@ -81,7 +84,7 @@ def read_corpus(path: str | Path, column: int = 4) -> Corpus:
         if conllu is None:
             conllu = len(cells) == CONLLU_COLUMNS
         if conllu and len(cells) != CONLLU_COLUMNS:
-            raise ValueError(f"{path}, line {number + 1}: {len(cells)} columns; CoNLL-U has {CONLLU_COLUMNS}.")
+            raise UserError(f"{path}, line {number + 1}: {len(cells)} columns; CoNLL-U has {CONLLU_COLUMNS}.")
         if conllu and not cells[0].isdigit():  # several words in one, or an empty node
             continue
         words[-1].append(cells[1] if conllu else cells[0])
@@ -90,7 +93,7 @@ def read_corpus(path: str | Path, column: int = 4) -> Corpus:
     if not words[-1]:
         words.pop(), labels.pop()
     if not words:
-        raise ValueError(f"{path} has no sequences.")
+        raise UserError(f"{path} has no sequences.")
     return Corpus(words, labels, lines, places, column - 1 if conllu else -1)
 
 
@@ -103,7 +106,7 @@ def train(
 
     makers = {"crf": hg.ChainCRF, "svm": hg.StructuredSVM, "perceptron": hg.StructuredPerceptron}
     if learner not in makers:
-        raise ValueError(f"learner={learner!r} is not known; expected one of {', '.join(LEARNERS)}.")
+        raise UserError(f"learner={learner!r} is not known; expected one of {', '.join(LEARNERS)}.")
     given = {"alpha": alpha, "max_iter": max_iter}
     settings = {name: value for name, value in given.items() if value is not None}
     model = makers[learner](features=hg.TextFeatures(), constraints=constraints, **settings)
@@ -156,7 +159,7 @@ def make_app() -> Any:
     def predict_command(model: Path, data: Path, out: Path | None = None, column: int = 4) -> None:
         """Label the sequences of DATA with MODEL; prints them, or writes them to --out."""
         corpus = read_corpus(data, column)
-        labels = hg.load(model).predict(corpus.words)
+        labels = load_any(model)[0].predict(corpus.words)
         if out is None:
             corpus.write(labels, typer.get_text_stream("stdout"))
         else:
@@ -166,14 +169,15 @@ def make_app() -> Any:
     @app.command("score")
     def score_command(model: Path, data: Path, column: int = 4) -> None:
         """Accuracy, and precision, recall and F1 per label, of MODEL on DATA."""
-        typer.echo(report(hg.load(model), read_corpus(data, column)))
+        typer.echo(report(load_any(model)[0], read_corpus(data, column)))
 
     return app
 
 
 def main() -> None:
     """Entry point of ``python -m hinge.cli.tag``."""
-    make_app()()
+    with guard():
+        make_app()()
 
 
 if __name__ == "__main__":

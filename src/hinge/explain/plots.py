@@ -7,20 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from hinge.explain.axes import axes_or_new as _axes
 from hinge.problem.losses import Loss
 from hinge.problem.losses.base import Target
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L1Ball, L2Ball, NoPenalty
 from hinge.solve.base import Record
 from hinge.solve.choose import solve
-
-
-def _axes(ax: Any) -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("drawing needs matplotlib; install it with: pip install 'hinge[plot]'") from None
-    return plt.subplots()[1] if ax is None else ax
 
 
 def history_of(run: Any) -> tuple[Record, ...]:

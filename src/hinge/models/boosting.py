@@ -230,7 +230,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     ) -> None:
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
-        table = Binned(X, self._coder, weight, self.max_bins, seed)
+        table = self._bins(X, weight, seed)
         booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), self._options(d))
         continued = self._continues()
         if not continued:
@@ -269,6 +269,16 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         self.train_score_, self.validation_score_ = history.train, history.validation
         if not self.warm_start:
             self._grown = []
+
+    def _bins(self, X: np.ndarray, weight: Any, seed: int) -> Binned:
+        """The table in bins; taken from ``_binned`` where fits on the same rows share it (see hinge.select.sharing)."""
+        shared: dict[Any, Binned] | None = getattr(self, "_binned", None)
+        if shared is None:
+            return Binned(X, self._coder, weight, self.max_bins, seed)
+        key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
+        if key not in shared:
+            shared[key] = Binned(X, self._coder, weight, self.max_bins, seed)
+        return shared[key]
 
     def _raw(self, X: np.ndarray, rounds: int | None = None) -> np.ndarray:
         out = np.repeat(self.baseline_[None, :], len(X), axis=0)

@@ -62,6 +62,11 @@ else:
 Report = Callable[[Any], bool]
 
 
+def as_native(report: Report | None) -> Callable[[int, float, float], bool] | None:
+    """The report in the form compiled solvers call: (iteration, objective, gap)."""
+    return None if report is None else lambda *record: report(record)
+
+
 @contextmanager
 def iterations(estimator: Any, X: Any, y: Any = None, max_iter: int | None = None) -> Iterator[Report | None]:
     """A function to call after each iteration, which answers True if a callback wants to stop.

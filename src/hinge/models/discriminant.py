@@ -19,14 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32
 from hinge.models.linear_form import LinearForm
-from hinge.models.naive_bayes.base import log_prior
+from hinge.models.posterior import OUTPUT, ClassPosterior, log_prior
 
-OUTPUT = core.Output
 # An eigenvalue this small beside the largest is zero but for rounding.
 SINGULAR = 1e-12
 
 
-class _Discriminant(ClassifierMixin, BaseEstimator):
+class _Discriminant(ClassPosterior, ClassifierMixin, BaseEstimator):
     """Checking, class means, shrinkage, and what is made of the scores."""
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -62,26 +61,10 @@ class _Discriminant(ClassifierMixin, BaseEstimator):
                 shrunk.append(_toward_sphere(S, float(self.shrinkage)))
         return np.stack(shrunk)
 
-    def _wanted(self, X: Any, output: Any) -> np.ndarray:
-        raise NotImplementedError
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class if there are two; a score per class otherwise."""
         joint = self._wanted(X, OUTPUT.joint)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        best = self._wanted(X, OUTPUT.best)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(class | x), a column per class."""
-        return self._wanted(X, OUTPUT.probability)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(class | x)."""
-        return self._wanted(X, OUTPUT.log_probability)
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):

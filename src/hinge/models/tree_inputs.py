@@ -17,6 +17,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import core
+from hinge.features.frames import as_frame, holds_text
 from hinge.models.base import FLOATS, check_weights, contiguous
 
 MAX_CATEGORIES = 255
@@ -67,9 +68,9 @@ def _present(values: np.ndarray) -> np.ndarray:
 def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Coder]:
     """X as a float matrix (missing values are NaN) and the coder of its categorical columns."""
     coder = Coder()
-    frame = _frame(X)
+    frame = as_frame(X)
     chosen = _chosen(X, frame, categorical)
-    if frame is not None and any(_text(frame, j) for j in range(len(frame.columns))):
+    if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, skip_check_array=True)
         return _from_frame(frame, coder, chosen), coder
     X = _numeric(estimator, X)
@@ -84,8 +85,8 @@ def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Cod
 
 def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
     """New data, coded as the training table was."""
-    frame = _frame(X)
-    if frame is not None and any(_text(frame, j) for j in range(len(frame.columns))):
+    frame = as_frame(X)
+    if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         columns = [_values(frame, j) for j in range(len(frame.columns))]
         at = {j: k for k, j in enumerate(coder.columns)}
@@ -108,22 +109,9 @@ def _numeric(estimator: Any, X: Any, reset: bool = True) -> np.ndarray:
     return contiguous(X.toarray() if scipy.sparse.issparse(X) else X)
 
 
-def _frame(X: Any) -> Any:
-    try:
-        return nw.from_native(X, eager_only=True)
-    except TypeError:
-        return None
-
-
-def _text(frame: Any, j: int) -> bool:
-    """Whether a column holds categories or text rather than numbers."""
-    dtype = frame[:, j].dtype
-    return dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object)
-
-
 def _values(frame: Any, j: int) -> np.ndarray:
     series = frame[:, j]
-    if not _text(frame, j):
+    if not holds_text(frame, j):
         return series.cast(nw.Float64).to_numpy()
     return np.array([None if v is None or v != v else str(v) for v in series.to_list()], dtype=object)
 
@@ -153,7 +141,7 @@ def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
             raise ValueError(
                 f'categorical_features must be "from_dtype", None, a mask, indices or names; got {categorical!r}.'
             )
-        return [] if frame is None else [j for j in range(len(frame.columns)) if _text(frame, j)]
+        return [] if frame is None else [j for j in range(len(frame.columns)) if holds_text(frame, j)]
     chosen = np.asarray(categorical)
     d = X.shape[1] if frame is None else len(frame.columns)
     if chosen.dtype == bool:

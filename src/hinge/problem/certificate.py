@@ -263,7 +263,7 @@ def dual_value(objective: Objective, u: Array) -> float:
         # is ignored.
         free = _free(coordinates, g)
         if np.any(free):
-            size = np.sqrt(objective.design.square_sums(objective.c) * (objective.c @ u**2 if u.ndim == 1 else 1.0))
+            size = np.sqrt(objective.square_sums * (objective.c @ u**2 if u.ndim == 1 else 1.0))
             g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
@@ -351,6 +351,8 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
         b0 = np.array([start if np.isfinite(start) else 0.0])
     _, g0, gb0 = objective.risk_gradient(w0, b0)
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
+    if not np.isfinite(scale):  # zero scores are outside the domain of the loss (an inverse link, say)
+        scale = float(np.sqrt(np.max(objective.square_sums, initial=1.0)))
     return distance / scale
 
 

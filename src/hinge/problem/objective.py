@@ -48,6 +48,11 @@ class Objective:
         """The compiled twin of the loss."""
         return native_loss(self.loss)
 
+    @cached_property
+    def square_sums(self) -> Array:
+        """Σᵢ cᵢ xᵢⱼ² for every column j."""
+        return self.design.square_sums(self.c)
+
     def zero(self) -> tuple[Array, Array]:
         """w = 0 and b = 0, in the shapes of this problem (b is an array with one entry per output)."""
         shape = (self.d,) if self.outputs == 1 else (self.d, self.outputs)
@@ -56,7 +61,8 @@ class Objective:
     def start(self) -> tuple[Array, Array]:
         """Zero weights and the best constant score: where solvers begin."""
         w, b = self.zero()
-        if self.fit_intercept and self.outputs == 1 and self.loss.convex and self.loss.smooth and self.y.ndim == 1:
+        known = self.loss.convex or getattr(self.loss, "fisher", False)  # a likelihood knows its best constant
+        if self.fit_intercept and self.outputs == 1 and known and self.loss.smooth and self.y.ndim == 1:
             best = self.loss.baseline(self.y, self.c)
             b[0] = best if np.isfinite(best) else 0.0
         return w, b

@@ -31,6 +31,7 @@ class Need(enum.Enum):
 
     GRADIENT = "a differentiable loss"
     SECOND = "a loss with a second derivative"
+    FISHER = "a likelihood with a Fisher information (hg.GLM makes them)"
     CONVEX = "a convex loss and penalty"
     SMOOTH_PENALTY = "a differentiable penalty (NoPenalty or L2)"
     COORDINATES = "a penalty that is a sum over single weights (L1, L2, Elastic, Box, NoPenalty)"
@@ -62,6 +63,7 @@ class Need(enum.Enum):
         return {
             Need.GRADIENT: lambda: loss.smooth,
             Need.SECOND: lambda: loss.twice and loss.smooth,
+            Need.FISHER: lambda: bool(getattr(loss, "fisher", False)),
             Need.CONVEX: lambda: loss.convex and penalty.convex,
             Need.SMOOTH_PENALTY: lambda: penalty.smooth,
             Need.COORDINATES: lambda: coordinates is not None,

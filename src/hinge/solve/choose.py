@@ -26,6 +26,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "dual-coordinate-descent": ("hinge.solve.dual_coordinate", "DualCoordinateDescent"),
     "interior-point": ("hinge.solve.interior_point", "InteriorPoint"),
     "newton": ("hinge.solve.newton", "Newton"),
+    "fisher-scoring": ("hinge.solve.newton", "FisherScoring"),
     "closed-form": ("hinge.solve.closed_form", "ClosedForm"),
     "multinomial-newton": ("hinge.solve.multinomial_newton", "MultinomialNewton"),
     "multinomial-newton-cg": ("hinge.solve.multinomial_newton", "MultinomialNewtonCG"),
@@ -105,7 +106,8 @@ def _suits_closed_form(o: Objective) -> bool:
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", _suits_closed_form),
-    ("newton", lambda objective: objective.d <= 500),
+    ("newton", lambda objective: objective.d <= 500 or (objective.design.coded and objective.d <= 4000)),
+    ("fisher-scoring", lambda objective: not objective.loss.convex and objective.d <= 4000),
     ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600),
     ("multinomial-newton-cg", _always),
     ("newton-cg", _always),

@@ -75,6 +75,17 @@ class DualSolution:
 
 
 @dataclass(frozen=True)
+class SharedGram:
+    """Kernel values that several problems share, and which of their rows and columns are the points of this one."""
+
+    values: Array
+    rows: NDArray[np.int64]
+
+    def columns(self, points: NDArray[np.int64]) -> Array:
+        return self.values[np.ix_(self.rows, self.rows[points])]
+
+
+@dataclass(frozen=True)
 class _Point:
     """Multipliers and levels on the way."""
 
@@ -93,10 +104,16 @@ def solve_dual(
     max_iter: int = -1,
     shrinking: bool = True,
     callback: Callback | None = None,
+    gram: SharedGram | None = None,
+    polish: bool = True,
 ) -> DualSolution:
-    """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters."""
+    """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters.
+
+    With ``gram`` the kernel's values are taken from there, and X is not looked at. Without ``polish`` the answer is
+    that of the tolerance, not of the exact optimality conditions.
+    """
     began = time.perf_counter()
-    run = _runner(kernel, X, dual, tol)
+    run = _runner(kernel, X, dual, tol) if gram is None else _gram_runner(gram, dual)
     limit, spent = _batch_limit(dual) if max_iter < 0 else max_iter, 0
     point, floor = _Point(dual.start, 0.0, 0.0), zero_level(kernel, X, dual)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
@@ -120,7 +137,8 @@ def solve_dual(
             crossing = min(crossing, 0.5 * tol * found.reference / max(float(alpha.sum()), np.finfo(float).tiny))
         crossing = max(crossing, least)
     found = judged or judge(kernel, X, dual, point.alpha, point.bias, point.rho, tol=tol)
-    point, found = _polish(kernel, X, dual, point, found)
+    if polish:
+        point, found = _polish(kernel, X, dual, point, found, gram)
     return DualSolution(
         point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,
         found.primal, found.dual, found.reference, spent, time.perf_counter() - began, bool(stopped),
@@ -184,6 +202,13 @@ def _runner(kernel: Kernel, X: Any, dual: Dual, tol: float) -> Any:
     return run
 
 
+def _gram_runner(gram: SharedGram, dual: Dual) -> Any:
+    def run(alpha: Array, *rest: Any) -> Any:
+        return core.decompose_gram(gram.values, gram.rows, dual.sign, dual.target, dual.upper, alpha, *rest)
+
+    return run
+
+
 def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
     if isinstance(kernel, Precomputed):
         K = np.asarray(X, dtype=np.float64)
@@ -201,7 +226,9 @@ def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
     return run
 
 
-def _polish(kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement) -> tuple[_Point, Judgement]:
+def _polish(
+    kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement, gram: SharedGram | None
+) -> tuple[_Point, Judgement]:
     """Solve the optimality conditions exactly, given which variables are inside their bounds.
 
     With β = sα of those variables F:  K_FF Δβ + Δb − sΔρ = t − f − b + sρ,  the sums kept. Taken only if all of them
@@ -212,7 +239,9 @@ def _polish(kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement)
     if not 0 < len(free) <= POLISH_VARIABLES:
         return point, found
     points = free % n
-    if isinstance(kernel, Precomputed):
+    if gram is not None:
+        columns = gram.columns(points)
+    elif isinstance(kernel, Precomputed):
         columns = np.asarray(X, dtype=np.float64)[:, points]
     else:
         columns = np.asarray(kernel.block(X, X[points]), dtype=np.float64)

@@ -24,4 +24,23 @@ class Newton(Solver):
     default_max_iter: ClassVar[int] = 100
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        return run_native(core.newton, objective, w, b, stop, tol=0.5 * stop.tol)
+        approximate = not objective.loss.convex
+        return run_native(core.newton, objective, w, b, stop, approximate=approximate, tol=_decrease(objective, stop))
+
+
+def _decrease(objective: Objective, stop: Stop) -> float:
+    """The predicted decrease to stop at: the gap itself, or, where a residual is judged, of the order of its square."""
+    judged_by_gap = objective.loss.convex and objective.loss.has_conjugate
+    return 0.5 * stop.tol if judged_by_gap else max(1e-4 * stop.tol**2, 1e-27)
+
+
+class FisherScoring(Newton):
+    """Newton's method with the Fisher information in place of the Hessian, for likelihoods that are not convex.
+
+    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is one of descent. What it lacks of the
+    Hessian is learned from the last steps (L-BFGS around the information). It ends at a stationary point, judged by the
+    stationarity residual.
+    """
+
+    name: ClassVar[str] = "fisher-scoring"
+    needs: ClassVar[tuple[Need, ...]] = (Need.FISHER, Need.RIDGE, Need.ONE_OUTPUT)

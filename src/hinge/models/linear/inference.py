@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.stats
 
+from hinge.models.sampling import Sampled
+
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Inference:
+class Inference(Sampled):
     """The sampling distribution of least-squares weights under y = Xθ + ε, ε ~ N(0, σ²I).
 
     With A = [1 X] (the column of ones only if there is a bias), θ̂ ~ N(θ, σ²(A'SA)⁺) and
@@ -41,28 +44,15 @@ class Inference:
     rank: int
 
     @property
-    def standard_error(self) -> Array:
-        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-
-    @property
     def t(self) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.estimate / self.standard_error
+        """Student's statistic: estimate / standard error."""
+        return self._ratio()
 
-    @property
-    def p(self) -> Array:
-        return 2.0 * scipy.stats.t.sf(np.abs(self.t), self.dof)
+    def _reference(self) -> Any:
+        return scipy.stats.t(self.dof)
 
-    def interval(self, level: float = 0.95) -> Array:
-        """Confidence intervals, one row (low, high) per name."""
-        half = self.quantile(level) * self.standard_error
-        return np.column_stack([self.estimate - half, self.estimate + half])
-
-    def quantile(self, level: float) -> float:
-        """How many standard errors a two-sided interval of that level reaches."""
-        if not 0 < level < 1:
-            raise ValueError(f"the level of an interval must lie strictly between 0 and 1, got {level!r}.")
-        return float(scipy.stats.t.ppf(0.5 + 0.5 * level, self.dof))
+    def _covariance(self) -> Array:
+        return self.covariance
 
     def __str__(self) -> str:
         low, high = self.interval().T

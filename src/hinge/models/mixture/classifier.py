@@ -8,14 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge._native import core
 from hinge.models.base import FLOATS, check_fit, code_labels, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.mixture.gaussian import GaussianMixture
-from hinge.models.naive_bayes.base import finish, log_prior
+from hinge.models.posterior import JointPosterior, finish, log_prior
 
 
-class MixtureDiscriminant(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin, BaseEstimator):
     """Bayes' rule with a Gaussian mixture per class (mixture discriminant analysis).
 
     log p(c, x) = log π_c + log Σ_m π_cm N(x; μ_cm, Σ_cm);  each class's mixture is fitted by EM to its own examples,
@@ -104,20 +103,3 @@ class MixtureDiscriminant(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             prior = np.log(self.priors_)
         joint = np.column_stack([mixture.score_samples(X) for mixture in self.mixtures_]) + prior
         return finish(np.ascontiguousarray(joint), output)[0]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        best = self._wanted(X, core.Output.best)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(class | x), a column per class."""
-        return self._wanted(X, core.Output.probability)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(class | x)."""
-        return self._wanted(X, core.Output.log_probability)
-
-    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """log p(class, x)."""
-        return self._wanted(X, core.Output.joint)

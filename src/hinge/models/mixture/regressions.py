@@ -16,7 +16,7 @@ from hinge._native import Design
 from hinge.models.base import check_fit, check_predict, keep_float32
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.mixture.em import draw, draw_order
-from hinge.models.naive_bayes.base import OUTPUT, finish
+from hinge.models.posterior import OUTPUT, finish
 
 # A component with less than this share of the examples has lost them all, and stays as it is.
 NO_WEIGHT = 1e-12

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels
-from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
+from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
 
@@ -91,11 +91,12 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
         """Learn from examples."""
         X, y, _ = check_fit(self, X, y)
         codes = code_labels(self, y).astype(np.int32)
-        if self.joint is None:
-            return self._fit_classes(X, codes)
-        return self._fit_joint(np.asarray(X, dtype=np.float64), codes)
+        with iterations(self, X, y, self.max_iter) as report:
+            if self.joint is None:
+                return self._fit_classes(X, codes, report)
+            return self._fit_joint(np.asarray(X, dtype=np.float64), codes, report)
 
-    def _fit_classes(self, X: Any, codes: np.ndarray) -> MulticlassPerceptron:
+    def _fit_classes(self, X: Any, codes: np.ndarray, report: Report | None) -> MulticlassPerceptron:
         """A sequence of one token per example: the structured perceptron without label pairs."""
         rows = scipy.sparse.csr_array(X, dtype=np.float64)
         n, d = rows.shape
@@ -106,15 +107,15 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
             np.ascontiguousarray(rows.data), None, rows.shape[1],
         )  # fmt: skip
         blank = core.ChainModel(rows.shape[1], len(self.classes_))
-        unary, _, self.n_iter_, _, self.mistakes_, _, _ = core.chain_perceptron(
-            data, codes, blank, self.max_iter, self.average, self.random_state, self.shuffle
+        unary, _, _, self.n_iter_, _, self.mistakes_, *_ = core.chain_perceptron(
+            data, codes, blank, self.max_iter, self.average, self.random_state, self.shuffle, report=as_native(report)
         )
         intercept = unary[d] if self.fit_intercept else np.zeros(len(self.classes_))
         self.coef_ = np.ascontiguousarray(unary[:d].T, dtype=X.dtype)
         self.intercept_ = intercept.astype(X.dtype)
         return self
 
-    def _fit_joint(self, X: np.ndarray, codes: np.ndarray) -> MulticlassPerceptron:
+    def _fit_joint(self, X: np.ndarray, codes: np.ndarray, report: Report | None) -> MulticlassPerceptron:
         k, order, rng = len(self.classes_), np.arange(len(X)), np.random.default_rng(self.random_state)
         w = np.zeros(len(self.joint(X[0], 0, k)))
         total, visits, mistakes = np.zeros_like(w), 0, []
@@ -130,7 +131,7 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
                     w = w + psi[codes[i]] - psi[guess]
                 total, visits = total + w, visits + 1
             mistakes.append(wrong)
-            if wrong == 0:
+            if (report is not None and report(None)) or wrong == 0:
                 break
         self.coef_ = total / visits if self.average else w
         self.intercept_ = np.zeros(k)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels
-from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
+from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 from hinge.problem.certificate import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
@@ -112,22 +112,29 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         c = np.full(len(codes), float(self.C)) if weights is None else self.C * weights
         settings = (codes, c, cost_matrix(self.cost, len(self.classes_)), self.tol, self.max_iter, self.random_state)
         share = c / c.sum()
-        w, bias, self.dual_coef_, self.n_iter_, done, primal, gap = self._solve(X, share, settings)
+        with iterations(self, X, y, self.max_iter) as report:
+            found = self._solve(X, share, settings, report)
+        w, bias, self.dual_coef_, self.n_iter_, done, primal, gap = found
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
         if w is not None:
             self.coef_, self.intercept_ = np.ascontiguousarray(w.T, dtype=X.dtype), np.asarray(bias, dtype=X.dtype)
         self.certificate_ = Certificate.of_gap(
             primal, gap, tol=self.tol, convexity=1.0, solver="dual coordinate ascent", iterations=self.n_iter_,
             seconds=time.perf_counter() - begun,
-            status="" if done else "max_iter was reached; raise it or tol, or lower C (scaling the columns helps too).",
+            status="" if done else self._why_it_ended(),
         )  # fmt: skip
-        if not done:
+        if not done and self.n_iter_ >= self.max_iter:  # a callback's wish to stop is no cause for alarm
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
         return self
 
-    def _solve(self, X: Any, share: np.ndarray, settings: tuple) -> tuple:
+    def _why_it_ended(self) -> str:
+        if self.n_iter_ < self.max_iter:
+            return "a callback stopped it."
+        return "max_iter was reached; raise it or tol, or lower C (scaling the columns helps too)."
+
+    def _solve(self, X: Any, share: np.ndarray, settings: tuple, report: Report | None) -> tuple:
         if self.kernel is not None:
-            return core.multiclass_kernel_svm(self._gram(X, share), *settings)
+            return core.multiclass_kernel_svm(self._gram(X, share), *settings, report=as_native(report))
         mean, constant = None, 0.0
         if self.fit_intercept:
             mean, constant = Design(X).rmatmul(share), float(self.intercept_scaling)
@@ -137,7 +144,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
             values = np.ascontiguousarray(rows.data)
         else:
             where, values = (None, None), np.ascontiguousarray(X, dtype=np.float64).ravel()
-        return core.multiclass_svm(values, *where, *X.shape, mean, constant, *settings)
+        return core.multiclass_svm(values, *where, *X.shape, mean, constant, *settings, report=as_native(report))
 
     def _gram(self, X: Any, share: np.ndarray) -> np.ndarray:
         """Inner products of the training inputs, about their mean if there are biases; keeps what prediction needs."""

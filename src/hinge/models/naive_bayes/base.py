@@ -1,4 +1,4 @@
-"""What naive Bayes classifiers share: labels, priors, partial fits, and what is made of scores.
+"""What naive Bayes classifiers share: labels and partial fits.
 
 The features are independent given the class, so
 
@@ -19,16 +19,15 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge._native import Design, core
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, unique_codes
+from hinge.models.posterior import JointPosterior
 
-OUTPUT = core.Output
 # Where a probability is exactly zero, its logarithm counts as this much when scores are added up: no other class
 # loses to it, and 0 · log 0 is 0.
 LOG_ZERO = -690.0
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):
+class NaiveBayes(JointPosterior, ClassifierMixin, BaseEstimator):
     """Base class. Subclasses count (``_count``), estimate (``_estimate``) and score (``_scores``)."""
 
     accepts_sparse = True
@@ -95,47 +94,6 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         if not finite:
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        best = self._wanted(X, OUTPUT.best)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(class | x), a column per class."""
-        return self._wanted(X, OUTPUT.probability)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(class | x)."""
-        return self._wanted(X, OUTPUT.log_probability)
-
-    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """log p(class, x)."""
-        return self._wanted(X, OUTPUT.joint)
-
-
-def log_prior(given: Any, counts: np.ndarray, *, fit: bool = True, name: str = "class_prior") -> np.ndarray:
-    """Logarithms of the class probabilities: given, counted, or all the same."""
-    k = len(counts)
-    if given is not None:
-        prior = np.asarray(given, dtype=np.float64)
-        if prior.shape != (k,):
-            raise ValueError(f"{name} must have one entry per class ({k}), got shape {prior.shape}.")
-        if np.any(prior < 0) or not np.isclose(prior.sum(), 1.0):
-            raise ValueError(f"{name} must be probabilities: of zero or more, with sum 1; got {prior.tolist()}.")
-    elif fit:
-        prior = counts / counts.sum()
-    else:
-        prior = np.full(k, 1.0 / k)
-    with np.errstate(divide="ignore"):
-        return np.log(prior)
-
-
-def finish(joint: np.ndarray, output: Any) -> tuple[np.ndarray, bool]:
-    """What is wanted of joint scores that were not made by the compiled core."""
-    k = joint.shape[1]
-    # A linear model with unit weights has these very scores.
-    return core.linear_scores(Design(joint).native, np.eye(k), np.zeros(k), None, output)
 
 
 def by_rows(X: Any) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from hinge._native import Design, core
-from hinge.models.naive_bayes.base import LOG_ZERO, NaiveBayes, log_prior
+from hinge.models.naive_bayes.base import LOG_ZERO, NaiveBayes
 from hinge.models.naive_bayes.discrete import check_alpha
+from hinge.models.posterior import log_prior
 
 
 def count_categories(X: np.ndarray, codes: np.ndarray, weights: Any, k: int, sizes: np.ndarray) -> list[np.ndarray]:

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from hinge._native import Design, core
-from hinge.models.naive_bayes.base import LOG_ZERO, NaiveBayes, by_rows, log_prior
+from hinge.models.naive_bayes.base import LOG_ZERO, NaiveBayes, by_rows
+from hinge.models.posterior import log_prior
 
 
 def check_alpha(alpha: Any, force: bool, shape: tuple[int, ...] = ()) -> np.ndarray:

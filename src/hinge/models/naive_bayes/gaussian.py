@@ -9,7 +9,8 @@ import scipy.sparse
 
 from hinge._native import Design, core
 from hinge.models.linear_form import LinearForm, linear_form
-from hinge.models.naive_bayes.base import NaiveBayes, finish, log_prior
+from hinge.models.naive_bayes.base import NaiveBayes
+from hinge.models.posterior import finish, log_prior
 
 
 class GaussianNB(NaiveBayes):

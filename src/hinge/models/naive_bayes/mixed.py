@@ -10,16 +10,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import check_weights, unique_codes
-from hinge.models.naive_bayes.base import OUTPUT, finish, log_prior
 from hinge.models.naive_bayes.categorical import count_categories, score_categories, smoothed_logs
 from hinge.models.naive_bayes.discrete import BernoulliNB, check_alpha
 from hinge.models.naive_bayes.gaussian import GaussianNB
+from hinge.models.posterior import OUTPUT, JointPosterior, finish, log_prior
 from hinge.models.tree_inputs import check_targets, fit_table, predict_table
 
 KINDS = ("gaussian", "bernoulli", "categorical")
 
 
-class MixedNB(ClassifierMixin, BaseEstimator):
+class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
     """Naive Bayes for tables: each column its own distribution.
 
     log p(c, x) = log π_c + Σ_j log p_j(x_j | c),  p_j normal, Bernoulli or categorical, each estimated by counting as
@@ -157,23 +157,6 @@ class MixedNB(ClassifierMixin, BaseEstimator):
             part_table = np.ascontiguousarray(table[:, labels])
             joint += score_categories(part_table, self.category_log_prob_, zero, OUTPUT.joint)[0]
         return finish(joint, output)[0]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        best = self._wanted(X, OUTPUT.best)
-        return self.classes_[best]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """p(class | x), a column per class."""
-        return self._wanted(X, OUTPUT.probability)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """log p(class | x)."""
-        return self._wanted(X, OUTPUT.log_probability)
-
-    def predict_joint_log_proba(self, X: Any) -> np.ndarray:
-        """log p(class, x)."""
-        return self._wanted(X, OUTPUT.joint)
 
 
 def _refuse_sparse(X: Any) -> None:

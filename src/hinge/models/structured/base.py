@@ -1,6 +1,6 @@
 """What the three learners of sequences and trees share: inputs, labels, inference.
 
-score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t T[y_parent(t), y_t],     parent(t) = t − 1 for chains
+score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_parent(t), y_t],     parent(t) = t − 1 for chains
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge.models.structured.constraints import Forbidden
+from hinge.models.structured.constraints import Forbidden, neighbours
 from hinge.models.structured.features import Encoded, Vocabulary
 from hinge.problem.losses.base import normalise_weights
 
@@ -33,12 +33,33 @@ class Cache:
         return {"model": None}
 
 
+@dataclass(frozen=True)
+class Corpus:
+    """What a learner is given: coded sequences, labels and weights that sum to one, and the sequences held out."""
+
+    encoded: Encoded
+    codes: np.ndarray
+    weights: np.ndarray
+    held: Encoded | None = None
+    held_codes: np.ndarray | None = None
+    patience: int = 0
+
+    def watch(self) -> tuple[Any, Any, int]:
+        """The last arguments of every trainer: held-out sequences, their labels, and how long to wait."""
+        return None if self.held is None else self.held.native(), self.held_codes, self.patience
+
+
 class StructuredEstimator(BaseEstimator):
-    """Base class; a subclass has the parameters ``features``, ``constraints``, ``min_count`` and a ``fit``."""
+    """Base class; a subclass has the parameters named below and a ``fit``."""
 
     features: Any
     constraints: Any
     min_count: int
+    pair_features: Any
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    random_state: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -48,14 +69,47 @@ class StructuredEstimator(BaseEstimator):
 
     # Fitting -------------------------------------------------------------------------------------------------------
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> tuple[Encoded, np.ndarray, np.ndarray]:
-        """Learns attributes and labels; returns coded tokens, coded labels and weights that sum to one."""
+    def _read(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> Corpus:
+        """Learns attributes and labels; returns the sequences to learn from and those held out."""
         if not hasattr(X, "__len__") or not hasattr(y, "__len__") or len(X) != len(y):
             raise ValueError("X and y must be lists of the same number of sequences.")
         if len(X) == 0:
             raise ValueError("X has no sequences: there is nothing to learn from.")
         if self.min_count < 1:
             raise ValueError(f"min_count={self.min_count!r} must be at least 1.")
+        names: dict[Any, int] = {}
+        for labels in y:
+            for label in labels:
+                names.setdefault(label, len(names))
+        self.classes_ = _as_array(sorted(names))
+        weights = normalise_weights(sample_weight, len(X))
+        if not self.early_stopping:
+            return Corpus(*self._learn(X, y, parents), weights)
+        kept, aside = self._hold_out(len(X))
+        chosen = [None if data is None else [data[i] for i in kept] for data in (X, y, parents)]
+        encoded, codes = self._learn(*chosen)
+        held = self._encode([X[i] for i in aside], None if parents is None else [parents[i] for i in aside])
+        held_codes = self._code([y[i] for i in aside], held)
+        if weights[kept].sum() == 0:
+            raise ValueError("every sequence outside the held-out part has weight zero.")
+        if held.start[-1] == 0:
+            raise ValueError("the held-out sequences have no tokens; raise validation_fraction.")
+        return Corpus(encoded, codes, weights[kept] / weights[kept].sum(), held, held_codes, self.n_iter_no_change)
+
+    def _hold_out(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The sequences to learn from and those held out, both in order."""
+        if not 0 < self.validation_fraction < 1 or self.n_iter_no_change < 1:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1 and "
+                f"n_iter_no_change={self.n_iter_no_change!r} at least 1."
+            )
+        size = int(np.ceil(n * self.validation_fraction))
+        if size >= n:
+            raise ValueError(f"early_stopping needs sequences to learn from: {n} are too few to hold {size} out.")
+        order = np.random.default_rng(self.random_state).permutation(n)
+        return np.sort(order[size:]), np.sort(order[:size])
+
+    def _learn(self, X: Any, y: Any, parents: Any) -> tuple[Encoded, np.ndarray]:
         self.vocabulary_, encoded = Vocabulary.learn(X, self.features, self.min_count)
         lengths = np.fromiter((len(labels) for labels in y), dtype=np.int64, count=len(y))
         wrong = np.flatnonzero(lengths != encoded.lengths)
@@ -64,17 +118,12 @@ class StructuredEstimator(BaseEstimator):
             raise ValueError(f"y[{i}] has {lengths[i]} labels, but X[{i}] has {encoded.lengths[i]} tokens.")
         if encoded.start[-1] == 0:
             raise ValueError("X has no tokens: there is nothing to learn from.")
-        names: dict[Any, int] = {}
-        for labels in y:
-            for label in labels:
-                names.setdefault(label, len(names))
-        self.classes_ = _as_array(sorted(names))
         codes = {label: k for k, label in enumerate(self.classes_.tolist())}
         coded = np.fromiter((codes[label] for labels in y for label in labels), np.int32, count=int(encoded.start[-1]))
         encoded = self._attach(encoded, parents)
         self._forbidden = Forbidden.by(self.constraints, self.classes_)
         self._forbidden.check(coded, encoded.start, encoded.parent, self.classes_)
-        return encoded, coded, normalise_weights(sample_weight, len(X))
+        return encoded, coded
 
     def _attach(self, encoded: Encoded, parents: Any) -> Encoded:
         if parents is None:
@@ -84,16 +133,61 @@ class StructuredEstimator(BaseEstimator):
         flat = np.concatenate([np.asarray(p, dtype=np.int32) for p in parents]) if len(parents) else np.zeros(0)
         return replace(encoded, parent=np.ascontiguousarray(flat, dtype=np.int32))
 
-    def _blank(self) -> Any:
-        """A native model that knows the constraints and no weights."""
+    def _blank(self, layout: Any = None) -> Any:
+        """A native model that knows the constraints, and weights of zero where a layout is given."""
         model = core.ChainModel(self.vocabulary_.size, len(self.classes_))
         model.forbid(self._forbidden.pairs, self._forbidden.first, self._forbidden.last)
+        if layout is not None:
+            model.load(layout, np.zeros(layout.size))
         return model
 
-    def _adopt(self, unary: Any, transitions: np.ndarray) -> None:
+    def _crossed(self, encoded: Encoded, codes: np.ndarray, every: bool = False) -> tuple[Any, Any]:
+        """Which weights P exist: offsets per attribute and label pairs, those seen in training or ``every`` one."""
+        if self.pair_features is None:
+            return None, None
+        if self.pair_features == "observed":
+            marked = np.ones(encoded.attributes, dtype=bool)
+        elif callable(self.pair_features):
+            marked = np.array([bool(self.pair_features(name)) for name in self.attributes_], dtype=bool)
+        else:
+            raise ValueError(
+                f"pair_features={self.pair_features!r} is not known; expected None, 'observed' or a function from the "
+                "name of an attribute to whether it has weights for label pairs."
+            )
+        k = len(self.classes_)
+        if every:
+            allowed = np.arange(k * k) if self._forbidden.pairs is None else np.flatnonzero(self._forbidden.pairs == 0)
+            pairs = np.tile(allowed.astype(np.int32), int(marked.sum()))
+            begin = np.concatenate([[0], np.cumsum(marked * len(allowed))])
+        else:
+            token, before = neighbours(codes, encoded.start, encoded.parent, where=True)
+            seen = np.full(len(codes), -1, dtype=np.int64)
+            seen[token] = before.astype(np.int64) * k + codes[token]
+            cell = np.repeat(seen, np.diff(encoded.indptr))
+            used = (cell >= 0) & marked[encoded.attribute]
+            keys = np.unique(encoded.attribute[used].astype(np.int64) * (k * k) + cell[used])
+            pairs = (keys % (k * k)).astype(np.int32)
+            begin = np.searchsorted(keys, np.arange(encoded.attributes + 1, dtype=np.int64) * (k * k))
+        return begin.astype(np.int64), pairs
+
+    def _online_layout(self, encoded: Encoded, codes: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
+        """The layout of a learner with a weight for every label and label pair, and where the weights P are."""
+        k, crossed = len(self.classes_), self._crossed(encoded, codes)
+        every = np.arange(k * k, dtype=np.int32)
+        return core.ChainLayout(encoded.attributes, k, None, None, every, *crossed), crossed
+
+    def _adopt(self, unary: Any, transitions: np.ndarray, crossed: tuple[Any, Any], cross: np.ndarray) -> None:
         self.coef_ = scipy.sparse.csr_array(unary)
         self.transitions_ = transitions
+        self.pair_coef_ = None
+        if crossed[0] is not None:
+            shape = (self.vocabulary_.size, len(self.classes_) ** 2)
+            self.pair_coef_ = scipy.sparse.csr_array((cross, crossed[1], crossed[0]), shape=shape)
+            self.pair_coef_.eliminate_zeros()
         self._cache = Cache()
+
+    def _keep_validation(self, scores: np.ndarray) -> None:
+        self.validation_scores_ = scores if self.early_stopping else None
 
     # Using ---------------------------------------------------------------------------------------------------------
 
@@ -103,11 +197,16 @@ class StructuredEstimator(BaseEstimator):
         if self._cache.model is None:
             k, coef = len(self.classes_), self.coef_
             every = np.arange(k * k, dtype=np.int32)
+            parts = [coef.data, self.transitions_.ravel()]
+            crossed: tuple[Any, ...] = ()
+            if (cross := self.pair_coef_) is not None:
+                crossed = cross.indptr.astype(np.int64), cross.indices.astype(np.int32)
+                parts.append(cross.data)
             layout = core.ChainLayout(
-                coef.shape[0], k, coef.indptr.astype(np.int64), coef.indices.astype(np.int32), every
+                coef.shape[0], k, coef.indptr.astype(np.int64), coef.indices.astype(np.int32), every, *crossed
             )
             model = self._blank()
-            model.load(layout, np.concatenate([coef.data, self.transitions_.ravel()]))
+            model.load(layout, np.concatenate(parts))
             self._cache.model = model
         return self._cache.model
 
@@ -116,6 +215,8 @@ class StructuredEstimator(BaseEstimator):
         k = len(self.classes_)
         if self.coef_.shape != (self.vocabulary_.size, k) or self.transitions_.shape != (k, k):
             raise ValueError("its weights do not fit its attributes and labels.")
+        if self.pair_coef_ is not None and self.pair_coef_.shape != (self.vocabulary_.size, k * k):
+            raise ValueError("its weights of label pairs do not fit its attributes and labels.")
         if not self._forbidden.fits(k):
             raise ValueError("its constraints do not fit its labels.")
 

@@ -83,10 +83,13 @@ class Forbidden:
             raise ValueError("y breaks the constraints: a sequence begins or ends with a label that may not be there.")
 
 
-def neighbours(y: np.ndarray, start: np.ndarray, parent: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The labels at the two ends of every edge: (previous or parent, own)."""
+def neighbours(
+    y: np.ndarray, start: np.ndarray, parent: np.ndarray | None, where: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The labels at the two ends of every edge: (previous or parent, own); ``where``: (token, previous or parent)."""
     position = np.arange(len(y)) - np.repeat(start[:-1], np.diff(start))
     above = position - 1 if parent is None else parent
     has = np.flatnonzero(above >= 0)
     base = np.repeat(start[:-1], np.diff(start))[has]
-    return y[base + above[has]], y[has]
+    before = y[base + above[has]]
+    return (has, before) if where else (before, y[has])

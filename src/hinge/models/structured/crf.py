@@ -20,7 +20,10 @@ STATUS = (
     "the relative duality gap reached tol.",
     "max_iter was reached; raise it, or raise alpha or tol.",
     "no step lowers the objective any more: rounding is all that is left; raise tol.",
+    "a callback stopped the fit.",
+    "the held-out accuracy no longer improved.",
 )
+EARLY = 4
 
 
 class ChainCRF(StructuredEstimator):
@@ -28,9 +31,11 @@ class ChainCRF(StructuredEstimator):
 
     Minimises  −Σ cᵢ log p(yᵢ | xᵢ) + α (r ‖w‖₁ + (1 − r) ‖w‖²/2),  Σ cᵢ = 1,  where
 
-        p(y | x) = exp(score(x, y)) / Z(x),   score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t T[y_{t−1}, y_t],
+        p(y | x) = exp(score(x, y)) / Z(x),
+        score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_{t−1}, y_t],
 
-    r is ``l1_ratio`` and w holds U and T. By L-BFGS (OWL-QN where r > 0); Z by the forward–backward recursions.
+    r is ``l1_ratio`` and w holds U, T and P (see ``pair_features``). By L-BFGS (OWL-QN where r > 0) or stochastic
+    gradients; Z by the forward–backward recursions.
 
     Parameters
     ----------
@@ -49,12 +54,32 @@ class ChainCRF(StructuredEstimator):
         Whether every attribute has a weight for every label, and not only for those it was seen with.
     min_count : int
         Attributes seen fewer times than this are dropped.
+    pair_features : "observed" or callable, optional
+        Gives attributes weights for label pairs, P_a[y_{t−1}, y_t]: "observed" every attribute, a function from an
+        attribute's name to bool those it chooses. Weights exist for what was seen in training together.
+    solver : {"lbfgs", "sgd"}
+        "sgd": gradients of ``batch_size`` sequences at a time, with steps η₀ / (1 + η₀ α t); for r = 0.
     tol : float
         The relative duality gap to reach.
     max_iter : int
-        The most L-BFGS iterations.
+        The most L-BFGS iterations, or passes over the data.
     memory : int
         How many steps L-BFGS remembers.
+    eta0 : float, optional
+        The first step η₀ of "sgd"; by default the best found on a sample.
+    batch_size : int
+        Sequences in a step of "sgd".
+    average : bool
+        Whether "sgd" returns the mean of the weights from the second pass on.
+    early_stopping : bool
+        Hold out sequences and stop when the share of their tokens labelled right has not improved for
+        ``n_iter_no_change`` iterations; the best weights are kept.
+    validation_fraction : float
+        The share of sequences held out.
+    n_iter_no_change : int
+        How many iterations to wait.
+    random_state : int
+        The seed of the order of visits and of what is held out.
 
     Attributes
     ----------
@@ -64,10 +89,14 @@ class ChainCRF(StructuredEstimator):
         The weights U; ``attributes_`` names the rows.
     transitions_ : array of shape (labels, labels)
         The weights T, from the row's label to the column's.
+    pair_coef_ : sparse array of shape (attributes, labels²) or None
+        The weights P, label pairs row by row; None without ``pair_features``.
+    validation_scores_ : array or None
+        The held-out accuracy after each iteration, with ``early_stopping``.
     certificate_ : Certificate
         Objective, duality gap and how they were reached.
     n_iter_ : int
-        L-BFGS iterations.
+        L-BFGS iterations, or passes over the data.
 
     Examples
     --------
@@ -89,9 +118,18 @@ class ChainCRF(StructuredEstimator):
         markov: bool = True,
         all_pairs: bool = False,
         min_count: int = 1,
+        pair_features: Any = None,
+        solver: str = "lbfgs",
         tol: float = 1e-3,
         max_iter: int = 1000,
         memory: int = 6,
+        eta0: float | None = None,
+        batch_size: int = 8,
+        average: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        random_state: int = 0,
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -103,6 +141,15 @@ class ChainCRF(StructuredEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
+        self.pair_features = pair_features
+        self.solver = solver
+        self.eta0 = eta0
+        self.batch_size = batch_size
+        self.average = average
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChainCRF:
         """Learn from labelled sequences.
@@ -121,22 +168,43 @@ class ChainCRF(StructuredEstimator):
         begun = time.perf_counter()
         if not self.alpha > 0 or not 0 <= self.l1_ratio <= 1:
             raise ValueError(f"alpha={self.alpha!r} must be positive and l1_ratio={self.l1_ratio!r} in [0, 1].")
-        encoded, codes, weights = self._read(X, y, sample_weight, parents)
+        self._check_solver()
+        corpus = self._read(X, y, sample_weight, parents)
+        encoded, codes = corpus.encoded, corpus.codes
         begin, label, pair = self._places(encoded, codes)
-        layout = core.ChainLayout(encoded.attributes, len(self.classes_), begin, label, pair)
+        crossed = self._crossed(encoded, codes, self.all_pairs)
+        layout = core.ChainLayout(encoded.attributes, len(self.classes_), begin, label, pair, *crossed)
         l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
-        w, objective, gap, self.n_iter_, _, status = core.crf_fit(
-            encoded.native(), codes, weights, layout, self._blank(), l1, l2, np.zeros(layout.size),
-            self.memory, self.max_iter, self.tol,
-        )  # fmt: skip
-        self._take(w, begin, label, pair, encoded.attributes)
+        data = encoded.native(), codes, corpus.weights, layout, self._blank()
+        if self.solver == "sgd":
+            found = core.crf_sgd(
+                *data, l2, self.eta0 or 0.0, self.batch_size, self.average, self.max_iter, self.tol, self.random_state,
+                *corpus.watch(),
+            )  # fmt: skip
+        else:
+            found = core.crf_fit(
+                *data, l1, l2, np.zeros(layout.size), self.memory, self.max_iter, self.tol, *corpus.watch()
+            )
+        w, objective, gap, self.n_iter_, status, scores = found
+        self._keep_validation(scores)
+        self._take(w, begin, label, pair, encoded.attributes, crossed)
         self.certificate_ = Certificate.of_gap(
-            objective, gap, tol=self.tol, convexity=l2, solver="lbfgs" if l1 == 0 else "owlqn",
+            objective, gap, tol=self.tol, convexity=l2, solver=self.solver if l1 == 0 else "owlqn",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun, status=STATUS[status],
         )  # fmt: skip
-        if not self.certificate_.converged:
+        if not self.certificate_.converged and status != EARLY:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
         return self
+
+    def _check_solver(self) -> None:
+        if self.solver not in ("lbfgs", "sgd"):
+            raise ValueError(f"solver={self.solver!r} is not known; expected 'lbfgs' or 'sgd'.")
+        if self.solver == "sgd" and self.l1_ratio > 0:
+            raise ValueError("solver='sgd' knows no L1 penalty; set l1_ratio=0 or solver='lbfgs'.")
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size={self.batch_size!r} must be at least 1.")
+        if self.eta0 is not None and not self.eta0 > 0:
+            raise ValueError(f"eta0={self.eta0!r} must be positive, or None to have it chosen.")
 
     def _places(self, encoded: Encoded, codes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
         """Which weights exist: offsets per attribute, their labels (None: all), and label pairs."""
@@ -157,16 +225,18 @@ class ChainCRF(StructuredEstimator):
         begin = np.searchsorted(keys, np.arange(encoded.attributes + 1, dtype=np.int64) * k)
         return begin.astype(np.int64), (keys % k).astype(np.int32), pairs
 
-    def _take(self, w: np.ndarray, begin: Any, label: Any, pair: np.ndarray, attributes: int) -> None:
-        k, unary = len(self.classes_), len(w) - len(pair)
+    def _take(
+        self, w: np.ndarray, begin: Any, label: Any, pair: np.ndarray, attributes: int, crossed: tuple[Any, Any]
+    ) -> None:
+        k, unary = len(self.classes_), len(w) - len(pair) - (0 if crossed[1] is None else len(crossed[1]))
         if begin is None:
             coef = scipy.sparse.csr_array(w[:unary].reshape(attributes, k))
         else:
             coef = scipy.sparse.csr_array((w[:unary], label, begin), shape=(attributes, k))
             coef.eliminate_zeros()
         transitions = np.zeros(k * k)
-        transitions[pair] = w[unary:]
-        self._adopt(coef, transitions.reshape(k, k))
+        transitions[pair] = w[unary : unary + len(pair)]
+        self._adopt(coef, transitions.reshape(k, k), crossed, w[unary + len(pair) :])
 
     def predict_marginals(self, X: Any, *, parents: Any = None) -> list[np.ndarray]:
         """p(y_t | x) for every token: one array (tokens × labels) per sequence, columns as in ``classes_``."""

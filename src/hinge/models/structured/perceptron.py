@@ -21,16 +21,16 @@ class StructuredPerceptron(StructuredEstimator):
         Passes over the data; stops earlier after a pass without mistakes.
     average : bool
         Return the mean of all the weights passed through and not the last, which generalises better.
-    features, constraints, min_count
-        As in :class:`ChainCRF`.
+    features, constraints, min_count, pair_features, early_stopping, validation_fraction, n_iter_no_change
+        As in :class:`ChainCRF`; an iteration is a pass.
     shuffle : bool
         Visit in a new random order in every pass.
     random_state : int
-        The seed of that order.
+        The seed of that order, and of what is held out.
 
     Attributes
     ----------
-    classes_, coef_, transitions_
+    classes_, coef_, transitions_, pair_coef_, validation_scores_
         As in :class:`ChainCRF`.
     n_iter_ : int
         Passes made.
@@ -54,6 +54,10 @@ class StructuredPerceptron(StructuredEstimator):
         features: Any = None,
         constraints: Any = None,
         min_count: int = 1,
+        pair_features: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
         shuffle: bool = True,
         random_state: int = 0,
     ) -> None:
@@ -62,14 +66,21 @@ class StructuredPerceptron(StructuredEstimator):
         self.features = features
         self.constraints = constraints
         self.min_count = min_count
+        self.pair_features = pair_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.shuffle = shuffle
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, parents: Any = None) -> StructuredPerceptron:
         """Learn from labelled sequences, or from trees where ``parents`` is given (−1 for roots)."""
-        encoded, codes, _ = self._read(X, y, None, parents)
-        unary, pair, self.n_iter_, _, self.mistakes_, _, _ = core.chain_perceptron(
-            encoded.native(), codes, self._blank(), self.max_iter, self.average, self.random_state, self.shuffle
-        )
-        self._adopt(unary, pair)
+        corpus = self._read(X, y, None, parents)
+        layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
+        unary, pair, cross, self.n_iter_, _, self.mistakes_, _, _, _, scores = core.chain_perceptron(
+            corpus.encoded.native(), corpus.codes, self._blank(layout), self.max_iter, self.average, self.random_state,
+            self.shuffle, *corpus.watch(),
+        )  # fmt: skip
+        self._keep_validation(scores)
+        self._adopt(unary, pair, crossed, cross)
         return self

@@ -13,6 +13,8 @@ from hinge.models.structured.base import StructuredEstimator
 from hinge.problem.certificate import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
 
+EARLY = "the held-out accuracy no longer improved."
+
 
 class StructuredSVM(StructuredEstimator):
     """Structured support vector machine for chains and trees.
@@ -26,18 +28,18 @@ class StructuredSVM(StructuredEstimator):
         The strength α of the penalty.
     cost : array of shape (labels, labels), optional
         cost[a, b]: the price of predicting b where a is right, labels in sorted order; 1 off the diagonal by default.
-    features, constraints, min_count
-        As in :class:`ChainCRF`.
+    features, constraints, min_count, pair_features, early_stopping, validation_fraction, n_iter_no_change
+        As in :class:`ChainCRF`; an iteration is a pass.
     tol : float
         The relative duality gap to reach.
     max_iter : int
         The most passes over the data.
     random_state : int
-        The seed of the order of visits.
+        The seed of the order of visits, and of what is held out.
 
     Attributes
     ----------
-    classes_, coef_, transitions_
+    classes_, coef_, transitions_, pair_coef_, validation_scores_
         As in :class:`ChainCRF`.
     certificate_ : Certificate
         The objective and its true duality gap.
@@ -61,6 +63,10 @@ class StructuredSVM(StructuredEstimator):
         features: Any = None,
         constraints: Any = None,
         min_count: int = 1,
+        pair_features: Any = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
         tol: float = 1e-2,
         max_iter: int = 200,
         random_state: int = 0,
@@ -70,6 +76,10 @@ class StructuredSVM(StructuredEstimator):
         self.features = features
         self.constraints = constraints
         self.min_count = min_count
+        self.pair_features = pair_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -79,17 +89,20 @@ class StructuredSVM(StructuredEstimator):
         begun = time.perf_counter()
         if not self.alpha > 0:
             raise ValueError(f"alpha={self.alpha!r} must be positive.")
-        encoded, codes, weights = self._read(X, y, sample_weight, parents)
-        unary, pair, self.n_iter_, done, _, primal, gap = core.chain_svm(
-            encoded.native(), codes, weights, self._blank(), cost_matrix(self.cost, len(self.classes_)), self.alpha,
-            self.max_iter, self.tol, self.random_state,
+        corpus = self._read(X, y, sample_weight, parents)
+        layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
+        unary, pair, cross, self.n_iter_, done, _, primal, gap, early, scores = core.chain_svm(
+            corpus.encoded.native(), corpus.codes, corpus.weights, self._blank(layout),
+            cost_matrix(self.cost, len(self.classes_)), self.alpha, self.max_iter, self.tol, self.random_state,
+            *corpus.watch(),
         )  # fmt: skip
-        self._adopt(unary, pair)
+        self._keep_validation(scores)
+        self._adopt(unary, pair, crossed, cross)
         self.certificate_ = Certificate.of_gap(
             primal, gap, tol=self.tol, convexity=self.alpha, solver="block-coordinate Frank–Wolfe",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun,
-            status="" if done else "max_iter was reached; raise it, or raise alpha or tol.",
+            status=EARLY if early else "" if done else "max_iter was reached; raise it, or raise alpha or tol.",
         )  # fmt: skip
-        if not done:
+        if not done and not early:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
         return self

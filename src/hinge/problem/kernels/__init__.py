@@ -16,6 +16,7 @@ from hinge.problem.kernels.vector import (
     Quadratic,
     RationalQuadratic,
     Sigmoid,
+    White,
 )
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Spectrum",
     "Subsequence",
     "WeisfeilerLehman",
+    "White",
     "as_kernel",
     "check_psd",
 ]

@@ -10,8 +10,8 @@ Two ways of evaluation: expressions over vectors that the compiled core knows be
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +35,7 @@ class Kernel:
 
     takes: ClassVar[str] = "vectors"  # or "objects": strings, graphs
     psd: ClassVar[bool] = True  # whether it is positive semidefinite for certain
+    positive: ClassVar[tuple[str, ...]] = ()  # fields > 0 that may be fitted to data, by their logarithm
 
     # -- evaluation
 
@@ -92,6 +93,44 @@ class Kernel:
     def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
         """The same kernel with "scale", "median" and the like replaced by numbers; a weight counts as repetition."""
         return self
+
+    # -- parameters that may be fitted
+
+    @property
+    def tunable(self) -> tuple[str, ...]:
+        """The names of the parameters in ``theta``, one per entry."""
+        return tuple(f"{type(self).__name__}.{name}" for name in self.positive for _ in np.ravel(getattr(self, name)))
+
+    @property
+    def theta(self) -> Array:
+        """The logarithms of the parameters that may be fitted, in the order they stand in the expression."""
+        parts = [np.log(np.asarray(getattr(self, name), dtype=np.float64)).ravel() for name in self.positive]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def with_theta(self, theta: Array) -> Kernel:
+        """The same kernel with other parameters."""
+        values: dict[str, Any] = {}
+        used = 0
+        for name in self.positive:
+            old = np.asarray(getattr(self, name))
+            new = np.exp(theta[used : used + old.size])
+            values[name] = new.reshape(old.shape) if old.ndim else float(new[0])
+            used += old.size
+        return replace(self, **values)
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        """∂k(aᵢ, aⱼ)/∂theta, one matrix after the other: only one has to be held at a time."""
+        if self.positive:
+            raise NotImplementedError(f"{type(self).__name__} has no derivatives.")
+        yield from ()
+
+    def fixed(self) -> Kernel:
+        """The same kernel with nothing to fit."""
+        return Fixed(self)
+
+    def add_block(self, A: Any, B: Any, out: Array) -> None:
+        """out += k(aᵢ, bⱼ)."""
+        out += self.block(A, B)
 
     # -- algebra
 
@@ -156,6 +195,18 @@ class _Pair(Kernel):
     def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
         return type(self)(self.left.resolve(X, weight), self.right.resolve(X, weight))
 
+    @property
+    def tunable(self) -> tuple[str, ...]:
+        return self.left.tunable + self.right.tunable
+
+    @property
+    def theta(self) -> Array:
+        return np.concatenate([self.left.theta, self.right.theta])
+
+    def with_theta(self, theta: Array) -> Kernel:
+        cut = len(self.left.theta)
+        return type(self)(self.left.with_theta(theta[:cut]), self.right.with_theta(theta[cut:]))
+
     def _joined(self, operation: int) -> Program | None:
         left, right = self.left.program(), self.right.program()
         return None if left is None or right is None else [*left, *right, (operation, 0.0, 0.0, 0.0)]
@@ -171,7 +222,13 @@ class Sum(_Pair):
     def block(self, A: Any, B: Any) -> Array:
         if self.program() is not None:
             return super().block(A, B)
-        return self.left.block(A, B) + self.right.block(A, B)
+        K = self.left.block(A, B)
+        self.right.add_block(A, B, K)
+        return K
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield from self.left.derivatives(A)
+        yield from self.right.derivatives(A)
 
     def diagonal(self, A: Any) -> Array:
         return self.left.diagonal(A) + self.right.diagonal(A)
@@ -194,6 +251,12 @@ class Product(_Pair):
         if self.program() is not None:
             return super().block(A, B)
         return self.left.block(A, B) * self.right.block(A, B)
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        for one, other in ((self.left, self.right), (self.right, self.left)):
+            if len(one.theta):
+                K = other.block(A, A)
+                yield from (G * K for G in one.derivatives(A))
 
     def diagonal(self, A: Any) -> Array:
         return self.left.diagonal(A) * self.right.diagonal(A)
@@ -225,6 +288,55 @@ class _Wrapper(Kernel):
     def stationary(self) -> bool:
         return self._inner.stationary
 
+    @property
+    def tunable(self) -> tuple[str, ...]:
+        return super().tunable + self._inner.tunable
+
+    @property
+    def theta(self) -> Array:
+        return np.concatenate([super().theta, self._inner.theta])
+
+    def with_theta(self, theta: Array) -> Kernel:
+        inner = self._inner.with_theta(theta[len(super().theta) :])
+        return replace(super().with_theta(theta), kernel=inner)  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(_Wrapper):
+    """A kernel whose parameters are not to be fitted."""
+
+    kernel: Kernel
+
+    tunable: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def theta(self) -> Array:
+        return np.zeros(0)
+
+    def with_theta(self, theta: Array) -> Kernel:
+        return self
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield from ()
+
+    def program(self) -> Program | None:
+        return self.kernel.program()
+
+    def block(self, A: Any, B: Any) -> Array:
+        return self.kernel.block(A, B)
+
+    def diagonal(self, A: Any) -> Array:
+        return self.kernel.diagonal(A)
+
+    def features(self, X: Any) -> Any:
+        return self.kernel.features(X)
+
+    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
+        return Fixed(self.kernel.resolve(X, weight))
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).fixed()"
+
 
 @dataclass(frozen=True, eq=False)
 class Scaled(_Wrapper):
@@ -232,6 +344,8 @@ class Scaled(_Wrapper):
 
     factor: float
     kernel: Kernel
+
+    positive: ClassVar[tuple[str, ...]] = ("factor",)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.factor) and self.factor >= 0):
@@ -242,7 +356,13 @@ class Scaled(_Wrapper):
         return None if inner is None else [*inner, (evaluate.SCALE, self.factor, 0.0, 0.0)]
 
     def block(self, A: Any, B: Any) -> Array:
+        if self.program() is not None:
+            return super().block(A, B)
         return self.factor * self.kernel.block(A, B)
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield self.block(A, A)
+        yield from (self.factor * G for G in self.kernel.derivatives(A))
 
     def diagonal(self, A: Any) -> Array:
         return self.factor * self.kernel.diagonal(A)
@@ -273,7 +393,14 @@ class Power(_Wrapper):
         return None if inner is None else [*inner, (evaluate.POWER, float(self.degree), 0.0, 0.0)]
 
     def block(self, A: Any, B: Any) -> Array:
+        if self.program() is not None:
+            return super().block(A, B)
         return self.kernel.block(A, B) ** int(self.degree)
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        if len(self.kernel.theta):
+            slope = self.degree * self.kernel.block(A, A) ** (int(self.degree) - 1)
+            yield from (slope * G for G in self.kernel.derivatives(A))
 
     def diagonal(self, A: Any) -> Array:
         return self.kernel.diagonal(A) ** int(self.degree)
@@ -311,6 +438,10 @@ class Of(_Wrapper):
         left = self.function(A)
         return self.kernel.block(*evaluate.inputs(left, left if B is A else self.function(B), self.kernel.takes))
 
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        left = self.function(A)
+        yield from self.kernel.derivatives(evaluate.inputs(left, left, self.kernel.takes)[0])
+
     def diagonal(self, A: Any) -> Array:
         return self.kernel.diagonal(self.function(A))
 
@@ -334,6 +465,15 @@ class Normalised(_Wrapper):
         left = _inverse_root(self.kernel.diagonal(A))
         right = left if B is A else _inverse_root(self.kernel.diagonal(B))
         return self.kernel.block(A, B) * left[:, None] * right[None, :]
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        if not len(self.kernel.theta):
+            return
+        root = _inverse_root(self.kernel.diagonal(A))
+        K = self.block(A, A)
+        for G in self.kernel.derivatives(A):
+            half = 0.5 * np.diagonal(G) * root**2
+            yield G * root[:, None] * root[None, :] - K * (half[:, None] + half[None, :])
 
     def diagonal(self, A: Any) -> Array:
         return (self.kernel.diagonal(A) > 0).astype(np.float64)

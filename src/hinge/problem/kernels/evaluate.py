@@ -19,8 +19,8 @@ Program = list[tuple[int, float, float, float]]
 # The order of native/problem/kernels.hpp: enum class KernelOp.
 (
     LINEAR, POLYNOMIAL, RBF, SIGMOID, COSINE, MATERN, RATIONAL, LAPLACIAN, CHI2, CONSTANT,
-    SUM, PRODUCT, SCALE, POWER,
-) = range(14)  # fmt: skip
+    SUM, PRODUCT, SCALE, POWER, DISTANCE,
+) = range(15)  # fmt: skip
 
 
 def looks_at_coordinates(program: Program) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
@@ -41,6 +42,8 @@ class Constant(Kernel):
 
     value: float = 1.0
 
+    positive: ClassVar[tuple[str, ...]] = ("value",)
+
     def __post_init__(self) -> None:
         _check(self.value, "value", zero=True)
 
@@ -56,6 +59,44 @@ class Constant(Kernel):
 
     def features(self, X: Any) -> Array:
         return np.full((evaluate.length(X), 1), math.sqrt(self.value))
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield np.full((evaluate.length(A), evaluate.length(A)), float(self.value))
+
+
+@dataclass(frozen=True, eq=False)
+class White(Kernel):
+    """v for an input and itself, 0 for two different ones: noise of variance v, as part of a sum.
+
+    Inputs count as the same only if they are the same rows of the same matrix: k(X, X) has v on its diagonal, the
+    covariance of new inputs with old ones has none.
+    """
+
+    noise: float = 1.0
+
+    positive: ClassVar[tuple[str, ...]] = ("noise",)
+
+    def __post_init__(self) -> None:
+        _check(self.noise, "noise")
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def block(self, A: Any, B: Any) -> Array:
+        K = np.zeros((evaluate.length(A), evaluate.length(B)))
+        self.add_block(A, B, K)
+        return K
+
+    def add_block(self, A: Any, B: Any, out: Array) -> None:
+        if B is A:
+            out[np.diag_indices_from(out)] += self.noise
+
+    def diagonal(self, A: Any) -> Array:
+        return np.full(evaluate.length(A), float(self.noise))
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield self.block(A, A)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +117,8 @@ class Polynomial(Kernel):
     gamma: Any = 1.0
     coef0: float = 1.0
 
+    positive: ClassVar[tuple[str, ...]] = ("gamma",)
+
     def __post_init__(self) -> None:
         if int(self.degree) != self.degree or self.degree < 1:
             raise ValueError(f"degree must be a positive whole number, got {self.degree!r}.")
@@ -89,6 +132,14 @@ class Polynomial(Kernel):
 
     def program(self) -> Program:
         return [(evaluate.POLYNOMIAL, _number(self.gamma, self), self.coef0, float(self.degree))]
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        """pγ⟨x, x'⟩(γ⟨x, x'⟩ + c)^{p−1}."""
+        program: Program = [(evaluate.LINEAR, 0.0, 0.0, 0.0), (evaluate.SCALE, self.degree * self.gamma, 0.0, 0.0)]
+        if self.degree > 1:
+            rest = (evaluate.POLYNOMIAL, self.gamma, self.coef0, self.degree - 1.0)
+            program += [rest, (evaluate.PRODUCT, 0.0, 0.0, 0.0)]
+        yield evaluate.gram(program, A, A)
 
     def features(self, X: Any) -> Array:
         """The monomials √(p!/Π mⱼ!)·Π xⱼ^mⱼ, C(d + p, p) of them, with √c as one more input."""
@@ -120,8 +171,8 @@ class RBF(Kernel):
 
     Parameters
     ----------
-    length_scale : float or "median"
-        σ; "median" takes the median distance between examples.
+    length_scale : float, array or "median"
+        σ; "median" takes the median distance between examples. An array has one σ per feature.
     gamma : float or {"scale", "auto"}, optional
         γ instead of σ; "scale" is 1/(d·var X), "auto" is 1/d.
     """
@@ -130,9 +181,13 @@ class RBF(Kernel):
     gamma: Any = None
 
     def __post_init__(self) -> None:
-        _check_scale(self.length_scale, "length_scale", ("median",))
+        _check_lengths(self)
         if self.gamma is not None:
             _check_scale(self.gamma, "gamma", ("scale", "auto"))
+
+    @property
+    def positive(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("length_scale",) if self.gamma is None else ("gamma",)
 
     @property
     def stationary(self) -> bool:
@@ -145,8 +200,24 @@ class RBF(Kernel):
             return _number(self.gamma, self)
         return 0.5 / _number(self.length_scale, self) ** 2
 
-    def program(self) -> Program:
+    def program(self) -> Program | None:
+        if self.gamma is None and isinstance(self.length_scale, tuple):
+            return None
         return [(evaluate.RBF, self.rate, 0.0, 0.0)]
+
+    def block(self, A: Any, B: Any) -> Array:
+        if self.program() is not None:
+            return super().block(A, B)
+        return RBF().block(*_stretched(A, B, self.length_scale))
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        """k·‖x − x'‖²/σ² by log σ, −γ‖x − x'‖²·k by log γ."""
+        if self.program() is None:
+            K = self.block(A, A)
+            yield from (D * K for D in _squared_differences(A, self.length_scale))
+        else:
+            factor = 2.0 * self.rate if self.gamma is None else -self.rate
+            yield _distance_times((evaluate.RBF, self.rate, 0.0, 0.0), factor, A)
 
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
@@ -163,8 +234,13 @@ class Laplacian(Kernel):
 
     gamma: Any = 1.0
 
+    positive: ClassVar[tuple[str, ...]] = ("gamma",)
+
     def __post_init__(self) -> None:
         _check_scale(self.gamma, "gamma", ("scale", "auto"))
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield -scipy.special.entr(self.block(A, A))  # k log k
 
     @property
     def stationary(self) -> bool:
@@ -184,14 +260,17 @@ class Laplacian(Kernel):
 class Matern(Kernel):
     """2^{1−ν}/Γ(ν) · t^ν K_ν(t) with t = √(2ν)·‖x − x'‖/ℓ: functions that are ⌈ν⌉ − 1 times differentiable.
 
-    ν = 1/2, 3/2 and 5/2 have closed forms; ν = ∞ is the RBF kernel of length scale ℓ.
+    ν = 1/2, 3/2 and 5/2 have closed forms; ν = ∞ is the RBF kernel of length scale ℓ. An array ℓ has one length scale
+    per feature.
     """
 
     length_scale: Any = 1.0
     nu: float = 1.5
 
+    positive: ClassVar[tuple[str, ...]] = ("length_scale",)
+
     def __post_init__(self) -> None:
-        _check_scale(self.length_scale, "length_scale", ("median",))
+        _check_lengths(self)
         if not self.nu > 0:
             raise ValueError(f"nu must be greater than 0, got {self.nu!r}.")
 
@@ -200,6 +279,8 @@ class Matern(Kernel):
         return True
 
     def program(self) -> Program | None:
+        if isinstance(self.length_scale, tuple):
+            return None
         length = _number(self.length_scale, self)
         if np.isinf(self.nu):
             return RBF(length).program()
@@ -210,6 +291,8 @@ class Matern(Kernel):
     def block(self, A: Any, B: Any) -> Array:
         if self.program() is not None:
             return super().block(A, B)
+        if isinstance(self.length_scale, tuple):
+            return replace(self, length_scale=1.0).block(*_stretched(A, B, self.length_scale))
         dots = evaluate.gram(LinearKernel().program(), A, B)
         square = _squares(A)[:, None] + _squares(B)[None, :] - 2.0 * dots
         t = math.sqrt(2.0 * self.nu) / _number(self.length_scale, self) * np.sqrt(np.maximum(square, 0.0))
@@ -217,6 +300,37 @@ class Matern(Kernel):
         t = np.where(small, 1.0, t)
         value = 2.0 ** (1.0 - self.nu) / scipy.special.gamma(self.nu) * t**self.nu * scipy.special.kv(self.nu, t)
         return np.where(small, 1.0, value)
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        """∂k/∂log ℓ = ρ(‖x − x'‖²/ℓ²)·‖x − x'‖²/ℓ², where ρ is a Matérn kernel of smoothness ν − 1, for ν > 1.
+
+        By features, the share of one in the squared distance is its share in the derivative.
+        """
+        if isinstance(self.length_scale, tuple):
+            stretched = _stretched(A, A, self.length_scale)[0]
+            unit = replace(self, length_scale=1.0)
+            (total,) = unit.derivatives(stretched)
+            square = evaluate.gram([(evaluate.DISTANCE, 1.0, 0.0, 0.0)], stretched, stretched)
+            ratio = np.where(square > 0, total / np.where(square > 0, square, 1.0), 0.0)
+            yield from (D * ratio for D in _squared_differences(A, self.length_scale))
+            return
+        length = _number(self.length_scale, self)
+        if np.isinf(self.nu):
+            yield from RBF(length).derivatives(A)
+        elif self.nu == 0.5:
+            yield scipy.special.entr(self.block(A, A))  # t e^{−t}
+        elif self.nu == 1.5:  # t² e^{−t}
+            yield _distance_times((evaluate.MATERN, 1.0, math.sqrt(3.0) / length, 0.0), 3.0 / length**2, A)
+        elif self.nu == 2.5:  # t²(1 + t) e^{−t} / 3
+            inner = (evaluate.MATERN, 3.0, math.sqrt(5.0 / 3.0) / length, 0.0)
+            yield _distance_times(inner, 5.0 / (3.0 * length**2), A)
+        elif self.nu > 1:
+            # d/dt [t^ν K_ν(t)] = −t^ν K_{ν−1}(t), so the derivative is t²/(2(ν − 1)) times the kernel of ν − 1.
+            lower = Matern(length * math.sqrt((self.nu - 1.0) / self.nu), self.nu - 1.0)
+            t2 = evaluate.gram([(evaluate.DISTANCE, self.nu / ((self.nu - 1.0) * length**2), 0.0, 0.0)], A, A)
+            yield lower.block(A, A) * t2
+        else:
+            raise NotImplementedError("Matérn kernels can be fitted for nu = 1/2 and nu > 1.")
 
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
@@ -232,9 +346,18 @@ class RationalQuadratic(Kernel):
     length_scale: Any = 1.0
     alpha: float = 1.0
 
+    positive: ClassVar[tuple[str, ...]] = ("length_scale", "alpha")
+
     def __post_init__(self) -> None:
         _check_scale(self.length_scale, "length_scale", ("median",))
         _check(self.alpha, "alpha")
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        length = _number(self.length_scale, self)
+        factor = 0.5 / (self.alpha * length**2)
+        yield _distance_times((evaluate.RATIONAL, factor, self.alpha + 1.0, 0.0), 1.0 / length**2, A)
+        t = evaluate.gram([(evaluate.DISTANCE, factor, 0.0, 0.0)], A, A)
+        yield self.alpha * self.block(A, A) * (t / (1.0 + t) - np.log1p(t))
 
     @property
     def stationary(self) -> bool:
@@ -286,8 +409,13 @@ class ChiSquared(Kernel):
 
     gamma: float = 1.0
 
+    positive: ClassVar[tuple[str, ...]] = ("gamma",)
+
     def __post_init__(self) -> None:
         _check(self.gamma, "gamma")
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield -scipy.special.entr(self.block(A, A))  # k log k
 
     def program(self) -> Program:
         return [(evaluate.CHI2, self.gamma, 0.0, 0.0)]
@@ -316,8 +444,12 @@ def resolve_gamma(gamma: Any, X: Any, weight: Array | None = None) -> float:
     return 1.0 / (d * variance) if variance > 0 else 1.0
 
 
-def resolve_length(length: Any, X: Any, weight: Array | None = None) -> float:
+def resolve_length(length: Any, X: Any, weight: Array | None = None) -> Any:
     """σ as a number: "median" is the median distance between (at most a thousand, evenly spread) examples."""
+    if isinstance(length, tuple):
+        if len(length) != X.shape[1]:
+            raise ValueError(f"length_scale has {len(length)} entries; X has {X.shape[1]} features.")
+        return length
     if not isinstance(length, str):
         return float(length)
     X = evaluate.matrix(X)
@@ -332,6 +464,30 @@ def resolve_length(length: Any, X: Any, weight: Array | None = None) -> float:
     if not np.any(apart):
         return 1.0
     return weighted_quantile(distances[apart], np.outer(c, c)[pairs][apart], 0.5)
+
+
+def _stretched(A: Any, B: Any, lengths: tuple[float, ...]) -> tuple[Any, Any]:
+    """Both sets with every feature in units of its length scale."""
+    if A.shape[1] != len(lengths):
+        raise ValueError(f"length_scale has {len(lengths)} entries; the inputs have {A.shape[1]} features.")
+    inverse = 1.0 / np.asarray(lengths)
+    left = A.multiply(inverse).tocsr() if scipy.sparse.issparse(A) else A * inverse
+    if B is A:
+        return left, left
+    return left, B.multiply(inverse).tocsr() if scipy.sparse.issparse(B) else B * inverse
+
+
+def _squared_differences(A: Any, lengths: tuple[float, ...]) -> Iterator[Array]:
+    """(xⱼ − x'ⱼ)²/ℓⱼ² for every feature j."""
+    A = evaluate.spread(A)
+    for j, length in enumerate(lengths):
+        x = A[:, j] / length
+        yield (x[:, None] - x[None, :]) ** 2
+
+
+def _distance_times(leaf: tuple[int, float, float, float], factor: float, A: Any) -> Array:
+    """factor·‖x − x'‖² times a kernel, in one pass."""
+    return evaluate.gram([leaf, (evaluate.DISTANCE, factor, 0.0, 0.0), (evaluate.PRODUCT, 0.0, 0.0, 0.0)], A, A)
 
 
 def _squares(X: Any) -> Array:
@@ -351,6 +507,18 @@ def _check_scale(value: Any, name: str, words: tuple[str, ...]) -> None:
             raise ValueError(f"{name} must be a number > 0 or one of {words}, got {value!r}.")
     else:
         _check(value, name)
+
+
+def _check_lengths(kernel: Any) -> None:
+    """``length_scale`` is a number, a word, or one number per feature, kept as a tuple."""
+    value = kernel.length_scale
+    if np.ndim(value) == 1:
+        lengths = tuple(float(length) for length in value)
+        for length in lengths:
+            _check(length, "length_scale")
+        object.__setattr__(kernel, "length_scale", lengths)
+    else:
+        _check_scale(value, "length_scale", ("median",))
 
 
 def _number(value: Any, kernel: Kernel) -> float:

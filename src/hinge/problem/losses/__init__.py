@@ -2,7 +2,7 @@
 
 from hinge.problem.losses.base import Loss, Target, normalise_weights
 from hinge.problem.losses.custom import CustomLoss, as_loss
-from hinge.problem.losses.likelihood import Gamma, NegativeBinomial, Poisson, Softmax, Tweedie
+from hinge.problem.losses.likelihood import Bernoulli, Gamma, NegativeBinomial, Poisson, Softmax, Tweedie
 from hinge.problem.losses.margin import (
     Exponential,
     Hinge,
@@ -34,6 +34,7 @@ from hinge.problem.losses.regression import (
 
 __all__ = [
     "Absolute",
+    "Bernoulli",
     "CustomLoss",
     "EpsilonInsensitive",
     "Exponential",

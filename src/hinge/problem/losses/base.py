@@ -33,6 +33,7 @@ class Target(enum.Enum):
     NONZERO = "real numbers other than zero"
     NONNEGATIVE = "numbers that are zero or more"
     POSITIVE = "numbers greater than zero"
+    UNIT = "numbers from zero to one"
     SIGN = "two classes, coded −1 and +1"
     CLASSES = "classes, coded 0 … k−1"
 
@@ -48,6 +49,8 @@ class Target(enum.Enum):
             return bool(np.all(y >= 0))
         if self is Target.POSITIVE:
             return bool(np.all(y > 0))
+        if self is Target.UNIT:
+            return bool(np.all((y >= 0) & (y <= 1)))
         return True
 
 

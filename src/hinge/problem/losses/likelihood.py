@@ -1,7 +1,9 @@
 """Negative log-likelihoods as losses of the score: half the unit deviance, zero at the saturated fit.
 
-The link is folded in: the score s is the linear predictor, ``inverse_link(s)`` is the mean. Gaussian and Bernoulli
-likelihoods are :class:`Squared` and :class:`Logistic`.
+The link is folded in: the score s is the linear predictor, ``inverse_link(s)`` is the mean. The Gaussian likelihood is
+:class:`Squared`; :class:`Logistic` is :class:`Bernoulli` for labels −1/+1. Whatever the link, the best constant predicts
+the mean of the targets: the Bayes predictor of all of these is E[y|x]. Other pairs of distribution and link are in
+:mod:`hinge.problem.losses.linked`.
 """
 
 from __future__ import annotations
@@ -11,8 +13,45 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, logit
 
 from hinge.problem.losses.base import EDGE, Array, Loss, Target, normalise_weights, where_finite, xlogx
+
+
+@dataclass(frozen=True)
+class Bernoulli(Loss):
+    """ℓ = log(1 + e^s) − y s + y log y + (1 − y) log(1 − y): events, or shares y of them, with probability 1/(1 + e^{−s})."""
+
+    target: ClassVar[Target] = Target.UNIT
+
+    @property
+    def curvature(self) -> float:
+        return 0.25
+
+    def value(self, y: Array, s: Array) -> Array:
+        return np.logaddexp(0.0, s) - y * s + _entropy(y)
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return expit(s) - y
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return expit(s) * expit(-s)
+
+    def conjugate(self, y: Array, u: Array) -> Array:
+        p = u + y
+        inside = (p >= -1e-12) & (p <= EDGE)
+        return where_finite(inside, _entropy(np.clip(p, 0.0, 1.0)) - _entropy(y))
+
+    def dual_interval(self, y: Array) -> tuple[Array, Array]:
+        return -y, 1.0 - y
+
+    def inverse_link(self, s: Array) -> Array:
+        return expit(s)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        """The logit of the mean."""
+        y = np.asarray(y, dtype=np.float64)
+        return float(logit(np.clip(normalise_weights(weight, len(y)) @ y, 0.0, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -196,6 +235,11 @@ class Softmax(Loss):
         """The probabilities of the k classes."""
         e = np.exp(s - s.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
+
+
+def _entropy(p: Array) -> Array:
+    """p log p + (1 − p) log(1 − p)."""
+    return xlogx(np.asarray(p)) + xlogx(1.0 - np.asarray(p))
 
 
 def _codes(y: Array) -> np.ndarray:

@@ -1,0 +1,224 @@
+"""The commands, as typer sees them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import hinge
+from hinge.cli.errors import USAGE, UserError, guard
+
+EXITS = """Exit codes: 0 done, 1 unexpected, 2 the command line is wrong, 3 the data cannot be used, 4 the model file
+cannot be used, 130 interrupted."""
+
+app = typer.Typer(
+    name="hinge", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help=f"From a table to a model you can defend. {EXITS}",
+)  # fmt: skip
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Model = Annotated[Path, typer.Argument(help="A model.hinge file.", show_default=False)]
+Data = Annotated[
+    Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or .svm, also .gz.", show_default=False)
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hinge {hinge.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """From a table to a model you can defend."""
+
+
+def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
+    """The result: JSON for machines, lines for people."""
+    if as_json:
+        typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
+    else:
+        typer.echo("\n".join(lines))
+
+
+def console(as_json: bool) -> Any:
+    """Where progress is shown; None if nobody should see it."""
+    if as_json:
+        return None
+    from rich.console import Console
+
+    wide = Console(highlight=False, soft_wrap=True)
+    return wide if wide.is_terminal else Console(highlight=False, soft_wrap=True, width=140)
+
+
+@app.command()
+def fit(
+    file: Annotated[Path, typer.Argument(help="The table, or the name of an embedded data set (hinge datasets).", show_default=False)],
+    target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.", show_default=False)] = None,
+    task: Annotated[str, typer.Option(help="auto, binary, multiclass, real or count.")] = "auto",
+    time: Annotated[float, typer.Option(help="Seconds for the whole run, about.")] = 60.0,
+    models: Annotated[str | None, typer.Option(help="Families to try, with commas: linear,sparse,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default named after FILE.", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    drop: Annotated[list[str] | None, typer.Option(help="Leave this column out (may be repeated).", show_default=False)] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Keep this column whatever it looks like (may be repeated).", show_default=False)] = None,
+    rows: Annotated[int | None, typer.Option(help="Use this many rows, drawn at random.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Learn to predict a column: tries models, picks one, writes it with a report."""
+    with guard():
+        from hinge.cli.fit import run
+        from hinge.cli.fitting import Request
+        from hinge.cli.write import default_folder, summary, write
+
+        if time <= 0 or seed < 0 or (rows is not None and rows < 20):
+            raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)
+        command = "hinge " + shlex.join(sys.argv[1:])
+        request = Request(
+            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command
+        )  # fmt: skip
+        folder = out or default_folder(file)
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"--out {folder} is a file, not a folder.", USAGE)
+        outcome = run(request, console(as_json))
+        files = write(outcome, folder)
+        say(as_json, *summary(outcome, files))
+
+
+@app.command()
+def predict(
+    model: Model, file: Data,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here (.csv, .parquet, .jsonl, .arrow) instead of printing CSV.", show_default=False)] = None,
+    with_inputs: Annotated[bool, typer.Option("--with-inputs", help="Repeat the input columns.")] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Predict the target for the rows of FILE."""
+    with guard():
+        from hinge.cli.predict import run
+
+        say_nothing = run(model, file, out, with_inputs, as_json)
+        if say_nothing is not None:
+            say(as_json, *say_nothing)
+
+
+@app.command()
+def report(
+    model: Model, file: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """A report on how MODEL does on the rows of FILE, which must hold the target."""
+    with guard():
+        from hinge.cli.report import run
+
+        say(as_json, *run(model, file, out))
+
+
+@app.command()
+def compare(
+    first: Model, second: Model,
+    file: Annotated[Path | None, typer.Argument(help="Rows with the target, to score both on.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Two models side by side, and on the rows of FILE if it is given."""
+    with guard():
+        from hinge.cli.compare import run
+
+        say(as_json, *run(first, second, file))
+
+
+@app.command()
+def explain(
+    model: Model, file: Data,
+    row: Annotated[int | None, typer.Option("--row", "-r", help="Explain the prediction for this row (counted from 1).", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """What moves the predictions of MODEL: on the whole, or for one row."""
+    with guard():
+        from hinge.cli.explain import run
+
+        say(as_json, *run(model, file, row, seed))
+
+
+@app.command()
+def inspect(model: Model, as_json: Json = False) -> None:
+    """What is in a model file."""
+    with guard():
+        from hinge.cli.inspect import run
+
+        say(as_json, *run(model))
+
+
+@app.command()
+def verify(
+    model: Model,
+    file: Annotated[Path | None, typer.Argument(help="The training data, to check the certificate again.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Check a model file: whole, unaltered, and with FILE its certificate, computed anew."""
+    with guard():
+        from hinge.cli.verify import run
+
+        say(as_json, *run(model, file))
+
+
+@app.command()
+def export(
+    model: Model,
+    out: Annotated[Path, typer.Argument(help="The .onnx file to write.", show_default=False)],
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Write MODEL as ONNX, for use without hinge."""
+    with guard():
+        from hinge.cli.export import run
+
+        say(as_json, *run(model, out))
+
+
+@app.command()
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="The data set to write.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to; NAME.csv by default.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """The data sets that come with hinge; with NAME, write one as CSV."""
+    with guard():
+        from hinge.datasets import NAMES, describe, raw_table
+
+        if name is None:
+            found = {
+                n: {"target": raw_table(n)[1], "rows": raw_table(n)[0].count(b"\n") - 1, "source": describe(n)}
+                for n in NAMES
+            }
+            lines = [f"{n:<12} target {d['target']:<10} {d['rows']:>6} rows   {d['source']}" for n, d in found.items()]
+            say(as_json, found, [*lines, "", "hinge fit NAME learns from one; hinge datasets NAME writes it as CSV."])
+            return
+        if name not in NAMES:
+            raise UserError(f"no data set {name!r}; there are {', '.join(NAMES)}.", USAGE)
+        place = out or Path(f"{name}.csv")
+        place.write_bytes(raw_table(name)[0])
+        say(
+            as_json,
+            {"file": str(place), "target": raw_table(name)[1]},
+            [f"{place} written; its target is {raw_table(name)[1]}."],
+        )
+
+
+def _add_tag() -> None:
+    from hinge.cli.tag import make_app
+
+    app.add_typer(make_app(), name="tag")
+
+
+_add_tag()

@@ -1,0 +1,67 @@
+"""``hinge compare``: two models side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hinge.cli.errors import UserError
+from hinge.cli.using import load_fitted, read_for
+from hinge.explain.page.charts import number
+from hinge.explain.page.scores import METRIC, details, losses, score
+
+NORMAL_95 = 1.959964
+
+
+def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
+    """Their records, and, with a file, who is better on its rows and whether that is noise."""
+    a, b = load_fitted(first), load_fitted(second)
+    if (a.target, a.task) != (b.target, b.task):
+        raise UserError(
+            f"{first} predicts {a.target!r} ({a.task}), {second} predicts {b.target!r} ({b.task}): they cannot be compared."
+        )
+    cells: list[tuple[str, ...]] = [("", str(first), str(second))]
+    for name, key in (("model", "chosen"), ("trained on", "data"), ("rows", "rows")):
+        cells.append((name, str(a.card[key]), str(b.card[key])))
+    cells.append(("size", *(f"{p.stat().st_size / 1e3:.3g} kB" for p in (first, second))))
+    cells.append(
+        (
+            f"own {a.card['metric']}",
+            *(f"{number(m.card['score'], 4)} ± {number(m.card['score_error'], 2)}" for m in (a, b)),
+        )
+    )
+    data: dict[str, Any] = {"first": str(first), "second": str(second), "metric": a.card["metric"]}
+    verdict = "Their own scores are from different rows unless data and seed agree; give a FILE to compare them on."
+    if file is not None:
+        frame, y, _, _ = read_for(a, file, with_target=True)
+        other, _, _, _ = read_for(b, file, with_target=True)
+        assert y is not None
+        mean = float(np.mean(y)) if a.classes is None else 1.0
+        predictions = a.predict(frame), b.predict(other)
+        scored = [losses(y, p, a.task, mean) for p in predictions]
+        both = [score(loss, a.task) for loss in scored]
+        cells.append(
+            (f"{METRIC[a.task]} on {file.name}", *(f"{number(s.value, 4)} ± {number(s.error, 2)}" for s in both))
+        )
+        figures = [details(y, p, a.task) for p in predictions]
+        cells += [(name, *(number(f[name], 4) for f in figures)) for name in figures[0]]
+        difference = scored[0] - scored[1]
+        gap, error = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+        low, high = gap - NORMAL_95 * error, gap + NORMAL_95 * error
+        better = second if gap > 0 else first
+        sure = low > 0 or high < 0
+        unit = {"real": "squared error", "count": "deviance"}.get(a.task, "log loss")
+        verdict = (
+            f"{better} is better: mean {unit} lower by {number(abs(gap))} a row (95 % interval of the difference "
+            f"{number(low)} to {number(high)})."
+            if sure
+            else f"No difference beyond noise: mean {unit} differs by {number(gap)} (95 % interval {number(low)} to "
+            f"{number(high)}); take the simpler or quicker one."
+        )
+        data |= {"file": str(file), "rows": len(y), "scores": [s.value for s in both], "difference": gap,
+                 "interval": [low, high], "better": str(better) if sure else None}  # fmt: skip
+    widths = [max(len(row[k]) for row in cells) for k in range(3)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
+    return data | {"verdict": verdict}, [*lines, "", verdict]

@@ -1,0 +1,53 @@
+"""What a user did wrong, said in one line, and the exit codes of the command."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+OK = 0
+BUG = 1  # something went wrong that is not the user's fault
+USAGE = 2  # the command line itself; typer's own code
+DATA = 3  # a table that cannot be read, or does not have what was asked for
+MODEL = 4  # a model file that cannot be read or used
+INTERRUPTED = 130
+
+
+class UserError(ValueError):
+    """A mistake a user can mend. The message is one line: what, where, and the remedy."""
+
+    def __init__(self, message: str, code: int = DATA) -> None:
+        super().__init__(" ".join(message.split()))
+        self.code = code
+
+
+@contextlib.contextmanager
+def guard() -> Iterator[None]:
+    """Turn what is raised inside into one line on stderr and an exit code. HINGE_DEBUG=1 shows tracebacks."""
+    try:
+        yield
+    except UserError as error:
+        _leave(str(error), error.code)
+    except KeyboardInterrupt:
+        _leave("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; say nothing more
+        raise SystemExit(OK) from None
+    except MemoryError:
+        _leave("not enough memory for this table; use fewer rows or columns (--rows, --drop)", DATA)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _leave(f"{where}{error.strerror or error}", DATA)
+    except Exception as error:
+        if os.environ.get("HINGE_DEBUG"):
+            raise
+        what = " ".join(str(error).split())[:500]
+        _leave(f"{type(error).__name__}: {what} (unexpected; HINGE_DEBUG=1 shows where)", BUG)
+
+
+def _leave(message: str, code: int) -> None:
+    sys.stdout.flush()
+    print(f"hinge: {message}", file=sys.stderr)
+    raise SystemExit(code) from None

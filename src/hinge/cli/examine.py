@@ -1,0 +1,168 @@
+"""Everything the report shows: scores on held-out rows, importances, curves, advice."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from hinge.cli import words
+from hinge.cli.board import board_rows
+from hinge.cli.fitting import Fitting, Request, checksum, versions
+from hinge.cli.profile import Profile
+from hinge.cli.search import Result, Search, certificate_of, fit_model, inner
+from hinge.explain.page import measure
+from hinge.explain.page.evidence import Evidence
+from hinge.explain.page.notes import Note
+from hinge.explain.page.scores import METRIC, details, explained, losses, predict_for, score
+
+# Findings that the remarks on the columns make already, before anything is fitted.
+SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
+# Findings that hold for the rows they were made on: not said of a sample.
+OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H601")
+DIAGNOSED_ROWS = (3000, 30_000)
+DIAGNOSIS_FITS = 12  # about
+
+
+def examine(
+    request: Request, seen: Profile, search: Search, chosen: Result, whole: Fitting, trained: Any, final: Any,
+    train: np.ndarray, test: np.ndarray, sample: np.ndarray, seconds: float,
+) -> Evidence:  # fmt: skip
+    """Everything the report shows."""
+    task, classes, y = search.task, search.classes, whole.y
+    trivial = search.results[0]
+    if len(test):
+        prediction = predict_for(trained, seen.frame[test], task, classes)
+        truth = y[test]
+        how = f"{len(test)} rows drawn at random and kept apart until the model was chosen"
+        constant = _constant(y[train], task, classes)
+        base = losses(truth, np.broadcast_to(constant, (len(test), *np.shape(constant))), task, search.mean)
+    else:
+        assert chosen.predictions is not None
+        assert trivial.loss is not None
+        prediction, truth, base = chosen.predictions, search.y, trivial.loss
+        how = f"all {len(truth)} rows, each predicted by a model that had not seen it ({len(search.folds)} folds)"
+    loss = losses(truth, prediction, task, search.mean)
+    result = score(loss, task)
+    space, objective = words.formula(chosen, final.named_steps["model"], task)
+    notes = list(seen.notes)
+    if np.mean(base - loss) <= np.std(base - loss) / np.sqrt(len(loss)):
+        notes.append(Note("D15", "", "no model is better than the best constant, beyond noise"))
+    evidence = Evidence(
+        title=f"{seen.target} from {request.file.name}", source=str(request.file), target=seen.target, task=task,
+        metric=METRIC[task], classes=[] if classes is None else [str(c) for c in classes], rows=len(y),
+        columns=[asdict(c) for c in seen.columns], left_out=seen.left_out, notes=notes,
+        board=board_rows(search.results, chosen), chosen=chosen.family.name, formula=space, objective=objective,
+        reason=words.reason(search, chosen), held_out=how, y=truth, prediction=prediction, score=result.value,
+        error=result.error, trivial=score(base, task).value, explained=explained(loss, base),
+        details=details(truth, prediction, task), train_rows=len(train), sample_rows=len(sample), target_values=y,
+        command=request.command, seed=request.seed, versions=versions(), checksum=checksum(request.file),
+    )  # fmt: skip
+    _measure(evidence, seen, search, chosen, whole, trained or final, final, train, test, seconds)
+    return evidence
+
+
+def _constant(y: np.ndarray, task: str, classes: Any) -> Any:
+    if classes is None:
+        return float(np.mean(y))
+    return np.bincount(y.astype(np.int64), minlength=len(classes)) / len(y)
+
+
+def _measure(
+    evidence: Evidence, seen: Profile, search: Search, chosen: Result, whole: Fitting, trained: Any, final: Any,
+    train: np.ndarray, test: np.ndarray, seconds: float,
+) -> None:  # fmt: skip
+    task, classes, seed = search.task, search.classes, search.seed
+    rows = test if len(test) else train
+    kinds = search.kinds
+    evidence.outputs = [str(c) for c in classes] if classes is not None and task == "multiclass" else []
+    if chosen.family.name != "baseline":
+        evidence.importances = measure.importances(
+            trained, seen.frame[rows], whole.y[rows], task, classes, seed, seconds=0.25 * seconds
+        )
+        for effect in evidence.importances[:6]:
+            if effect.high > 0:
+                found = measure.partial(final, seen.frame, effect.name, kinds[effect.name], task, classes, seed)
+                if found is not None:
+                    evidence.partials.append(found)
+        few = train if len(train) <= 100_000 else np.random.default_rng(seed).permutation(train)[:100_000]
+        if len(test):
+            held = test[:5000]
+            inside = few
+        else:
+            fold = search.folds[0]
+            inside, held = fold.train, fold.test
+        evidence.curve = measure.learning_curve(
+            whole.fit, seen.frame, whole.y, inside, held, task, classes, seed, 0.35 * seconds
+        )
+    model = final.named_steps["model"]
+    certificate = certificate_of(model)
+    if certificate is not None:
+        evidence.certificate = certificate.explain()
+    if chosen.family.name in ("linear", "sparse"):
+        evidence.coefficients = _coefficients(final, seen, search, whole)
+    evidence.convergence = _convergence(search)
+    evidence.sentences = _advice(search, chosen, whole, trained, train, test, 0.3 * seconds)
+
+
+def _advice(
+    search: Search, chosen: Result, whole: Fitting, trained: Any, train: np.ndarray, test: np.ndarray, seconds: float
+) -> list[tuple[str, str, str]]:  # fmt: skip
+    """What :func:`hinge.diagnose` finds, as (code, what was seen, what to do), on as many rows as the time allows."""
+    import hinge as hg
+
+    rng = np.random.default_rng(search.seed)
+    affordable = len(search.y) * seconds / (DIAGNOSIS_FITS * max(chosen.fit_seconds, 1e-3))
+    limit = int(np.clip(affordable, *DIAGNOSED_ROWS))
+    rows = np.sort(rng.permutation(train)[:limit])
+    measure = "log loss" if search.classes is not None else "squared error"
+    skip = ["rivals", "probes", "bias_variance"]
+    other = {}
+    if len(test):
+        held = np.sort(rng.permutation(test)[:limit])
+        other = {"X_test": whole.frame[held], "y_test": search.labels(whole.y[held])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
+        try:
+            report = hg.diagnose(
+                trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
+                max_rows=limit, random_state=search.seed,
+            )  # fmt: skip
+        except (ValueError, ArithmeticError) as error:
+            return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")]
+    skipped = set(SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS))
+    if len(rows) < len(whole.y):
+        skipped.add("H508")  # it numbers rows, and those of a part are not those of the file
+    return [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
+
+
+def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> list[Any]:
+    prep, model = final.named_steps["prep"], final.named_steps["model"]
+    rows = np.arange(min(len(whole.y), 50_000))
+    y = whole.y[rows]
+    if search.task == "binary":
+        y = 2 * y - 1
+    if search.task == "real":
+        y = model.standardised(y)
+    return measure.coefficients(inner(model), prep.get_feature_names_out(), prep.transform(seen.frame[rows]), y)
+
+
+def _convergence(search: Search) -> dict[str, list[tuple[float, float]]]:
+    """Objective above its proved bound against time, for the convex families."""
+    found = {}
+    for name in ("linear", "sparse"):
+        result = search.best(name)
+        if result is None:
+            continue
+        fold = search.folds[0]
+        prep, X, *_ = search.prepare(fold, result.family.encode)
+        key = "regressor__history" if search.task == "real" else "history"
+        core = inner(fit_model(result.setting, search, prep, X, search.labels(search.y[fold.train]), **{key: True}))
+        bound = core.certificate_.dual
+        if np.isfinite(bound):
+            found[f"{name} {result.setting.name}"] = [
+                (max(record.seconds, 1e-6), max(record.objective - bound, 1e-16)) for record in core.history_
+            ]
+    return found

@@ -1,0 +1,91 @@
+"""``hinge explain``: what moves predictions, on the whole or for one row.
+
+For one row: the Shapley values of its columns against the other rows of the file, by sampling. For an order of the
+columns drawn at random, start from another row, put in the values of this row one column after the other, and take
+note of each change of the prediction; the mean over orders and other rows is each column's share. The shares add up
+to the prediction minus the mean prediction, whatever the model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hinge.cli.errors import USAGE, UserError
+from hinge.cli.using import Fitted, load_fitted, read_for
+from hinge.explain.page import measure
+from hinge.explain.page.charts import number
+from hinge.explain.page.scores import METRIC
+
+ORDERS = 200
+
+
+def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, Any], list[str]]:
+    fitted = load_fitted(model)
+    if row is None:
+        return _whole(fitted, file, seed)
+    frame, _, _, _ = read_for(fitted, file, with_target=False)
+    if not 1 <= row <= frame.height:
+        raise UserError(f"--row {row}: {file} has rows 1 to {frame.height}.", USAGE)
+    shares, base, value, name = contributions(fitted, frame, row - 1, seed)
+    order = np.argsort(-np.abs(shares))
+    cells = [(fitted.columns[j], frame[fitted.columns[j]][row - 1], float(shares[j])) for j in order]
+    widths = max(len(c) for c, _, _ in cells)
+    top = max(abs(s) for _, _, s in cells) or 1.0
+    lines = [f"{name} for row {row}: {number(value, 4)}   (mean over {frame.height} rows: {number(base, 4)})", ""]
+    for column, given, share in cells:
+        bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
+        shown = "–" if given is None else number(given, 4) if isinstance(given, float) else str(given)
+        lines.append(f"  {column:<{widths}}  {shown[:24]:<24}  {share:+.4g}  {bar}")
+    data = {
+        "row": row, "what": name, "prediction": value, "mean": base,
+        "contributions": [{"column": c, "value": None if v is None else v if isinstance(v, (int, float)) else str(v), "share": s} for c, v, s in cells],
+    }  # fmt: skip
+    return data, lines
+
+
+def contributions(fitted: Fitted, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:
+    """Shares of the columns of a row, the mean prediction they start from, the prediction, and what it is."""
+    import polars as pl
+
+    rng = np.random.default_rng(seed)
+    d = len(fitted.columns)
+    others = np.resize(rng.permutation(frame.height), ORDERS)
+    orders = np.stack([rng.permutation(d) for _ in range(ORDERS // 2)])
+    orders = np.concatenate([orders, orders[:, ::-1]])  # each order and its reverse: less noise
+    others[ORDERS // 2 :] = others[: ORDERS // 2]
+    rank = np.argsort(orders, axis=1)
+    # Step k of an order: its first k columns come from the row, the others from the other row.
+    own = rank[:, None, :] < np.arange(d + 1)[None, :, None]
+    source = np.where(own, row, others[:, None, None]).reshape(-1, d)
+    table = pl.DataFrame([frame[name].gather(source[:, j]) for j, name in enumerate(fitted.columns)])
+    p, name = _single(fitted, fitted.predict(table), fitted.predict(frame[row : row + 1]))
+    steps = np.diff(p.reshape(ORDERS, d + 1), axis=1)
+    shares = np.zeros(d)
+    np.add.at(shares, orders.ravel(), steps.ravel())
+    return shares / ORDERS, float(p.reshape(ORDERS, d + 1)[:, 0].mean()), float(p[d]), name
+
+
+def _single(fitted: Fitted, p: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, str]:
+    """The one number that is explained: the mean, or the probability of a class (the likeliest of many)."""
+    if fitted.classes is None:
+        return p, f"predicted {fitted.target}"
+    k = 1 if fitted.task == "binary" else int(np.argmax(own[0]))
+    return p[:, k], f"probability of {fitted.classes[k]}"
+
+
+def _whole(fitted: Fitted, file: Path, seed: int) -> tuple[dict[str, Any], list[str]]:
+    frame, y, _, _ = read_for(fitted, file, with_target=True)
+    assert y is not None
+    effects = measure.importances(fitted.model, frame, y, fitted.task, fitted.classes, seed)
+    unit = METRIC[fitted.task]
+    width = max(len(e.name) for e in effects)
+    lines = [f"rise of the {unit} when a column is shuffled (95 % interval):", ""]
+    lines += [f"  {e.name:<{width}}  {number(e.value):>10}   {number(e.low)} to {number(e.high)}" for e in effects]
+    data = {
+        "unit": unit,
+        "importances": [{"column": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in effects],
+    }
+    return data, lines

@@ -1,0 +1,171 @@
+"""``hinge fit``: from a table to a model, its report, and predictions for rows it had not seen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hinge.cli.board import draw
+from hinge.cli.candidates import Family, families
+from hinge.cli.errors import UserError
+from hinge.cli.examine import examine
+from hinge.cli.fitting import Fitting, Request
+from hinge.cli.profile import Profile, profile
+from hinge.cli.reading import read_table
+from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, split
+from hinge.explain.page.evidence import Evidence
+
+SEARCH_SHARE = 0.6  # of the time; the rest is for the last fits and the report
+HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
+SMALL = 1000  # below this many rows every row is needed for learning: cross-validation scores the model
+
+
+@dataclass
+class Outcome:
+    """What came of it."""
+
+    request: Request
+    profile: Profile
+    search: Search
+    chosen: Result
+    pipeline: Any  # fitted to all rows
+    evidence: Evidence
+    card: dict[str, Any]
+    test: np.ndarray  # positions of the held-out rows
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def run(request: Request, console: Any = None) -> Outcome:
+    """Read, look, try, choose, fit, measure."""
+    began = time.perf_counter()
+    table = read_table(request.file)
+    if request.rows is not None and request.rows < table.frame.height:
+        table.frame = table.frame.sample(request.rows, seed=request.seed)
+        table.notes.append(f"{request.rows} rows drawn at random, as asked for")
+    seen = profile(table, request.target, request.task, drop=request.drop, keep=request.keep)
+    del table
+    classes, y = None, seen.y
+    if seen.task in ("binary", "multiclass"):
+        classes, y = np.unique(seen.y, return_inverse=True)
+        y = y.astype(np.float64)
+    if len(y) < 20:
+        raise UserError(f"{request.file}: {len(y)} rows with a target are too few to learn from; 20 are the least.")
+    _introduce(console, request, seen, classes)
+    train, test = hold_out(y, seen.task, request.seed)
+    kinds = {c.name: c.kind for c in seen.columns}
+    sample = _sample(y, train, seen.task, request)
+    search = Search.over(seen.frame[sample], y[sample], classes, seen.task, kinds, request.seed)
+    tried = families(request.models, seen.task, len(train))
+    _search(search, tried, request.seconds * SEARCH_SHARE, console)
+    chosen = search.choose()
+    whole = Fitting(seen.frame, y, search, chosen, sampled=len(sample) < len(train))
+    trained = whole.fit(train) if len(test) else None
+    final = whole.fit(np.arange(len(y)))
+    left = max(request.seconds - (time.perf_counter() - began), 0.25 * request.seconds)
+    evidence = examine(request, seen, search, chosen, whole, trained, final, train, test, sample, left)
+    evidence.seconds = time.perf_counter() - began
+    card = make_card(request, seen, evidence, classes)
+    return Outcome(request, seen, search, chosen, final, evidence, card, test)
+
+
+def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training rows, and rows nobody sees until the end (none if there are few rows)."""
+    n = len(y)
+    if n < SMALL:
+        return np.arange(n), np.arange(0)
+    fold = split(y, task, int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT))), seed + 1)[0]
+    return fold.train, fold.test
+
+
+def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np.ndarray:
+    """The rows of the search: all training rows, or as many as the time allows."""
+    limit = int(np.clip(1000 * request.seconds, MIN_SEARCH_ROWS, MAX_SEARCH_ROWS))
+    if len(train) <= limit:
+        return train
+    drawn = np.random.default_rng(request.seed + 2).permutation(train)[:limit]
+    if task in ("binary", "multiclass") and len(np.unique(y[drawn])) < len(np.unique(y[train])):
+        # A class that the draw missed is kept with what there is of it, up to ten rows.
+        missing = np.setdiff1d(np.unique(y[train]), np.unique(y[drawn]))
+        drawn = np.concatenate([drawn, *(train[y[train] == c][:10] for c in missing)])
+    return np.sort(drawn)
+
+
+def _introduce(console: Any, request: Request, seen: Profile, classes: Any) -> None:
+    if console is None:
+        return
+    kinds = [c.kind for c in seen.columns]
+    parts = [f"{kinds.count(k)} {k}" for k in ("number", "category", "date", "text") if k in kinds]
+    what = {
+        "binary": f"binary ({' / '.join(map(str, classes)) if classes is not None else ''})",
+        "multiclass": f"multiclass ({0 if classes is None else len(classes)} classes)",
+        "real": "real number",
+        "count": "count",
+    }[seen.task]
+    console.print(f"[bold]{request.file}[/bold]: {seen.frame.height} rows, {len(kinds)} columns ({', '.join(parts)})")
+    said = "" if request.task != "auto" else "   [dim](--task overrules)[/dim]"
+    console.print(f"target [bold]{seen.target}[/bold]: {what}{said}")
+    for note in seen.notes:
+        console.print(f"  [yellow]{note.code}[/yellow] {_plain(note.text)}")
+    console.print()
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _search(search: Search, tried: list[Family], seconds: float, console: Any) -> None:
+    if console is None:
+        search.run(tried, seconds)
+        return
+    from rich.live import Live
+
+    began = time.perf_counter()
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+
+        def show(results: list[Result]) -> None:
+            live.update(draw(results, search.task, left=seconds - (time.perf_counter() - began)))
+
+        search.run(tried, seconds, show)
+    console.print(draw(search.results, search.task, search.choose()))
+    console.print()
+
+
+def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any) -> dict[str, Any]:
+    """What travels with the model: its inputs, its target, its scores."""
+
+    def clean(value: Any) -> Any:
+        return None if isinstance(value, float) and not np.isfinite(value) else value
+
+    return {
+        "target": seen.target,
+        "task": seen.task,
+        "classes": evidence.classes,
+        "columns": evidence.columns,
+        "left_out": seen.left_out,
+        "notes": [[n.code, n.column, n.text] for n in evidence.notes],
+        "metric": evidence.metric,
+        "rows": evidence.rows,
+        "data": request.file.name,
+        "data_sha256": evidence.checksum,
+        "chosen": evidence.chosen,
+        "formula": evidence.formula,
+        "objective": evidence.objective,
+        "reason": evidence.reason,
+        "board": [{k: clean(v) for k, v in asdict(row).items()} for row in evidence.board],
+        "score": evidence.score,
+        "score_error": evidence.error,
+        "trivial": evidence.trivial,
+        "explained": evidence.explained,
+        "details": {k: clean(v) for k, v in evidence.details.items()},
+        "held_out": evidence.held_out,
+        "advice": [list(said) for said in evidence.sentences],
+        "importances": [asdict(e) for e in evidence.importances],
+        "seed": request.seed,
+        "command": request.command,
+        "versions": evidence.versions,
+    }

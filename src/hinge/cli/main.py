@@ -1,0 +1,22 @@
+"""The entry point of the ``hinge`` command."""
+
+from __future__ import annotations
+
+import sys
+
+from hinge.cli.errors import OK, USAGE, UserError, guard
+
+
+def main() -> None:
+    """Run the command line, and leave with an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    with guard():
+        try:
+            from hinge.cli.app import app
+        except ImportError as error:
+            missing = error.name or str(error)
+            raise UserError(f"the command needs the package {missing}: pip install 'hinge[cli]'.", USAGE) from None
+        app()
+    raise SystemExit(OK)

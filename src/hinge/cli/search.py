@@ -1,0 +1,226 @@
+"""The search: every family on the same folds, within a budget of time, and the choice among them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hinge.cli.candidates import Family, Setting, Shape
+from hinge.explain.page.scores import Score, explained, losses, predict_for, score
+
+# No setting may use up more than this share of the time: the next ones want their turn.
+LARGEST_SHARE = {"boosting": 0.6}
+SHARE = 0.25
+MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
+
+
+@dataclass
+class Result:
+    """What the folds said about a setting of a family."""
+
+    family: Family
+    setting: Setting
+    state: str  # "done", "running", "no time", "failed"
+    loss: np.ndarray | None = None  # out of fold, one per row of the search
+    predictions: np.ndarray | None = None
+    score: Score | None = None
+    explained: float = 0.0
+    fit_seconds: float = 0.0
+    predict_micros: float = 0.0
+    size: int = 0
+    certificate: Any = None
+    rounds: float | None = None  # rounds of boosting that early stopping asked for, on average
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.family.name} {self.setting.name}"
+
+
+@dataclass
+class Fold:
+    """One split of the rows, with the table prepared once per encoding."""
+
+    train: np.ndarray
+    test: np.ndarray
+    prepared: dict[str, tuple[Any, Any, Any, float]] = field(default_factory=dict)
+
+
+@dataclass
+class Search:
+    """The rows, their folds, and the results so far."""
+
+    frame: Any
+    y: np.ndarray  # class numbers or targets
+    classes: np.ndarray | None
+    task: str
+    kinds: dict[str, str]
+    seed: int
+    folds: list[Fold]
+    results: list[Result] = field(default_factory=list)
+    mean: float = 1.0
+
+    @classmethod
+    def over(cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int) -> Search:
+        """Folds for these rows: ten for few rows, three for many."""
+        n = len(y)
+        k = 10 if n < 1000 else 5 if n < 20_000 else 3
+        return cls(frame, y, classes, task, kinds, seed, split(y, task, k, seed), mean=float(np.mean(y)))
+
+    def labels(self, y: np.ndarray) -> np.ndarray:
+        return y if self.classes is None else self.classes[y.astype(np.int64)]
+
+    def prepare(self, fold: Fold, encode: str) -> tuple[Any, Any, Any, float]:
+        """The preparation learned on the training rows of a fold, both parts of the table, seconds per row."""
+        if encode not in fold.prepared:
+            prep = preparation(encode, self.kinds)
+            X = prep.fit_transform(self.frame[fold.train])
+            began = time.perf_counter()
+            Z = prep.transform(self.frame[fold.test])
+            fold.prepared[encode] = (prep, X, Z, (time.perf_counter() - began) / len(fold.test))
+        return fold.prepared[encode]
+
+    def run(
+        self, families: list[Family], seconds: float, watch: Callable[[list[Result]], None] = lambda results: None
+    ) -> list[Result]:
+        """Try the first setting of every family, then the others of those that are in reach of the best."""
+        began = time.perf_counter()
+        turns = [(f, f.settings[0]) for f in families]
+        later = [(f, s) for f in families for s in f.settings[1:]]
+        for family, setting in turns:
+            self._try(family, setting, began, seconds, watch)
+        # The most promising family first: its other settings are worth the most.
+        order = {f.name: self._distance(f) for f in families}
+        for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
+            if order[family.name] < 4.0 or family.rank <= 2:
+                self._try(family, setting, began, seconds, watch)
+        return self.results
+
+    def _distance(self, family: Family) -> float:
+        """How many standard errors a family is behind the best so far."""
+        best, own = self.best(), self.best(family.name)
+        if own is None or best is None or own.loss is None or best.loss is None:
+            return np.inf
+        difference = own.loss - best.loss
+        error = np.std(difference) / np.sqrt(len(difference))
+        return float(np.mean(difference) / error) if error > 0 else 0.0
+
+    def best(self, family: str | None = None) -> Result | None:
+        """The least mean loss, over all families or one."""
+        done = [r for r in self.results if r.state == "done" and family in (None, r.family.name)]
+        return min(done, key=lambda r: float(np.mean(r.loss)), default=None)  # type: ignore[arg-type]
+
+    def choose(self) -> Result:
+        """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
+        best = self.best()
+        assert best is not None
+        assert best.loss is not None
+        choices = [r for name in {r.family.name for r in self.results} if (r := self.best(name)) is not None]
+        for result in sorted(choices, key=lambda r: r.family.rank):
+            difference = result.loss - best.loss
+            if np.mean(difference) <= np.std(difference) / np.sqrt(len(difference)):
+                return result
+        return best
+
+    def _try(self, family: Family, setting: Setting, began: float, seconds: float, watch: Any) -> None:
+        result = Result(family, setting, "running")
+        self.results.append(result)
+        watch(self.results)
+        trivial = self.results[0]
+        try:
+            self._folds(result, began, seconds if result is not trivial else np.inf)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
+            result.state, result.why = "failed", " ".join(str(error).split())[:200]
+        if result.state == "done" and result.loss is not None and trivial.loss is not None:
+            result.score = score(result.loss, self.task)
+            result.explained = explained(result.loss, trivial.loss)
+        watch(self.results)
+
+    def _folds(self, result: Result, began: float, seconds: float) -> None:
+        n = len(self.y)
+        loss = np.empty(n)
+        predictions: Any = None
+        rounds, fit_time, predict_time = [], 0.0, 0.0
+        for k, fold in enumerate(self.folds):
+            left = seconds - (time.perf_counter() - began)
+            share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
+            if left <= 0 or (k and fit_time / k * (len(self.folds) - k) > min(left, max(share - fit_time, 0))):
+                result.state = "no time"
+                return
+            prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
+            start = time.perf_counter()
+            model = fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]))
+            fit_time += time.perf_counter() - start
+            start = time.perf_counter()
+            p = predict_for(model, Z, self.task, self.classes)
+            predict_time += time.perf_counter() - start + prep_time * len(fold.test)
+            if not np.all(np.isfinite(p)):
+                raise ArithmeticError("predictions are not finite")
+            predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
+            predictions[fold.test] = p
+            loss[fold.test] = losses(self.y[fold.test], p, self.task, self.mean)
+            if getattr(model, "early_stopping", False) and hasattr(model, "trees_"):
+                rounds.append(model.n_iter_ - model.n_iter_no_change)
+        result.loss, result.predictions, result.state = loss, predictions, "done"
+        result.fit_seconds = fit_time / len(self.folds)
+        result.predict_micros = 1e6 * predict_time / n
+        result.certificate = certificate_of(model)
+        result.size = size_of(model)
+        result.rounds = float(np.mean(rounds)) if rounds else None
+
+
+def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
+    """k folds, stratified for classes (rare classes are spread as far as they go)."""
+    rng = np.random.default_rng(seed)
+    n = len(y)
+    place = np.empty(n, dtype=np.int64)
+    if task in ("binary", "multiclass"):
+        # Shuffle, then deal the rows out class by class, one fold after the other.
+        order = rng.permutation(n)
+        order = order[np.argsort(y[order], kind="stable")]
+        place[order] = np.arange(n) % k
+    else:
+        place[rng.permutation(n)] = np.arange(n) % k
+    return [Fold(np.flatnonzero(place != f), np.flatnonzero(place == f)) for f in range(k)]
+
+
+def preparation(encode: str, kinds: dict[str, str]) -> Any:
+    """What stands in front of the model."""
+    import hinge as hg
+
+    if encode == "codes":
+        return hg.TablePrep(kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200)
+    return hg.TablePrep(kinds, min_frequency=5)
+
+
+def fit_model(setting: Setting, search: Search, prep: Any, X: Any, labels: np.ndarray, **changes: Any) -> Any:
+    """A model of this setting on prepared rows."""
+    categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
+    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed)
+    model = setting.make(shape)
+    if changes:
+        model.set_params(**changes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
+        return model.fit(X, labels)
+
+
+def inner(model: Any) -> Any:
+    """The model itself, without the scaling of its target."""
+    return getattr(model, "regressor_", model)
+
+
+def certificate_of(model: Any) -> Any:
+    return getattr(inner(model), "certificate_", None)
+
+
+def size_of(model: Any) -> int:
+    """Bytes of the arrays of a fitted model."""
+    import hinge.files
+
+    return hinge.files.size(model)

@@ -1,0 +1,185 @@
+"""A model file and a table that must fit together."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hinge.cli.errors import MODEL, UserError
+from hinge.cli.profile import parse_dates
+from hinge.cli.reading import Table, read_table
+from hinge.explain.page.scores import predict_for
+
+BATCH = 200_000
+
+
+@dataclass
+class Fitted:
+    """A model that ``hinge fit`` made, with its card."""
+
+    path: Path
+    model: Any
+    card: dict[str, Any]
+
+    @property
+    def task(self) -> str:
+        return self.card["task"]
+
+    @property
+    def target(self) -> str:
+        return self.card["target"]
+
+    @property
+    def classes(self) -> Any:
+        return np.asarray(self.card["classes"]) if self.card["classes"] else None
+
+    @property
+    def columns(self) -> list[str]:
+        return [c["name"] for c in self.card["columns"]]
+
+    def predict(self, frame: Any) -> np.ndarray:
+        """Probabilities or means, some rows at a time."""
+        parts = [
+            predict_for(self.model, frame[start : start + BATCH], self.task, self.classes)
+            for start in range(0, frame.height, BATCH)
+        ]
+        return np.concatenate(parts)
+
+
+def load_any(path: Path) -> tuple[Any, dict[str, Any]]:
+    """Any model file, whole and unaltered, or a UserError."""
+    from hinge.files import load_with_card
+
+    if not path.exists():
+        raise UserError(f"{path} does not exist.", MODEL)
+    if path.is_dir():
+        inside = path / "model.hinge"
+        hint = f"; did you mean {inside}?" if inside.exists() else "."
+        raise UserError(f"{path} is a folder{hint}", MODEL)
+    try:
+        return load_with_card(path)
+    except ValueError as error:
+        raise UserError(str(error), MODEL) from None
+
+
+def load_fitted(path: Path) -> Fitted:
+    """A model of ``hinge fit``."""
+    model, card = load_any(path)
+    if not {"target", "task", "columns", "classes"} <= set(card):
+        raise UserError(
+            f"{path} was not made by hinge fit (it has no record of its columns); use hg.load in Python.", MODEL
+        )
+    return Fitted(path, model, card)
+
+
+def conform(table: Table, fitted: Fitted) -> tuple[Any, list[str]]:
+    """The columns the model needs, in the types it was trained on, and remarks on what did not fit."""
+    import polars as pl
+
+    frame = table.frame
+    missing = [name for name in fitted.columns if name not in frame.columns]
+    if missing:
+        raise UserError(
+            f"{table.path} lacks {_listed(missing)} that {fitted.path} needs.{_renamed(missing, table, fitted)}"
+        )
+    notes: list[str] = []
+    columns = []
+    for info in fitted.card["columns"]:
+        series = frame[info["name"]]
+        kind = info["kind"]
+        if kind == "number":
+            read = _number(series)
+        elif kind == "date":
+            read = series.cast(pl.Datetime("us")) if series.dtype in (pl.Date, pl.Datetime) else _dates(series)
+        else:
+            read = _text(series)
+        lost = read.null_count() - series.null_count()
+        if lost > 0:
+            if lost == len(series) - series.null_count():
+                shown = series.drop_nulls().head(1).to_list()
+                raise UserError(
+                    f"{table.path}: column {info['name']!r} should hold a {kind}, but no value is one (such as "
+                    f"{str(shown[0])[:40]!r})."
+                )
+            notes.append(f"{info['name']}: {lost} values are not a {kind}; taken as missing")
+        columns.append(read)
+    return pl.DataFrame(columns), notes
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(n) for n in names[:6])
+    return f"the column{'s' if len(names) > 1 else ''} {shown}{', …' if len(names) > 6 else ''}"
+
+
+def _renamed(missing: list[str], table: Table, fitted: Fitted) -> str:
+    spare = [c for c in table.frame.columns if c not in fitted.columns]
+    folded = {c.casefold(): c for c in spare}
+    for name in missing:
+        near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
+        if near:
+            return f" Was {name!r} renamed to {folded[near[0]]!r}?"
+    return f" The file has {', '.join(table.frame.columns[:8])}{', …' if table.frame.width > 8 else ''}."
+
+
+def _number(series: Any) -> Any:
+    import polars as pl
+
+    if series.dtype == pl.String:
+        return series.str.strip_chars().cast(pl.Float64, strict=False)
+    if series.dtype == pl.Duration:
+        return (series.dt.total_microseconds() / 1e6).rename(series.name)
+    return series.cast(pl.Float64, strict=False).fill_nan(None)
+
+
+def _dates(series: Any) -> Any:
+    import polars as pl
+
+    read = parse_dates(series.cast(pl.String).str.strip_chars())
+    return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us")) if read is None else read
+
+
+def _text(series: Any) -> Any:
+    import polars as pl
+
+    if series.dtype.is_float():
+        whole = series.drop_nulls()
+        if len(whole) and bool((whole == whole.round()).all()):
+            series = series.cast(pl.Int64)  # codes of categories that were read as numbers
+    return series.cast(pl.String).str.strip_chars()
+
+
+def read_for(fitted: Fitted, file: Path, *, with_target: bool) -> tuple[Any, np.ndarray | None, list[str], Table]:
+    """The rows of a file for a model: inputs, targets (class numbers or numbers; rows without one are left out)."""
+    table = read_table(file)
+    if not with_target:
+        frame, notes = conform(table, fitted)
+        return frame, None, notes, table
+    if fitted.target not in table.frame.columns:
+        raise UserError(f"{file} lacks the target {fitted.target!r}, which is needed to score predictions.")
+    there = table.frame[fitted.target].is_not_null()
+    table.frame = table.frame.filter(there)
+    frame, notes = conform(table, fitted)
+    return frame, targets(table, fitted), notes, table
+
+
+def targets(table: Table, fitted: Fitted) -> np.ndarray:
+    """The target column in the terms of the model."""
+    from hinge.cli.profile import labels_of, numbers_of
+
+    series = table.frame[fitted.target]
+    numbers = numbers_of(series)
+    if fitted.classes is None:
+        if numbers is None:
+            raise UserError(f"{table.path}: the target {fitted.target!r} holds text, not numbers.")
+        return numbers.to_numpy().astype(np.float64)
+    labels = labels_of(series, numbers).to_numpy().astype(str)
+    unknown = np.setdiff1d(labels, fitted.classes)
+    if len(unknown):
+        raise UserError(
+            f"{table.path}: the target {fitted.target!r} has {unknown[0]!r}, a class that {fitted.path} does not know."
+        )
+    return np.searchsorted(fitted.classes, labels).astype(np.float64)

@@ -1,0 +1,167 @@
+"""Do two samples come from one distribution?
+
+Two answers. A classifier is trained to tell the rows of one from the rows of the other and judged on rows it has not
+seen: if there is no drift its area under the ROC curve is ½, and the U statistic says how surprising any other value
+is. And column by column, Kolmogorov–Smirnov for numbers and χ² for categories, with Holm's correction for the number of
+columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.stats
+
+from hinge.explain.columns import aligned, columns_of
+from hinge.models.boosting import GradientBoostingClassifier
+
+Array = np.ndarray
+MAX_ROWS = 4000
+FEW = 10
+
+
+@dataclass(frozen=True)
+class ColumnDrift:
+    """How a column differs: the statistic (KS distance, or Cramér's V), and p after correction."""
+
+    name: str
+    test: str
+    statistic: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How two samples differ.
+
+    Attributes
+    ----------
+    auc : float
+        How well a classifier tells them apart on rows it has not seen: ½ is not at all, 1 is always.
+    p : float
+        The probability of an AUC this far above ½ if there were no drift.
+    columns : tuple of ColumnDrift
+        All columns, the most different first.
+    target : ColumnDrift or None
+        The same for the targets.
+    """
+
+    auc: float
+    p: float
+    columns: tuple[ColumnDrift, ...]
+    target: ColumnDrift | None
+
+    @property
+    def found(self) -> bool:
+        """Drift that is both certain (p < 0.001) and large enough to matter (AUC ≥ 0.6)."""
+        return self.p < 1e-3 and self.auc >= 0.6
+
+    @property
+    def drifted(self) -> tuple[str, ...]:
+        """The columns that differ for certain (corrected p < 0.01)."""
+        return tuple(c.name for c in self.columns if c.p < 0.01)
+
+
+def measure_drift(X: Any, X_test: Any, y: Any = None, y_test: Any = None, *, random_state: int = 0) -> Drift:
+    """Compare training data with test data, or last month's with this month's.
+
+    Parameters
+    ----------
+    X, X_test : tables with the same columns
+    y, y_test : arrays of targets, optional
+    random_state : int
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> rng = np.random.default_rng(0)
+    >>> drift = hg.measure_drift(rng.normal(size=(500, 3)), rng.normal(size=(500, 3)) + [0.0, 0.0, 1.0])
+    >>> drift.found, drift.drifted
+    (True, ('x2',))
+    """
+    pairs = [(a.name, a.categorical or b.categorical, aligned(a, b)) for a, b in zip(columns_of(X), columns_of(X_test))]
+    if not pairs:
+        raise ValueError("the tables have no columns that can be compared: a sparse matrix may be too large.")
+    columns = holm([compare_column(name, one, two, category) for name, category, (one, two) in pairs])
+    rng = np.random.default_rng(random_state)
+    n, m = len(pairs[0][2][0]), len(pairs[0][2][1])
+    rows, test_rows = rng.permutation(n)[:MAX_ROWS], rng.permutation(m)[:MAX_ROWS]
+    table = np.column_stack([np.concatenate([one[rows], two[test_rows]]) for _, _, (one, two) in pairs])
+    side = np.repeat([0, 1], [len(rows), len(test_rows)])
+    auc, p = two_sample_test(table, side, random_state)
+    target = None
+    if y is not None and y_test is not None:
+        target = compare_target(np.asarray(y), np.asarray(y_test))
+    return Drift(auc, p, tuple(sorted(columns, key=lambda c: (c.p, -c.statistic))), target)
+
+
+def two_sample_test(table: Array, side: Array, random_state: int = 0, folds: int = 3) -> tuple[float, float]:
+    """The cross-validated AUC of boosted trees that guess the side of a row, and its p-value under no difference."""
+    rng = np.random.default_rng(random_state)
+    fold = np.empty(len(side), dtype=int)
+    for s in (0, 1):
+        rows = np.flatnonzero(side == s)
+        fold[rows] = rng.permutation(len(rows)) % folds
+    aucs, variances = [], []
+    for k in range(folds):
+        learn, test = fold != k, fold == k
+        n1, n0 = int(np.sum(side[test] == 1)), int(np.sum(side[test] == 0))
+        if not n0 or not n1:
+            continue
+        guesser = GradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0)
+        score = guesser.fit(table[learn], side[learn]).predict_proba(table[test])[:, 1]
+        ranks = scipy.stats.rankdata(score)
+        aucs.append((ranks[side[test] == 1].sum() - n1 * (n1 + 1) / 2) / (n0 * n1))
+        variances.append((n0 + n1 + 1) / (12.0 * n0 * n1))
+    if not aucs:
+        return 0.5, 1.0
+    mean, error = float(np.mean(aucs)), float(np.sqrt(np.sum(variances)) / len(aucs))
+    return mean, float(scipy.stats.norm.sf((mean - 0.5) / error))
+
+
+def compare_column(name: str, one: Array, two: Array, category: bool) -> ColumnDrift:
+    """One column: KS, or χ² for categories and numbers with few values; being missing counts as a value of its own."""
+    missing = np.isnan(one), np.isnan(two)
+    known = np.concatenate([one[~missing[0]], two[~missing[1]]])
+    if category or np.any(missing[0]) or np.any(missing[1]) or len(np.unique(known)) <= FEW:
+        if not category and len(np.unique(known)) > FEW:  # numbers with gaps: tenths of the range, and the gaps
+            cuts = np.unique(np.quantile(known, np.linspace(0, 1, FEW + 1)[1:-1]))
+            one, two = np.searchsorted(cuts, one).astype(float), np.searchsorted(cuts, two).astype(float)
+            one, two = np.where(missing[0], -1.0, one), np.where(missing[1], -1.0, two)
+        return _chi2(name, np.nan_to_num(one, nan=-1.0), np.nan_to_num(two, nan=-1.0))
+    result = scipy.stats.ks_2samp(one, two, method="asymp")
+    return ColumnDrift(name, "KS", float(result.statistic), float(result.pvalue))
+
+
+def _chi2(name: str, one: Array, two: Array) -> ColumnDrift:
+    codes = np.unique(np.concatenate([one, two]), return_inverse=True)[1]
+    k = codes.max() + 1
+    counts = np.stack([np.bincount(codes[: len(one)], minlength=k), np.bincount(codes[len(one) :], minlength=k)])
+    total = counts.sum(axis=0)
+    rare = total < 10  # χ² is not to be trusted there: the rare values are taken together
+    if np.any(rare):
+        counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
+    counts = counts[:, counts.sum(axis=0) > 0]
+    if counts.shape[1] < 2:
+        return ColumnDrift(name, "chi2", 0.0, 1.0)
+    statistic, p, _, _ = scipy.stats.chi2_contingency(counts, correction=False)
+    return ColumnDrift(name, "chi2", float(np.sqrt(statistic / counts.sum())), float(p))
+
+
+def compare_target(y: Array, y_test: Array) -> ColumnDrift:
+    if y.dtype.kind in "fiub" and len(np.unique(y)) > FEW:
+        return compare_column("target", y.astype(np.float64), y_test.astype(np.float64), category=False)
+    codes = np.unique(np.concatenate([y.astype(str), y_test.astype(str)]), return_inverse=True)[1].astype(np.float64)
+    return compare_column("target", codes[: len(y)], codes[len(y) :], category=True)
+
+
+def holm(columns: list[ColumnDrift]) -> list[ColumnDrift]:
+    """p-values corrected for their number (Holm 1979): the chance of even one false alarm stays below the level."""
+    order = np.argsort([c.p for c in columns], kind="stable")
+    corrected, running = np.empty(len(columns)), 0.0
+    for rank, j in enumerate(order):
+        running = max(running, (len(columns) - rank) * columns[j].p)
+        corrected[j] = min(running, 1.0)
+    return [ColumnDrift(c.name, c.test, c.statistic, float(p)) for c, p in zip(columns, corrected)]

@@ -1,0 +1,218 @@
+"""Sources of examples whose best predictor is known: where the parts of a risk can be computed, not estimated.
+
+A generator draws inputs from a known distribution and targets from a known law given the inputs, so that the Bayes
+predictor f*(x) = E[y | x] and the Bayes risk E Var(y | x) are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.stats
+
+Array = np.ndarray
+
+
+class Generator(ABC):
+    """Examples (x, y) with a known law. The loss is squared; for labels 0 and 1, of the probability of 1 (Brier)."""
+
+    labels = False
+
+    @abstractmethod
+    def inputs(self, n: int, rng: np.random.Generator) -> Array:
+        """n inputs."""
+
+    @abstractmethod
+    def mean(self, X: Array) -> Array:
+        """E[y | x]: the Bayes predictor."""
+
+    @abstractmethod
+    def variance(self, X: Array) -> Array:
+        """Var(y | x): its risk at x."""
+
+    @abstractmethod
+    def targets(self, X: Array, rng: np.random.Generator) -> Array:
+        """One target for each input."""
+
+    def sample(self, n: int, random_state: int = 0) -> tuple[Array, Array]:
+        """n examples."""
+        rng = np.random.default_rng(random_state)
+        X = self.inputs(n, rng)
+        return X, self.targets(X, rng)
+
+    def mean_of(self, model: Any, X: Array) -> Array:
+        """What a fitted model takes E[y | x] to be."""
+        if not self.labels:
+            return np.asarray(model.predict(X), dtype=np.float64)
+        if not hasattr(model, "predict_proba"):
+            raise ValueError(f"{type(model).__name__} has no predict_proba: it does not say what E[y | x] is.")
+        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
+
+    @abstractmethod
+    def quadrature(self, points: int) -> Array:
+        """Inputs, all of one weight, that stand for the distribution of x.
+
+        All risks of a decomposition are means over the same points, so its identity holds to rounding.
+        """
+
+    def risk(self, prediction: Array, X: Array) -> float:
+        """E ℓ(y, f(x)) over the inputs X and the law of y: exact in y, a mean in x.
+
+        ℓ is (y − f)² for numbers and the log loss for labels, of which f is the probability of 1.
+        """
+        if not self.labels:
+            return float(np.mean((prediction - self.mean(X)) ** 2 + self.variance(X)))
+        p, q = self.mean(X), np.clip(prediction, 1e-15, 1.0 - 1e-15)
+        return float(-np.mean(p * np.log(q) + (1.0 - p) * np.log1p(-q)))
+
+
+def gaussian_quadrature(points: int, d: int) -> Array:
+    """About so many points spread like N(0, I): a Sobol' sequence through the quantile function."""
+    sequence = scipy.stats.qmc.Sobol(d, seed=12345).random_base2(max(1, math.ceil(math.log2(points))))
+    return scipy.stats.norm.ppf(np.clip(sequence, 1e-12, 1.0 - 1e-12))
+
+
+class _Noisy(Generator):
+    """y = f*(x) + ε with ε ~ N(0, σ²), independent of x."""
+
+    noise: float
+
+    def variance(self, X: Array) -> Array:
+        return np.full(len(X), self.noise**2)
+
+    def targets(self, X: Array, rng: np.random.Generator) -> Array:
+        return self.mean(X) + self.noise * rng.normal(size=len(X))
+
+
+class _OnALine(_Noisy):
+    """x is uniform on [−1, 1]."""
+
+    def inputs(self, n: int, rng: np.random.Generator) -> Array:
+        return rng.uniform(-1.0, 1.0, size=(n, 1))
+
+    def quadrature(self, points: int) -> Array:
+        return (-1.0 + (2.0 * np.arange(points) + 1.0) / points)[:, None]
+
+
+@dataclass(frozen=True)
+class LinearGaussian(_Noisy):
+    """y = ⟨θ, x⟩ + b + ε with x ~ N(0, I) and ε ~ N(0, noise²).
+
+    Parameters
+    ----------
+    coef : sequence of d numbers θ
+    intercept : float
+    noise : float
+        The standard deviation σ of ε.
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> X, y = hg.LinearGaussian([1.0, -2.0]).sample(100)
+    >>> X.shape
+    (100, 2)
+    """
+
+    coef: Sequence[float]
+    intercept: float = 0.0
+    noise: float = 1.0
+
+    def inputs(self, n: int, rng: np.random.Generator) -> Array:
+        return rng.normal(size=(n, len(self.coef)))
+
+    def quadrature(self, points: int) -> Array:
+        return gaussian_quadrature(points, len(self.coef))
+
+    def mean(self, X: Array) -> Array:
+        return X @ np.asarray(self.coef, dtype=np.float64) + self.intercept
+
+
+@dataclass(frozen=True)
+class PolynomialCurve(_OnALine):
+    """y = Σ cⱼ xʲ + ε with x uniform on [−1, 1].
+
+    Parameters
+    ----------
+    coefficients : sequence of numbers c₀, c₁, …
+    noise : float
+    """
+
+    coefficients: Sequence[float] = (0.0, 1.0, 0.0, -2.0)
+    noise: float = 0.3
+
+    def mean(self, X: Array) -> Array:
+        return np.polynomial.polynomial.polyval(X[:, 0], np.asarray(self.coefficients, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class StepCurve(_OnALine):
+    """y jumps from 0 to ``height`` at ``edge``; x is uniform on [−1, 1]. No polynomial is right.
+
+    Parameters
+    ----------
+    edge, height, noise : float
+    """
+
+    edge: float = 0.2
+    height: float = 1.0
+    noise: float = 0.3
+
+    def mean(self, X: Array) -> Array:
+        return np.where(X[:, 0] > self.edge, self.height, 0.0)
+
+
+@dataclass(frozen=True)
+class SineCurve(_OnALine):
+    """y = sin(frequency · π x) + ε with x uniform on [−1, 1].
+
+    Parameters
+    ----------
+    frequency, noise : float
+    """
+
+    frequency: float = 1.0
+    noise: float = 0.3
+
+    def mean(self, X: Array) -> Array:
+        return np.sin(self.frequency * np.pi * X[:, 0])
+
+
+@dataclass(frozen=True)
+class LogisticLabels(Generator):
+    """y ∈ {0, 1} with P(y = 1 | x) = 1/(1 + exp(−⟨θ, x⟩ − b − q‖x‖²)), x ~ N(0, I).
+
+    Parameters
+    ----------
+    coef : sequence of d numbers θ
+    intercept : float
+        b.
+    curvature : float
+        q; if it is not 0, no linear score is right.
+    """
+
+    coef: Sequence[float]
+    intercept: float = 0.0
+    curvature: float = 0.0
+    labels = True
+
+    def inputs(self, n: int, rng: np.random.Generator) -> Array:
+        return rng.normal(size=(n, len(self.coef)))
+
+    def quadrature(self, points: int) -> Array:
+        return gaussian_quadrature(points, len(self.coef))
+
+    def mean(self, X: Array) -> Array:
+        score = X @ np.asarray(self.coef, dtype=np.float64) + self.intercept + self.curvature * np.sum(X**2, axis=1)
+        return 1.0 / (1.0 + np.exp(-score))
+
+    def variance(self, X: Array) -> Array:
+        p = self.mean(X)
+        return p * (1.0 - p)
+
+    def targets(self, X: Array, rng: np.random.Generator) -> Array:
+        return (rng.random(len(X)) < self.mean(X)).astype(int)

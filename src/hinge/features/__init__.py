@@ -1,0 +1,1 @@
+"""Raw inputs → R^d: tables, text, monomials, buckets, scales."""

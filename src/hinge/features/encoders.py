@@ -1,0 +1,360 @@
+"""What is done to one column: learned from training rows, then the same for any rows.
+
+Every encoder is a frozen record of data. ``labels`` are the ends of the names of its outputs, ``encode`` gives the
+outputs of a column (a dense or a sparse block), ``describe`` says in a few words what is done, given
+how many gaps training had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+
+from hinge.features.columns import Column, pattern_of
+from hinge.features.words import count_terms, cutter, document_frequencies
+
+Block = Any  # an array, or a sparse array, with one row per row of the table
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class Dropped:
+    """No outputs."""
+
+    kind: ClassVar[str] = "drop"
+    reason: str
+
+    @property
+    def labels(self) -> list[str]:
+        return []
+
+    def encode(self, column: Column) -> Block:
+        return np.empty((len(column), 0))
+
+    def describe(self, gaps: int) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """(x − centre) / scale, with gaps filled, and a second output that marks gaps if training had any."""
+
+    centre: float
+    scale: float
+    fill: float
+    marked: bool
+    junk: int = 0
+
+    @property
+    def labels(self) -> list[str]:
+        return ["", "=missing"] if self.marked else [""]
+
+    def encode(self, column: Column) -> Block:
+        values = read_numbers(column)
+        missing = np.isnan(values)
+        scaled = (np.where(missing, self.fill, values) - self.centre) / self.scale
+        return np.column_stack([scaled, missing]) if self.marked else scaled[:, None]
+
+    def describe(self, gaps: int) -> str:
+        parts = []
+        if (self.centre, self.scale) != (0.0, 1.0):
+            parts.append(f"(x − {self.centre:.6g}) / {self.scale:.6g}" if self.centre else f"x / {self.scale:.6g}")
+        if gaps and not np.isnan(self.fill):
+            parts.append(f"gaps filled with {self.fill:.6g}" + (" and marked" if self.marked else ""))
+        if self.junk:
+            parts.append(f"{self.junk} values that are not numbers count as missing")
+        return ", ".join(parts) or "as it is"
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """One output per level (1 where the row has it), or one output with its code.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        The levels with an output, or a code, of their own.
+    pooled : int
+        How many rarer levels share the last one, "other".
+    missing_level : bool
+        Whether gaps have an output of their own.
+    codes : bool
+        Codes 0, 1, … with NaN for gaps and for levels not seen, instead of one output per level.
+    """
+
+    levels: tuple[str, ...]
+    pooled: int
+    missing_level: bool
+    codes: bool
+
+    @property
+    def labels(self) -> list[str]:
+        if self.codes:
+            return [""]
+        ends = [f"={level}" for level in self.levels]
+        return ends + ["=(other)"] * (self.pooled > 0) + ["=(missing)"] * self.missing_level
+
+    def encode(self, column: Column) -> Block:
+        seen, texts = column.as_levels()
+        place = {level: k for k, level in enumerate(self.levels)}
+        other = len(self.levels) if self.pooled else -1
+        missing = len(self.levels) + (self.pooled > 0) if self.missing_level and not self.codes else -1
+        at = np.array([*(place.get(text, other) for text in texts), missing], dtype=np.int64)[seen]
+        if self.codes:
+            return np.where(at < 0, np.nan, at)[:, None]
+        return one_hot(at, len(self.labels))
+
+    def describe(self, gaps: int) -> str:
+        what = (
+            f"codes of {len(self.levels)} levels" if self.codes else f"one output for each of {len(self.levels)} levels"
+        )
+        rest = f", {self.pooled} rarer ones pooled" if self.pooled else ""
+        unseen = "as other" if self.pooled else ("as missing" if self.codes else "as zeros")
+        return f"{what}{rest}; levels not seen in training count {unseen}"
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """0 or 1; gaps take the more frequent value and are marked if training had any."""
+
+    true: str
+    fill: float
+    marked: bool
+
+    @property
+    def labels(self) -> list[str]:
+        return ["", "=missing"] if self.marked else [""]
+
+    def encode(self, column: Column) -> Block:
+        if column.truth:
+            values = column.as_numbers()
+        else:
+            seen, texts = column.as_levels()
+            known = [_truth_value(text, self.true) for text in texts]
+            values = np.array([*known, np.nan])[seen]
+        missing = np.isnan(values)
+        filled = np.where(missing, self.fill, values)
+        return np.column_stack([filled, missing]) if self.marked else filled[:, None]
+
+    def describe(self, gaps: int) -> str:
+        filled = f", gaps filled with {self.fill:g}" + " and marked" * self.marked
+        return f"1 if {self.true!r}, else 0{filled if gaps and not np.isnan(self.fill) else ''}"
+
+
+@dataclass(frozen=True, eq=False)
+class Dates:
+    """Days since the first training row (scaled), and those cycles of year, week and day that vary in training."""
+
+    pattern: str
+    origin: float
+    scale: float
+    fill: float
+    marked: bool
+    parts: tuple[str, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        return [f".{part}" for part in self.parts] + ["=missing"] * self.marked
+
+    def encode(self, column: Column) -> Block:
+        times = column.as_times(self.pattern)
+        missing = np.isnat(times)
+        if len(column) and missing.all() and not column.missing().all():
+            raise _changed(column, "dates")
+        days = Column(column.name, times=times).as_numbers()
+        if not np.isnan(self.fill):
+            days = np.where(missing, self.fill, days)
+        calendar = parts_of(days)
+        calendar["days"] = (days - self.origin) / self.scale
+        columns = [calendar[part] for part in self.parts]
+        return np.column_stack(columns + [missing] * self.marked)
+
+    def describe(self, gaps: int) -> str:
+        how = "" if self.pattern == "iso" else f", read by {self.pattern}"
+        return f"{', '.join(self.parts)}{how}"
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Terms of free text: presence, counts or tf-idf with rows of length 1."""
+
+    terms: tuple[str, ...]
+    weight: str
+    idf: np.ndarray
+
+    @property
+    def labels(self) -> list[str]:
+        return [f":{term}" for term in self.terms]
+
+    def encode(self, column: Column) -> Block:
+        seen, texts = column.as_levels()
+        place = {term: (k, 1.0) for k, term in enumerate(self.terms)}
+        counts = count_terms((*texts, ""), cutter(), place.get, len(self.terms))
+        return weigh(counts, self.weight, self.idf)[seen]
+
+    def describe(self, gaps: int) -> str:
+        how = {"presence": "presence", "counts": "counts", "tfidf": "tf-idf"}[self.weight]
+        return f"{how} of the {len(self.terms)} words found in most rows"
+
+
+def weigh(counts: scipy.sparse.csr_array, weight: str, idf: np.ndarray) -> scipy.sparse.csr_array:
+    """Counts as they are, as 0 and 1, or times idf with rows of length 1."""
+    if weight == "presence":
+        counts.data = np.ones_like(counts.data)
+    elif weight == "tfidf":
+        counts.data = counts.data * idf[counts.indices]
+        unit_rows(counts)
+    return counts
+
+
+def unit_rows(matrix: scipy.sparse.csr_array) -> None:
+    """Divide every row by its Euclidean length, in place."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    lengths = np.sqrt(np.bincount(rows, matrix.data**2, minlength=matrix.shape[0]))
+    matrix.data /= np.where(lengths > 0, lengths, 1.0)[rows]
+
+
+def smooth_idf(frequency: np.ndarray, n: int) -> np.ndarray:
+    """ln((1 + n) / (1 + df)) + 1, as in scikit-learn."""
+    return np.log((1.0 + n) / (1.0 + frequency)) + 1.0
+
+
+def one_hot(at: np.ndarray, width: int) -> scipy.sparse.csr_array:
+    """Rows with a one at a place, and none where the place is −1."""
+    known = at >= 0
+    ends = np.concatenate([[0], np.cumsum(known)])
+    return scipy.sparse.csr_array((np.ones(int(ends[-1])), at[known], ends), shape=(len(at), width))
+
+
+def read_numbers(column: Column) -> np.ndarray:
+    """The numbers of a column, refusing infinities, and a column none of whose texts reads as one."""
+    values = column.as_numbers()
+    if np.isinf(values).any():
+        raise ValueError(
+            f"Input X contains infinity in column {column.name!r}; replace it by a number or by NaN (missing)."
+        )
+    if column.codes is not None and len(values) and np.isnan(values).all() and not column.missing().all():
+        raise _changed(column, "numbers")
+    return values
+
+
+def _changed(column: Column, what: str) -> ValueError:
+    sample = column.as_levels()[1][0]
+    return ValueError(
+        f"Column {column.name!r} held {what} in training; none of its values reads so now (e.g. {sample!r})."
+    )
+
+
+def _truth_value(text: str, true: str) -> float:
+    """1 for the text that means true, 0 for any other text of a pair, NaN for what is neither."""
+    low = text.lower()
+    if low in (true, "1", "true"):
+        return 1.0
+    return 0.0 if low in ("false", "f", "no", "n", "off", "0") else np.nan
+
+
+def parts_of(days: np.ndarray) -> dict[str, np.ndarray]:
+    """Calendar parts of days since 1970 (NaN where missing)."""
+    present = ~np.isnan(days)
+    whole = np.floor(np.where(present, days, 0.0)).astype("datetime64[D]")
+    months, years = whole.astype("datetime64[M]"), whole.astype("datetime64[Y]")
+    weekday = (whole.astype(np.int64) + 3) % 7  # 1970 began on a Thursday; Monday is 0
+    hours = (np.where(present, days, 0.0) - whole.astype(np.int64)) * 24.0
+    in_year = (whole - years).astype(np.int64) / 365.25
+    raw = {
+        "year": years.astype(np.int64) + 1970,
+        "month": months.astype(np.int64) % 12 + 1,
+        "day": (whole - months).astype(np.int64) + 1,
+        "weekday": weekday,
+        "weekend": weekday >= 5,
+        "hour": hours,
+        "yearly_sin": np.sin(2 * np.pi * in_year),
+        "yearly_cos": np.cos(2 * np.pi * in_year),
+        "weekly_sin": np.sin(2 * np.pi * weekday / 7),
+        "weekly_cos": np.cos(2 * np.pi * weekday / 7),
+        "daily_sin": np.sin(2 * np.pi * hours / 24),
+        "daily_cos": np.cos(2 * np.pi * hours / 24),
+    }
+    return {name: np.where(present, values, np.nan) for name, values in raw.items()}
+
+
+CYCLES = ("yearly_sin", "yearly_cos", "weekly_sin", "weekly_cos", "weekend", "daily_sin", "daily_cos")
+CALENDAR = ("year", "month", "day", "weekday", "hour")
+
+
+def learn_number(column: Column, scale: bool, missing: str) -> Number:
+    """Median for gaps; mean and standard deviation for the scale. Mostly zero columns keep their zeros."""
+    values = read_numbers(column)
+    present = values[~np.isnan(values)]
+    gaps = len(present) < len(values)
+    junk = int(len(values) - len(present) - column.missing().sum())
+    fill = float("nan") if missing == "keep" else (float(np.median(present)) if len(present) else 0.0)
+    centre, spread = spread_of(present) if scale and len(present) else (0.0, 1.0)
+    if np.mean(present == 0.0) > 0.75:
+        centre = 0.0
+    return Number(centre, spread, fill, gaps and missing == "indicator", junk)
+
+
+def spread_of(values: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation without overflow; the deviation of a constant is said to be 1."""
+    size = float(np.max(np.abs(values), initial=0.0))
+    if size == 0.0:
+        return 0.0, 1.0
+    unit = values / size
+    mean = float(np.mean(unit))
+    deviation = float(np.std(unit - mean))
+    return mean * size, deviation * size if deviation > 1e-14 and deviation * size > 0 else 1.0
+
+
+def learn_levels(column: Column, codes: bool, max_categories: int, min_frequency: int) -> Levels:
+    """The most frequent levels, in sorted order; the others are pooled."""
+    seen, texts = column.as_levels()
+    counts = np.bincount(seen[seen >= 0], minlength=len(texts))
+    order = np.lexsort((np.arange(len(texts)), -counts))
+    kept = order[:max_categories]
+    kept = np.sort(kept[counts[kept] >= min(min_frequency, counts.max(initial=0))])
+    pooled = int(np.sum(counts > 0)) - len(kept)
+    return Levels(tuple(texts[k] for k in kept), pooled, bool(np.any(seen < 0)), codes)
+
+
+def learn_truth(column: Column, missing: str) -> Truth:
+    """Which of the two means true, and which is more frequent."""
+    levels = [level.lower() for level in column.as_levels()[1]]
+    true = next((level for level in levels if level in ("true", "t", "yes", "y", "on", "1")), levels[-1])
+    encoder = Truth(true, float("nan"), False)
+    values = encoder.encode(column)[:, 0]
+    if missing == "keep":
+        return encoder
+    gaps = np.isnan(values)
+    fill = float(np.mean(values[~gaps]) > 0.5) if not gaps.all() else 0.0
+    return Truth(true, fill, bool(gaps.any()) and missing == "indicator")
+
+
+def learn_dates(column: Column, scale: bool, missing: str, raw: bool) -> Dates:
+    """``raw`` calendar numbers for trees, waves for everything else; parts that do not vary are left out."""
+    pattern = "iso" if column.times is not None else pattern_of(column.levels) or "iso"
+    times = column.as_times(pattern)
+    gaps = np.isnat(times)
+    days = Column(column.name, times=times).as_numbers()
+    present = days[~gaps]
+    if not len(present):
+        raise ValueError(f"Column {column.name!r} is said to hold dates, but none of its values reads as one.")
+    origin, spread = (float(present.min()), spread_of(present - present.min())[1]) if scale else (0.0, 1.0)
+    calendar = parts_of(present)
+    varying = [part for part in (CALENDAR if raw else CYCLES) if np.ptp(calendar[part]) > 1e-9]
+    fill = float("nan") if missing == "keep" else float(np.median(present))
+    return Dates(pattern, origin, spread, fill, bool(gaps.any()) and missing == "indicator", ("days", *varying))
+
+
+def learn_words(column: Column, weight: str, max_words: int) -> Words:
+    """The words found in most rows, in sorted order."""
+    seen, texts = column.as_levels()
+    counts = np.bincount(seen[seen >= 0], minlength=len(texts))
+    rows = [text for text, count in zip(texts, counts.tolist()) for _ in range(count)]
+    frequency = document_frequencies(rows, cutter())
+    kept = sorted(sorted(frequency, key=lambda term: (-frequency[term], term))[:max_words])
+    idf = smooth_idf(np.array([frequency[term] for term in kept], dtype=np.float64), len(rows))
+    return Words(tuple(kept), weight, idf)

@@ -1,0 +1,90 @@
+"""Images as vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+
+class ImageVectors(TransformerMixin, BaseEstimator):
+    """Pixels, row by row, as one vector per image: n × h × w (× c) → R^{h·w·c}.
+
+    Parameters
+    ----------
+    pool : int
+        Average blocks of pool × pool pixels: fewer, smoother features.
+    scale : bool
+        Divide whole numbers by the largest value of their type (255 for bytes), so that pixels lie in [0, 1].
+    dtype : type
+        Of the result.
+
+    Attributes
+    ----------
+    shape_ : tuple
+        h × w (× c) of the training images; others are refused.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> images = np.array([[[0, 255], [255, 255]]], dtype=np.uint8)
+    >>> hg.ImageVectors().fit_transform(images).tolist()
+    [[0.0, 1.0, 1.0, 1.0]]
+    >>> hg.ImageVectors(pool=2).fit_transform(images).tolist()
+    [[0.75]]
+    """
+
+    def __init__(self, *, pool: int = 1, scale: bool = True, dtype: Any = np.float64) -> None:
+        self.pool = pool
+        self.scale = scale
+        self.dtype = dtype
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> ImageVectors:
+        """Keep the shape."""
+        if not (isinstance(self.pool, int | np.integer) and self.pool >= 1):
+            raise ValueError(f"pool must be a whole number of at least 1, got {self.pool!r}.")
+        self.shape_ = tuple(int(size) for size in self._images(X).shape[1:])
+        h, w = self.shape_[:2]
+        if h < self.pool or w < self.pool:
+            raise ValueError(f"pool={self.pool} is larger than images of {h} × {w} pixels.")
+        self._n_features_out = int((h // self.pool) * (w // self.pool) * np.prod(self.shape_[2:], dtype=int))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """One row per image. Pixels beyond the last whole block are left out."""
+        check_is_fitted(self)
+        images = self._images(X)
+        if images.shape[1:] != self.shape_:
+            raise ValueError(f"X has images of shape {images.shape[1:]}; training had {self.shape_}.")
+        factor = 1.0
+        if self.scale and images.dtype.kind in "iu":
+            factor = 1.0 / np.iinfo(images.dtype).max
+        k, (h, w) = self.pool, self.shape_[:2]
+        pixels = images[:, : h // k * k, : w // k * k].astype(self.dtype)
+        if k > 1:
+            blocks = pixels.reshape(len(pixels), h // k, k, w // k, k, *self.shape_[2:])
+            pixels = blocks.mean(axis=(2, 4))
+        return pixels.reshape(len(pixels), -1) * np.asarray(factor, dtype=self.dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names such as "pixel(3,14)", with the channel if there are several."""
+        check_is_fitted(self)
+        h, w, *channels = self.shape_
+        sizes = (h // self.pool, w // self.pool, *channels)
+        return np.array([f"pixel({','.join(map(str, at))})" for at in np.ndindex(*sizes)], dtype=object)
+
+    def _images(self, X: Any) -> np.ndarray:
+        images = np.asarray(X)
+        if images.ndim not in (3, 4) or len(images) == 0:
+            raise ValueError(f"X must be images of shape (n, h, w) or (n, h, w, channels), got shape {images.shape}.")
+        if images.dtype.kind not in "iufb" or not np.all(np.isfinite(images)):
+            raise ValueError("Input X must hold finite numbers.")
+        return images

@@ -1,0 +1,265 @@
+"""Monomials of the inputs: all products of up to M features, C(d + M, M) of them with the constant.
+
+With the weights √(M! / ((M − k)! a!)) · c^((M−k)/2) for the monomial x^a of degree k, inner products of the outputs are
+the polynomial kernel: (c + ⟨x, x'⟩)^M = Σ_a weight_a² x^a x'^a, by the multinomial theorem.
+
+Columns of one degree are in the order of sorted tuples of features, so the products that begin with feature j are j
+times a run of columns of the degree below; both the dense and the sparse form are built from that.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, combinations_with_replacement
+from math import comb, factorial, prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+ROWS = 512  # a block of rows whose products stay in the cache
+MOST_OUTPUTS = 2**31 - 1
+
+
+class PolynomialFeatures(TransformerMixin, BaseEstimator):
+    """Products of features: φ(x) = (x^a) for all exponents a with min ≤ |a| ≤ M, times weights if asked.
+
+    Parameters
+    ----------
+    degree : int or (min, max)
+        The largest degree M, or the smallest and the largest.
+    interaction_only : bool
+        Only products of different features.
+    include_bias : bool
+        Whether the constant 1 is an output.
+    order : {"C", "F"}
+        Memory order of a dense result.
+    kernel_weights : bool
+        Weigh monomials so that ⟨φ(x), φ(x')⟩ = (coef0 + ⟨x, x'⟩)^M (with all degrees from 0 on and repeated features).
+    coef0 : float
+        The constant c ≥ 0 of that kernel.
+
+    Attributes
+    ----------
+    powers_ : array of shape (outputs, features)
+        The exponents.
+    weights_ : array
+        The weights; ones without ``kernel_weights``.
+    n_output_features_ : int
+        C(d + M, M), where nothing is left out.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> phi = hg.PolynomialFeatures(2).fit([[2.0, 3.0]])
+    >>> phi.transform([[2.0, 3.0]]).tolist(), list(phi.get_feature_names_out())
+    ([[1.0, 2.0, 3.0, 4.0, 6.0, 9.0]], ['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'])
+    >>> z = hg.PolynomialFeatures(3, kernel_weights=True).fit_transform([[1.0, 2.0], [3.0, 4.0]])
+    >>> round(float(z[0] @ z[1]))  # (1 + 1·3 + 2·4)³
+    1728
+    """
+
+    def __init__(
+        self,
+        degree: Any = 2,
+        *,
+        interaction_only: bool = False,
+        include_bias: bool = True,
+        order: str = "C",
+        kernel_weights: bool = False,
+        coef0: float = 1.0,
+    ) -> None:
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.include_bias = include_bias
+        self.order = order
+        self.kernel_weights = kernel_weights
+        self.coef0 = coef0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> PolynomialFeatures:
+        """Count the outputs; only the number of features matters."""
+        low, high = self._degrees()
+        if self.order not in ("C", "F"):
+            raise ValueError(f'order must be "C" or "F", got {self.order!r}.')
+        if not self.coef0 >= 0:
+            raise ValueError(f"coef0 must not be negative, got {self.coef0!r}.")
+        d = validate_data(self, X, accept_sparse=("csr", "csc")).shape[1]
+        count = _number(d, low, high, self.interaction_only) + (low > 0 and self.include_bias)
+        count -= low == 0 and not self.include_bias
+        if count > MOST_OUTPUTS:
+            raise ValueError(
+                f"degree={self.degree} of {d} features gives {count} monomials, more than can be indexed. Use a "
+                f"polynomial kernel instead: hg.SVC(kernel=hg.Polynomial({high})) does not write them out."
+            )
+        if count == 0:
+            raise ValueError("degree=0 without a bias leaves no outputs; set include_bias=True.")
+        self.n_output_features_ = int(count)
+        self.degrees_ = ([0] if self.include_bias else []) + list(range(max(low, 1), high + 1))
+        self._n_features_out = self.n_output_features_
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The monomials of any rows; CSR in, CSR out."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], reset=False
+        )  # fmt: skip
+        if scipy.sparse.issparse(X):
+            return self._sparse(X)
+        out: np.ndarray = np.empty((len(X), self.n_output_features_), dtype=X.dtype, order=self.order)  # type: ignore[call-overload]
+        for begin in range(0, len(X), ROWS):
+            self._dense(X[begin : begin + ROWS], out[begin : begin + ROWS])
+        if self.kernel_weights:
+            out *= self.weights_.astype(X.dtype)
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names such as "1", "x0", "x0^2 x1"."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        out = []
+        for features in self._monomials():
+            powers = {j: features.count(j) for j in dict.fromkeys(features)}
+            out.append(" ".join(str(names[j]) if p == 1 else f"{names[j]}^{p}" for j, p in powers.items()) or "1")
+        return np.array(out, dtype=object)
+
+    @property
+    def powers_(self) -> np.ndarray:
+        """The exponents, one row per output."""
+        check_is_fitted(self)
+        powers = np.zeros((self.n_output_features_, self.n_features_in_), dtype=np.int64)
+        for row, features in zip(powers, self._monomials()):
+            for j in features:
+                row[j] += 1
+        return powers
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """The factor of every monomial."""
+        check_is_fitted(self)
+        if not self.kernel_weights:
+            return np.ones(self.n_output_features_)
+        M, c = self._degrees()[1], float(self.coef0)
+        squares = []
+        for features in self._monomials():
+            repeats = prod(factorial(features.count(j)) for j in set(features))
+            k = len(features)
+            squares.append(factorial(M) // (factorial(M - k) * repeats) * c ** (M - k))
+        return np.sqrt(np.array(squares, dtype=np.float64))
+
+    def _degrees(self) -> tuple[int, int]:
+        degree = self.degree
+        low, high = (0, degree) if isinstance(degree, int | np.integer) else tuple(degree)
+        if not (isinstance(low, int | np.integer) and isinstance(high, int | np.integer) and 0 <= low <= high):
+            raise ValueError(f"degree must be a whole number ≥ 0, or a pair (min, max) of them; got {degree!r}.")
+        return int(low), int(high)
+
+    def _monomials(self) -> Any:
+        choose = combinations if self.interaction_only else combinations_with_replacement
+        return (features for k in self.degrees_ for features in choose(range(self.n_features_in_), k))
+
+    def _starts(self, k: int) -> np.ndarray:
+        """How many monomials of degree k begin with a feature before j, for j = 0 … d."""
+        d = self.n_features_in_
+        if k == 0:
+            return np.zeros(d + 1, dtype=np.int64)
+        if self.interaction_only:
+            after = [comb(d - j, k) for j in range(d + 1)]
+        else:
+            after = [comb(d - j + k - 1, k) for j in range(d + 1)]
+        return np.array([after[0] - a for a in after], dtype=np.int64)
+
+    def _dense(self, X: np.ndarray, out: np.ndarray) -> None:
+        d, at = X.shape[1], 0
+        below = np.ones((len(X), 1), dtype=X.dtype)
+        skip = 1 if self.interaction_only else 0
+        for k in range(max(self.degrees_, default=0) + 1):
+            if k > 0:
+                starts, size = self._starts(k - 1), below.shape[1]
+                # Without a degree below there is one empty product, which every feature multiplies.
+                runs = [below[:, (starts[min(j + skip, d)] if k > 1 else 0) : size] for j in range(d)]
+                below = np.concatenate([X[:, j : j + 1] * run for j, run in enumerate(runs)], axis=1)
+            if k in self.degrees_:
+                out[:, at : at + below.shape[1]] = below
+                at += below.shape[1]
+
+    def _sparse(self, X: Any) -> Any:
+        kind = scipy.sparse.csr_array if isinstance(X, scipy.sparse.sparray) else scipy.sparse.csr_matrix
+        wanted = X.format
+        X = scipy.sparse.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        n = X.shape[0]
+        terms = _Terms.constant(n, X.dtype)
+        columns, rows, values, at = [], [], [], 0
+        for k in range(max(self.degrees_, default=0) + 1):
+            if k > 0:
+                terms = terms.times(X, self._starts(k - 1), self._starts(k), self.interaction_only)
+            if k in self.degrees_:
+                columns.append(terms.place + at)
+                rows.append(terms.row)
+                values.append(self._weighed(terms, k))
+                at += int(self._starts(k)[-1]) if k > 0 else 1
+        matrix = scipy.sparse.coo_array(
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+            shape=(n, self.n_output_features_),
+        ).tocsr()
+        return kind(matrix).asformat(wanted)
+
+    def _weighed(self, terms: _Terms, k: int) -> np.ndarray:
+        if not self.kernel_weights:
+            return terms.value
+        M = self._degrees()[1]
+        top = factorial(M) // factorial(M - k) * float(self.coef0) ** (M - k)
+        return terms.value * np.sqrt(top / terms.repeats).astype(terms.value.dtype)
+
+
+class _Terms:
+    """The monomials of one degree that are not zero.
+
+    Of each: its row, its place within the degree, its first feature and that one's power, its value, and a! (the
+    product of the factorials of its powers).
+    """
+
+    def __init__(self, row: Any, place: Any, first: Any, power: Any, value: Any, repeats: Any) -> None:
+        self.row, self.place, self.first = row, place, first
+        self.power, self.value, self.repeats = power, value, repeats
+
+    @staticmethod
+    def constant(n: int, dtype: Any) -> _Terms:
+        zeros = np.zeros(n, dtype=np.int64)
+        last = np.full(n, np.iinfo(np.int64).max)
+        return _Terms(np.arange(n), zeros, last, zeros, np.ones(n, dtype=dtype), np.ones(n))
+
+    def times(self, X: Any, below: np.ndarray, starts: np.ndarray, strict: bool) -> _Terms:
+        """Every term times every feature of its row that does not come after (``strict``: comes before) its first."""
+        begins, ends = X.indptr[self.row].astype(np.int64), X.indptr[self.row + 1].astype(np.int64)
+        indices = X.indices.astype(np.int64)
+        width = np.int64(X.shape[1] + 1)
+        # Entries are sorted by row and feature, so one search finds how many of a row's features are allowed.
+        keys = np.repeat(np.arange(X.shape[0], dtype=np.int64), np.diff(X.indptr)) * width + indices
+        limit = np.minimum(self.first, width - 1)
+        last = np.searchsorted(keys, self.row * width + limit, side="left" if strict else "right")
+        counts = np.maximum(np.minimum(last, ends) - begins, 0)
+        source = np.repeat(np.arange(len(counts)), counts)
+        entry = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + begins[source]
+        feature = indices[entry]
+        inside = self.place[source] - below[np.minimum(feature + strict, len(below) - 1)]
+        power = np.where(feature == self.first[source], self.power[source] + 1, 1)
+        return _Terms(
+            self.row[source], starts[feature] + inside, feature, power, self.value[source] * X.data[entry],
+            self.repeats[source] * power,
+        )  # fmt: skip
+
+
+def _number(d: int, low: int, high: int, interaction_only: bool) -> int:
+    """How many monomials have a degree from low to high."""
+    return sum(comb(d, k) if interaction_only else comb(d + k - 1, k) for k in range(low, high + 1))

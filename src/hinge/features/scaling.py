@@ -1,0 +1,145 @@
+"""Standardisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """z = (x − mean) / deviation, feature by feature; mean and deviation are those of the training rows.
+
+    Missing values (NaN) are left out of both and stay missing. Sparse matrices stay sparse: they need
+    ``with_mean=False``. Variances come from a second pass around the mean, so that large means cost no digits.
+
+    Parameters
+    ----------
+    copy : bool
+        Accepted for compatibility; inputs are never changed.
+    with_mean : bool
+        Subtract the mean.
+    with_std : bool
+        Divide by the standard deviation.
+
+    Attributes
+    ----------
+    mean_, var_, scale_, n_samples_seen_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> hg.StandardScaler().fit_transform([[1.0], [3.0]]).tolist()
+    [[-1.0], [1.0]]
+    """
+
+    mean_: Any
+    var_: Any
+    scale_: Any
+
+    def __init__(self, *, copy: bool = True, with_mean: bool = True, with_std: bool = True) -> None:
+        self.copy = copy
+        self.with_mean = with_mean
+        self.with_std = with_std
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = not self.with_mean
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
+        """Means and deviations; a weight of 2 means the same as having the row twice."""
+        X = self._check(X, reset=True)
+        weights = np.ones(X.shape[0])
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not np.any(weights > 0):
+                raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
+        mean, variance, total = moments(X, weights)
+        self.n_samples_seen_ = int(X.shape[0]) if sample_weight is None and np.all(total == X.shape[0]) else total
+        self.mean_ = mean if self.with_mean or self.with_std else None
+        self.var_, self.scale_ = None, None
+        if self.with_std:
+            self.var_ = variance
+            deviation = np.sqrt(variance)
+            # What is left of a constant feature is rounding, and must not be blown up.
+            constant = ~(deviation > 10 * np.finfo(X.dtype).eps * np.abs(mean))
+            self.scale_ = np.where(constant, 1.0, deviation)
+        return self
+
+    def transform(self, X: Any, copy: bool | None = None) -> Any:
+        """Scaled rows."""
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        if scipy.sparse.issparse(X):
+            return self._scaled_columns(X, 1.0 / self.scale_ if self.with_std else None)
+        Z = X - self.mean_.astype(X.dtype) if self.with_mean else X.copy()
+        return Z / self.scale_.astype(X.dtype) if self.with_std else Z
+
+    def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
+        """Rows in their first units."""
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        if scipy.sparse.issparse(X):
+            return self._scaled_columns(X, self.scale_)
+        Z = X * self.scale_.astype(X.dtype) if self.with_std else X.copy()
+        return Z + self.mean_.astype(X.dtype) if self.with_mean else Z
+
+    def _scaled_columns(self, X: Any, factors: np.ndarray | None) -> Any:
+        Z = X.copy()
+        if factors is not None:
+            at = Z.indices if Z.format == "csr" else np.repeat(np.arange(Z.shape[1]), np.diff(Z.indptr))
+            Z.data *= factors.astype(Z.dtype)[at]
+        return Z
+
+    def _check(self, X: Any, reset: bool) -> Any:
+        if scipy.sparse.issparse(X) and self.with_mean:
+            raise ValueError("A sparse matrix cannot be centred and stay sparse: use StandardScaler(with_mean=False).")
+        return validate_data(
+            self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
+        )  # fmt: skip
+
+
+def moments(X: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weighted means and variances of columns without their missing values, and the weight each is made of."""
+    if scipy.sparse.issparse(X):
+        return _sparse_moments(X.tocsc(), weights)
+    mean, variance, total = np.empty(X.shape[1]), np.empty(X.shape[1]), np.empty(X.shape[1])
+    for j in range(X.shape[1]):
+        x = X[:, j].astype(np.float64)
+        known = ~np.isnan(x)
+        x, w = (x, weights) if known.all() else (x[known], weights[known])
+        mean[j], variance[j], total[j] = _moments(x, w)
+    return mean, variance, total
+
+
+def _moments(x: np.ndarray, w: np.ndarray, zeros: float = 0.0) -> tuple[float, float, float]:
+    """Of the values x of weight w and a further weight of zeros; about the mean, so that no digits are lost."""
+    total = float(w.sum()) + zeros
+    if total <= 0:
+        return np.nan, np.nan, 0.0
+    mean = float(w @ x) / total
+    left = x - mean
+    shift = (float(w @ left) - zeros * mean) / total
+    return mean + shift, max((float(w @ left**2) + zeros * mean**2) / total - shift**2, 0.0), total
+
+
+def _sparse_moments(X: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    whole = float(weights.sum())
+    found = []
+    for j in range(X.shape[1]):
+        part = slice(X.indptr[j], X.indptr[j + 1])
+        x, w, rows = X.data[part].astype(np.float64), weights[X.indices[part]], X.indices[part]
+        if len(rows) > 1 and not X.has_canonical_format:
+            unique, inverse = np.unique(rows, return_inverse=True)
+            x, w = np.bincount(inverse, x), weights[unique]
+        known = ~np.isnan(x)
+        zeros = max(whole - float(w.sum()), 0.0)
+        found.append(_moments(x[known], w[known], zeros))
+    mean, variance, total = (np.array(part) for part in zip(*found, strict=True))
+    return mean, variance, total

@@ -1,0 +1,360 @@
+"""Raw tables → R^d."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
+
+from hinge.features import encoders
+from hinge.features.columns import MISSING_TEXTS, Column, read_columns, rename
+from hinge.features.frames import as_frame
+from hinge.features.kinds import DROPPED, KINDS, infer_kind
+
+SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker
+SPARSE_FROM = 40  # … and this many outputs
+
+
+class TablePrep(TransformerMixin, BaseEstimator):
+    """Turns a raw table into numbers: z = (φ₁(x₁), …, φ_p(x_p)), one map φⱼ per column, learned from training rows.
+
+    What a column holds is inferred from its values (see ``kinds_``), or said by ``kinds``:
+
+    - *number*: (x − mean) / deviation; gaps are filled with the median and marked by a second output. A column that is
+      more than three quarters zeros is divided by its deviation only, so that zeros stay zeros.
+    - *boolean*: 0 or 1.
+    - *category*: one output per level; rare levels share "(other)", gaps have "(missing)". A level that training did
+      not see counts as "(other)" if there is one, and gives zeros if not.
+    - *date*: days, and the cycles of year, week and day that vary in training.
+    - *text*: tf-idf of the words found in most rows.
+    - *id*, *constant*: dropped.
+
+    Tables come from pandas, polars, Arrow, NumPy (also arrays of objects) or SciPy; the same content gives the same
+    numbers. Texts are trimmed and compared in composed Unicode.
+
+    Parameters
+    ----------
+    kinds : dict, optional
+        What columns hold, by name (or position), where inference is to be overruled: "number", "boolean", "category",
+        "date", "text" or "drop".
+    encode : {"onehot", "codes"}
+        "codes" keeps one output per category: its code, NaN for gaps and unseen levels, to be told to tree learners
+        as ``categorical_features=prep.categorical_``. Dates then give year, month, day, weekday and hour.
+    missing : {"indicator", "impute", "keep"}
+        Fill gaps in numbers and mark them; only fill them; or leave NaN, for learners that take it.
+    scale : bool
+        Whether numbers are standardised.
+    max_categories : int
+        Levels with an output of their own, per column; the most frequent ones have it.
+    min_frequency : int
+        Levels seen in fewer rows are pooled.
+    text : {"tfidf", "counts", "presence", "drop"}
+        What becomes of free text.
+    max_words : int
+        Words with an output of their own, per column of text.
+    missing_values : collection of str
+        Texts that mean "missing".
+    sparse : bool or "auto"
+        Whether the result is a sparse matrix (CSR); by default where at most a quarter of many outputs is not zero.
+    dtype : type
+        Of the result: float64 or float32.
+
+    Attributes
+    ----------
+    kinds_ : dict
+        What every column holds, by name.
+    schema_ : dict
+        How every column was stored in training: "numbers", "texts" or "times".
+    columns_ : dict
+        The outputs of every column, by name: positions in the result, none for dropped columns.
+    origin_ : list of str
+        The column every output came from.
+    categorical_ : array of bool
+        Which outputs are codes of categories.
+    encoders_ : list
+        What is done to every column: records of :mod:`hinge.features.encoders`.
+    sparse_ : bool
+        Whether results are sparse.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import hinge as hg, pandas as pd
+    >>> table = pd.DataFrame({"age": [31, None, 45, 52], "city": ["Rome", "Oslo", "Rome", None]})
+    >>> prep = hg.TablePrep(scale=False).fit(table)
+    >>> print(*prep.get_feature_names_out(), sep=" | ")
+    age | age=missing | city=Oslo | city=Rome | city=(missing)
+    >>> prep.transform(pd.DataFrame({"age": [40], "city": ["Paris"]})).tolist()
+    [[40.0, 0.0, 0.0, 0.0, 0.0]]
+    >>> print(prep.describe())
+    column  kind      outputs  missing  what is done
+    age     number    2        1        gaps filled with 45 and marked
+    city    category  3        1        one output for each of 2 levels; levels not seen in training count as zeros
+    """
+
+    def __init__(
+        self,
+        kinds: dict[Any, str] | None = None,
+        *,
+        encode: str = "onehot",
+        missing: str = "indicator",
+        scale: bool = True,
+        max_categories: int = 50,
+        min_frequency: int = 1,
+        text: str = "tfidf",
+        max_words: int = 1000,
+        missing_values: Any = MISSING_TEXTS,
+        sparse: Any = "auto",
+        dtype: Any = np.float64,
+    ) -> None:
+        self.kinds = kinds
+        self.encode = encode
+        self.missing = missing
+        self.scale = scale
+        self.max_categories = max_categories
+        self.min_frequency = min_frequency
+        self.text = text
+        self.max_words = max_words
+        self.missing_values = missing_values
+        self.sparse = sparse
+        self.dtype = dtype
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> TablePrep:
+        """Learn from training rows what is done to every column; y is not looked at."""
+        self._check_parameters()
+        X = self._check(X, reset=True)
+        said = self._said(X)
+        self.kinds_, self.schema_, self.encoders_, self.missing_ = {}, {}, [], {}
+        for column, name in zip(read_columns(X, self.missing_values), self._names(X), strict=True):
+            column = rename(column, name)
+            kind = said.get(name) or infer_kind(column)
+            self.kinds_[name] = kind
+            self.schema_[name] = _storage(column)
+            self.missing_[name] = int(column.missing().sum())
+            self.encoders_.append(self._learn(column, kind))
+        self._index()
+        if not self.origin_:
+            n = len(column)
+            raise ValueError(
+                f"X has no column to learn from: in its {n} sample{'s' * (n != 1)} every column is constant, an id or "
+                "dropped. Say kinds={'name': 'number'} to keep one."
+            )
+        self.sparse_ = self.sparse is True or (self.sparse == "auto" and self._pays(X))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The outputs for any rows with the columns of training."""
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        sparse = self.sparse_ and not self._frames_wanted()
+        blocks, n = [], 0
+        for column, name, encoder in zip(
+            read_columns(X, self.missing_values), self._names(X), self.encoders_, strict=True
+        ):
+            n = len(column)
+            if not isinstance(encoder, encoders.Dropped):
+                block = encoder.encode(rename(column, name))
+                blocks.append(scipy.sparse.csr_array(block) if sparse else block)
+        if sparse:
+            return scipy.sparse.hstack(blocks, format="csr", dtype=self.dtype)
+        out = np.empty((n, len(self.origin_)), dtype=self.dtype)
+        end = 0
+        for block in blocks:
+            begin, end = end, end + block.shape[1]
+            out[:, begin:end] = block.toarray() if scipy.sparse.issparse(block) else block
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the outputs: "age", "city=Rome", "when.month", "comment:word"."""
+        check_is_fitted(self)
+        given = [str(name) for name in _check_feature_names_in(self, input_features)]
+        names = [name + label for name, encoder in zip(given, self.encoders_) for label in encoder.labels]
+        return np.array(_distinct(names), dtype=object)
+
+    def describe(self) -> TableDescription:
+        """What is done to every column, as a table to print or a list of rows."""
+        check_is_fitted(self)
+        rows = [
+            (name, kind, len(self.columns_[name]), self.missing_[name], encoder.describe(self.missing_[name]))
+            for (name, kind), encoder in zip(self.kinds_.items(), self.encoders_)
+        ]
+        return TableDescription(tuple(rows))
+
+    def align(self, X: Any) -> Any:
+        """The columns of training, by name and in their order; other columns of X are left out.
+
+        A column of training that X does not have is an error, which names the nearest name that X has.
+        """
+        check_is_fitted(self)
+        frame = as_frame(X)
+        if frame is None or not hasattr(self, "feature_names_in_"):
+            return X
+        gone = [name for name in self.feature_names_in_ if name not in frame.columns]
+        if gone:
+            extra = [c for c in frame.columns if c not in set(self.feature_names_in_)]
+            raise ValueError(f"X lacks columns that training had: {', '.join(map(repr, gone))}.{_renamed(gone, extra)}")
+        return frame.select(list(self.feature_names_in_)).to_native()
+
+    def _check_parameters(self) -> None:
+        _one_of("encode", self.encode, ("onehot", "codes"))
+        _one_of("missing", self.missing, ("indicator", "impute", "keep"))
+        _one_of("text", self.text, ("tfidf", "counts", "presence", "drop"))
+        if self.sparse not in (True, False, "auto"):
+            raise ValueError(f'sparse must be True, False or "auto", got {self.sparse!r}.')
+        for name in ("max_categories", "min_frequency", "max_words"):
+            if not (isinstance(value := getattr(self, name), int | np.integer) and value >= 1):
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+
+    def _check(self, X: Any, reset: bool) -> Any:
+        """X as a data frame, a sparse matrix or an array, with as many columns, named as in training."""
+        frame = as_frame(X)
+        if frame is None:
+            if isinstance(X, list | tuple):
+                X = np.array(X, dtype=object) if np.asarray(X).dtype.kind in "US" else np.asarray(X)
+            return validate_data(
+                self, X, reset=reset, dtype=None, accept_sparse=("csc", "csr"), ensure_all_finite=False
+            )  # fmt: skip
+        if not frame.columns:
+            check_array(np.empty((len(frame), 0)), estimator=self)  # raises, in scikit-learn's words
+        if len(frame) == 0:
+            check_array(np.empty((0, len(frame.columns))), estimator=self)
+        try:
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            names = getattr(self, "feature_names_in_", None)
+            if reset or names is None or set(names) == set(frame.columns):
+                raise
+            gone = [name for name in names if name not in frame.columns]
+            extra = [name for name in frame.columns if name not in set(names)]
+            hint = _renamed(gone, extra) if gone else " TablePrep.align(X) leaves other columns out."
+            raise ValueError(f"{error}{hint.lstrip()}") from None
+
+    def _names(self, X: Any) -> list[str]:
+        """The names of the columns in training; positions where they had none."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
+
+    def _said(self, X: Any) -> dict[str, str]:
+        names = self._names(X)
+        said = {}
+        for key, kind in (self.kinds or {}).items():
+            name = names[key] if isinstance(key, int | np.integer) and -len(names) <= key < len(names) else key
+            if name not in names:
+                raise ValueError(f"kinds names {key!r}, which X does not have.{_renamed([str(key)], names)}")
+            _one_of(f"kinds[{key!r}]", kind, KINDS)
+            said[name] = kind
+        return said
+
+    def _learn(self, column: Column, kind: str) -> Any:
+        if kind in DROPPED:
+            reason = {"id": "dropped: it tells rows apart", "constant": "dropped: all rows are the same"}
+            return encoders.Dropped(reason.get(kind, "dropped, as asked"))
+        if kind == "number":
+            return encoders.learn_number(column, self.scale, self.missing)
+        if kind == "boolean":
+            return encoders.learn_truth(column, self.missing)
+        if kind == "date":
+            return encoders.learn_dates(column, self.scale, self.missing, self.encode == "codes")
+        if kind == "text":
+            if self.text == "drop":
+                return encoders.Dropped("dropped: free text")
+            return encoders.learn_words(column, self.text, self.max_words)
+        return encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
+
+    def _index(self) -> None:
+        """Which output came from which column."""
+        self.columns_: dict[str, list[int]] = {}
+        self.origin_: list[str] = []
+        codes: list[bool] = []
+        for name, encoder in zip(self.kinds_, self.encoders_):
+            begin = len(self.origin_)
+            self.origin_ += [name] * len(encoder.labels)
+            codes += [isinstance(encoder, encoders.Levels) and encoder.codes] * len(encoder.labels)
+            self.columns_[name] = list(range(begin, len(self.origin_)))
+        self.categorical_ = np.array(codes, dtype=bool)
+        self._n_features_out = len(self.origin_)
+
+    def _pays(self, X: Any) -> bool:
+        """Whether a sparse result is worth it, judged by the first rows."""
+        if len(self.origin_) < SPARSE_FROM:
+            return False
+        filled = 0.0
+        for encoder in self.encoders_:
+            if isinstance(encoder, encoders.Levels):
+                filled += 1
+            elif isinstance(encoder, encoders.Words):
+                filled += min(len(encoder.terms), 30)
+            else:
+                filled += len(encoder.labels)
+        return filled <= SPARSE_BELOW * len(self.origin_) or scipy.sparse.issparse(X)
+
+    def _frames_wanted(self) -> bool:
+        """Whether scikit-learn is asked to wrap results in data frames, which are dense."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        return chosen not in ("default", None)
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """What :class:`TablePrep` does to every column: rows of (column, kind, outputs, missing, what)."""
+
+    rows: tuple[tuple[str, str, int, int, str], ...]
+
+    HEAD = ("column", "kind", "outputs", "missing", "what is done")
+
+    def __iter__(self) -> Any:
+        return iter(self.rows)
+
+    def __str__(self) -> str:
+        cells = [self.HEAD, *([str(cell) for cell in row] for row in self.rows)]
+        widths = [max(len(row[j]) for row in cells) for j in range(4)]
+        return "\n".join("  ".join([*(row[j].ljust(widths[j]) for j in range(4)), row[4]]) for row in cells)
+
+
+def _storage(column: Column) -> str:
+    if column.numbers is not None:
+        return "numbers"
+    return "times" if column.times is not None else "texts"
+
+
+def _one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
+    allowed = tuple(allowed)
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def _renamed(gone: list[str], extra: list[str]) -> str:
+    """A guess which new name stands for a lost one."""
+    lower = {name.lower(): name for name in extra}
+    near = {g: difflib.get_close_matches(g.lower(), lower, n=1, cutoff=0.5) for g in gone}
+    guesses = [f"{g!r} may be {lower[found[0]]!r} now" for g, found in near.items() if found]
+    return f" {'; '.join(guesses)}." if guesses else ""
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, with a number added to those that occurred before."""
+    seen: set[str] = set()
+    out = []
+    for name in names:
+        unique, k = name, 2
+        while unique in seen:
+            unique, k = f"{name} ({k})", k + 1
+        seen.add(unique)
+        out.append(unique)
+    return out

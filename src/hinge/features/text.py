@@ -1,0 +1,348 @@
+"""Text → sparse vectors: which terms occur, how often, and how telling they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.features.encoders import unit_rows
+from hinge.features.words import TOKEN, HashedPlaces, count_terms, cutter, document_frequencies
+
+
+class TextVectorizer(TransformerMixin, BaseEstimator):
+    """What the vectorisers share: cutting texts into terms."""
+
+    lowercase: bool
+    stop_words: Any
+    token_pattern: str
+    ngram_range: tuple[int, int]
+    analyzer: str
+    binary: bool
+    dtype: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags
+
+    def build_analyzer(self) -> Any:
+        """A function from a text to its terms."""
+        low, high = self.ngram_range
+        if not 1 <= low <= high:
+            raise ValueError(f"ngram_range must be (min, max) with 1 ≤ min ≤ max, got {self.ngram_range!r}.")
+        if isinstance(self.stop_words, str):
+            raise ValueError("stop_words must be None or a list of words; leave common words out by max_df instead.")
+        return cutter(self.analyzer, (low, high), self.lowercase, self.token_pattern, self.stop_words or ())
+
+    def _texts(self, texts: Iterable[Any]) -> list[str]:
+        if isinstance(texts, str):
+            raise ValueError("Give a list of texts, not one text.")
+        items = list(np.asarray(texts, dtype=object).ravel()) if hasattr(texts, "__array__") else list(texts)
+        bad = next((t for t in items if not isinstance(t, str)), None)
+        if bad is not None:
+            raise ValueError(f"Texts must be strings, got {bad!r}; fill missing texts with ''.")
+        return items
+
+    def _finish(self, counts: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        if self.binary:
+            counts.data = np.sign(counts.data)
+        return counts.astype(self.dtype)
+
+
+class CountVectorizer(TextVectorizer):
+    """Bag of words: how often every term of the training texts occurs in a text (or whether, with ``binary``).
+
+    Parameters
+    ----------
+    lowercase : bool
+        Whether case is ignored.
+    stop_words : list of str, optional
+        Words to leave out.
+    token_pattern : str
+        A regular expression for words: two letters or more.
+    ngram_range : (int, int)
+        The shortest and longest runs of words (or characters) that are terms.
+    analyzer : {"word", "char", "char_wb"}
+        Runs of words, of characters, or of characters inside words.
+    max_df, min_df : float or int
+        Terms in more, or in fewer, training texts are left out: a share if a float, a number if an int.
+    max_features : int, optional
+        Keep this many terms, those that occur most often.
+    vocabulary : dict or list, optional
+        The terms, given.
+    binary : bool
+        1 for every term that occurs.
+    dtype : type
+        Of the numbers.
+
+    Attributes
+    ----------
+    vocabulary_ : dict
+        Term ↦ column.
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> bag = hg.CountVectorizer()
+    >>> bag.fit_transform(["good day", "good good night"]).toarray().astype(int).tolist()
+    [[1, 1, 0], [0, 2, 1]]
+    >>> list(bag.get_feature_names_out())
+    ['day', 'good', 'night']
+    """
+
+    def __init__(
+        self,
+        *,
+        lowercase: bool = True,
+        stop_words: Any = None,
+        token_pattern: str = TOKEN,
+        ngram_range: tuple[int, int] = (1, 1),
+        analyzer: str = "word",
+        max_df: Any = 1.0,
+        min_df: Any = 1,
+        max_features: int | None = None,
+        vocabulary: Any = None,
+        binary: bool = False,
+        dtype: Any = np.float64,
+    ) -> None:
+        self.lowercase = lowercase
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.ngram_range = ngram_range
+        self.analyzer = analyzer
+        self.max_df = max_df
+        self.min_df = min_df
+        self.max_features = max_features
+        self.vocabulary = vocabulary
+        self.binary = binary
+        self.dtype = dtype
+
+    def fit(self, raw_documents: Any, y: Any = None) -> CountVectorizer:
+        """Learn the terms."""
+        self.fit_transform(raw_documents)
+        return self
+
+    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
+        """Learn the terms and count them."""
+        return self._learn_and_count(raw_documents)
+
+    def _learn_and_count(self, raw_documents: Any) -> scipy.sparse.csr_array:
+        texts = self._texts(raw_documents)
+        if self.vocabulary is not None:
+            terms = list(self.vocabulary)
+            places = self.vocabulary if isinstance(self.vocabulary, dict) else {t: k for k, t in enumerate(terms)}
+            if sorted(places.values()) != list(range(len(places))):
+                raise ValueError("vocabulary must map terms to 0, 1, 2, …, each once.")
+            self.vocabulary_ = {term: int(k) for term, k in places.items()}
+        else:
+            self._learn(texts)
+        return self._count(texts)
+
+    def _learn(self, texts: list[str]) -> None:
+        cut = self.build_analyzer()
+        frequency = document_frequencies(texts, cut)
+        least, most = _threshold("min_df", self.min_df, len(texts)), _threshold("max_df", self.max_df, len(texts))
+        kept = sorted(term for term, count in frequency.items() if least <= count <= most)
+        if self.max_features is not None and len(kept) > self.max_features:
+            places = {term: (k, 1.0) for k, term in enumerate(kept)}
+            totals = count_terms(texts, cut, places.get, len(kept)).sum(axis=0)
+            order = np.argsort(-totals, kind="stable")[: self.max_features]
+            kept = sorted(kept[k] for k in order)
+        if not kept:
+            raise ValueError(
+                "No terms are left: the texts are empty, or min_df, max_df and stop_words leave nothing of them."
+            )
+        self.vocabulary_ = {term: k for k, term in enumerate(kept)}
+
+    def transform(self, raw_documents: Any) -> Any:
+        """Counts of the known terms, as a sparse matrix."""
+        check_is_fitted(self, "vocabulary_")
+        return self._count(self._texts(raw_documents))
+
+    def _count(self, texts: list[str]) -> scipy.sparse.csr_array:
+        places = {term: (k, 1.0) for term, k in self.vocabulary_.items()}
+        return self._finish(count_terms(texts, self.build_analyzer(), places.get, len(places)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The terms, in the order of the columns."""
+        check_is_fitted(self, "vocabulary_")
+        return np.array(sorted(self.vocabulary_, key=self.vocabulary_.__getitem__), dtype=object)
+
+
+class TfidfVectorizer(CountVectorizer):
+    """Term frequency times inverse document frequency: count · (ln((1 + n)/(1 + df)) + 1), rows of length 1.
+
+    Parameters
+    ----------
+    norm : {"l2", "l1", None}
+        What rows are divided by.
+    use_idf : bool
+        Weigh terms by how few texts they occur in.
+    smooth_idf : bool
+        Count one more text that has every term.
+    sublinear_tf : bool
+        1 + ln(count) instead of the count.
+    lowercase, stop_words, token_pattern, ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
+        As for :class:`CountVectorizer`.
+
+    Attributes
+    ----------
+    vocabulary_ : dict
+        Term ↦ column.
+    idf_ : array
+        The factor of every term.
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> hg.TfidfVectorizer().fit_transform(["good day", "good night"]).toarray().round(2).tolist()
+    [[0.81, 0.58, 0.0], [0.0, 0.58, 0.81]]
+    """
+
+    def __init__(
+        self,
+        *,
+        lowercase: bool = True,
+        stop_words: Any = None,
+        token_pattern: str = TOKEN,
+        ngram_range: tuple[int, int] = (1, 1),
+        analyzer: str = "word",
+        max_df: Any = 1.0,
+        min_df: Any = 1,
+        max_features: int | None = None,
+        vocabulary: Any = None,
+        binary: bool = False,
+        dtype: Any = np.float64,
+        norm: str | None = "l2",
+        use_idf: bool = True,
+        smooth_idf: bool = True,
+        sublinear_tf: bool = False,
+    ) -> None:
+        super().__init__(
+            lowercase=lowercase, stop_words=stop_words, token_pattern=token_pattern, ngram_range=ngram_range,
+            analyzer=analyzer, max_df=max_df, min_df=min_df, max_features=max_features, vocabulary=vocabulary,
+            binary=binary, dtype=dtype,
+        )  # fmt: skip
+        self.norm = norm
+        self.use_idf = use_idf
+        self.smooth_idf = smooth_idf
+        self.sublinear_tf = sublinear_tf
+
+    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
+        """Learn terms and factors, and apply them."""
+        _check_norm(self.norm)
+        counts = self._learn_and_count(raw_documents)
+        n, frequency = counts.shape[0], np.bincount(counts.indices, minlength=counts.shape[1])
+        extra = float(self.smooth_idf)
+        with np.errstate(divide="ignore"):
+            self.idf_ = np.log((n + extra) / (frequency + extra)) + 1.0
+        return self._weigh(counts)
+
+    def transform(self, raw_documents: Any) -> Any:
+        """Weighted counts of the known terms, as a sparse matrix."""
+        check_is_fitted(self, "idf_")
+        return self._weigh(self._count(self._texts(raw_documents)))
+
+    def _weigh(self, counts: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        values = counts.data.astype(np.float64)
+        if self.sublinear_tf:
+            values = 1.0 + np.log(values)
+        counts.data = values * self.idf_[counts.indices] if self.use_idf else values
+        _divide_rows(counts, self.norm)
+        return counts.astype(self.dtype)
+
+
+class HashingVectorizer(TextVectorizer):
+    """Bag of words without a vocabulary: the column of a term is its hash, so nothing is learned or kept.
+
+    Two terms may share a column; with ``alternate_sign`` they then cancel on average, and inner products stay right in
+    the mean.
+
+    Parameters
+    ----------
+    n_features : int
+        The number of columns.
+    norm : {"l2", "l1", None}
+        What rows are divided by.
+    alternate_sign : bool
+        Whether the hash decides the sign of a term too.
+    lowercase, stop_words, token_pattern, ngram_range, analyzer, binary, dtype
+        As for :class:`CountVectorizer`.
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> Z = hg.HashingVectorizer(n_features=2**10, norm=None).transform(["good day", "good good night"])
+    >>> Z.shape, abs(Z).sum(axis=1).tolist()
+    ((2, 1024), [2.0, 3.0])
+    """
+
+    def __init__(
+        self,
+        *,
+        lowercase: bool = True,
+        stop_words: Any = None,
+        token_pattern: str = TOKEN,
+        ngram_range: tuple[int, int] = (1, 1),
+        analyzer: str = "word",
+        n_features: int = 2**20,
+        binary: bool = False,
+        norm: str | None = "l2",
+        alternate_sign: bool = True,
+        dtype: Any = np.float64,
+    ) -> None:
+        self.lowercase = lowercase
+        self.stop_words = stop_words
+        self.token_pattern = token_pattern
+        self.ngram_range = ngram_range
+        self.analyzer = analyzer
+        self.n_features = n_features
+        self.binary = binary
+        self.norm = norm
+        self.alternate_sign = alternate_sign
+        self.dtype = dtype
+
+    def fit(self, raw_documents: Any = None, y: Any = None) -> HashingVectorizer:
+        """Nothing to learn."""
+        return self
+
+    def transform(self, raw_documents: Any) -> Any:
+        """Counts by hash, as a sparse matrix."""
+        _check_norm(self.norm)
+        if not (isinstance(self.n_features, int | np.integer) and self.n_features >= 1):
+            raise ValueError(f"n_features must be a whole number of at least 1, got {self.n_features!r}.")
+        places = HashedPlaces(int(self.n_features), self.alternate_sign)
+        texts = self._texts(raw_documents)
+        counts = self._finish(count_terms(texts, self.build_analyzer(), places.__getitem__, int(self.n_features)))
+        counts.data = counts.data.astype(np.float64)
+        _divide_rows(counts, self.norm)
+        return counts.astype(self.dtype)
+
+
+def _threshold(name: str, value: Any, n: int) -> float:
+    if isinstance(value, int | np.integer) and value >= 1:
+        return int(value)
+    if isinstance(value, float) and 0.0 <= value <= 1.0:
+        return value * n
+    raise ValueError(f"{name} must be a share between 0.0 and 1.0, or a whole number of at least 1; got {value!r}.")
+
+
+def _check_norm(norm: str | None) -> None:
+    if norm not in ("l2", "l1", None):
+        raise ValueError(f"norm must be 'l2', 'l1' or None, got {norm!r}.")
+
+
+def _divide_rows(matrix: scipy.sparse.csr_array, norm: str | None) -> None:
+    if norm == "l2":
+        unit_rows(matrix)
+    elif norm == "l1":
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        lengths = np.bincount(rows, np.abs(matrix.data), minlength=matrix.shape[0])
+        matrix.data /= np.where(lengths > 0, lengths, 1.0)[rows]

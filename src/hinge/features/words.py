@@ -1,0 +1,117 @@
+"""Words: how a text is cut into terms, and how terms are counted into a sparse matrix."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+TOKEN = r"(?u)\b\w\w+\b"
+
+
+def cutter(
+    analyzer: str = "word", ngram_range: tuple[int, int] = (1, 1), lowercase: bool = True, token_pattern: str = TOKEN,
+    stop_words: Iterable[str] = (),
+) -> Callable[[str], list[str]]:  # fmt: skip
+    """A function from a text to its terms.
+
+    "word" gives runs of words, "char" runs of characters, "char_wb" runs of characters within words, which are padded
+    by a blank on either side.
+    """
+    low, high = ngram_range
+    stop = frozenset(stop_words)
+    if analyzer == "word":
+        find = re.compile(token_pattern).findall
+
+        def cut(text: str) -> list[str]:
+            words = find(text.lower() if lowercase else text)
+            words = [w for w in words if w not in stop] if stop else words
+            return _runs(words, low, high)
+
+    elif analyzer in ("char", "char_wb"):
+        blanks = re.compile(r"\s\s+")
+
+        def cut(text: str) -> list[str]:
+            text = blanks.sub(" ", text.lower() if lowercase else text)
+            parts = [text] if analyzer == "char" else [f" {w} " for w in text.split()]
+            # A word shorter than the run counts once, as it is.
+            return [
+                part[i : i + k]
+                for part in parts
+                for k in range(low, high + 1)
+                if k <= len(part) or (analyzer == "char_wb" and k == low)
+                for i in range(max(len(part) - k + 1, 1))
+            ]
+
+    else:
+        raise ValueError(f'analyzer must be "word", "char" or "char_wb", got {analyzer!r}.')
+    return cut
+
+
+def _runs(words: list[str], low: int, high: int) -> list[str]:
+    if low == high == 1:
+        return words
+    return [" ".join(words[i : i + k]) for k in range(low, high + 1) for i in range(len(words) - k + 1)]
+
+
+def document_frequencies(texts: Iterable[str], cut: Callable[[str], list[str]]) -> Counter[str]:
+    """In how many texts every term occurs."""
+    seen: Counter[str] = Counter()
+    for text in texts:
+        seen.update(set(cut(text)))
+    return seen
+
+
+def count_terms(
+    texts: Iterable[str], cut: Callable[[str], list[str]], place: Any, width: int
+) -> scipy.sparse.csr_array:
+    """How often every term occurs in every text.
+
+    Parameters
+    ----------
+    texts : texts
+    cut : function from a text to its terms
+    place : function from a term to (column, sign), or None for a term without a column
+    width : int
+        The number of columns.
+    """
+    columns: list[int] = []
+    values: list[float] = []
+    ends = [0]
+    for text in texts:
+        row: dict[int, float] = {}
+        for term in cut(text):
+            if (at := place(term)) is not None:
+                column, sign = at
+                row[column] = row.get(column, 0.0) + sign
+        columns.extend(row)
+        values.extend(row.values())
+        ends.append(len(columns))
+    index = np.int32 if max(len(columns), width) < 2**31 else np.int64
+    matrix = scipy.sparse.csr_array(
+        (np.array(values, dtype=np.float64), np.array(columns, dtype=index), np.array(ends, dtype=index)),
+        shape=(len(ends) - 1, width),
+    )
+    matrix.sort_indices()
+    return matrix
+
+
+class HashedPlaces(dict):
+    """Columns of terms by their hash, which is the same on every machine: term ↦ (column, ±1)."""
+
+    def __init__(self, width: int, signed: bool) -> None:
+        super().__init__()
+        self.width, self.signed = width, signed
+
+    def __missing__(self, term: str) -> tuple[int, float]:
+        digest = int.from_bytes(
+            hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+        )
+        sign = -1.0 if self.signed and digest >> 63 else 1.0
+        self[term] = at = ((digest & (2**62 - 1)) % self.width, sign)
+        return at

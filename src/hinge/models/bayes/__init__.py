@@ -1,0 +1,1 @@
+"""Bayesian models: conjugate pairs, linear and logistic regression, Gaussian processes."""

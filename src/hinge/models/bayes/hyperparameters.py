@@ -1,0 +1,126 @@
+"""Maximum of a function of few parameters whose evaluation is dear: the marginal likelihood of a Gaussian process.
+
+Problem     max_θ L(θ; data) over a box, with gradients; one evaluation costs O(n³)
+Method      from coarse to fine: the maximum for half of the rows (1/8 of the cost) is found first, and gives the start
+            and the curvature with which quasi-Newton steps on all rows begin. Few rows say little about some
+            parameters (the noise, often): there a weak prior around the user's start keeps them from running away
+Stops       when the quadratic model promises less than ``tol`` (in nats)
+Reference   Nocedal & Wright (2006), §6.1 (BFGS); Rasmussen & Williams (2006), §5.4.1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Evaluate = Callable[[Array, Any], tuple[float, Array]]
+
+# Levels have half of the rows of the next finer one, down to at least this many.
+COARSE_ROWS = 350
+# What coarse levels need not gain.
+COARSE_TOL = 0.02
+# The standard deviation of that prior, as a logarithm.
+LEASH = 2.0
+# No parameter moves by more than this (as a logarithm) in one step.
+LONGEST = 1.0
+# The step of finite differences of the gradient.
+DIFFERENCE = 1e-3
+MOST_STEPS = 100
+
+
+def maximise(evaluate: Evaluate, theta: Array, bounds: tuple[float, float], n: int, tol: float) -> Array:
+    """The maximiser near ``theta``; ``evaluate(theta, rows)`` gives value and gradient on some rows, or all (None)."""
+    low, high = np.log(bounds[0]), np.log(bounds[1])
+    theta = np.clip(theta, low, high)
+    if not len(theta):
+        return theta
+    sizes = [n]
+    while sizes[0] // 2 >= COARSE_ROWS:
+        sizes.insert(0, sizes[0] // 2)
+    start, curvature = theta, None
+    for size, finer in zip(sizes, [*sizes[1:], None]):
+        rows = None if size == n else np.linspace(0, n - 1, size).astype(np.intp)
+
+        def fall(t: Array, rows: Any = rows) -> tuple[float, Array]:
+            value, gradient = evaluate(t, rows)
+            away = np.zeros_like(t) if rows is None else (t - start) / LEASH
+            return 0.5 * float(away @ away) - value, away / LEASH - gradient
+
+        if curvature is None:
+            theta = _from_afar(fall, theta, low, high)
+        else:
+            enough = tol if rows is None else max(tol, COARSE_TOL)
+            theta, curvature = _newton(fall, theta, curvature, low, high, enough)
+        if finer is not None:
+            curvature = (_curvature(fall, theta, low, high) if curvature is None else curvature) * (finer / size)
+    return theta
+
+
+def _from_afar(fall: Callable[[Array], tuple[float, Array]], theta: Array, low: float, high: float) -> Array:
+    found = scipy.optimize.minimize(
+        fall, theta, jac=True, method="L-BFGS-B", bounds=[(low, high)] * len(theta), options={"maxiter": MOST_STEPS}
+    )
+    return np.clip(found.x, low, high)
+
+
+def _curvature(fall: Callable[[Array], tuple[float, Array]], theta: Array, low: float, high: float) -> Array:
+    """The second derivatives by differences of gradients, made positive definite."""
+    here = fall(theta)[1]
+    H = np.empty((len(theta), len(theta)))
+    for j in range(len(theta)):
+        step = np.zeros(len(theta))
+        step[j] = DIFFERENCE if theta[j] + DIFFERENCE <= high else -DIFFERENCE
+        H[j] = (fall(theta + step)[1] - here) / step[j]
+    return _definite(0.5 * (H + H.T))
+
+
+def _definite(H: Array) -> Array:
+    values, vectors = np.linalg.eigh(H)
+    floor = max(1e-3 * np.abs(values).max(), 1e-6)
+    return (vectors * np.maximum(np.abs(values), floor)) @ vectors.T
+
+
+def _newton(
+    fall: Callable[[Array], tuple[float, Array]], theta: Array, B: Array, low: float, high: float, tol: float
+) -> tuple[Array, Array]:
+    """Quasi-Newton steps inside the box, beginning with curvature B."""
+    value, gradient = fall(theta)
+    radius = LONGEST
+    for _ in range(MOST_STEPS):
+        inside = ~(((theta <= low) & (gradient > 0)) | ((theta >= high) & (gradient < 0)))
+        step = np.zeros_like(theta)
+        step[inside] = -np.linalg.solve(B[np.ix_(inside, inside)], gradient[inside])
+        if -0.5 * float(step @ gradient) <= tol:
+            break
+        step *= min(1.0, radius / np.abs(step).max())
+        while True:
+            new = np.clip(theta + step, low, high)
+            new_value, new_gradient = fall(new)
+            s, u = new - theta, new_gradient - gradient
+            # A step that failed has still measured the curvature on its way.
+            if np.isfinite(new_value) and float(s @ u) > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(u)):
+                Bs = B @ s
+                B = B - np.outer(Bs, Bs) / float(s @ Bs) + np.outer(u, u) / float(s @ u)
+            if new_value <= value or np.abs(s).max() < 1e-8:
+                break
+            step = s * _cubic(value, float(gradient @ s), new_value, float(new_gradient @ s))
+        if not new_value <= value:
+            break
+        theta, value, gradient = new, new_value, new_gradient
+        radius = min(LONGEST, 3.0 * np.abs(s).max())
+    return theta, B
+
+
+def _cubic(f0: float, d0: float, f1: float, d1: float) -> float:
+    """Where in (0, 1) the cubic with these values and slopes at 0 and 1 is least."""
+    if not np.isfinite(f1):
+        return 0.25
+    a = d0 + d1 - 3.0 * (f1 - f0)
+    root = np.sqrt(max(a * a - d0 * d1, 0.0))
+    bottom = d1 - d0 + 2.0 * root
+    return float(np.clip(1.0 - (d1 + root - a) / bottom, 0.1, 0.7)) if bottom else 0.5

@@ -1,0 +1,302 @@
+"""What the generalised linear models share: from a distribution and a link to a fit, and what is known about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hinge._native import Design
+from hinge.models.base import check_weights
+from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
+from hinge.models.glm.inputs import Coding, fit_table, predict_table
+from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
+from hinge.problem.bias import best_bias
+from hinge.problem.distributions import Distribution
+from hinge.problem.links import Link
+from hinge.problem.losses import Loss
+from hinge.problem.losses.base import Target
+from hinge.problem.losses.linked import Linked, likelihood_loss
+from hinge.problem.objective import Objective, make_objective
+from hinge.problem.penalties import NoPenalty
+
+
+class GeneralisedLinearModel(RegressorMixin, LinearModel):
+    """Base class. Subclasses name a distribution and a link, and have ``alpha``, ``l1_ratio``, ``fit_intercept``,
+    ``inference``, ``dispersion`` and ``categorical_features`` among their parameters."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            tags.target_tags.positive_only = self._pair()[0].target is not Target.REAL
+        except ValueError:  # parameters are checked when fitting
+            tags.target_tags.positive_only = False
+        return tags
+
+    def _pair(self) -> tuple[Distribution, Link]:
+        """The distribution and the link."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> Any:
+        """Fit by maximum (penalised) likelihood.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        y : array of n targets
+        sample_weight : array of n weights, optional
+            A weight of 2 means the same as having the example twice.
+        offset : array of n scores, optional
+            A known part of the score, added to ⟨w, x⟩ + b.
+        exposure : array of n positive numbers, optional
+            How long or how much was observed: the mean is in proportion to it. The same as ``offset=log(exposure)``;
+            for the log link only.
+        """
+        objective = self._objective(X, y, sample_weight, offset, exposure)
+        result = self._solve(objective, self._start(objective))
+        self._adopt(result, objective.design.source.dtype)
+        self._conclude(objective, result.w, result.b)
+        return self
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None, interval: float | None = None) -> Any:
+        """The expected target of every row, with an interval of confidence if asked for.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        offset, exposure : arrays of n numbers, optional
+            As in ``fit``; without them the offset is zero and the exposure one.
+        interval : float, optional
+            A level such as 0.95. Then the answer is (mean, low, high), where the interval is for the mean: Wald's on
+            the scale of the score, taken through the link.
+        """
+        design, z = self._score_rows(X, offset, exposure)
+        link = self._pair()[1]
+        mean = link.inverse(z).astype(self.coef_.dtype, copy=False)
+        if interval is None:
+            return mean
+        known = self._inference()
+        half = known.quantile(interval) * np.sqrt(self._score_variance(design, known))
+        ends = link.inverse(z - half), link.inverse(z + half)
+        return mean, np.minimum(*ends), np.maximum(*ends)
+
+    def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> np.ndarray:
+        """The score ⟨w, x⟩ + b + offset of every row."""
+        return self._score_rows(X, offset, exposure)[1].astype(self.coef_.dtype, copy=False)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
+        """D² = 1 − deviance / deviance of the best constant: the share of deviance explained (R² if Gaussian)."""
+        mean = np.asarray(self.predict(X, offset=offset, exposure=exposure), dtype=np.float64)
+        y = column_or_1d(y, dtype=np.float64)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        half = self._pair()[0].half_deviance
+        constant = np.full(len(y), float(weight @ y / weight.sum()))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            null = float(weight @ half(y, constant))
+            return 1.0 - float(weight @ half(y, mean)) / null if null > 0 else 0.0
+
+    def summary(self) -> str:
+        """The fit as a table: measures of fit, estimates, standard errors, tests, intervals, and what to know."""
+        return str(self._inference())
+
+    # ---------------------------------------------------------------------------------------------- from data to problem
+
+    def _objective(self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any) -> Objective:
+        distribution, link = self._pair()
+        penalty = elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        reference = isinstance(penalty, NoPenalty) and self.fit_intercept
+        X, y, self._coding = fit_table(self, X, y, self.categorical_features, reference)
+        if not distribution.target.admits(y):
+            raise ValueError(
+                f"Some values of y are out of the valid range of the {distribution.name} distribution: "
+                f"y must hold {distribution.target.value}."
+            )
+        return make_objective(
+            X, y, self._loss(distribution, link), penalty, sample_weight=check_weights(sample_weight, y),
+            fit_intercept=self.fit_intercept, offset=_offset(link, offset, exposure, len(y)),
+        )  # fmt: skip
+
+    def _loss(self, distribution: Distribution, link: Link) -> Loss:
+        return likelihood_loss(distribution, link)
+
+    def _start(self, objective: Objective) -> tuple[np.ndarray, np.ndarray] | None:
+        """Zero weights and the best constant; where that leaves the domain of the loss, a least-squares fit of g(y)."""
+        warm = self._warm_start(objective)
+        if warm is not None and np.isfinite(objective.risk(*warm)):
+            return warm
+        w, b = objective.zero()
+        mean = float(objective.c @ objective.y)
+        link = self._pair()[1]
+        if self.fit_intercept:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                if objective.offset is None:
+                    guess = float(link.link(mean))
+                elif link.name == "log":
+                    guess = float(np.log(mean / (objective.c @ np.exp(objective.offset))))
+                else:
+                    guess = float(link.link(mean) - objective.c @ objective.offset)
+            b[0] = guess if np.isfinite(guess) else 0.0
+        if not isinstance(objective.loss, Linked) or np.isfinite(objective.risk(w, b)):
+            return w, b
+        return self._least_squares_start(objective, mean)
+
+    def _least_squares_start(self, objective: Objective, mean: float) -> tuple[np.ndarray, np.ndarray]:
+        d, c = objective.d, objective.c
+        target = self._pair()[1].link(0.5 * (objective.y + mean)) - (
+            0.0 if objective.offset is None else objective.offset
+        )
+        gram, edge = objective.design.gram(c), objective.design.rmatmul(c)
+        rhs = objective.design.rmatmul(c * target)
+        if self.fit_intercept:
+            gram = np.block([[gram, edge[:, None]], [edge[None, :], np.array([[c.sum()]])]])
+            rhs = np.append(rhs, c @ target)
+        found = np.linalg.lstsq(gram, rhs, rcond=None)[0]
+        w, b = found[:d], found[d:] if self.fit_intercept else np.zeros(1)
+        if not np.isfinite(objective.risk(w, b)):
+            raise ValueError(
+                f"No weights were found for which every mean is allowed by the {self._pair()[0].name} distribution under "
+                f"the {self._pair()[1].name} link. Use link='log' (or 'logit'), or fit an intercept."
+            )
+        return w, b
+
+    # ---------------------------------------------------------------------------------------------- what is known of it
+
+    def _conclude(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> None:
+        self.coef_names_ = self._coding.names(
+            list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+        )
+        self.__dict__.pop("inference_", None)
+        if self.inference:
+            self.inference_ = self._infer(objective, w, b)
+
+    def _infer(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> GLMInference:
+        distribution, link = self._fitted_pair()
+        y, total, z = objective.y, objective.weight_sum, objective.scores(w, b)
+        weight = objective.c * total
+        whole = Linked(distribution, link) if not isinstance(objective.loss, Linked) else objective.loss
+        mean = np.asarray(whole._means(z)[2])
+        variance = distribution.variance(mean)
+        free = isinstance(objective.penalty, NoPenalty)
+        information = information_matrix(objective, weight * whole.information(z))
+        covariance, rank = covariance_of(information) if free else (None, int(np.linalg.matrix_rank(information)))
+        pearson = float(weight @ ((y - mean) ** 2 / variance))
+        dof = total - rank
+        dispersion, estimated = self._dispersion(distribution, pearson, dof)
+        phi = distribution.best_dispersion(y, mean, objective.c) if not distribution.unit_dispersion else 1.0
+        names, estimate = tuple(self.coef_names_), np.array(w)
+        if self.fit_intercept:
+            names, estimate = ("intercept", *names), np.append(b[0], w)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_likelihood = float(weight @ distribution.log_likelihood(y, mean, max(phi, 1e-300)))
+        note = overdispersion(distribution.name, y, mean, weight, pearson, dof) if not estimated else None
+        return GLMInference(
+            names, estimate, None if covariance is None else dispersion * covariance, distribution.name, link.name,
+            total, rank, dispersion, estimated, 2.0 * float(weight @ distribution.half_deviance(y, mean)),
+            2.0 * total * null_risk(objective), pearson, log_likelihood,
+            rank + int(not distribution.unit_dispersion) + self._extra_parameters(), () if note is None else (note,),
+        )  # fmt: skip
+
+    def _dispersion(self, distribution: Distribution, pearson: float, dof: float) -> tuple[float, bool]:
+        """φ and whether it was estimated."""
+        if self.dispersion is None:
+            estimated = not distribution.unit_dispersion
+        elif isinstance(self.dispersion, str):
+            if self.dispersion != "pearson":
+                raise ValueError(f"dispersion must be None, 'pearson' or a number, got {self.dispersion!r}.")
+            estimated = True
+        else:
+            return check_strength("dispersion", self.dispersion, zero=False), False
+        return (pearson / dof if dof > 0 else np.nan, True) if estimated else (1.0, False)
+
+    def _fitted_pair(self) -> tuple[Distribution, Link]:
+        """The distribution with parameters that were fitted, and the link."""
+        return self._pair()
+
+    def _extra_parameters(self) -> int:
+        """How many parameters of the distribution were fitted."""
+        return 0
+
+    def _inference(self) -> GLMInference:
+        check_is_fitted(self)
+        if not hasattr(self, "inference_"):
+            raise AttributeError("there is nothing to say about the accuracy of this fit: fit with inference=True.")
+        return self.inference_
+
+    # ------------------------------------------------------------------------------------------------------- prediction
+
+    def _score_rows(self, X: Any, offset: Any, exposure: Any) -> tuple[Design, np.ndarray]:
+        check_is_fitted(self)
+        design = Design(predict_table(self, X, self._coding))
+        z = design.matmul(self.coef_.astype(np.float64)) + np.float64(self.intercept_)
+        known = _offset(self._pair()[1], offset, exposure, len(z))
+        return design, z if known is None else z + known
+
+    def _score_variance(self, design: Design, known: GLMInference) -> np.ndarray:
+        """x'Cx for every row."""
+        covariance, first = known._covariance(), int(self.fit_intercept)
+        n, block = design.shape[0], 256
+        total = np.full(n, covariance[0, 0] if first else 0.0)
+        if first:
+            total += 2.0 * design.matmul(covariance[0, 1:])
+        # Σ_j x_j (Cx)_j, a few columns of C at a time.
+        for begin in range(0, design.shape[1], block):
+            some = np.arange(begin, min(begin + block, design.shape[1]))
+            total += np.sum(design.columns(some) * design.matmul(covariance[first:, first + some]), axis=1)
+        return np.maximum(total, 0.0)
+
+    def _check_loaded(self) -> None:
+        """A file is not to be trusted: its codes index the weights."""
+        coding = getattr(self, "_coding", None)
+        if coding is None:
+            return
+        columns = self.n_features_in_ - len(coding.columns) + sum(coding.widths()) if isinstance(coding, Coding) else -1
+        if np.shape(self.coef_)[-1:] != (columns,):
+            raise ValueError("it holds weights that do not fit its categories.")
+
+
+def information_matrix(objective: Objective, weight: np.ndarray) -> np.ndarray:
+    """A' diag(weight) A with A = [1 X] (without the ones if there is no bias)."""
+    gram = objective.design.gram(weight)
+    if not objective.fit_intercept:
+        return gram
+    edge = objective.design.rmatmul(weight)
+    return np.block([[np.array([[weight.sum()]]), edge[None, :]], [edge[:, None], gram]])
+
+
+def null_risk(objective: Objective) -> float:
+    """The risk of the best constant, or of the offset alone if there is no bias."""
+    shift = np.zeros(objective.n) if objective.offset is None else objective.offset
+    if not objective.fit_intercept:
+        return objective.risk_of_scores(shift)
+    if objective.offset is None:
+        best = objective.loss.baseline(objective.y, objective.c)
+        return objective.risk_of_scores(shift + np.clip(best, -745.0, 1e300))
+
+    def derivatives(b: float) -> tuple[float, float]:
+        return objective.native.derivative_sums(objective.y, shift + b, objective.c)
+
+    return objective.risk_of_scores(shift + best_bias(derivatives, 1e3))
+
+
+def _offset(link: Link, offset: Any, exposure: Any, n: int) -> np.ndarray | None:
+    """offset + log(exposure), checked; None if there is neither."""
+    total = None
+    if offset is not None:
+        total = _vector("offset", offset, n)
+    if exposure is not None:
+        if link.name != "log":
+            raise ValueError(f"exposure needs link='log'; with the {link.name} link, give an offset instead.")
+        time = _vector("exposure", exposure, n)
+        if np.any(time <= 0):
+            raise ValueError("exposure must be greater than zero for every example; drop those that were not observed.")
+        total = np.log(time) if total is None else total + np.log(time)
+    return total
+
+
+def _vector(name: str, values: Any, n: int) -> np.ndarray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n,) or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be {n} finite numbers, one per example; got an array of shape {array.shape}.")
+    return array

@@ -1,0 +1,121 @@
+"""The generalised linear model: any distribution × any link."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hinge.models.glm.base import GeneralisedLinearModel
+from hinge.models.linear.separation import LIMIT, check_direction, separating_direction
+from hinge.problem.distributions import Binomial, Distribution, as_distribution
+from hinge.problem.links import Link, as_link
+from hinge.problem.objective import Objective
+from hinge.problem.penalties import NoPenalty
+
+# Scores beyond this belong to probabilities that are 0 or 1 to eight digits: a sign of separation.
+HUGE_SCORE = 18.0
+
+
+class GLM(GeneralisedLinearModel):
+    """A generalised linear model: y has a distribution with mean μ = g⁻¹(⟨w, x⟩ + b + offset), fitted by maximum likelihood.
+
+    Minimises  Σ sᵢ ½ d(yᵢ, μᵢ) / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²),  d the unit deviance of the distribution. For the pairs
+    whose loss is convex in the score with a known conjugate (among them every distribution with its usual link) the
+    certificate is a duality gap; for the others it is a stationarity residual, and the solver is Fisher scoring.
+
+    Parameters
+    ----------
+    distribution : str or likelihood
+        "gaussian", "bernoulli" (or "binomial": y is a share, and the weight the number of trials), "poisson", "gamma",
+        "inverse-gaussian", "tweedie", "negative-binomial", or a likelihood with its parameter such as
+        ``hg.Tweedie(1.3)`` or ``hg.NegativeBinomial(0.5)``. For classes see :class:`LogisticRegression`, the GLM of
+        the categorical distribution with the softmax link.
+    link : str, float or None
+        g: "identity", "log", "logit", "probit", "cloglog", "loglog", "cauchit", "inverse", "inverse-squared", "sqrt", or
+        a number p for g(μ) = μ^p (0 is the logarithm). None is the usual one: the identity for the Gaussian, the logit
+        for the Bernoulli, the logarithm for the others.
+    alpha : float
+        The strength α ≥ 0 of the penalty; 0, the default, is maximum likelihood.
+    l1_ratio : float
+        The share ρ of the L1 penalty: 0 is ridge, 1 is the lasso.
+    inference : bool
+        Compute ``inference_``: standard errors, tests, measures of fit.
+    fit_intercept, solver, max_iter, tol, warm_start, categorical_features, dispersion
+        As in :class:`PoissonRegressor`.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_iter_, coef_names_ : as in :class:`PoissonRegressor`
+    certificate_ : Certificate
+    inference_ : GLMInference
+        If ``inference=True``; ``summary()`` prints it.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> x = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> model = hg.GLM("poisson").fit(x, [1, 2, 2, 5, 9, 14])
+    >>> model.coef_.round(4), model.inference_.standard_error.round(4)
+    (array([0.5403]), array([0.5263, 0.1291]))
+    """
+
+    def __init__(
+        self,
+        distribution: Any = "gaussian",
+        link: Any = None,
+        *,
+        alpha: float = 0.0,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        max_iter: int | None = 100,
+        tol: float = 1e-9,
+        warm_start: bool = False,
+        categorical_features: Any = "from_dtype",
+        inference: bool = True,
+        dispersion: float | str | None = None,
+    ) -> None:
+        self.distribution = distribution
+        self.link = link
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.inference = inference
+        self.dispersion = dispersion
+
+    def _pair(self) -> tuple[Distribution, Link]:
+        distribution = as_distribution(self.distribution)
+        return distribution, as_link(distribution.default_link if self.link is None else self.link)
+
+    def _conclude(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> None:
+        super()._conclude(objective, w, b)
+        if isinstance(self._pair()[0], Binomial) and isinstance(objective.penalty, NoPenalty):
+            self._warn_of_separation(objective, w, b)
+
+    def _warn_of_separation(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> None:
+        """Events that a direction separates from the others have no best weights: longer ones are always better."""
+        y, X = objective.y, objective.design.source
+        if np.any((y > 0) & (y < 1)) or objective.design.coded or len(np.unique(y)) < 2:
+            return
+        if self.certificate_.converged and np.max(np.abs(objective.scores(w, b))) < HUGE_SCORE:
+            return
+        used = np.flatnonzero(objective.c > 0)
+        X, signs = X[used], np.where(y[used] > 0, 1.0, -1.0)
+        found = check_direction(X, signs, w, float(b[0]))
+        if found is None and X.shape[0] * X.shape[1] <= LIMIT:
+            found = separating_direction(X, signs, fit_intercept=self.fit_intercept)
+        if found is not None:
+            warnings.warn(
+                f"There is no best fit without a penalty: {found}. The weights and their standard errors mean nothing; "
+                "set alpha above zero.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )

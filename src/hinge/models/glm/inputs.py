@@ -1,0 +1,170 @@
+"""Tables as generalised linear models take them: numbers, and categories as codes.
+
+A category of k levels stands for k columns of zeros and ones, which are never written out; the first level is left out
+as the reference if there is no penalty to choose among equivalent weights. Levels that training did not see count as
+all zeros, that is, as the reference (or, with a penalty, as an average level).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from hinge._native import CodedTable
+from hinge.features.frames import as_frame, holds_text
+from hinge.models.base import ACCEPT_SPARSE, FLOATS, contiguous
+
+
+@dataclass(frozen=True)
+class Coding:
+    """Which columns of a table are categories, and their levels in order.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Positions in the table, ascending.
+    levels : tuple of arrays
+        The levels of each; text for data frames with categories, else numbers.
+    reference : bool
+        Whether the first level of each has no column of its own.
+    """
+
+    columns: tuple[int, ...] = ()
+    levels: tuple[np.ndarray, ...] = ()
+    reference: bool = False
+
+    def widths(self) -> list[int]:
+        """How many columns of X each category stands for."""
+        return [len(known) - int(self.reference) for known in self.levels]
+
+    def names(self, table: list[str]) -> list[str]:
+        """The names of the columns of X: numbers first, then ``category=level``."""
+        numbers = [name for j, name in enumerate(table) if j not in self.columns]
+        return numbers + [
+            f"{table[j]}={level}"
+            for j, known in zip(self.columns, self.levels)
+            for level in known[int(self.reference) :]
+        ]
+
+
+def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool) -> tuple[Any, np.ndarray, Coding]:
+    """X as a matrix or a :class:`CodedTable`, y, and how categories were coded."""
+    frame = as_frame(X)
+    chosen = _chosen(X, frame, categorical)
+    if not chosen:
+        X, y = validate_data(estimator, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=True)
+        return contiguous(X), np.asarray(y, dtype=np.float64), Coding()
+    validate_data(estimator, X, skip_check_array=True)
+    y = column_or_1d(y, dtype=np.float64, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
+    columns = [_column(X, frame, j) for j in chosen]
+    coding = Coding(tuple(chosen), tuple(known for _, known in columns), reference)
+    return _coded(X, frame, coding, columns), y, coding
+
+
+def predict_table(estimator: Any, X: Any, coding: Coding) -> Any:
+    """New data, coded as the training table was."""
+    if not coding.columns:
+        return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))
+    validate_data(estimator, X, skip_check_array=True, reset=False)
+    frame = as_frame(X)
+    return _coded(X, frame, coding, [_column(X, frame, j) for j in coding.columns])
+
+
+def _coded(X: Any, frame: Any, coding: Coding, columns: list[tuple[np.ndarray, np.ndarray]]) -> CodedTable:
+    """The table, given codes and levels of the new data's categories."""
+    shift = int(coding.reference)
+    codes = []
+    for (code, levels), known in zip(columns, coding.levels):
+        place = np.append(_places(levels, known), -1)  # the code −1, missing, stays −1
+        codes.append(np.ascontiguousarray(np.maximum(place[code] - shift, -1), dtype=np.int32))
+    return CodedTable(_numbers(X, frame, coding.columns), codes, coding.widths())
+
+
+def _places(levels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Where each level is among the known ones; −1 if it is not."""
+    if len(levels) == len(known) and np.array_equal(levels, known):
+        return np.arange(len(levels))
+    index = {level: place for place, level in enumerate(known.tolist())}
+    return np.array([index.get(level, -1) for level in levels.tolist()], dtype=np.int64)
+
+
+def _numbers(X: Any, frame: Any, categories: tuple[int, ...]) -> Any:
+    """The columns that are not categories, as a finite float matrix."""
+    kept = [j for j in range(X.shape[1]) if j not in categories]
+    if frame is None:
+        numbers = X[:, kept] if scipy.sparse.issparse(X) else np.asarray(X)[:, kept]
+        numbers = numbers if numbers.dtype in FLOATS else numbers.astype(np.float64)
+    else:
+        text = [frame.columns[j] for j in kept if holds_text(frame, j)]
+        if text:
+            raise ValueError(
+                f"Columns {text} of X hold text; name them in categorical_features, or use "
+                'categorical_features="from_dtype".'
+            )
+        numbers = np.empty((len(frame), len(kept)))
+        for place, j in enumerate(kept):
+            numbers[:, place] = frame[:, j].cast(nw.Float64).to_numpy()
+    assert_all_finite(numbers.data if scipy.sparse.issparse(numbers) else numbers, input_name="X")
+    return contiguous(numbers)
+
+
+def _column(X: Any, frame: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """The codes (−1 for missing) and the levels of one category."""
+    if frame is None:
+        values = X[:, [j]].toarray().ravel() if scipy.sparse.issparse(X) else np.asarray(X)[:, j]
+        return _unique(values)
+    series = frame[:, j]
+    if series.dtype not in (nw.Categorical, nw.Enum):
+        return _unique(series.to_numpy())
+    native = series.to_native()
+    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas keeps codes of its own
+        levels = np.asarray(native.cat.categories)
+        return native.cat.codes.to_numpy(), levels.astype(str) if levels.dtype.kind not in "biuf" else levels
+    return _unique(series.cast(nw.String).to_numpy())
+
+
+def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if values.dtype.kind == "O":
+        missing = np.array([value is None or value != value for value in values], dtype=bool)
+        values = np.where(missing, "", values).astype(str)
+    else:
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    levels, inside = np.unique(values[~missing], return_inverse=True)
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[~missing] = inside
+    return codes, levels
+
+
+def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
+    """The positions of the categories."""
+    if categorical is None:
+        return []
+    if isinstance(categorical, str):
+        if categorical != "from_dtype":
+            raise ValueError(
+                f'categorical_features must be "from_dtype", None, a mask, indices or names; got {categorical!r}.'
+            )
+        if frame is None:
+            return []
+        return [j for j in range(len(frame.columns)) if frame[:, j].dtype in (nw.Categorical, nw.Enum, nw.String)]
+    chosen, d = np.asarray(categorical), np.shape(X)[1]
+    if chosen.dtype == bool:
+        if chosen.shape != (d,):
+            raise ValueError(f"categorical_features is a mask of length {chosen.size}; X has {d} features.")
+        return np.flatnonzero(chosen).tolist()
+    if chosen.dtype.kind in "OU":
+        unknown = [name for name in chosen if frame is None or name not in frame.columns]
+        if unknown:
+            raise ValueError(f"categorical_features names columns that X does not have: {unknown}.")
+        return sorted(frame.columns.index(name) for name in chosen)
+    if chosen.size and (chosen.min() < 0 or chosen.max() >= d):
+        raise ValueError(f"categorical_features must be indices from 0 to {d - 1}; got {chosen.tolist()}.")
+    return sorted(int(j) for j in chosen)

@@ -1,0 +1,32 @@
+"""Distributions of what is not known, and the best action under a loss."""
+
+from hinge.problem.decisions.actions import bayes_action, posterior_risk
+from hinge.problem.decisions.distributions import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Distribution,
+    Empirical,
+    Gamma,
+    InverseGamma,
+    NegativeBinomial,
+    Normal,
+    StudentT,
+)
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Categorical",
+    "Dirichlet",
+    "Distribution",
+    "Empirical",
+    "Gamma",
+    "InverseGamma",
+    "NegativeBinomial",
+    "Normal",
+    "StudentT",
+    "bayes_action",
+    "posterior_risk",
+]

@@ -1,0 +1,81 @@
+"""Candidates: a learner's own path of strengths, and which of two candidates is the simpler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from hinge.models.linear.base import LinearModel
+from hinge.models.linear.lasso import ElasticNet
+from hinge.problem.losses import Squared
+from hinge.problem.objective import make_objective
+from hinge.select.path import strength_grid
+
+# +1: a larger value is a more complex model; −1: a simpler one.
+DIRECTIONS = {
+    "C": 1, "gamma": 1, "degree": 1, "max_iter": 1, "n_estimators": 1, "max_depth": 1, "max_leaf_nodes": 1,
+    "learning_rate": 1, "n_components": 1, "hidden_layer_sizes": 1, "k": 1, "n_features": 1,
+    "alpha": -1, "l1_ratio": -1, "l2_regularization": -1, "min_samples_leaf": -1, "min_samples_split": -1,
+    "ccp_alpha": -1, "min_gain": -1, "n_neighbors": -1, "length_scale": -1, "epsilon": -1, "var_smoothing": -1,
+}  # fmt: skip
+
+
+def complexity_of(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -> float:
+    """The sum over parameters of a candidate's rank, from 0 (simplest) to 1; unknown parameters do not count.
+
+    None for a limit (``max_depth=None``) means no limit: the most complex.
+    """
+    total = 0.0
+    for name, value in candidate.items():
+        direction = DIRECTIONS.get(name.rpartition("__")[2])
+        if direction is None:
+            continue
+        sizes = sorted({_size(c[name]) for c in candidates if name in c and _size(c[name]) is not None})
+        size = _size(value)
+        if size is None or len(sizes) < 2:
+            continue
+        rank = sizes.index(size) / (len(sizes) - 1)
+        total += rank if direction > 0 else 1.0 - rank
+    return total
+
+
+def _size(value: Any) -> Any:
+    if value is None:
+        return float("inf")
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def path_grid(learner: Any, X: Any, y: Any, count: int) -> dict[str, Any]:
+    """``count`` strengths along the learner's own path, strongest penalty (or fewest rounds) first."""
+    if count < 1:
+        raise ValueError(f"grid must be at least 1 candidate, got {count}.")
+    if isinstance(learner, Pipeline):
+        last, step = learner.steps[-1]
+        Z = learner[:-1].fit_transform(X, y) if len(learner.steps) > 1 else X
+        return {f"{last}__{name}": values for name, values in path_grid(step, Z, y, count).items()}
+    parameters = learner.get_params(deep=False)
+    if isinstance(learner, ElasticNet):
+        model = type(learner)(**parameters)
+        Z, targets, _ = model._check(X, y, None)
+        penalty = model.set_params(alpha=1.0)._penalty()
+        objective = make_objective(Z, targets, Squared(), penalty, fit_intercept=learner.fit_intercept)
+        return {"alpha": strength_grid(objective, 1e-3, count).tolist()}
+    if "C" in parameters:
+        return {"C": np.geomspace(1e-3, 1e3, count).tolist()}
+    if "alpha" in parameters:
+        size = float(_mean_square(X)) if isinstance(learner, LinearModel) else 1.0
+        return {"alpha": (size * np.geomspace(1e3, 1e-4, count)).tolist()}
+    if "max_iter" in parameters and hasattr(learner, "staged_predict"):
+        rounds = np.unique(np.round(np.linspace(parameters["max_iter"] / count, parameters["max_iter"], count)))
+        return {"max_iter": [int(r) for r in rounds if r >= 1]}
+    raise ValueError(f"{type(learner).__name__} has no path of its own; give grid as a dict of lists.")
+
+
+def _mean_square(X: Any) -> float:
+    """Σ x² / d: the size of the diagonal of X'X."""
+    squares = X.multiply(X).sum() if hasattr(X, "multiply") and hasattr(X, "tocsr") else np.sum(np.asarray(X) ** 2)
+    return max(float(squares) / X.shape[1], 1e-300)

@@ -1,0 +1,87 @@
+"""A bar for long searches, and a file from which an interrupted one goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+
+class Progress:
+    """A bar on stderr; nothing if not wanted."""
+
+    WIDTH = 30
+
+    def __init__(self, shown: bool, total: int) -> None:
+        self.shown, self.total, self.done, self.drawn = shown, total, 0, -1
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> Progress:
+        self._draw()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.shown:
+            print(file=sys.stderr)
+
+    def advance(self, count: int) -> None:
+        with self.lock:
+            self.done += count
+            self._draw()
+
+    def _draw(self) -> None:
+        if not self.shown:
+            return
+        filled = int(self.WIDTH * min(self.done / max(self.total, 1), 1.0))
+        if filled != self.drawn:
+            self.drawn = filled
+            bar = "█" * filled + "·" * (self.WIDTH - filled)
+            print(f"\rtune {bar} {self.done}/{self.total}", end="", file=sys.stderr, flush=True)
+
+
+class Journal:
+    """Scores found so far, in a JSON file: by share of the rows, fold and candidate.
+
+    A file of another search (other data, candidates, folds or learner) is refused, not overwritten.
+    """
+
+    def __init__(self, path: Any, mark: str) -> None:
+        self.path = None if path is None else Path(path)
+        self.mark = mark
+        self.scores: dict[str, dict[str, float]] = {}
+        self.lock = threading.Lock()
+        if self.path is not None and self.path.exists():
+            try:
+                content = json.loads(self.path.read_text(encoding="utf-8"))
+                self.scores, theirs = content["scores"], content["search"]
+            except (ValueError, KeyError, TypeError):
+                raise ValueError(f"{self.path} is not a file of hinge.tune; give state another name.") from None
+            if theirs != mark:
+                raise ValueError(
+                    f"{self.path} belongs to another search (other data, candidates, folds or learner); delete it or "
+                    "give state another name."
+                )
+
+    def known(self, share: float, fold: int) -> dict[int, float]:
+        return {int(k): score for k, score in self.scores.get(f"{share:.6g}/{fold}", {}).items()}
+
+    def write(self, share: float, fold: int, found: dict[int, float]) -> None:
+        """Add scores; the file is replaced as a whole, so that it is never half written."""
+        if self.path is None or not found:
+            return
+        with self.lock:
+            self.scores.setdefault(f"{share:.6g}/{fold}", {}).update({str(k): score for k, score in found.items()})
+            temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}")
+            temporary.write_text(json.dumps({"search": self.mark, "scores": self.scores}), encoding="utf-8")
+            os.replace(temporary, self.path)
+
+
+def fingerprint(*parts: Any) -> str:
+    """A mark that tells searches apart: the same only for the same content."""
+    return joblib.hash(tuple(repr(p) if hasattr(p, "get_params") else p for p in parts))

@@ -1,0 +1,227 @@
+"""``hinge fit`` as a user sees it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hinge as hg
+from cli.conftest import dirty, table
+from hinge.cli.candidates import FAMILIES
+from hinge.cli.search import Result, Search, split
+from hinge.explain.page.scores import losses, score
+
+# Time enough: what is tried must not depend on how busy the machine is.
+QUICK = ("--time", "600", "--models", "linear,tree")
+
+
+def test_a_dirty_file_gives_a_model_and_honest_remarks(hinge, tmp_path):
+    data = dirty(tmp_path / "dirty.csv")
+    code, out, err = hinge("fit", data, "--target", "target", "--out", tmp_path / "out", *QUICK)
+    assert code == 0, err
+    for remark in ("D01 constant", "D02 id", "D03 copy of age", "D04 leak", "D06", "D07 age", "D12"):
+        assert remark in out
+    for file in ("model.hinge", "report.html", "predictions.csv"):
+        assert (tmp_path / "out" / file).stat().st_size > 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "東京" in page
+    assert "Leaked target" in page
+    # The file that was learned from can be predicted, dirt and all.
+    code, out, err = hinge("predict", tmp_path / "out" / "model.hinge", data)
+    assert code == 0
+    assert out.count("\n") == 601
+    assert "unknown" in err or "not a number" in err
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass", "real", "count"])
+def test_every_task_beats_the_constant_and_says_so(fit, tmp_path, task):
+    card = fit(table(tmp_path / "t.csv", n=1200, task=task), "-t", "y", "-o", tmp_path / "out", *QUICK)
+    assert card["task"] == task
+    assert card["explained"] > 0.2
+    assert next(row["name"] for row in card["board"]) == "baseline"
+    held = pl.read_csv(tmp_path / "out" / "predictions.csv")
+    assert held.height == 240
+    # The score in the card is that of the predictions in the file.
+    if task in ("real", "count"):
+        y, p = held["y"].to_numpy().astype(float), held["predicted y"].to_numpy()
+    else:
+        classes = card["classes"]
+        y = np.array([classes.index(v) for v in held["y"].to_list()], dtype=float)
+        p = np.column_stack([held[f"probability {c}"].to_numpy() for c in classes])
+        assert np.allclose(p.sum(axis=1), 1.0)
+    mean = pl.read_csv(tmp_path / "t.csv")["y"].mean() if task == "count" else 1.0
+    assert score(losses(y, p, task, mean), task).value == pytest.approx(card["score"], rel=1e-6)
+
+
+def test_held_out_rows_are_not_learned_from(fit, tmp_path):
+    data = table(tmp_path / "t.csv", n=1200, task="real")
+    fit(data, "-t", "y", "-o", tmp_path / "out", *QUICK)
+    held = pl.read_csv(tmp_path / "out" / "predictions.csv")
+    whole = pl.read_csv(data)
+    rows = held["row"].to_numpy() - 1
+    assert np.array_equal(whole["y"].to_numpy()[rows], held["y"].to_numpy())
+    final = hg.load(tmp_path / "out" / "model.hinge").predict(whole.drop("y"))
+    # The final model has seen these rows and the model that was scored has not: they differ.
+    assert not np.allclose(final[rows], held["predicted y"].to_numpy())
+
+
+def test_a_seed_makes_it_repeatable(fit, tmp_path):
+    data = table(tmp_path / "t.csv")
+    cards = [
+        fit(data, "-t", "y", "-o", tmp_path / f"o{k}", "--seed", seed, "--models", "linear", "--time", 600)
+        for k, seed in enumerate((3, 3, 4))
+    ]
+    first, again, other = ((tmp_path / f"o{k}" / "predictions.csv").read_bytes() for k in range(3))
+    assert first == again
+    assert first != other
+    assert cards[0]["score"] == cards[1]["score"]
+
+
+def test_a_hundred_rows_are_enough(fit, tmp_path):
+    card = fit(
+        table(tmp_path / "t.csv", n=100),
+        "-t",
+        "y",
+        "-o",
+        tmp_path / "out",
+        "--time",
+        "600",
+        "--models",
+        "linear,boosting",
+    )
+    assert "each predicted by a model that had not seen it" in card["held_out"]
+    assert any(code == "D11" for code, _, _ in card["notes"])
+
+
+def test_noise_is_called_noise(fit, tmp_path):
+    rng = np.random.default_rng(0)
+    data = tmp_path / "noise.csv"
+    pl.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400), "y": rng.normal(size=400)}).write_csv(data)
+    card = fit(data, "-t", "y", "-o", tmp_path / "out", *QUICK)
+    assert any(code == "D15" for code, _, _ in card["notes"])
+    assert card["chosen"] == "baseline"
+
+
+def test_an_embedded_set_needs_no_file(hinge, tmp_path):
+    code, out, _ = hinge("fit", "heart", "--out", tmp_path / "out", "--models", "linear", "--time", "600")
+    assert code == 0
+    assert "gap" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("nowhere.csv", "-t", "y"), 3, "does not exist"),
+        (("{data}", "-t", "z"), 3, "no column 'z'"),
+        (("{data}",), 3, "--target"),
+        (("{data}", "-t", "y", "--task", "rank"), 2, "--task rank"),
+        (("{data}", "-t", "y", "--models", "magic"), 2, "--models magic"),
+        (("{data}", "-t", "y", "--time", "0"), 2, "--time"),
+        (("{data}", "-t", "y", "--out", "{data}"), 2, "not a folder"),
+        (("{data}", "-t", "c", "--task", "real"), 3, "holds text"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line(hinge, tmp_path, args, code, message):
+    data = table(tmp_path / "t.csv")
+    got, out, err = hinge("fit", *(a.format(data=data) for a in args))
+    assert got == code
+    assert message in err
+    assert err.startswith("hinge: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in out + err
+
+
+def test_a_folder_that_cannot_be_written_is_said(hinge, tmp_path):
+    data = table(tmp_path / "t.csv")
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    code, _, err = hinge("fit", data, "-t", "y", "-o", blocked / "sub", "--models", "linear", "--time", "600")
+    assert code == 3
+    assert "Traceback" not in err
+
+
+def test_version_help_and_completion(hinge):
+    assert hinge("--version")[1].strip() == f"hinge {hg.__version__}"
+    code, out, _ = hinge("--help")
+    assert code == 0
+    for command in ("fit", "predict", "report", "compare", "explain", "inspect", "verify", "export", "datasets", "tag"):
+        assert command in out
+    assert "Exit codes" in out
+    assert "--show-completion" in out
+    code, _, err = hinge("fitt")
+    assert code == 2
+    assert "Traceback" not in err
+
+
+def test_without_its_packages_the_command_says_what_to_install(hinge, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "hinge.cli.app", None)
+    code, _, err = hinge("fit", "heart")
+    assert code == 2
+    assert "pip install 'hinge[cli]'" in err
+
+
+def test_datasets_are_listed_and_written(hinge, tmp_path):
+    code, out, _ = hinge("datasets", "--json")
+    assert code == 0
+    assert json.loads(out)["heart"]["target"] == "num"
+    code, _, _ = hinge("datasets", "insurance", "--out", tmp_path / "i.csv")
+    assert code == 0
+    assert pl.read_csv(tmp_path / "i.csv").height == 1338
+    assert hinge("datasets", "iris")[0] == 2
+
+
+# --- the parts of the search ---
+
+
+def test_folds_partition_the_rows_and_keep_the_classes_together(rng):
+    y = np.sort(rng.choice([0.0, 1.0, 2.0], 300, p=[0.8, 0.17, 0.03]))
+    folds = split(y, "multiclass", 5, 0)
+    assert np.array_equal(np.sort(np.concatenate([f.test for f in folds])), np.arange(300))
+    for fold in folds:
+        assert not set(fold.train) & set(fold.test)
+        for c in range(3):
+            assert abs(np.sum(y[fold.test] == c) - np.sum(y == c) / 5) <= 1
+
+
+@pytest.mark.mission("V2")
+def test_the_one_standard_error_rule_takes_the_simplest_that_is_not_clearly_worse(rng):
+    by_name = {f.name: f for f in FAMILIES}
+    for _ in range(50):
+        n = 200
+        names = rng.permutation(["baseline", "sparse", "linear", "tree", "additive", "boosting"])
+        search = Search(None, np.zeros(n), None, "real", {}, 0, [])
+        for name in names:
+            loss = rng.gamma(2.0, size=n) * rng.uniform(0.9, 1.2)
+            search.results.append(Result(by_name[name], by_name[name].settings[0], "done", loss))
+        chosen = search.choose()
+        best = min(search.results, key=lambda r: r.loss.mean())
+
+        def behind(r, best=best, n=n):
+            difference = r.loss - best.loss
+            return difference.mean() > difference.std() / np.sqrt(n)
+
+        allowed = [r for r in search.results if not behind(r)]
+        assert chosen.family.rank == min(r.family.rank for r in allowed)
+
+
+@pytest.mark.parametrize("task", ["real", "count", "binary", "multiclass"])
+def test_losses_are_those_of_scikit_learn(rng, task):
+    from sklearn import metrics
+
+    n = 200
+    if task == "real":
+        y, p = rng.normal(size=n), rng.normal(size=n)
+        expected = metrics.root_mean_squared_error(y, p)
+    elif task == "count":
+        y, p = rng.poisson(2, n).astype(float), rng.gamma(2.0, size=n)
+        expected = metrics.mean_poisson_deviance(y, p)
+    else:
+        k = 2 if task == "binary" else 4
+        y, p = rng.integers(0, k, n).astype(float), rng.dirichlet(np.ones(k), n)
+        expected = metrics.log_loss(y, p, labels=range(k))
+    assert score(losses(y, p, task), task).value == pytest.approx(expected, rel=1e-9)

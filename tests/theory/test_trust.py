@@ -1,0 +1,246 @@
+"""L2 and L3: the parts of a risk add up, and are what the textbook says (also L4, L5 in use)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+import hinge as hg
+from hinge.explain.leave_one_out import leave_one_out
+
+SLOW_LINE = hg.Learner(loss=hg.Squared(), solver=hg.GradientDescent(step=0.2), max_iter=3, tol=1e-12)
+CASES = {
+    "least squares": (hg.StepCurve(), hg.LinearRegression(), {}),
+    "ridge": (hg.LinearGaussian([1.0, -2.0, 0.5]), hg.Ridge(alpha=5.0), {}),
+    "cubic": (hg.SineCurve(), make_pipeline(PolynomialFeatures(3), hg.LinearRegression()), {}),
+    "tree": (hg.StepCurve(), hg.DecisionTreeRegressor(max_depth=3), {}),
+    "kernel": (hg.SineCurve(), hg.KernelRidge(alpha=0.5, kernel="rbf", gamma=2.0), {"points": 600}),
+    "few steps": (hg.PolynomialCurve(), SLOW_LINE, {}),
+    "logistic": (hg.LogisticLabels([1.0, -1.0], curvature=0.3), hg.LogisticRegression(), {}),
+}
+
+
+@pytest.mark.mission("L2")
+class TestDecomposition:
+    @pytest.mark.parametrize("name", CASES)
+    def test_the_parts_add_up_exactly(self, name):
+        generator, learner, options = CASES[name]
+        parts = hg.decompose_risk(generator, learner, n=40, repeats=8, **options)
+        found, solved, limit, bayes = parts.risks.T
+        total = (found - solved) + (solved - limit) + (limit - bayes) + bayes
+        np.testing.assert_allclose(total, found, rtol=1e-13)
+        whole = parts.optimisation.value + parts.estimation.value + parts.approximation + parts.bayes
+        assert whole == pytest.approx(parts.risk.value, rel=1e-12)
+        # The risk of a model is a mean over fresh examples, up to their noise.
+        X, y = generator.sample(40, 5)
+        model = type(learner)(**learner.get_params(deep=False)).fit(X, y) if name == "ridge" else None
+        if model is not None:
+            fresh, answers = generator.sample(200_000, 6)
+            grid = generator.quadrature(8192)
+            exact = generator.risk(model.predict(grid), grid)
+            assert np.mean((model.predict(fresh) - answers) ** 2) == pytest.approx(exact, rel=0.02)
+
+    def test_bayes_and_class_are_lower_bounds(self):
+        """R(f*) ≤ R(f_F) ≤ R(f̂) for minimisers over a fixed class."""
+        for name in ("least squares", "cubic", "few steps", "logistic"):
+            generator, learner, options = CASES[name]
+            parts = hg.decompose_risk(generator, learner, n=60, repeats=8, **options)
+            _, solved, limit, bayes = parts.risks.T
+            slack = 2e-3 * bayes if name == "logistic" else 1e-12  # its penalty keeps f_F a little off
+            assert np.all(bayes <= limit)
+            assert np.all(limit <= solved + slack)
+
+    def test_a_linear_class_has_no_approximation_error_on_a_line(self):
+        parts = hg.decompose_risk(hg.LinearGaussian([1.0, -2.0, 0.5], noise=0.7), hg.LinearRegression(), n=30)
+        assert parts.approximation == pytest.approx(0.0, abs=1e-20)
+        assert parts.bayes == pytest.approx(0.49)
+
+    def test_least_squares_estimation_error_is_the_textbooks(self):
+        """E R(f̂) − σ² = σ² (d + 1/n·…)/(n − d − 2) for Gaussian inputs, d weights and a bias."""
+        d, n, sigma = 4, 40, 0.8
+        truth = hg.LinearGaussian(np.ones(d), noise=sigma)
+        parts = hg.decompose_risk(truth, hg.LinearRegression(), n=n, repeats=400, points=4096)
+        # E tr(S⁻¹) = d/(n − d − 2) for the scatter of n − 1 degrees of freedom, plus 1/n for the mean.
+        expected = sigma**2 * (d / (n - d - 2) * (1 + 1 / n) + 1 / n)
+        assert abs(parts.estimation.value - expected) < 4 * parts.estimation.standard_error
+
+    def test_the_step_seen_by_a_line_in_closed_form(self):
+        """Best line for [x > e] on [−1, 1]: slope ¾(1 − e²), and what is left of the variance."""
+        e = 0.2
+        parts = hg.decompose_risk(
+            hg.StepCurve(edge=e, noise=0.3), hg.LinearRegression(), n=50, repeats=2, points=20_000
+        )
+        p = (1 - e) / 2
+        covariance = (1 - e**2) / 4
+        left = p * (1 - p) - covariance**2 * 3.0
+        assert parts.approximation == pytest.approx(left, rel=1e-3)
+        assert parts.bayes == pytest.approx(0.09)
+
+    def test_optimisation_error_falls_with_steps(self):
+        """Above zero at first; near the end it may be a little below, for stopping early is a penalty too."""
+        source = hg.PolynomialCurve()
+        sizes = []
+        for steps in (1, 6, 25):
+            learner = hg.Learner(loss=hg.Squared(), solver=hg.GradientDescent(step=0.2), max_iter=steps, tol=1e-12)
+            sizes.append(hg.decompose_risk(source, learner, n=200, repeats=6).optimisation.value)
+        assert sizes[0] > sizes[1] > abs(sizes[2])
+
+    def test_classes_grow_and_examples_grow(self):
+        """Richer class: less approximation, more estimation error. More examples: less estimation error."""
+        source = hg.SineCurve(frequency=1.0, noise=0.3)
+
+        def poly(degree):
+            return make_pipeline(PolynomialFeatures(degree), hg.LinearRegression())
+
+        grown = [hg.decompose_risk(source, poly(k), n=150, repeats=40, points=2000) for k in (3, 5, 9)]
+        approximation = [p.approximation for p in grown]
+        estimation = [p.estimation.value for p in grown]
+        assert np.all(np.diff(approximation) < 0)
+        assert np.all(np.diff(estimation) > 0)
+        more = [hg.decompose_risk(source, poly(5), n=n, repeats=30, points=2000) for n in (20, 80, 320)]
+        assert np.all(np.diff([p.estimation.value for p in more]) < 0)
+        # Parametric rate: four times the examples, about a quarter of the error.
+        assert more[1].estimation.value / more[2].estimation.value == pytest.approx(4.0, rel=0.4)
+
+    def test_wrong_arguments(self):
+        with pytest.raises(ValueError, match="n must be"):
+            hg.decompose_risk(hg.SineCurve(), hg.LinearRegression(), n=1)
+        with pytest.raises(ValueError, match="predict_proba"):
+            hg.decompose_risk(hg.LogisticLabels([1.0]), hg.LinearSVC(), n=20)
+
+
+@pytest.mark.mission("L3")
+class TestBiasVariance:
+    @pytest.mark.parametrize("alpha", [0.0, 3.0])
+    def test_ridge_is_its_closed_form(self, alpha):
+        """Fixed inputs: variance tr(x'Cov x), bias² (x'b)², with Cov and b from ridge_moments."""
+        theta, sigma, n = np.array([1.0, -2.0, 0.5]), 0.7, 25
+        source = hg.LinearGaussian(theta, noise=sigma)
+        x = source.quadrature(64)
+        learner = hg.Ridge(alpha=alpha, fit_intercept=False) if alpha else hg.LinearRegression(fit_intercept=False)
+        parts = hg.bias_variance(learner, source, n=n, repeats=1500, x=x, noise_only=True, random_state=3)
+        X = source.inputs(n, np.random.default_rng(3))
+        moments = hg.ridge_moments(X, theta, sigma=sigma, alpha=alpha)
+        variance = np.mean(np.einsum("ij,jk,ik->i", x, moments.covariance, x))
+        bias2 = np.mean((x @ moments.bias) ** 2)
+        assert abs(parts.variance.value - variance) < 4 * parts.variance.standard_error
+        assert abs(parts.bias2.value - bias2) < 4 * parts.bias2.standard_error + 1e-12
+        assert parts.noise == pytest.approx(sigma**2)
+
+    LEARNERS = (
+        hg.LinearRegression(),
+        hg.Ridge(alpha=10.0),
+        hg.DecisionTreeRegressor(max_depth=4),
+        hg.KernelRidge(alpha=0.1, kernel="rbf", gamma=1.0),
+        hg.RandomForestRegressor(n_estimators=10, random_state=0),
+    )
+
+    @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+    def test_risk_is_variance_plus_bias_plus_noise(self, learner):
+        source = hg.SineCurve(noise=0.4)
+        parts = hg.bias_variance(learner, source, n=40, repeats=40)
+        total = parts.variance.value + parts.bias2.value + parts.noise
+        assert total == pytest.approx(parts.risk.value, rel=1e-10)  # an identity, not a coincidence
+
+    @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+    def test_resampled_risk_is_variance_plus_the_rest(self, learner):
+        X, y = hg.SineCurve(noise=0.4).sample(80)
+        parts = hg.bias_variance(learner, (X, y), repeats=30)
+        assert parts.variance.value + parts.bias2_plus_noise.value == pytest.approx(parts.risk.value, rel=1e-10)
+        assert parts.bias2 is None
+
+    def test_labels(self):
+        source = hg.LogisticLabels([2.0, -1.0])
+        parts = hg.bias_variance(hg.LogisticRegression(), source, n=60, repeats=40)
+        total = parts.variance.value + parts.bias2.value + parts.noise
+        assert total == pytest.approx(parts.risk.value, rel=1e-10)
+        X, y = source.sample(120)
+        parts = hg.bias_variance(hg.DecisionTreeClassifier(max_depth=3), (X, y), repeats=20)
+        assert parts.variance.value + parts.bias2_plus_noise.value == pytest.approx(parts.risk.value, rel=1e-10)
+
+    def test_deeper_trees_have_less_bias_and_more_variance(self):
+        source = hg.SineCurve(frequency=2.0, noise=0.5)
+        parts = [
+            hg.bias_variance(hg.DecisionTreeRegressor(max_depth=k), source, n=80, repeats=60) for k in (1, 3, None)
+        ]
+        assert parts[0].bias2.value > parts[1].bias2.value
+        assert parts[0].variance.value < parts[1].variance.value < parts[2].variance.value
+
+    def test_a_forest_averages_variance_away(self):
+        source = hg.SineCurve(frequency=2.0, noise=0.5)
+        tree = hg.bias_variance(hg.DecisionTreeRegressor(), source, n=80, repeats=40)
+        forest = hg.bias_variance(hg.RandomForestRegressor(n_estimators=30, random_state=0), source, n=80, repeats=40)
+        assert forest.variance.value < 0.7 * tree.variance.value
+
+    def test_wrong_arguments(self, rng):
+        with pytest.raises(ValueError, match="number of examples"):
+            hg.bias_variance(hg.Ridge(), hg.SineCurve())
+        with pytest.raises(ValueError, match="repeats must be"):
+            hg.bias_variance(hg.Ridge(), hg.SineCurve(), n=5, repeats=1)
+        with pytest.raises(ValueError, match="predict_proba"):
+            hg.bias_variance(hg.LinearSVC(), (rng.normal(size=(20, 2)), np.arange(20) % 2))
+
+
+@pytest.mark.mission("L4")
+def test_generators_give_the_bayes_predictor_of_the_squared_loss():
+    """No other function of x has a lower risk than E[y | x], and its risk is E Var(y | x)."""
+    for source in (hg.StepCurve(), hg.PolynomialCurve(), hg.SineCurve(), hg.LogisticLabels([1.0, 2.0])):
+        X = source.quadrature(4096)
+        best = source.risk(source.mean(X), X)
+        for shift in (-0.05, 0.05):
+            assert source.risk(np.clip(source.mean(X) + shift, 1e-3, 1 - 1e-3) if source.labels
+                               else source.mean(X) + shift, X) > best  # fmt: skip
+        x, y = source.sample(200_000)
+        assert np.mean((y - source.mean(x)) ** 2) == pytest.approx(np.mean(source.variance(X)), rel=0.02)
+
+
+@pytest.mark.mission("L5")
+class TestGuarantees:
+    def test_perceptron(self, rng):
+        X = rng.normal(size=(200, 3))
+        X = X[np.abs(X @ [1.0, 1.0, 0.0]) > 0.3]
+        model = hg.Perceptron(tol=None).fit(X, (X @ [1.0, 1.0, 0.0] > 0).astype(int))
+        promise = {g.name: g for g in hg.guarantees(model)}["mistake bound"]
+        assert model.mistakes_[0] <= promise.value
+
+    def test_support_vectors_bound_leave_one_out(self, rng):
+        X = rng.normal(size=(60, 2))
+        y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
+        for model in (hg.SVC(kernel="linear", C=1.0, tol=1e-8), hg.LinearSVC(loss="hinge", C=1.0)):
+            promise = {g.name: g for g in hg.guarantees(model.fit(X, y))}["support vectors"]
+            wrong = 0
+            for i in range(60):
+                rest = np.arange(60) != i
+                wrong += model.fit(X[rest], y[rest]).predict(X[i : i + 1])[0] != y[i]
+            assert wrong / 60 <= promise.value
+
+    @pytest.mark.mission("V1")
+    @pytest.mark.parametrize(
+        "model",
+        [hg.LinearRegression(), hg.Ridge(alpha=2.0), hg.Ridge(alpha=2.0, fit_intercept=False),
+         hg.KernelRidge(alpha=0.5, kernel="rbf", gamma=0.5)],
+        ids=repr,
+    )  # fmt: skip
+    def test_leave_one_out_from_one_fit(self, rng, model):
+        X = rng.normal(size=(30, 4)) + 1.0
+        y, new = X[:, 0] ** 2 + rng.normal(size=30), rng.normal(size=(7, 4))
+        exact = leave_one_out(model.fit(X, y), X, y)
+        every = exact.predictions(model, new)
+        for i in range(30):
+            rest = np.arange(30) != i
+            less = type(model)(**model.get_params()).fit(X[rest], y[rest])
+            assert exact.residuals[i] == pytest.approx(y[i] - less.predict(X[i : i + 1])[0], rel=1e-6)
+            np.testing.assert_allclose(every[:, i], less.predict(new), rtol=1e-6, atol=1e-8)
+        promise = {g.name: g for g in hg.guarantees(model.fit(X, y), X, y)}["leave-one-out"]
+        assert promise.value == pytest.approx(np.mean(exact.residuals**2), rel=1e-9)
+
+    def test_out_of_bag_and_gap(self, rng):
+        X = rng.normal(size=(80, 3))
+        y = (X[:, 0] > 0).astype(int)
+        forest = hg.RandomForestClassifier(n_estimators=20, oob_score=True, random_state=0).fit(X, y)
+        assert {g.name: g.value for g in hg.guarantees(forest)}["out-of-bag"] == pytest.approx(1 - forest.oob_score_)
+        model = hg.LogisticRegression().fit(X, y)
+        gap = {g.name: g.value for g in hg.guarantees(model)}["duality gap"]
+        assert gap == model.certificate_.relative_gap

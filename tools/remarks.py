@@ -1,0 +1,23 @@
+"""Writes docs/remarks.md from the list of remarks: ``python tools/remarks.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hinge.explain.page.notes import DIAGNOSES
+
+HEAD = """# Remarks on data
+
+What `hinge fit` may say about a table, why, and what to do. The reports link here; findings about a fitted model
+(H…) are on the page [diagnoses](diagnoses.md).
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    parts = [f"\n## {code} {d.title}\n\n{d.cause}\n\n**Cure.** {d.cure}\n" for code, d in DIAGNOSES.items()]
+    (Path(__file__).parents[1] / "docs" / "remarks.md").write_text(HEAD + "".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
