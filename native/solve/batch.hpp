@@ -138,14 +138,19 @@ Extremes move_all(const T* ki, const T* kj, double step, Batch<T>& batch) {
   return second.high - second.low > first.high - first.low ? second : first;
 }
 
-// Steps until the batch is optimal to `tol`; returns how many.
+struct BatchProgress {
+  index_t steps = 0;
+  double gain = 0;  // by how much the objective fell
+};
+
+// Steps until the batch is optimal to `tol`.
 template <class T>
-index_t solve_batch(Batch<T>& batch, double relative, double tol, index_t most) {
+BatchProgress solve_batch(Batch<T>& batch, double relative, double tol, index_t most) {
   const T* K = batch.K.data();
   Extremes x = move_all<T>(K, K, 0.0, batch);
   const double goal = std::max(tol, relative * (x.high - x.low));
-  index_t steps = 0;
-  for (; steps < most && x.high - x.low > goal; ++steps) {
+  BatchProgress done;
+  for (; done.steps < most && x.high - x.low > goal; ++done.steps) {
     const index_t i = x.at, j = partner<T>(batch, i);
     if (j < 0) break;
     const T *ki = K + i * batch.size, *kj = K + j * batch.size;
@@ -153,9 +158,11 @@ index_t solve_batch(Batch<T>& batch, double relative, double tol, index_t most) 
         std::max(static_cast<double>(batch.diagonal[i]) + batch.diagonal[j] - 2.0 * ki[j], kTinyCurvature);
     const double room_i = batch.sign[i] > 0 ? batch.upper[i] - batch.a[i] : batch.a[i];
     const double room_j = batch.sign[j] > 0 ? batch.a[j] : batch.upper[j] - batch.a[j];
-    double step = (batch.e[i] - batch.e[j]) / curve;
+    const double slope = batch.e[i] - batch.e[j];
+    double step = slope / curve;
     const bool end_i = step >= room_i, end_j = std::min(step, room_i) >= room_j;
     step = std::min({step, room_i, room_j});
+    done.gain += step * (slope - 0.5 * step * curve);
     batch.a[i] += batch.sign[i] * step;
     batch.a[j] -= batch.sign[j] * step;
     if (end_i && room_i <= room_j) batch.a[i] = batch.sign[i] > 0 ? batch.upper[i] : 0.0;
@@ -164,7 +171,7 @@ index_t solve_batch(Batch<T>& batch, double relative, double tol, index_t most) 
     batch.mark(j);
     x = move_all<T>(ki, kj, step, batch);
   }
-  return steps;
+  return done;
 }
 
 }  // namespace hinge

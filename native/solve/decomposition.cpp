@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "core/pool.hpp"
 #include "solve/batch.hpp"
@@ -15,6 +17,10 @@ namespace {
 constexpr index_t kBatch = 512;
 // A batch is solved until its violation has fallen to this fraction.
 constexpr double kBatchAccuracy = 0.1;
+// Every so many batches it is asked whether the objective still falls by more than rounding errors, which are this
+// fraction of the sum of what it is made of.
+constexpr int kAsk = 16;
+constexpr double kRounding = 1e-16;
 // Points are left out when at least this fraction of those in use can be.
 constexpr double kWorthShrinking = 0.1;
 
@@ -65,26 +71,38 @@ class Decomposition {
     std::iota(active_.begin(), active_.end(), index_t{0});
     std::iota(position_.begin(), position_.end(), index_t{0});
     refresh(active_, F_);
+    terms();
   }
 
   DualSolution run() {
     DualSolution out;
     int since = 0;
+    double gained = 0;
+    bool stuck = false;
+    const auto finished = [&] {
+      return violation() <= options_.tol || out.batches >= options_.max_iter || out.stopped || stuck;
+    };
     for (;; ++out.batches) {
       find_extremes();
-      if (violation() <= options_.tol || out.batches >= options_.max_iter || out.stopped) {
+      if (finished()) {
         if (shrunk()) {
           restore();
           since = 0;
           find_extremes();
         }
-        if (violation() <= options_.tol || out.batches >= options_.max_iter || out.stopped) break;
+        if (finished()) break;
       }
       if (options_.shrinking && out.batches * size_ > kPatience * p_.n && ++since % 4 == 0) shrink();
       choose();
       load();
-      out.steps += solve_batch<T>(batch_, kBatchAccuracy, 0.5 * options_.tol, 100 * batch_.size);
+      const BatchProgress progress = solve_batch<T>(batch_, kBatchAccuracy, 0.5 * options_.tol, 100 * batch_.size);
+      out.steps += progress.steps;
+      gained += progress.gain;
       store();
+      if ((out.batches + 1) % kAsk == 0) {
+        stuck = gained <= kRounding * terms();
+        gained = 0;
+      }
       out.stopped = monitor_.report({out.batches + 1, violation(), -1.0});
     }
     out.violation = violation();
@@ -117,6 +135,13 @@ class Decomposition {
       }
   }
 
+  // The sum of the absolute values of what the objective is the sum of: the largest so far.
+  double terms() {
+    double sum = 0;
+    each([&](index_t v, index_t k, double) { sum += a_[v] * (std::abs(p_.target[v]) + std::abs(F_[k])); });
+    return terms_ = std::max(terms_, sum);
+  }
+
   void find_extremes() {
     high_.fill(-kInfinity);
     low_.fill(kInfinity);
@@ -125,6 +150,7 @@ class Decomposition {
       if (e > high_[g] && may_rise(v)) high_[g] = e;
       if (e < low_[g] && may_fall(v)) low_[g] = e;
     });
+    if (violation() == kInfinity) throw std::invalid_argument("Kernel values are too large: scores overflow.");
   }
 
   // The next batch: what was new in the last one, and the worst violators from both ends of each group.
@@ -315,6 +341,7 @@ class Decomposition {
   std::vector<T*> rows_;
   Batch<T> batch_;
   std::array<double, 2> high_{}, low_{};
+  double terms_ = 0;
   index_t time_ = 0;
 };
 

@@ -36,8 +36,8 @@ BLOCK_ROWS = 512
 BALANCE = 1e-9
 # Up to this many points kernel values are in double precision: there is time, and it is as quick.
 DOUBLE_POINTS = 2000
-# An objective this small beside its value at the start is zero.
-NOTHING = 1e-8
+# An objective this small beside what it could be is zero.
+NOTHING = 1e-12
 # How many points give an idea of the size of scores.
 FEW_POINTS = 200
 
@@ -132,29 +132,35 @@ class Judgement:
         return self.gap / max(self.reference, np.finfo(float).tiny) if self.gap > 0 else 0.0
 
 
-def judge(kernel: Kernel, X: Any, dual: Dual, alpha: Array, bias: float, rho: float, *, tol: float) -> Judgement:
+def judge(
+    kernel: Kernel, X: Any, dual: Dual, alpha: Array, bias: float, rho: float, *, single: bool = False
+) -> Judgement:
     """Both objectives of α, b and ρ, from scores computed here."""
-    n = evaluate.length(X)
-    coefficients = point_coefficients(dual, alpha, n)
-    scores = expansion_scores(kernel, X, coefficients, single=single_suffices(kernel, X, dual, tol))
-    return weigh(dual, alpha, scores, bias, rho, floor=zero_level(kernel, X, dual))
+    coefficients = point_coefficients(dual, alpha, evaluate.length(X))
+    return weigh(dual, alpha, expansion_scores(kernel, X, coefficients, single=single), bias, rho)
 
 
-def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float, *, floor: float = 0.0) -> Judgement:
-    """Both objectives, given the scores."""
+def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> Judgement:
+    """Both objectives, given the scores.
+
+    The gap is relative to the objective without what ρ and b earn. For the machines without targets that is, times
+    1/ρ², the objective of the C form that finds the same function: C = 1/ρ.
+    """
     n = len(scores)
     square = float(point_coefficients(dual, alpha, n) @ scores)
     signed, total = float(dual.sign @ dual.start), float(dual.start.sum())
     slack = np.maximum(dual.sign * (dual.target - np.tile(scores, len(alpha) // n) - bias) + rho, 0.0)
     used = dual.upper > 0
-    primal = 0.5 * square + float(dual.upper[used] @ slack[used]) + signed * bias - (total * rho if dual.nu else 0.0)
+    cost = 0.5 * square + float(dual.upper[used] @ slack[used])
+    earned = (total * rho if dual.nu else 0.0) - signed * bias
     lower = float((dual.sign * alpha) @ dual.target) - 0.5 * square if feasible(dual, alpha) else -np.inf
-    return Judgement(scores, primal, lower, max(abs(primal), floor))
+    return Judgement(scores, cost - earned, lower, cost + max(-earned, 0.0))
 
 
-def zero_level(kernel: Kernel, X: Any, dual: Dual) -> float:
-    """Without targets the optimum may be f = 0, of value zero: what is nothing beside the value at the start."""
-    return NOTHING * float(dual.start.sum()) * start_spread(kernel, X, dual)
+def largest_square(kernel: Kernel, X: Any) -> float:
+    """k(x, x), the largest of a few points."""
+    diagonal = np.diagonal(X)[:FEW_POINTS] if isinstance(kernel, Precomputed) else kernel.diagonal(X[:FEW_POINTS])
+    return float(np.max(np.abs(diagonal), initial=0.0))
 
 
 def start_spread(kernel: Kernel, X: Any, dual: Dual) -> float:

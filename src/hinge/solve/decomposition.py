@@ -24,15 +24,16 @@ from hinge._native import core
 from hinge.problem.certificate import Certificate
 from hinge.problem.kernels import Kernel, Precomputed, evaluate
 from hinge.problem.machines import (
+    NOTHING,
     Dual,
     Judgement,
     centred,
     judge,
+    largest_square,
     point_coefficients,
     single_suffices,
     start_spread,
     weigh,
-    zero_level,
 )
 from hinge.solve.base import Record, Status
 
@@ -41,12 +42,10 @@ Callback = Callable[[Record], bool]
 
 # Up to this many variables strictly inside their bounds the optimality conditions are solved exactly at the end.
 POLISH_VARIABLES = 500
-# How often the violation is tightened until the duality gap is small enough.
-ROUNDS = 8
-# Batches for problems without targets, at least.
-TARGETLESS_BATCHES = 1000
-# Rounding errors that scores gather on the way, as a fraction of the largest.
-ROUNDING = 1e-13
+# Rounding errors that scores gather on the way, as a fraction of the sum of the multipliers; and those of kernel values
+# in single precision.
+ROUNDING = 1e-15
+SINGLE_ROUNDING = 6e-8
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,9 @@ class SharedGram:
     def columns(self, points: NDArray[np.int64]) -> Array:
         return self.values[np.ix_(self.rows, self.rows[points])]
 
+    def largest_square(self) -> float:
+        return float(np.max(np.abs(self.values[self.rows, self.rows])))
+
 
 @dataclass(frozen=True)
 class _Point:
@@ -113,30 +115,41 @@ def solve_dual(
     that of the tolerance, not of the exact optimality conditions.
     """
     began = time.perf_counter()
-    run = _runner(kernel, X, dual, tol) if gram is None else _gram_runner(gram, dual)
-    limit, spent = _batch_limit(dual) if max_iter < 0 else max_iter, 0
-    point, floor = _Point(dual.start, 0.0, 0.0), zero_level(kernel, X, dual)
+    single = gram is None and single_suffices(kernel, X, dual, tol)
+    run = _runner(kernel, X, dual, single) if gram is None else _gram_runner(gram, dual)
+    square = gram.largest_square() if gram is not None else largest_square(kernel, X)
+    extent = 0.5 * float(dual.start.sum()) ** 2 * square  # of ½‖f‖², were all images the same
+    limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
+    point = _Point(dual.start, 0.0, 0.0)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
-    for _ in range(ROUNDS):
+    while True:
         report = _report(callback, began, spent)
-        alpha, scores, bias, rho, _, stopped, batches, _ = run(
+        alpha, scores, bias, rho, violation, stopped, batches, _ = run(
             point.alpha, crossing, cache_bytes, limit - spent, shrinking, dual.groups, report
         )
         point, spent = _Point(alpha, bias, rho), spent + batches
-        found = weigh(dual, alpha, scores, bias, rho, floor=floor)
-        judged = None
-        if stopped or spent >= limit or found.relative_gap <= tol:
-            judged = judge(kernel, X, dual, alpha, bias, rho, tol=tol)
-            if stopped or spent >= limit or judged.relative_gap <= tol:
+        found = weigh(dual, alpha, scores, bias, rho)
+        ended = stopped or spent >= limit
+        if gram is None and (ended or found.relative_gap <= tol):
+            found = judge(kernel, X, dual, alpha, bias, rho, single=single)
+        if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
+            break
+        least = _score_rounding(alpha, single) * square
+        if violation > crossing or crossing <= least:  # scores are not known to more digits
+            if not single:
                 break
-        least = ROUNDING * float(np.max(np.abs(scores), initial=0.0))
-        if crossing <= least:
-            break  # scores are not known to more digits
+            single, run = False, _runner(kernel, X, dual, False)
+            continue
         crossing *= 0.2
         if dual.scale == 0:  # the gap is at most about Σα times the violation
             crossing = min(crossing, 0.5 * tol * found.reference / max(float(alpha.sum()), np.finfo(float).tiny))
         crossing = max(crossing, least)
-    found = judged or judge(kernel, X, dual, point.alpha, point.bias, point.rho, tol=tol)
+    if _vanishes(dual, found, extent):
+        nothing = np.zeros(len(found.scores))
+        return DualSolution(
+            point.alpha, nothing, nothing, 0.0, 0.0, 0.0, found.dual, extent, spent, time.perf_counter() - began,
+            bool(stopped),
+        )  # fmt: skip
     if polish:
         point, found = _polish(kernel, X, dual, point, found, gram)
     return DualSolution(
@@ -145,16 +158,21 @@ def solve_dual(
     )  # fmt: skip
 
 
-def _batch_limit(dual: Dual) -> int:
-    """None where there are targets; else enough, as an optimum near f = 0 is approached without end."""
-    return 2**31 - 1 if dual.scale > 0 else max(TARGETLESS_BATCHES, len(dual.sign) // 20)
+def _vanishes(dual: Dual, found: Judgement, extent: float) -> bool:
+    """Without targets: whether f = 0, of value zero, is the optimum to within rounding. The dual value proves it."""
+    return dual.scale == 0 and -found.dual <= NOTHING * extent
+
+
+def _score_rounding(alpha: Array, single: bool) -> float:
+    """What rounding does to a score, in units of k(x, x)."""
+    return SINGLE_ROUNDING * float(np.linalg.norm(alpha)) if single else ROUNDING * float(alpha.sum())
 
 
 def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:
     """One certificate for one or several problems solved side by side: objectives add up."""
     primal, dual = sum(s.primal for s in solutions), sum(s.dual for s in solutions)
     gap = max(primal - dual, 0.0)
-    size = max(abs(primal), *(s.reference for s in solutions))
+    size = sum(s.reference for s in solutions)
     relative = gap / max(size, np.finfo(float).tiny) if gap > 0 else 0.0
     status = Status.CONVERGED if relative <= tol else Status.MAX_ITER
     if any(s.stopped for s in solutions) and status is not Status.CONVERGED:
@@ -186,14 +204,13 @@ def _report(callback: Callback | None, began: float, spent: int) -> Any:
     return report
 
 
-def _runner(kernel: Kernel, X: Any, dual: Dual, tol: float) -> Any:
+def _runner(kernel: Kernel, X: Any, dual: Dual, single: bool) -> Any:
     """The compiled solver with its source of kernel rows: a program, or this process's Python."""
     program, n = kernel.program(), evaluate.length(X)
     if program is None:
         return _row_runner(kernel, X, dual, n)
     if kernel.dense_only:
         X = evaluate.spread(X)
-    single = single_suffices(kernel, X, dual, tol)
     points = evaluate.points(centred(kernel, X), np.float32 if single else np.float64)
 
     def run(alpha: Array, *rest: Any) -> Any:
@@ -258,5 +275,5 @@ def _polish(
     rho = point.rho + (float(change[m + 1]) if dual.nu else 0.0)
     better = _Point(moved, point.bias + float(change[m]), rho)
     scores = found.scores + columns @ change[:m]
-    weighed = weigh(dual, moved, scores, better.bias, better.rho, floor=zero_level(kernel, X, dual))
+    weighed = weigh(dual, moved, scores, better.bias, better.rho)
     return (better, weighed) if weighed.gap <= found.gap else (point, found)
