@@ -33,6 +33,7 @@ struct Dual {
   Vector sign, target, upper, alpha;
   double tol, cache_bytes;
   int max_iter;
+  index_t max_steps;
   bool shrinking;
   int groups;
 
@@ -41,7 +42,7 @@ struct Dual {
     const DualProblem problem{
         source.points(), static_cast<index_t>(sign.shape(0)), sign.data(), target.data(), upper.data(), groups};
     return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)},
-                        {tol, cache_bytes, max_iter, shrinking}, monitor);
+                        {tol, cache_bytes, max_iter, max_steps, shrinking}, monitor);
   }
 };
 
@@ -138,13 +139,13 @@ void bind_points(nb::module_& m, const char* name) {
   m.def(
       "decompose",
       [](const Code& code, const Points<T>& points, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking, groups};
+         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         ProgramRows<T> source(decode(code), points);
         return to_python(enter([&](Monitor& monitor) { return dual.solve<T>(source, monitor); }, make_report(report)));
       },
       "program"_a, "points"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "groups"_a, "report"_a.none());
+      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
 }
 
 }  // namespace
@@ -168,21 +169,21 @@ void bind_kernels(nb::module_& m) {
       "decompose_gram",
       // the points are these rows (and columns) of a larger matrix of kernel values, which several problems share
       [](Matrix gram, In1<index_t> rows, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking, groups};
+         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         GramRows source(gram.data(), static_cast<index_t>(gram.shape(1)), rows.data(),
                         static_cast<index_t>(rows.shape(0)));
         return to_python(
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
       "gram"_a.noconvert(), "rows"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "groups"_a, "report"_a.none());
+      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64
       [](nb::object rows, index_t n, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking, groups};
+         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         FullRows<double> source(n, [&](const index_t* which, index_t m, double* out) {
           nb::gil_scoped_acquire gil;
           auto block = nb::cast<Matrix>(rows(own(std::vector<index_t>(which, which + m))));
@@ -192,7 +193,7 @@ void bind_kernels(nb::module_& m) {
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
       "rows"_a, "n"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
-      "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "groups"_a, "report"_a.none());
+      "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
 }
 
 }  // namespace hinge

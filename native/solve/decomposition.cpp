@@ -80,7 +80,8 @@ class Decomposition {
     double gained = 0;
     bool stuck = false;
     const auto finished = [&] {
-      return violation() <= options_.tol || out.batches >= options_.max_iter || out.stopped || stuck;
+      return violation() <= options_.tol || out.batches >= options_.max_iter || out.steps >= options_.max_steps ||
+             out.stopped || stuck;
     };
     for (;; ++out.batches) {
       find_extremes();

@@ -16,7 +16,7 @@
 //             2005, working set selection 2). Then F is brought up to date from the rows of the variables that moved.
 //             Points whose variables sit at a bound and pull outwards are left out until the rest has converged
 //             (shrinking); F of those is then made anew, and everything is checked.
-// Ends        when the optimality condition holds to `tol`, or when the objective no longer falls by more than the
+// Ends        when the optimality condition holds to `tol`, when batches or steps have been used up, or when the objective no longer falls by more than the
 //             rounding errors of its terms (the violation that is returned is then larger than `tol`).
 // Reference   Joachims (1999), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM (batches);
 //             Chang & Lin (2001), Training nu-support vector classifiers (groups).
@@ -108,6 +108,7 @@ struct DecompositionOptions {
   double tol = 1e-3;         // how far max and min of the optimality condition may cross
   double cache_bytes = 2e8;  // for kernel rows
   int max_iter = 100000;     // batches
+  index_t max_steps = index_t{1} << 62;
   bool shrinking = true;
 };
 

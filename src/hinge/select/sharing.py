@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hinge._native import Design
 from hinge.models.base import code_labels, signs
 from hinge.models.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from hinge.models.kernel.function import check_kernel_fit, full_gram, is_precomputed, named_kernel, takes_objects
+from hinge.models.kernel.function import check_kernel_fit, is_precomputed, named_kernel, takes_objects
 from hinge.models.kernel.machine import ones_or
 from hinge.models.kernel.ridge import KernelRidge, ridge_path
 from hinge.models.kernel.svm import SVC, SVR
@@ -35,7 +35,7 @@ from hinge.models.linear.base import LinearModel
 from hinge.models.linear.lasso import ElasticNet
 from hinge.models.linear.least_squares import Ridge
 from hinge.models.tree_inputs import predict_table
-from hinge.problem.kernels import RBF, Kernel
+from hinge.problem.kernels import RBF, Kernel, full_gram
 from hinge.problem.losses import Squared
 from hinge.problem.machines import Dual, classification, regression
 from hinge.problem.objective import make_objective

@@ -5,7 +5,8 @@ The problems and their duals are in hinge.problem.machines; with s, t, U, B and 
 Optimality  with g_v = s_v(t_v − f(x_v) − b) + ρ:  α_v = 0 where g_v < 0, α_v = U_v where g_v > 0;
             f = Σ s_v α_v k(x_v, ·)
 Method      native/solve/decomposition.hpp, run to a violation that is tightened until the duality gap is small enough;
-            then, if few multipliers are strictly inside their bounds, the linear system they satisfy.
+            then, if few multipliers are strictly inside their bounds, the linear system they satisfy. Where pairs of
+            variables do not get there in the time of an interior point method, that one, and then pairs again.
 Returned    α, the bias, ρ, and what the judge found: scores and both objectives.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from hinge._native import core
 from hinge.problem.certificate import Certificate
-from hinge.problem.kernels import Kernel, Precomputed, evaluate
+from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
 from hinge.problem.machines import (
     NOTHING,
     Dual,
@@ -36,6 +37,7 @@ from hinge.problem.machines import (
     weigh,
 )
 from hinge.solve.base import Record, Status
+from hinge.solve.gram_interior_point import interior_multipliers
 
 Array = NDArray[np.float64]
 Callback = Callable[[Record], bool]
@@ -46,6 +48,11 @@ POLISH_VARIABLES = 500
 # in single precision.
 ROUNDING = 1e-15
 SINGLE_ROUNDING = 6e-8
+# Steps on pairs of variables: what any problem may have, and no limit.
+FEWEST_STEPS = 20_000
+ENDLESS = 2**62
+# The interior point method is run to this fraction of the tolerance: a few iterations more, and pairs find little to do.
+INTERIOR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -118,14 +125,17 @@ def solve_dual(
     single = gram is None and single_suffices(kernel, X, dual, tol)
     run = _runner(kernel, X, dual, single) if gram is None else _gram_runner(gram, dual)
     square = gram.largest_square() if gram is not None else largest_square(kernel, X)
+    if not np.isfinite(square):
+        raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
     extent = 0.5 * float(dual.start.sum()) ** 2 * square  # of ½‖f‖², were all images the same
     limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
     point = _Point(dual.start, 0.0, 0.0)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
+    patience = _patience(dual, cache_bytes, len(gram.rows) if gram is not None else evaluate.length(X))
     while True:
         report = _report(callback, began, spent)
-        alpha, scores, bias, rho, violation, stopped, batches, _ = run(
-            point.alpha, crossing, cache_bytes, limit - spent, shrinking, dual.groups, report
+        alpha, scores, bias, rho, violation, stopped, batches, steps = run(
+            point.alpha, crossing, cache_bytes, limit - spent, patience, shrinking, dual.groups, report
         )
         point, spent = _Point(alpha, bias, rho), spent + batches
         found = weigh(dual, alpha, scores, bias, rho)
@@ -135,6 +145,11 @@ def solve_dual(
         if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
             break
         least = _score_rounding(alpha, single) * square
+        if violation > crossing and steps >= patience:  # pairs do not get there: see hinge.solve.gram_interior_point
+            K = gram.columns(np.arange(len(gram.rows))) if gram is not None else full_gram(kernel, X)
+            point, patience = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), ENDLESS
+            continue
+        patience -= steps
         if violation > crossing or crossing <= least:  # scores are not known to more digits
             if not single:
                 break
@@ -156,6 +171,11 @@ def solve_dual(
         point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,
         found.primal, found.dual, found.reference, spent, time.perf_counter() - began, bool(stopped),
     )  # fmt: skip
+
+
+def _patience(dual: Dual, cache_bytes: float, n: int) -> int:
+    """How many steps take about as long as the interior point method would, if its matrices fit in the cache."""
+    return max(FEWEST_STEPS, n**3 // 2000) if 16.0 * n * n <= cache_bytes else ENDLESS
 
 
 def _vanishes(dual: Dual, found: Judgement, extent: float) -> bool:

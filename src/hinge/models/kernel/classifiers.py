@@ -17,14 +17,13 @@ from hinge.models.kernel.function import (
     Expansion,
     check_kernel_fit,
     check_kernel_predict,
-    full_gram,
     is_precomputed,
     named_kernel,
     take,
     takes_objects,
 )
 from hinge.models.learner import Task, minimise
-from hinge.problem.kernels import Kernel, Precomputed, evaluate
+from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
 from hinge.problem.losses import Logistic
 from hinge.problem.penalties import L2
 from hinge.problem.spaces import RKHS

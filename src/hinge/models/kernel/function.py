@@ -149,12 +149,3 @@ def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:
 def take(kernel: Kernel, X: Any, which: NDArray[np.int64]) -> Any:
     """The support points of an expansion: rows of X, or the numbers of columns for precomputed kernels."""
     return which if isinstance(kernel, Precomputed) else X[which]
-
-
-def full_gram(kernel: Kernel, X: Any) -> Array:
-    """The n × n matrix in double precision, for methods that factor it."""
-    if isinstance(kernel, Precomputed):
-        return np.array(X, dtype=np.float64)
-    if not takes_objects(kernel) and X.dtype != np.float64:
-        X = X.astype(np.float64)
-    return kernel(X)

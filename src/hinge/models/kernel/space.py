@@ -17,10 +17,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge.models.kernel.function import Expansion, full_gram, take
+from hinge.models.kernel.function import Expansion, take
 from hinge.models.kernel.large import fit_centres
 from hinge.models.learner import Fit, Task, minimise
-from hinge.problem.kernels import Kernel, Precomputed, as_kernel
+from hinge.problem.kernels import Kernel, Precomputed, as_kernel, full_gram
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Hinge, Quantile, normalise_weights
 from hinge.problem.machines import Dual, classification, regression
 from hinge.problem.objective import make_objective
