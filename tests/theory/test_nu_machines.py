@@ -83,8 +83,7 @@ def test_multipliers_are_those_of_the_quadratic_program(seed):
     check(model, alpha[:n] - alpha[n:])
 
 
-@pytest.mark.parametrize("nu", [0.05, 0.3])
-@pytest.mark.parametrize("n", [60, 400])
+@pytest.mark.parametrize(("n", "nu"), [(60, 0.05), (60, 0.3), (400, 0.3)])
 def test_classes_that_lie_on_each_other(n, nu):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, 3)), np.where(np.arange(n) % 2, 1.0, -1.0)
@@ -200,7 +199,7 @@ def test_kernel_values_that_overflow_are_said(rng):
         hg.SVC(kernel="poly", gamma=1.0),
         hg.NuSVR(kernel="poly", gamma=1.0),
     ):
-        with pytest.raises(ValueError, match="large|finite"):
+        with pytest.raises(ValueError, match="too large"):
             machine.fit(1e120 * X, y)
 
 

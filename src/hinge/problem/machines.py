@@ -37,7 +37,7 @@ BALANCE = 1e-9
 # Up to this many points kernel values are in double precision: there is time, and it is as quick.
 DOUBLE_POINTS = 2000
 # An objective this small beside what it could be is zero.
-NOTHING = 1e-12
+NOTHING = 1e-10
 # How many points give an idea of the size of scores.
 FEW_POINTS = 200
 

@@ -46,7 +46,7 @@ Callback = Callable[[Record], bool]
 POLISH_VARIABLES = 500
 # Rounding errors that scores gather on the way, as a fraction of the sum of the multipliers; and those of kernel values
 # in single precision.
-ROUNDING = 1e-15
+ROUNDING = 1e-14
 SINGLE_ROUNDING = 6e-8
 # Steps on pairs of variables: what any problem may have, and no limit.
 FEWEST_STEPS = 20_000
@@ -132,6 +132,7 @@ def solve_dual(
     point = _Point(dual.start, 0.0, 0.0)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
     patience = _patience(dual, cache_bytes, len(gram.rows) if gram is not None else evaluate.length(X))
+    inside = False  # whether pairs gave way to the interior point method
     while True:
         report = _report(callback, began, spent)
         alpha, scores, bias, rho, violation, stopped, batches, steps = run(
@@ -145,11 +146,13 @@ def solve_dual(
         if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
             break
         least = _score_rounding(alpha, single) * square
-        if violation > crossing and steps >= patience:  # pairs do not get there: see hinge.solve.gram_interior_point
+        if violation > crossing and steps >= patience:
+            if inside:
+                break  # what is left is beyond the digits that kernel values have
             K = gram.columns(np.arange(len(gram.rows))) if gram is not None else full_gram(kernel, X)
-            point, patience = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), ENDLESS
+            point, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), True
+            patience *= 10
             continue
-        patience -= steps
         if violation > crossing or crossing <= least:  # scores are not known to more digits
             if not single:
                 break

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import threadpoolctl
 from numpy.typing import NDArray
 
 from hinge.problem.machines import Dual
@@ -24,12 +25,19 @@ Array = NDArray[np.float64]
 ITERATIONS = 100
 # Steps go this part of the way to the nearest bound.
 BACK_OFF = 0.995
+# Steps this short lead nowhere: the digits are used up.
+STALLED = 1e-3
 # What is small beside a price.
 CLOSE = 1e-3
 
 
 def interior_multipliers(K: Array, dual: Dual, tol: float) -> Array:
-    """Multipliers whose gap is about ``tol`` of the objective."""
+    """Multipliers whose gap is about ``tol`` of the objective; the same bits however many threads there are."""
+    with threadpoolctl.threadpool_limits(1, "blas"):
+        return _follow_path(K, dual, tol)
+
+
+def _follow_path(K: Array, dual: Dual, tol: float) -> Array:
     used = np.flatnonzero(dual.upper > 0)
     system = _System(K, dual, used)
     alpha, lower, upper, level = system.start()
@@ -58,6 +66,8 @@ def interior_multipliers(K: Array, dual: Dual, tol: float) -> Array:
         d_alpha, d_level = system.solve(-residual + fix_lower - fix_upper, -away)
         d_lower, d_upper = fix_lower - lower / alpha * d_alpha, fix_upper + upper / room * d_alpha
         step = BACK_OFF * _length(alpha, d_alpha, room, lower, d_lower, upper, d_upper)
+        if step < STALLED:
+            break
         alpha, level = alpha + step * d_alpha, level + step * d_level
         lower, upper = lower + step * d_lower, upper + step * d_upper
     found = np.zeros(len(dual.upper))
@@ -100,6 +110,8 @@ class _System:
     def factor(self, D: Array) -> bool:
         self.D = D
         self.E = np.bincount(self.point, 1.0 / D, self.n)
+        order = np.lexsort((D, self.point))
+        self.main = order[np.flatnonzero(np.diff(self.point[order], prepend=-1))]  # of each point, the one with least D
         seen = self.E > 0
         ridge = np.zeros(self.n)
         ridge[seen] = 1.0 / self.E[seen]
@@ -121,6 +133,10 @@ class _System:
         beta = scipy.linalg.cho_solve(self._factor, self.ridge[:, None] * pooled, check_finite=False)
         scores = self.K @ beta
         each = (columns - self.sign[:, None] * scores[self.point]) / self.D[:, None]
+        # A variable inside its bounds has a small D: its step is what the steps of others leave of β, not a quotient.
+        each[self.main] = 0.0
+        others = np.stack([self.beta(column) for column in each.T], axis=1)
+        each[self.main] = self.sign[self.main, None] * (beta - others)[self.point[self.main]]
         level = np.linalg.solve(self.constraints @ each[:, 1:], self.constraints @ each[:, 0] - sums)
         return each[:, 0] - each[:, 1:] @ level, level
 
