@@ -65,6 +65,7 @@ def run(tasks: list[Any], options: argparse.Namespace) -> None:
     import threadpoolctl
 
     from benchmarks import libraries, report
+    from benchmarks.draws import run_draws
     from benchmarks.harness import Settings
     from benchmarks.machine import cpu_name, measure_ceilings
     from benchmarks.race import run_task
@@ -89,7 +90,8 @@ def run(tasks: list[Any], options: argparse.Namespace) -> None:
         )
         print(", ".join(f"{name} {version}" for name, version in versions.items()), end="\n\n", flush=True)
         for task in tasks:
-            result = run_task(task, libraries.enter, settings, ceilings)
+            race = run_draws if task.draws > 1 else run_task
+            result = race(task, libraries.enter, settings, ceilings)
             results.append(result)
             print(report.table(result), flush=True)
             if options.json:

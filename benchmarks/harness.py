@@ -122,11 +122,12 @@ class Task:
     growth : (series, size): rows of one series together show how cost grows.
     target : relative distance to the best objective that counts as equal, when not the run's.
     only : names of the libraries that take part; empty for all.
+    draws : how many draws of the data (``build(draw=k)``) quality is judged on; see :mod:`benchmarks.draws`.
     """
 
     name: str
     setting: str
-    build: Callable[[], Problem]
+    build: Callable[..., Problem]
     scores: tuple[Score, ...] = ()
     margin: float = 0.0
     work: Callable[[Problem], Work] | None = None
@@ -134,6 +135,7 @@ class Task:
     growth: tuple[str, int] | None = None
     target: float | None = None
     only: tuple[str, ...] = ()
+    draws: int = 1
 
 
 @dataclass(frozen=True)

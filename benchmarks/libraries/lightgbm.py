@@ -29,6 +29,7 @@ def boosting(problem: Problem) -> Iterator[Contender]:
                 max_bin=p.params["bins"],
                 min_child_samples=p.params["least"],
                 use_quantized_grad=quantised,
+                random_state=p.params["seed"],
                 n_jobs=THREADS[0],
                 verbose=-1,
             )

@@ -44,7 +44,9 @@ def svr(problem: Problem) -> Iterator[Contender]:
 
 def forest(problem: Problem) -> Iterator[Contender]:
     make = RandomForestClassifier if problem.kind == "forest_classes" else RandomForestRegressor
-    yield estimator(NAME, "forest", lambda p, tol: make(n_estimators=p.params["trees"], random_state=0, n_jobs=2))
+    yield estimator(
+        NAME, "forest", lambda p, tol: make(n_estimators=p.params["trees"], random_state=p.params["seed"], n_jobs=2)
+    )
 
 
 OFFERS = {"ridge": ridge, "logistic_l2": logistic_l2, "multinomial_l2": logistic_l2, "svc": svc, "svr": svr} | {

@@ -35,5 +35,4 @@ def boosting(problem: Problem) -> Iterator[Contender]:
     yield estimator(NAME, "hist lossguide", construct)
 
 
-# Its labels must be 0 … k−1, which the tasks with several real classes do not have.
-OFFERS = {"boosting_binary": boosting, "boosting_regression": boosting}
+OFFERS = {"boosting_binary": boosting, "boosting_classes": boosting, "boosting_regression": boosting}

@@ -252,6 +252,7 @@ void bind_shap(nb::module_& m) {
 void bind_trees(nb::module_& m) {
   nb::class_<Bins>(m, "TreeBins")
       .def_prop_ro("shape", [](const Bins& b) { return nb::make_tuple(b.rows, b.cols); })
+      .def_prop_ro("slots", [](const Bins& b) { return b.slots.size(); })
       .def("count", [](const Bins& b, std::size_t j) { return b.features.at(j).bins; })
       .def("edges", [](const Bins& b, std::size_t j) { return own(std::vector<double>(b.features.at(j).edge)); })
       .def("column", [](const Bins& b, std::size_t j) {

@@ -9,6 +9,7 @@
 
 #include "core/pool.hpp"
 #include "core/random.hpp"
+#include "models/tree_bundle.hpp"
 
 namespace hinge::trees {
 namespace {
@@ -83,33 +84,93 @@ void cut(const std::vector<T>& values, const std::vector<double>& weights, int m
   for (int b = 0; b + 1 < f.bins; ++b) f.edge.push_back(split_threshold(f, b, b + 1));
 }
 
+// Distinct values in increasing order with their weights, if there are at most kFew of them (yes or no, a few levels):
+// found by comparing, without sorting. Returns whether it succeeded.
 template <class T>
-void find_edges(const Table<T>& x, index_t j, const double* weight, const std::vector<std::uint32_t>& sample,
-                int max_bins, Feature& f) {
-  std::vector<Key<T>> keys;
-  std::vector<double> w;
-  keys.reserve(sample.size());
-  if (weight) w.reserve(sample.size());
-  for (const std::uint32_t i : sample) {
-    const T v = x.at(i, j);
-    if (v != v) {
+bool few_values(const std::vector<Key<T>>& keys, const std::vector<double>& w, std::vector<Key<T>>& values,
+                std::vector<double>& weights) {
+  constexpr std::size_t kFew = 8;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (values.empty() || values[at] != keys[i]) {
+      at = static_cast<std::size_t>(std::find(values.begin(), values.end(), keys[i]) - values.begin());
+      if (at == kFew) return false;
+      if (at == values.size()) values.push_back(keys[i]), weights.push_back(0);
+    }
+    weights[at] += w.empty() ? 1.0 : w[i];
+  }
+  for (std::size_t i = 1; i < values.size(); ++i)
+    for (std::size_t j = i; j > 0 && values[j] < values[j - 1]; --j)
+      std::swap(values[j], values[j - 1]), std::swap(weights[j], weights[j - 1]);
+  return true;
+}
+
+// x: the sampled values of one column; weight: those of the sampled rows, or null.
+template <class T>
+void find_edges(const T* x, const double* weight, index_t n, int max_bins, Feature& f) {
+  std::vector<Key<T>> keys, found;
+  std::vector<double> w, weights;
+  keys.reserve(n);
+  if (weight) w.reserve(n);
+  for (index_t i = 0; i < n; ++i) {
+    if (x[i] != x[i]) {
       f.missing = true;
       continue;
     }
-    keys.push_back(to_key(v));
+    keys.push_back(to_key(x[i]));
     if (weight) w.push_back(weight[i]);
   }
-  radix_sort(keys, w);
-  std::vector<T> values;
-  std::vector<double> weights;
-  for (std::size_t i = 0; i < keys.size();) {
-    double total = 0;
-    const Key<T> k = keys[i];
-    for (; i < keys.size() && keys[i] == k; ++i) total += weight ? w[i] : 1.0;
-    values.push_back(from_key<T>(k));
-    weights.push_back(total);
+  if (!few_values<T>(keys, w, found, weights)) {
+    radix_sort(keys, w);
+    found.clear(), weights.clear();
+    for (std::size_t i = 0; i < keys.size();) {
+      double total = 0;
+      const Key<T> k = keys[i];
+      for (; i < keys.size() && keys[i] == k; ++i) total += weight ? w[i] : 1.0;
+      found.push_back(k);
+      weights.push_back(total);
+    }
   }
+  std::vector<T> values(found.size());
+  std::transform(found.begin(), found.end(), values.begin(), from_key<T>);
   cut(values, weights, max_bins, f);
+}
+
+std::vector<std::uint32_t> sample_rows(index_t n, const BinOptions& options) {
+  std::vector<std::uint32_t> rows;
+  if (n <= options.sample) {
+    rows.resize(n);
+    std::iota(rows.begin(), rows.end(), 0u);
+    return rows;
+  }
+  const Random random(options.seed, 0xB135);
+  for (index_t k = 0; k < options.sample; ++k) {  // one row from each of `sample` equal strata
+    const index_t begin = range_begin(n, options.sample, k), end = range_begin(n, options.sample, k + 1);
+    rows.push_back(static_cast<std::uint32_t>(begin + static_cast<index_t>(random.uniform_at(k) * (end - begin))));
+  }
+  return rows;
+}
+
+// Edges of all numeric columns. Neighbouring columns are gathered together: they share cache lines in a table by rows.
+template <class T>
+void find_all_edges(const Table<T>& x, const double* weight, const BinOptions& options,
+                    std::vector<Feature>& features) {
+  const std::vector<std::uint32_t> sample = sample_rows(x.rows, options);
+  const auto n = static_cast<index_t>(sample.size());
+  std::vector<double> drawn;
+  if (weight)
+    for (const std::uint32_t i : sample) drawn.push_back(weight[i]);
+  constexpr index_t kHeld = index_t{1} << 19;  // values held by a task
+  const index_t width = std::clamp<index_t>(kHeld / std::max<index_t>(1, n), 1, 16);
+  parallel_for((x.cols + width - 1) / width, [&](index_t task) {
+    const index_t begin = task * width, count = std::min(width, x.cols - begin);
+    std::vector<T> values(n * count);
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = 0; j < count; ++j) values[j * n + i] = x.at(sample[i], begin + j);
+    for (index_t j = 0; j < count; ++j)
+      if (!features[begin + j].categorical)
+        find_edges(values.data() + j * n, weight ? drawn.data() : nullptr, n, options.max_bins, features[begin + j]);
+  });
 }
 
 // out[i] = number of edges below v[i]; edges are padded to 256 with +infinity.
@@ -131,19 +192,36 @@ HINGE_HOT void search(const T* __restrict v, index_t n, const T* __restrict edge
   }
 }
 
-std::vector<std::uint32_t> sample_rows(index_t n, const BinOptions& options) {
-  std::vector<std::uint32_t> rows;
-  if (n <= options.sample) {
-    rows.resize(n);
-    std::iota(rows.begin(), rows.end(), 0u);
-    return rows;
-  }
-  const Random random(options.seed, 0xB135);
-  for (index_t k = 0; k < options.sample; ++k) {  // one row from each of `sample` equal strata
-    const index_t begin = range_begin(n, options.sample, k), end = range_begin(n, options.sample, k + 1);
-    rows.push_back(static_cast<std::uint32_t>(begin + static_cast<index_t>(random.uniform_at(k) * (end - begin))));
-  }
-  return rows;
+constexpr index_t kFewRows = 500000;
+
+// The bytes of the slots, side by side in groups.
+void fill_groups(Bins& bins) {
+  const auto slots = static_cast<index_t>(bins.slots.size());
+  bins.groups = (slots + kGroup - 1) / kGroup;
+  // Leaves of small tables are too small to be cut by rows: an even number of groups keeps two (four, ...) threads
+  // busy.
+  if (bins.rows <= kFewRows && bins.groups % 2 == 1 && slots >= 4) ++bins.groups;
+  for (index_t g = 0; g <= bins.groups; ++g) bins.group_begin.push_back(range_begin(slots, bins.groups, g));
+  bins.by_group.assign(bins.groups * bins.rows * kGroup, 0);
+  constexpr index_t block = 4096;
+  const index_t parts = std::max<index_t>(1, (bins.rows + block - 1) / block);
+  parallel_for(parts * bins.groups, [&](index_t task) {
+    const index_t g = task / parts, begin = task % parts * block, end = std::min(bins.rows, begin + block);
+    for (index_t k = bins.group_begin[g]; k < bins.group_begin[g + 1]; ++k) {
+      std::uint8_t* out = bins.by_group.data() + g * bins.rows * kGroup + (k - bins.group_begin[g]);
+      const Slot& slot = bins.slots[k];
+      for (const Part& part : slot.parts) {
+        const std::uint8_t* column = bins.col(part.feature);
+        if (!slot.shared()) {
+          for (index_t i = begin; i < end; ++i) out[i * kGroup] = column[i];
+          continue;
+        }
+        std::uint8_t codes[kBins];
+        slot_codes(part, bins.features[part.feature].bins, codes);
+        for (index_t i = begin; i < end; ++i) out[i * kGroup] |= codes[column[i]];  // the others have 0 there
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -172,24 +250,13 @@ Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::u
   Bins bins;
   bins.rows = x.rows, bins.cols = x.cols;
   bins.features.resize(x.cols);
-  const std::vector<std::uint32_t> sample = sample_rows(x.rows, options);
-  parallel_for(x.cols, [&](index_t j) {
-    Feature& f = bins.features[j];
-    f.categorical = categorical[j];
-    if (!f.categorical) find_edges(x, j, weight, sample, options.max_bins, f);
-  });
-
-  bins.groups = (x.cols + kGroup - 1) / kGroup;
-  for (index_t g = 0; g <= bins.groups; ++g) bins.group_begin.push_back(range_begin(x.cols, bins.groups, g));
-  std::vector<index_t> group_of(x.cols);
-  for (index_t g = 0; g < bins.groups; ++g)
-    for (index_t j = bins.group_begin[g]; j < bins.group_begin[g + 1]; ++j) group_of[j] = g;
+  for (index_t j = 0; j < x.cols; ++j) bins.features[j].categorical = categorical[j];
+  find_all_edges(x, weight, options, bins.features);
 
   std::vector<T> edges(x.cols * kBins, std::numeric_limits<T>::infinity());
   for (index_t j = 0; j < x.cols; ++j)
     std::transform(bins.features[j].edge.begin(), bins.features[j].edge.end(), edges.begin() + j * kBins,
                    round_down<T>);
-  bins.by_group.assign(bins.groups * x.rows * kGroup, 0);
   bins.by_col.resize(x.cols * x.rows);
   constexpr index_t block = 512;
   const index_t parts = std::max<index_t>(1, (x.rows + block - 1) / block);
@@ -213,9 +280,6 @@ Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::u
       }
       missing[part * x.cols + j] = any;
       largest[part * x.cols + j] = top;
-      const index_t g = group_of[j];
-      std::uint8_t* grouped = bins.by_group.data() + (g * x.rows + begin) * kGroup + (j - bins.group_begin[g]);
-      for (index_t i = 0; i < m; ++i) grouped[i * kGroup] = column[i];
     }
   });
   for (index_t part = 0; part < parts; ++part)
@@ -224,6 +288,8 @@ Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::u
       f.missing |= missing[part * x.cols + j] != 0;
       if (f.categorical) f.bins = std::max(f.bins, largest[part * x.cols + j] + 1);
     }
+  bins.slots = make_slots(bins);
+  fill_groups(bins);
   return bins;
 }
 

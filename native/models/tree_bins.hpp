@@ -2,8 +2,9 @@
 //
 // Bin b of a numeric feature holds the values in (edge[b-1], edge[b]]; bin 255 holds the missing ones. A feature with
 // at most max_bins distinct values has one bin per value, so nothing is lost. The bins of a categorical feature are
-// its codes 0, 1, ... as given. Two copies are kept: groups of up to 16 features with their bytes side by side (one
-// 16-byte load per row when a histogram is built), and plain columns (when rows are partitioned).
+// its codes 0, 1, ... as given. Two copies are kept: groups of up to 16 slots with their bytes side by side (one
+// 16-byte load per row when a histogram is built; a slot is a feature or several, tree_bundle.hpp), and plain columns
+// (when rows are partitioned).
 #pragma once
 #include <vector>
 
@@ -32,11 +33,24 @@ struct Feature {
   std::vector<double> edge;  // bins - 1 numbers: x <= edge[b] puts x in bin b or lower
 };
 
+struct Part {
+  index_t feature;
+  int first;  // code of its first bin other than the usual one
+  int usual;  // bin that has code 0, or -1 if the codes are the bins
+};
+
+struct Slot {
+  std::vector<Part> parts;
+  int codes;  // without the one for missing values
+  bool shared() const { return parts.size() > 1; }
+};
+
 struct Bins {
   index_t rows = 0, cols = 0;
   std::vector<Feature> features;
+  std::vector<Slot> slots;
   index_t groups = 0;
-  std::vector<index_t> group_begin;    // groups + 1: the features of a group
+  std::vector<index_t> group_begin;    // groups + 1: the slots of a group
   std::vector<std::uint8_t> by_group;  // groups x rows x kGroup
   std::vector<std::uint8_t> by_col;    // cols x rows
 

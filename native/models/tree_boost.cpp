@@ -7,6 +7,7 @@
 
 #include "core/pool.hpp"
 #include "core/random.hpp"
+#include "models/tree_bundle.hpp"
 
 namespace hinge::trees {
 namespace {
@@ -30,6 +31,14 @@ HINGE_INLINE index_t separate(std::uint32_t* rows, index_t n, std::uint32_t* out
     nr += !l;
   }
   return nl;
+}
+
+// The Newton step of a log-odds, made shorter where it would overshoot. A leaf whose rows were thought to be of a class
+// with probability p, and are in fact of it more often, asks for a step of up to 1/p, while the log-odds that fit it
+// grow like log(1/p) only. Steps up to 2, the longest from p = 1/2, are left alone.
+double damped(double step) {
+  const double size = std::fabs(step);
+  return size <= 2 ? step : std::copysign(2 + std::log1p(size - 2), step);
 }
 
 bool contains_all(const std::vector<std::int32_t>& set, const std::vector<std::int32_t>& path) {
@@ -79,6 +88,7 @@ void Booster::gradients(const Loss& loss, bool logistic, const Curvature& curvat
     trees::gradients(loss, logistic, y_.data(), scores_.data(), weight_.empty() ? nullptr : weight_.data(), n,
                      curvature, g32_.data(), h32_.data());
   constant_h_ = !curvature.own && weight_.empty() ? curvature.bound : 0;
+  damped_ = logistic;
 }
 
 void Booster::softmax() {
@@ -88,6 +98,7 @@ void Booster::softmax() {
   else
     softmax_gradients(y_.data(), scores_.data(), w, rows(), outputs_, g32_.data(), h32_.data());
   constant_h_ = 0;
+  damped_ = true;
 }
 
 void Booster::sample_rows(const Draw& draw) {
@@ -169,19 +180,19 @@ void Booster::find_splits(Leaf& small, Leaf* large, const std::vector<std::uint8
   const bool all = small.begin == 0 && m == rows();
   const std::uint32_t* which = all ? nullptr : rows_.data() + small.begin;
 
-  const auto each_feature = [&](index_t group, auto&& f) {
-    for (index_t j = bins.group_begin[group]; j < bins.group_begin[group + 1]; ++j) f(j);
+  const auto each_slot = [&](index_t group, auto&& f) {
+    for (index_t k = bins.group_begin[group]; k < bins.group_begin[group + 1]; ++k) f(k, bins.slots[k]);
   };
   const auto clear = [&](Cell* cells, index_t group) {
-    each_feature(group, [&](index_t j) {
-      std::fill_n(cells + j * kBins, bins.features[j].bins, Cell{});
-      cells[j * kBins + kMissing] = Cell{};
+    each_slot(group, [&](index_t k, const Slot& slot) {
+      std::fill_n(cells + k * kBins, slot.codes, Cell{});
+      cells[k * kBins + kMissing] = Cell{};
     });
   };
   const auto combine = [&](Cell* into, const Cell* from, index_t group, auto&& op) {
-    each_feature(group, [&](index_t j) {
-      for (int b = 0; b < bins.features[j].bins; ++b) op(into[j * kBins + b], from[j * kBins + b]);
-      op(into[j * kBins + kMissing], from[j * kBins + kMissing]);
+    each_slot(group, [&](index_t k, const Slot& slot) {
+      for (int b = 0; b < slot.codes; ++b) op(into[k * kBins + b], from[k * kBins + b]);
+      op(into[k * kBins + kMissing], from[k * kBins + kMissing]);
     });
   };
   const auto searchable = [&](const Leaf& leaf) {
@@ -197,12 +208,23 @@ void Booster::find_splits(Leaf& small, Leaf* large, const std::vector<std::uint8
   std::vector<Split> found(2 * groups);
   const auto search = [&](const Leaf& leaf, const Cell* cells, index_t group, Split& best) {
     if (!searchable(leaf)) return;
-    each_feature(group, [&](index_t j) {
-      if (!usable[j] || !admits(leaf, j)) return;
-      const Split s = best_split(cells + j * kBins, bins.features[j], static_cast<std::int32_t>(j), leaf.sums,
-                                 rounded_.g_unit, rounded_.h_unit, options_.monotone.empty() ? 0 : options_.monotone[j],
-                                 leaf.bounds, options_.split);
+    const auto try_feature = [&](index_t j, const Cell* own) {
+      const Split s =
+          best_split(own, bins.features[j], static_cast<std::int32_t>(j), leaf.sums, rounded_.g_unit, rounded_.h_unit,
+                     options_.monotone.empty() ? 0 : options_.monotone[j], leaf.bounds, options_.split);
       if (s.feature >= 0 && s.better_than(best)) best = s;
+    };
+    Cell own[kBins];
+    each_slot(group, [&](index_t k, const Slot& slot) {
+      const Cell* held = cells + k * kBins;
+      Cell total;
+      if (slot.shared())
+        for (int b = 0; b < slot.codes; ++b) total.add(held[b]);
+      for (const Part& part : slot.parts) {
+        if (!usable[part.feature] || !admits(leaf, part.feature)) continue;
+        if (slot.shared()) unbundle(held, total, part, bins.features[part.feature].bins, own);
+        try_feature(part.feature, slot.shared() ? own : held);
+      }
     });
   };
   const auto finish = [&](index_t group) {
@@ -225,7 +247,7 @@ void Booster::find_splits(Leaf& small, Leaf* large, const std::vector<std::uint8
     else
       parallel_for(groups, task);
   } else {
-    const index_t size = bins.cols * kBins;
+    const index_t size = static_cast<index_t>(bins.slots.size()) * kBins;
     std::vector<std::vector<Cell>> partial(cuts - 1);
     for (auto& p : partial) p.resize(size);
     parallel_for(groups * cuts, [&](index_t task) {
@@ -273,7 +295,8 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
   std::vector<Leaf> open;
   // Open leaves keep their histograms for the subtraction below them, within a budget of memory; a leaf without one
   // has both of its children counted from their rows.
-  const index_t bytes = bins.cols * kBins * static_cast<index_t>(sizeof(Cell));
+  const auto cells = static_cast<index_t>(bins.slots.size()) * kBins;
+  const index_t bytes = cells * static_cast<index_t>(sizeof(Cell));
   const index_t budget = std::min<index_t>(options_.max_leaves + 1, std::max<index_t>(4, kPoolBytes / bytes));
   pool_.resize(budget);
   std::vector<int> free_histograms;
@@ -281,7 +304,7 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
   const auto take_histogram = [&] {
     const int k = free_histograms.back();
     free_histograms.pop_back();
-    if (pool_[k].empty()) pool_[k].resize(bins.cols * kBins);
+    if (pool_[k].empty()) pool_[k].resize(cells);
     return k;
   };
   const auto release = [&](Leaf& leaf) {
@@ -384,6 +407,8 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
     open.push_back(std::move(right));
   }
   if (rounded_.form == Rounding::packed) refit(tree, output);
+  if (damped_)
+    for (const LeafRows& leaf : leaves_) tree.value[leaf.node] = damped(tree.value[leaf.node]);
   return tree;
 }
 

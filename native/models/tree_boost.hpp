@@ -41,7 +41,7 @@ class Booster {
   void gradients(const Loss& loss, bool logistic, const Curvature& curvature);
   void softmax();
 
-  // Grows the tree of one output. Leaf values minimise the second-order model.
+  // Grows the tree of one output. Leaf values minimise the second-order model (long steps of log-odds are damped).
   Nodes grow(index_t output, const Draw& draw);
   // Replaces the leaf values by argmin_v sum_leaf w l(y, s + v): `level` in (0, 1) if that is a quantile of y - s.
   void search_leaves(Nodes& tree, const Loss& loss, index_t output, double level);
@@ -72,6 +72,7 @@ class Booster {
   std::vector<float> g32_, h32_;
   std::vector<double> g64_, h64_;
   double constant_h_ = 0;
+  bool damped_ = false;  // the scores are log-odds
   Rounded rounded_;
   std::vector<std::uint32_t> rows_, spare_;  // row numbers, leaf after leaf
   index_t used_ = 0;                         // how many of them are in the tree (the rest are out of the sample)

@@ -80,7 +80,7 @@ void add_blocks(const Bins& bins, index_t group, const Rounded& r, const std::ui
   constexpr auto widths = std::make_integer_sequence<int, kGroup>{};
   const auto run = which ? accumulators<Form, true>(widths)[width - 1] : accumulators<Form, false>(widths)[width - 1];
   alignas(64) std::int64_t sums[kGroup * kBins];
-  const auto used = [&](index_t j) { return static_cast<index_t>(bins.features[begin + j].bins); };
+  const auto used = [&](index_t j) { return static_cast<index_t>(bins.slots[begin + j].codes); };
   for (index_t j = 0; j < width; ++j) {
     std::fill_n(sums + j * kBins, used(j), 0);
     sums[j * kBins + kMissing] = 0;

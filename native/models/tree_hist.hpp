@@ -35,8 +35,8 @@ inline Cell exact_cell(const Rounded& r, index_t row) {
 
 constexpr index_t kBlock = 8192;
 
-// cells[j * kBins + b] for the features of one group over rows[0 .. m) (or first + 0 .. m if rows is null) are added
-// to `out`, which points to the cells of the group's first feature.
+// cells[k * kBins + code] for the slots of one group over rows[0 .. m) (or first + 0 .. m if rows is null) are added
+// to `out`, which points to the cells of the group's first slot.
 void add_histogram(const Bins& bins, index_t group, const Rounded& rows, const std::uint32_t* which, index_t first,
                    index_t m, Cell* out);
 

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.optimize
+from benchmarks.draws import mark_equal, merged, run_draws
 from benchmarks.harness import Contender, Linear, Problem, Score, Settings, Task
 from benchmarks.judges import OBJECTIVES, ChainWeights, Expansion
 from benchmarks.machine import Ceilings, Work
@@ -225,6 +226,37 @@ def test_equal_quality_is_within_the_margin_of_the_best_score():
     assert [row.reached for row in rows] == [True, True, False]
     mark_equal_quality(rows, Score("q", None, higher_is_better=False), 0.01)
     assert [row.reached for row in rows] == [False, False, True]
+
+
+def test_equal_quality_over_draws_allows_for_the_noise_of_paired_differences():
+    score = Score("accuracy", lambda problem, outcome: 0.0)
+
+    def rows(*values):
+        return [Row("peer", "", scores={"accuracy": v}, fit=Spread((1.0,))) for v in values]
+
+    groups = [rows(0.90, 0.80, 0.70), rows(0.85, 0.83, 0.66), rows(0.88, 0.78, 0.68)]
+    whole = [merged(group) for group in groups]
+    mark_equal(whole, groups, score, 0.001)
+    # The second is behind by (5, −3, 4) hundredths: 2 on average, standard error 2.5. The third by 2 each time.
+    assert [row.reached for row in whole] == [True, True, False]
+    assert whole[1].scores["accuracy"] == pytest.approx(0.78)
+    assert len(whole[1].fit.times) == 3
+
+
+def test_a_task_with_draws_is_run_on_each():
+    seen = []
+
+    def build(draw=0):
+        seen.append(draw)
+        return Problem("unjudged", np.ones((4, 1)), np.full(4, float(draw)), {}, np.ones((4, 1)), np.full(4, 1.0))
+
+    mean = Contender("peer", "mean", lambda p, tol: p.y.mean(), predict=lambda model, X: np.full(len(X), model))
+    error = Score("error", lambda p, outcome: abs(outcome.prediction - p.y_test).mean(), higher_is_better=False)
+    task = Task("t", "", build, (error,), draws=3)
+    result = run_draws(task, lambda problem, libraries: ([mean], []), Settings(), CEILINGS)
+    assert seen == [0, 1, 2]
+    assert result.rows[0].reached
+    assert result.rows[0].scores["error"] == pytest.approx(2.0 / 3.0)
 
 
 def test_spread_repeats_and_growth():

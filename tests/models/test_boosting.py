@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hinge as hg
+from hinge.models.tree_inputs import Binned, Coder
 
 
 def make(rng, n=600, d=5):
@@ -48,6 +49,37 @@ def test_rounded_gradients_are_as_good_as_exact_ones(rng):
         p = model.fit(X[train], labels[train]).predict_proba(X[test])[np.arange(20_000), labels[test].astype(int)]
         losses.append(-np.mean(np.log(p)))
     assert losses[1] == pytest.approx(losses[0], rel=0.02)
+
+
+@pytest.mark.mission("T8")
+@pytest.mark.parametrize("n", [2000, 20_000])
+def test_columns_that_never_meet_share_bytes_and_change_nothing(n, rng):
+    levels, other = rng.integers(8, size=n), rng.integers(7, size=n)
+    side = rng.integers(3, size=n)
+    sparse = rng.integers(1, 13, size=n)
+    X = np.column_stack(
+        [levels[:, None] == np.arange(8), other[:, None] == np.arange(7), np.where(side == 1, sparse, 0),
+         np.where(side == 2, sparse, 0), rng.normal(size=n)]
+    ).astype(float)  # fmt: skip
+    y = np.sin(levels) + (other == 3) * sparse + (side == 2) * np.sqrt(sparse) + X[:, -1] + 0.1 * rng.normal(size=n)
+    # Shifted so that zero is a rare value, the same columns are kept apart: same order, so the same trees.
+    shift = np.array([1.0] * 15 + [7.0, 7.0, 0.0])
+    together, apart = (Binned(Z, Coder([]), None).native.slots for Z in (X, X - shift))
+    assert (together, apart) == (4, 18)
+    options = {"max_iter": 20, "random_state": 0, "early_stopping": False}
+    for make_model, target in ((hg.GradientBoostingRegressor, y), (hg.GradientBoostingClassifier, y > y.mean())):
+        a, b = (make_model(**options).fit(Z, target) for Z in (X, X - shift))
+        np.testing.assert_array_equal(a.predict(X), b.predict(X - shift))
+
+
+@pytest.mark.mission("T8")
+def test_rare_classes_do_not_overshoot(rng):
+    X = rng.normal(size=(4000, 3))
+    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=4000), [-3.0, 0.0, 2.9])
+    assert np.bincount(y).min() < 20
+    model = hg.GradientBoostingClassifier(learning_rate=0.3, max_iter=30, early_stopping=False).fit(X, y)
+    losses = [-np.log(p[np.arange(4000), y]).mean() for p in model.staged_predict_proba(X)]
+    assert all(np.diff(losses) < 0)  # Newton steps of 1/p raise it from the second round on
 
 
 @pytest.mark.mission("T8")

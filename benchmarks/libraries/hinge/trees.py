@@ -17,12 +17,12 @@ def boosting(problem: Problem) -> dict:
         "max_bins": p["bins"],
         "min_samples_leaf": p["least"],
         "early_stopping": False,
-        "random_state": 0,
+        "random_state": p["seed"],
     }
 
 
 def forest(problem: Problem) -> dict:
-    return {"n_estimators": problem.params["trees"], "random_state": 0}
+    return {"n_estimators": problem.params["trees"], "random_state": problem.params["seed"]}
 
 
 OFFERS = {
@@ -31,7 +31,7 @@ OFFERS = {
     "boosting_regression": named("GradientBoostingRegressor", boosting, NO_LADDER),
     "forest_classes": named("RandomForestClassifier", forest, NO_LADDER),
     "forest_regression": named("RandomForestRegressor", forest, NO_LADDER),
-    "tree_classes": named("DecisionTreeClassifier", lambda p: {"random_state": 0}, NO_LADDER),
-    "tree_regression": named("DecisionTreeRegressor", lambda p: {"random_state": 0}, NO_LADDER),
+    "tree_classes": named("DecisionTreeClassifier", lambda p: {"random_state": p.params["seed"]}, NO_LADDER),
+    "tree_regression": named("DecisionTreeRegressor", lambda p: {"random_state": p.params["seed"]}, NO_LADDER),
     "adaboost": named("AdaBoostClassifier", lambda p: {"n_estimators": p.params["rounds"]}, NO_LADDER),
 }

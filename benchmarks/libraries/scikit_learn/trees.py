@@ -36,12 +36,12 @@ def boosting(problem: Problem) -> dict:
         "max_bins": p["bins"],
         "min_samples_leaf": p["least"],
         "early_stopping": False,
-        "random_state": 0,
+        "random_state": p["seed"],
     }
 
 
 def forest(problem: Problem) -> dict:
-    return {"n_estimators": problem.params["trees"], "random_state": 0, "n_jobs": 2}
+    return {"n_estimators": problem.params["trees"], "random_state": problem.params["seed"], "n_jobs": 2}
 
 
 OFFERS = {
@@ -50,7 +50,7 @@ OFFERS = {
     "boosting_regression": offer(HistGradientBoostingRegressor, boosting),
     "forest_classes": offer(RandomForestClassifier, forest),
     "forest_regression": offer(RandomForestRegressor, forest),
-    "tree_classes": offer(DecisionTreeClassifier, lambda p: {"random_state": 0}),
-    "tree_regression": offer(DecisionTreeRegressor, lambda p: {"random_state": 0}),
+    "tree_classes": offer(DecisionTreeClassifier, lambda p: {"random_state": p.params["seed"]}),
+    "tree_regression": offer(DecisionTreeRegressor, lambda p: {"random_state": p.params["seed"]}),
     "adaboost": offer(AdaBoostClassifier, lambda p: {"n_estimators": p.params["rounds"]}),
 }

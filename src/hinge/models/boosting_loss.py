@@ -31,6 +31,10 @@ NAMES = {
     "gamma": Gamma(), "log_loss": Logistic(), "exponential": Exponential(),
 }  # fmt: skip
 
+# Below this many rows histograms are kept in 64-bit fixed point; above, gradients are rounded to 13 bits (at random, so
+# sums stay unbiased), which is about twice as quick and indistinguishable in quality.
+EXACT_ROWS = 16384
+
 
 class Leaves(enum.Enum):
     """How a leaf gets its value v; the value says it in words."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from hinge._native import core, native_loss
 from hinge.models.anyboost import any_boost, stagewise
-from hinge.models.boosting_loss import BoostedLoss
+from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss
 from hinge.models.learner import Fit, Task, minimise
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import Binned, Coder, is_frequency
@@ -57,7 +57,7 @@ class _Grower:
             "allowed": [],
         }  # fmt: skip
         self.booster = core.Booster(
-            table.native, task.y, weight, self.loss.outputs, self.n < 32768, is_frequency(weight), options
+            table.native, task.y, weight, self.loss.outputs, self.n < EXACT_ROWS, is_frequency(weight), options
         )
         self.start = self.loss.start(task.y, weight)
         self.booster.set_scores(np.repeat(self.start[:, None], self.n, axis=1))

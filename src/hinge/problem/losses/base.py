@@ -124,6 +124,9 @@ class Loss:
         """The best constant score, argmin_b Σ cᵢ ℓ(yᵢ, b): the Bayes predictor without inputs."""
         y = np.asarray(y, dtype=np.float64)
         c = normalise_weights(weight, len(y))
+        if self.target.is_classes:  # two values only
+            positive = float(c[y > 0].sum())
+            y, c = np.array([-1.0, 1.0]), np.array([max(0.0, 1.0 - positive), positive])
 
         def derivatives(b: float) -> tuple[float, float]:
             s = np.full_like(y, b)
