@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 
 from hinge.models.callbacks import with_callbacks
 from hinge.models.kernel.function import check_kernel_fit, check_kernel_inputs
 from hinge.models.kernel.machine import SupportVectorMachine, ones_or
 from hinge.models.kernel.pairs import SupportVectorClassifier
-from hinge.problem.machines import classification, nu_classification, nu_regression, one_class
+from hinge.problem.machines import classification, largest_square, nu_classification, nu_regression, one_class
 from hinge.solve.decomposition import DualSolution
 
 Array = NDArray[np.float64]
 
 # Scores in single precision differ by about this fraction.
 ROUNDING = 1e-6
+# C, in units of 1/k(x, x), where ν asks for more than any C can give.
+LARGEST_COST = 1e4
 
 
 class NuSVC(SupportVectorClassifier):
@@ -27,7 +31,8 @@ class NuSVC(SupportVectorClassifier):
 
     Minimises  ½‖f‖² − νSρ + Σ sᵢ max(0, ρ − yᵢ(f(xᵢ) + b))  over f in the space of the kernel, b and ρ, with y = ±1
     and S = Σ sᵢ. At most a fraction ν of the examples lies within the margin, and at least a fraction ν are support
-    vectors. What is shown is f/ρ and b/ρ: the machine that ``SVC`` finds with C = 1/ρ.
+    vectors. What is shown is f/ρ and b/ρ: the machine that ``SVC`` finds with C = 1/ρ. If no function of the kernel has
+    a margin with so few errors (the optimum is f = 0, ρ = 0), a warning says so, and C is large instead.
 
     Parameters
     ----------
@@ -36,7 +41,8 @@ class NuSVC(SupportVectorClassifier):
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter
         As for :class:`SVC`.
     class_weight : dict or "balanced", optional
-        Factors on C per class: ν gives C = 1/ρ without them, and then ``SVC`` with this C and these factors is solved.
+        Factors on C per class, taken relative to their mean over the examples: ν gives C = 1/ρ without them, and then
+        ``SVC`` with this C and these factors is solved.
     decision_function_shape, break_ties, random_state, multi_class
         As for :class:`SVC`.
 
@@ -109,15 +115,19 @@ class NuSVC(SupportVectorClassifier):
             )
         solution = self._solve(X, nu_classification(y, float(self.nu), weights))
         rho = solution.rho
-        if not rho > 0:  # the optimum is f = 0, or so near that rounding hides the difference
-            if not solution.stopped:
-                raise ValueError(
-                    f"nu={self.nu!r} is too small for these classes: no function of this kernel has a margin with so "
-                    "few errors. Use a larger nu, or a richer kernel."
-                )
-            rho = 1.0
-        if np.any(factors != 1.0):
+        if not rho > 0 and not solution.stopped:
+            rho = largest_square(self.kernel_, X) / LARGEST_COST or 1.0
+            warnings.warn(
+                f"nu={self.nu!r} is too small for these classes: no function of this kernel has a margin with so few "
+                f"errors. The machine is that of SVC with C={1 / rho:.3g} instead. Use a larger nu, or a richer kernel.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
             return replace(self._solve(X, classification(y, weights * factors / rho)), rho=rho)
+        if np.any(factors != factors[0]):
+            relative = factors * (weights.sum() / (weights @ factors))
+            return replace(self._solve(X, classification(y, weights * relative / rho)), rho=rho)
+        rho = rho if rho > 0 else 1.0
         return replace(
             solution, rho=rho, alpha=solution.alpha / rho, coefficients=solution.coefficients / rho,
             scores=solution.scores / rho, bias=solution.bias / rho,
