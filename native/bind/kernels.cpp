@@ -145,7 +145,8 @@ void bind_points(nb::module_& m, const char* name) {
         return to_python(enter([&](Monitor& monitor) { return dual.solve<T>(source, monitor); }, make_report(report)));
       },
       "program"_a, "points"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
+      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
+      "report"_a.none());
 }
 
 }  // namespace
@@ -177,7 +178,8 @@ void bind_kernels(nb::module_& m) {
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
       "gram"_a.noconvert(), "rows"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
+      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
+      "report"_a.none());
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64

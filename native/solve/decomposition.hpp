@@ -16,8 +16,9 @@
 //             2005, working set selection 2). Then F is brought up to date from the rows of the variables that moved.
 //             Points whose variables sit at a bound and pull outwards are left out until the rest has converged
 //             (shrinking); F of those is then made anew, and everything is checked.
-// Ends        when the optimality condition holds to `tol`, when batches or steps have been used up, or when the objective no longer falls by more than the
-//             rounding errors of its terms (the violation that is returned is then larger than `tol`).
+// Ends        when the optimality condition holds to `tol`, when batches or steps have been used up, or when the
+//             objective no longer falls by more than the rounding errors of its terms (the violation that is returned
+//             is then larger than `tol`).
 // Reference   Joachims (1999), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM (batches);
 //             Chang & Lin (2001), Training nu-support vector classifiers (groups).
 //

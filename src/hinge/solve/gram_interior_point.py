@@ -100,7 +100,7 @@ class _System:
         return alpha, np.maximum(slope, 0.0) + base, np.maximum(-slope, 0.0) + base, level
 
     def beta(self, alpha: Array) -> Array:
-        return np.bincount(self.point, self.sign * alpha, self.n)
+        return np.asarray(np.bincount(self.point, self.sign * alpha, self.n), dtype=np.float64)
 
     def slope(self, alpha: Array, level: Array) -> tuple[Array, Array]:
         """The derivative of the Lagrangian without the bounds, and scores."""
