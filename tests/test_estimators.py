@@ -27,6 +27,7 @@ from kit.estimators import (
     fitted,
     make_data,
     name,
+    not_applicable,
     outputs,
     public_estimators,
     takes_weights,
@@ -53,7 +54,7 @@ every_in_child = pytest.mark.parametrize(
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the checks fit hopeless data too
-@parametrize_with_checks(TABLES)
+@parametrize_with_checks(TABLES, expected_failed_checks=not_applicable)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -67,13 +68,28 @@ def test_a_weight_is_a_repetition(estimator):
         fold = np.arange(len(y)) % 3
         one.set_params(cv=PredefinedSplit(fold))
         many.set_params(cv=PredefinedSplit(np.repeat(fold, weight)))
+    meaning = getattr(estimator, "weights_mean", "repetition")
     weighted = fitted(one, X, y, sample_weight=weight)
+    if meaning == "step":
+        _weights_scale_steps(estimator, X, y, weight, weighted)
+        return
     repeated = fitted(many, np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
-    if getattr(estimator, "weights_mean", "repetition") == "repetition":
+    if meaning == "repetition":
         assert_close(outputs(weighted, X), outputs(repeated, X), 1e-3)
     else:
         # Drawn at random: the two are draws from one distribution, so neither beats the other by much.
         assert abs(weighted.score(X, y) - repeated.score(X, y)) < 0.15
+
+
+def _weights_scale_steps(estimator, X, y, weight, weighted):
+    """Zero is absent and one is nothing said, bit for bit; counts lead to about as good a fit as copies."""
+    there = weight > 0
+    assert_same(outputs(weighted, X), outputs(fitted(estimator, X[there], y[there], sample_weight=weight[there]), X))
+    assert_same(outputs(fitted(estimator, X, y, sample_weight=np.ones(len(y))), X), outputs(fitted(estimator, X, y), X))
+    absent = fitted(estimator, X, y, sample_weight=there.astype(float))
+    assert_same(outputs(absent, X), outputs(fitted(estimator, X[there], y[there]), X))
+    repeated = fitted(estimator, np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
+    assert abs(weighted.score(X, y, weight) - repeated.score(X, y, weight)) < 0.15
 
 
 @every_weighted

@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import hinge as hg
-from hinge.files import SCHEMA, _Reader, _Writer
+from hinge.file_values import Reader, Writer
+from hinge.files import SCHEMA
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ HOSTILE = [
     {"estimator": "subprocess:Popen", "state": {"args": ["true"]}},
     {"estimator": "builtins:eval", "state": {}},
     {"estimator": "hinge.models.learner:importlib", "state": {}},
-    {"estimator": "hinge.files:_Reader", "state": {}},
+    {"estimator": "hinge.file_values:Reader", "state": {}},
     {"estimator": "load", "state": {}},
     {"estimator": "Squared", "state": {}},
     {"estimator": "Learner", "state": {"predict": 1}},
@@ -154,9 +155,9 @@ def test_weights_of_the_wrong_length_never_reach_native_code(model, tmp_path, rn
     ids=repr,
 )  # fmt: skip
 def test_every_kind_of_data_survives(value):
-    writer = _Writer()
+    writer = Writer()
     state = json.loads(json.dumps(writer.encode(value, "value"), allow_nan=False))
-    back = _Reader(writer.arrays).decode(state, 0)
+    back = Reader(writer.arrays).decode(state, 0)
     assert type(back) is type(value)
     if isinstance(value, np.ndarray):
         np.testing.assert_array_equal(back, value, strict=True)
@@ -170,8 +171,8 @@ def test_every_kind_of_data_survives(value):
 @pytest.mark.parametrize("family", ["array", "matrix"])
 def test_sparse_matrices_survive(kind, family, rng):
     matrix = getattr(scipy.sparse, f"{kind}_{family}")(rng.choice([0.0, 1.5], size=(4, 5)))
-    writer = _Writer()
-    back = _Reader(writer.arrays).decode(writer.encode(matrix, "matrix"), 0)
+    writer = Writer()
+    back = Reader(writer.arrays).decode(writer.encode(matrix, "matrix"), 0)
     assert type(back) is type(matrix)
     assert (back != matrix).nnz == 0
 

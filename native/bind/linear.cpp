@@ -186,29 +186,48 @@ void bind_linear(nb::module_& m) {
       "problem"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a, "l2"_a, "batch"_a, "eta0"_a,
       "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a);
 
-  // One epoch in place: changes w and late; returns the biases, the visits so far, and row and visit of every mistake.
+  // One epoch in place: changes w and late; returns the biases, the age, and row and age of every mistake.
+  using Weights = std::optional<Vector>;
   m.def(
       "perceptron_epoch",
-      [](const Design& X, Vector y, Inout w, Inout late, double b, double late_b, index_t visits, bool intercept,
-         double rate, bool shuffle, std::uint64_t seed, index_t epoch) {
-        PerceptronState state{w.data(), late.data(), b, late_b, visits};
+      [](const Design& X, Vector y, Weights weight, Inout w, Inout late, double b, double late_b, double age,
+         bool intercept, double rate, bool shuffle, std::uint64_t seed, index_t epoch) {
+        PerceptronState state{w.data(), late.data(), b, late_b, age};
         Mistakes mistakes = enter([&](Monitor& monitor) {
-          return perceptron_epoch(X, y.data(), intercept, rate, shuffle, seed, epoch, state, monitor);
+          return perceptron_epoch(X, y.data(), weight ? weight->data() : nullptr, intercept, rate,
+                                  {shuffle, seed, epoch}, state, monitor);
         });
-        return nb::make_tuple(state.b, state.late_b, state.visits, own(std::move(mistakes.row)),
-                              own(std::move(mistakes.visit)));
+        return nb::make_tuple(state.b, state.late_b, state.age, own(std::move(mistakes.row)),
+                              own(std::move(mistakes.age)));
       },
-      "X"_a, "y"_a, "w"_a.noconvert(), "late"_a.noconvert(), "b"_a, "late_b"_a, "visits"_a, "intercept"_a, "rate"_a,
+      "X"_a, "y"_a, "weight"_a.none(), "w"_a.noconvert(), "late"_a.noconvert(), "b"_a, "late_b"_a, "age"_a,
+      "intercept"_a, "rate"_a, "shuffle"_a, "seed"_a, "epoch"_a);
+
+  // One epoch in place: changes w and late, each with a row per feature; returns the mistakes and the age.
+  using InoutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "multiclass_perceptron_epoch",
+      [](const Design& X, In1<std::int32_t> y, Weights weight, InoutMatrix w, InoutMatrix late, double age,
+         bool intercept, bool shuffle, std::uint64_t seed, index_t epoch) {
+        const auto mistakes = enter([&](Monitor& monitor) {
+          return multiclass_perceptron_epoch(X, y.data(), weight ? weight->data() : nullptr,
+                                             static_cast<index_t>(w.shape(1)), intercept, {shuffle, seed, epoch},
+                                             w.data(), late.data(), age, monitor);
+        });
+        return nb::make_tuple(mistakes, age);
+      },
+      "X"_a, "y"_a.noconvert(), "weight"_a.none(), "w"_a.noconvert(), "late"_a.noconvert(), "age"_a, "intercept"_a,
       "shuffle"_a, "seed"_a, "epoch"_a);
 
   // M is [X y]'[X y], flat; returns RSS and member bits for every size, and the number of nodes visited.
-  m.def(
-      "best_subsets",
-      [](Vector M, index_t d, index_t most) {
-        Subsets s = enter([&](Monitor& monitor) { return best_subsets(M.data(), d, most, monitor); });
-        return nb::make_tuple(own(std::move(s.rss)), s.member, s.nodes);
-      },
-      "M"_a.noconvert(), "d"_a, "most"_a);
+  const auto subsets = [](Subsets (*search)(const double*, index_t, index_t, Monitor&)) {
+    return [search](Vector M, index_t d, index_t most) {
+      Subsets s = enter([&](Monitor& monitor) { return search(M.data(), d, most, monitor); });
+      return nb::make_tuple(own(std::move(s.rss)), s.member, s.nodes);
+    };
+  };
+  m.def("best_subsets", subsets(best_subsets), "M"_a.noconvert(), "d"_a, "most"_a);
+  m.def("grow_subsets", subsets(grow_subsets), "M"_a.noconvert(), "d"_a, "most"_a);
 }
 
 }  // namespace hinge

@@ -35,6 +35,26 @@ HINGE_INLINE double exp(double x) {
   return x == x ? small : x;
 }
 
+// The same in single precision: the polynomial of degree 7 (error 5e-9 of the value, and that of the rounding). Results
+// stay finite: beyond 88.3 they are e^88.3, and below -87.3, where they would be subnormal, zero.
+HINGE_INLINE float exp(float x) {
+  const float clamped = x > 88.3f ? 88.3f : (x < -87.3f ? -87.3f : x);
+  const float k = std::rint(clamped * 1.44269504088896341f);
+  const float r = std::fma(-k, 1.42860682030941723212e-6f, std::fma(-k, 6.93145751953125e-1f, clamped));
+  float p = 1.0f / 5040.0f;
+  p = std::fma(p, r, 1.0f / 720.0f);
+  p = std::fma(p, r, 1.0f / 120.0f);
+  p = std::fma(p, r, 1.0f / 24.0f);
+  p = std::fma(p, r, 1.0f / 6.0f);
+  p = std::fma(p, r, 0.5f);
+  p = std::fma(p, r, 1.0f);
+  p = std::fma(p, r, 1.0f);
+  const std::int32_t exponent = (static_cast<std::int32_t>(k) + 127) << 23;
+  const float value = p * std::bit_cast<float>(exponent);
+  const float small = x < -87.3f ? 0.0f : value;
+  return x == x ? small : x;
+}
+
 // log(1 + t) for 0 <= t <= 1: with a = 1+t folded into [1/sqrt2, sqrt2], 2 artanh((a-1)/(a+1)).
 HINGE_INLINE double log1p_unit(double t) {
   const bool high = t > 0.41421356237309505;

@@ -1,30 +1,13 @@
 // What a unit does to its input, h, and how much it passes on, h'. Branch-free in float so that loops vectorise;
 // double takes the accurate functions (it is there for full-batch training and for checking gradients).
 #pragma once
-#include <bit>
 #include <cmath>
 
 #include "core/math.hpp"
 
 namespace hinge::network::units {
 
-// exp(x) = 2^k exp(r), |r| <= ln2/2, with the Taylor polynomial of degree 6 for exp(r): error below 2 ulp.
-HINGE_INLINE float exp(float x) {
-  const float clamped = x > 88.3f ? 88.3f : (x < -87.3f ? -87.3f : x);
-  const float k = std::rint(clamped * 1.44269504f);
-  const float r = std::fma(-k, -2.12194440e-4f, std::fma(-k, 0.693359375f, clamped));
-  float p = 1.0f / 720.0f;
-  p = std::fma(p, r, 1.0f / 120.0f);
-  p = std::fma(p, r, 1.0f / 24.0f);
-  p = std::fma(p, r, 1.0f / 6.0f);
-  p = std::fma(p, r, 0.5f);
-  p = std::fma(p, r, 1.0f);
-  p = std::fma(p, r, 1.0f);
-  const std::int32_t exponent = (static_cast<std::int32_t>(k) + 127) << 23;
-  const float value = p * std::bit_cast<float>(exponent);
-  return x == x ? value : x;
-}
-HINGE_INLINE double exp(double x) { return math::exp(x); }
+using math::exp;
 
 HINGE_INLINE float tanh(float x) {
   const float q = x * x;

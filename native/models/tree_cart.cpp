@@ -11,14 +11,12 @@
 #include "core/pool.hpp"
 #include "models/tree_absolute.hpp"
 #include "models/tree_criteria.hpp"
+#include "models/tree_scan.hpp"
 
 namespace hinge::trees {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-// Scores that differ by rounding only count as equal: the first candidate stays, whatever the order of the rows.
-bool clearly_better(double a, double b) { return b == -kInf ? a > b : a > b + 1e-10 * std::fabs(b); }
 
 struct Cut {
   double score = -kInf;
@@ -48,6 +46,10 @@ struct Scratch {
   std::vector<double> cells;  // histogram: codes x channels
   std::vector<double> missing, sum, local_w, local_y, local_c;
   std::vector<std::uint32_t> rows;
+  std::vector<Tally> weighted;
+  std::vector<std::uint8_t> codes;
+  std::vector<Tally> tallies = std::vector<Tally>(kGroup * kBins);
+  std::vector<std::int32_t> features;  // in the order they are tried
   std::vector<Sorted::Entry> entries;
   AbsoluteError absolute;
 };
@@ -82,6 +84,14 @@ class Grower {
     } else {
       order_ = rows.row;
       size_ = n;
+      one_pass_ = (o_.criterion == Criterion::squared || (o_.criterion == Criterion::gini && o_.classes == 2)) &&
+                  (rows.frequency || !rows.weight) && o_.monotone.empty() && !o_.random_thresholds &&
+                  std::none_of(bins->features.begin(), bins->features.end(),
+                               [](const Feature& f) { return f.categorical || f.missing; });
+      if (one_pass_) {
+        weighted_.resize(n);
+        for (index_t i = 0; i < n; ++i) weighted_[i] = {weight(order_[i]), weight(order_[i]) * y_[order_[i]]};
+      }
     }
   }
 
@@ -90,7 +100,7 @@ class Grower {
     Node root;
     root.end = size_;
     Scratch scratch;
-    start(root, scratch);
+    start(root);
     total_weight_ = root.total[1];
     add(tree, root);
     if (o_.max_leaf_nodes > 0)
@@ -120,19 +130,36 @@ class Grower {
     return sorted_ ? list(0, node)[i].row : order_[node.begin + i];
   }
 
+  // Weight and weighted target of a row of the node.
+  Tally weighted_at(const Node& node, index_t i) const {
+    if (one_pass_) return weighted_[node.begin + i];
+    const std::uint32_t row = row_at(node, i);
+    return {weight(row), weight(row) * y_[row]};
+  }
+
   // Statistics, impurity and whether the node can be split at all.
-  void start(Node& node, Scratch& s) const {
+  void start(Node& node) const {
     const index_t m = node.end - node.begin;
     node.total.assign(channels_, 0.0);
-    double squares = 0, first = y_[row_at(node, 0)], deviance = 0;
+    double deviance = 0;
     bool pure = true;
-    for (index_t i = 0; i < m; ++i) {
-      const std::uint32_t row = row_at(node, i);
-      const double w = weight(row), y = y_[row];
-      add_row(node.total.data(), count(row), w, y);
-      pure &= y == first;
-      squares += w * y * y;
-      if (o_.criterion == Criterion::poisson && y > 0) deviance += w * y * std::log(y);
+    if (one_pass_) {
+      const Tally* rows = weighted_.data() + node.begin;
+      for (index_t i = 0; i < m; ++i) {
+        node.total[0] += rows[i].w, node.total[1] += rows[i].w, node.total[2] += rows[i].s;
+        // Equal targets may differ by rounding after the multiplication by their weights.
+        const double a = rows[i].s * rows[0].w, b = rows[0].s * rows[i].w;
+        pure &= std::fabs(a - b) <= 1e-15 * std::fabs(b);
+      }
+    } else {
+      const double first = y_[row_at(node, 0)];
+      for (index_t i = 0; i < m; ++i) {
+        const std::uint32_t row = row_at(node, i);
+        const double w = weight(row), y = y_[row];
+        add_row(node.total.data(), count(row), w, y);
+        pure &= y == first;
+        if (o_.criterion == Criterion::poisson && y > 0) deviance += w * y * std::log(y);
+      }
     }
     const double W = node.total[1], score = side_score(o_.criterion, o_.classes, node.total.data(), channels_);
     switch (o_.criterion) {
@@ -140,8 +167,9 @@ class Grower {
         const double mean = node.total[2] / W;
         double spread = 0;  // a second pass: no cancellation
         for (index_t i = 0; i < m; ++i) {
-          const std::uint32_t row = row_at(node, i);
-          spread += weight(row) * (y_[row] - mean) * (y_[row] - mean);
+          const Tally row = weighted_at(node, i);
+          const double off = row.s / row.w - mean;
+          spread += row.w * off * off;
         }
         node.impurity = spread / W;
         break;
@@ -159,7 +187,6 @@ class Grower {
     }
     node.final = pure || (o_.max_depth > 0 && node.depth >= o_.max_depth) || node.total[0] < o_.min_samples_split ||
                  node.total[0] < 2 * o_.min_samples_leaf || W < 2 * o_.min_weight_leaf;
-    static_cast<void>(s);
   }
 
   void add(CartTree& tree, Node& node) const {
@@ -246,7 +273,7 @@ class Grower {
 
   // Rows of the node gathered once, for histograms over many features.
   void gather(const Node& node, Scratch& s) const {
-    if (sorted_) return;
+    if (sorted_ || one_pass_) return;
     const index_t m = node.end - node.begin;
     s.local_w.resize(m), s.local_y.resize(m), s.local_c.resize(m);
     for (index_t i = 0; i < m; ++i) {
@@ -412,8 +439,60 @@ class Grower {
     }
   }
 
+  Search limits(const Node& node) const {
+    return {{node.total[1], node.total[2]},
+            std::max({o_.min_samples_leaf, o_.min_weight_leaf, kTiny}),
+            o_.criterion == Criterion::gini};
+  }
+
+  void take_scan(const Node& node, index_t j, const Scan& scan, Cut& best) const {
+    best.score = scan.score;
+    best.feature = static_cast<std::int32_t>(j);
+    best.code = static_cast<std::uint32_t>(scan.code), best.next = static_cast<std::uint32_t>(scan.next);
+    best.left = {scan.left.w, scan.left.w, scan.left.s};
+    best.missing_left = 2 * scan.left.w >= node.total[0];
+    best.threshold = split_threshold(feature(j), scan.code, scan.next);
+  }
+
+  bool try_scan(const Node& node, index_t j, Scratch& s, Cut& best) const {
+    Scan scan{best.score};
+    const bool varies = scan_feature(*bins_, j, order_.data() + node.begin, weighted_.data() + node.begin,
+                                     node.end - node.begin, limits(node), s.tallies.data(), scan);
+    if (scan.code >= 0) take_scan(node, j, scan, best);
+    return varies;
+  }
+
+  void try_groups(const Node& node, Scratch& s, Cut& best) const {
+    const index_t m = node.end - node.begin, groups = bins_->groups;
+    const auto scan = [&](index_t group, Scratch& own, Cut& cut) {
+      Scan found{cut.score};
+      const index_t j = scan_group(*bins_, group, order_.data() + node.begin, weighted_.data() + node.begin, m,
+                                   limits(node), own.tallies.data(), found);
+      if (j >= 0) take_scan(node, j, found, cut);
+    };
+    if (m * cols_ < kParallel) {
+      for (index_t group = 0; group < groups; ++group) scan(group, s, best);
+      return;
+    }
+    std::vector<Cut> found(groups);
+    parallel_for(groups, [&](index_t group) {
+      thread_local Scratch mine;
+      scan(group, mine, found[group]);
+    });
+    for (const Cut& cut : found)
+      if (cut.feature >= 0 && clearly_better(cut.score, best.score)) best = cut;
+  }
+
+  void try_small(const Node& node, Scratch& s, Cut& best) const {
+    Scan scan{best.score};
+    const index_t j = scan_small(*bins_, order_.data() + node.begin, weighted_.data() + node.begin,
+                                 node.end - node.begin, limits(node), s.tallies.data(), s.codes, scan);
+    if (j >= 0) take_scan(node, j, scan, best);
+  }
+
   // False if the feature is constant in the node.
   bool try_feature(const Node& node, index_t j, Scratch& s, Cut& best) const {
+    if (one_pass_) return try_scan(node, j, s, best);
     const index_t m = node.end - node.begin;
     if (sorted_ && list(j, node)[0].code == list(j, node)[m - 1].code) return false;
     collect(node, j, s);
@@ -443,7 +522,8 @@ class Grower {
     gather(node, s);
     Cut best;
     if (o_.max_features > 0 && o_.max_features < cols_) {
-      std::vector<std::int32_t> order(cols_);
+      std::vector<std::int32_t>& order = s.features;
+      order.resize(cols_);
       std::iota(order.begin(), order.end(), 0);
       Random random(seed_ ^ mix64(node.key), 0);
       int tried = 0;
@@ -451,6 +531,10 @@ class Grower {
         std::swap(order[k], order[k + random.below(cols_ - k)]);
         tried += try_feature(node, order[k], s, best);
       }
+    } else if (one_pass_ && node.end - node.begin <= kSmallNode) {
+      try_small(node, s, best);
+    } else if (one_pass_) {
+      try_groups(node, s, best);
     } else if ((node.end - node.begin) * cols_ >= kParallel) {
       const index_t parts = std::min<index_t>(cols_, 32);
       std::vector<Cut> found(parts);
@@ -492,16 +576,20 @@ class Grower {
     if (!sorted_) {
       const std::uint8_t* column = bins_->col(cut.feature);
       std::uint32_t* rows = order_.data() + node.begin;
+      Tally* kept = weighted_.data() + node.begin;
       s.rows.resize(m);
+      if (one_pass_) s.weighted.resize(m);
       index_t left = 0, right = 0;
       for (index_t i = 0; i < m; ++i) {
         const std::uint32_t row = rows[i];
         const std::uint8_t b = column[row];
         const bool l = goes_left(cut, b == kMissing ? kAbsent : b);
         rows[left] = row, s.rows[right] = row;
+        if (one_pass_) kept[left] = s.weighted[right] = kept[i];
         left += l, right += !l;
       }
       std::copy_n(s.rows.begin(), right, rows + left);
+      if (one_pass_) std::copy_n(s.weighted.begin(), right, kept + left);
       return left;
     }
     const Sorted::Entry* chosen = list(cut.feature, node);
@@ -548,7 +636,7 @@ class Grower {
     left.depth = right.depth = node.depth + 1;
     left.key = mix64(2 * node.key), right.key = mix64(2 * node.key + 1);
     left.lower = right.lower = node.lower, left.upper = right.upper = node.upper;
-    start(left, s), start(right, s);
+    start(left), start(right);
     if (const int direction = o_.monotone.empty() ? 0 : o_.monotone[cut.feature]; direction != 0) {
       const double middle = 0.5 * (left.total[2] / left.total[1] + right.total[2] / right.total[1]);
       (direction > 0 ? left.upper : left.lower) = middle;
@@ -653,6 +741,7 @@ class Grower {
   }
 
   static constexpr index_t kParallel = 1 << 16;
+  static constexpr double kTiny = std::numeric_limits<double>::min();
 
   const Sorted* sorted_;
   const Bins* bins_;
@@ -667,6 +756,8 @@ class Grower {
   std::vector<Sorted::Entry> entries_;
   std::vector<std::uint8_t> side_;
   std::vector<std::uint32_t> order_;
+  bool one_pass_ = false;        // tree_scan.hpp
+  std::vector<Tally> weighted_;  // beside order_
 };
 
 }  // namespace

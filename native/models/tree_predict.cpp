@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "core/pool.hpp"
 
@@ -29,13 +30,17 @@ HINGE_INLINE bool in_set(const std::uint32_t* set, T x, bool missing_left) {
 }  // namespace
 
 Predictor::Predictor(Ensemble ensemble) : e_(std::move(ensemble)) {
-  threshold32_.resize(e_.threshold.size());
-  std::transform(e_.threshold.begin(), e_.threshold.end(), threshold32_.begin(), round_down<float>);
   for (const std::int32_t f : e_.feature) largest_feature_ = std::max<index_t>(largest_feature_, f);
   std::int64_t most = 0;
   for (index_t t = 0; t < trees(); ++t) most = std::max(most, (e_.start[t + 1] - e_.start[t] + 1) / 2);
   mask_bits_ = !e_.additive ? 0 : most <= 32 ? 32 : most <= 64 ? 64 : 0;
-  if (mask_bits_ == 0) return;
+  make_steps();
+  if (mask_bits_ == 0) {  // walks read nothing else
+    e_.feature = {}, e_.left = {}, e_.set = {}, e_.threshold = {}, e_.missing_left = {};
+    return;
+  }
+  threshold32_.resize(e_.threshold.size());
+  std::transform(e_.threshold.begin(), e_.threshold.end(), threshold32_.begin(), round_down<float>);
   // Leaves are numbered from left to right; a split's mask keeps everything but its left subtree.
   split_start_.push_back(0);
   leaf_start_.push_back(0);
@@ -61,6 +66,22 @@ Predictor::Predictor(Ensemble ensemble) : e_(std::move(ensemble)) {
     split_start_.push_back(static_cast<std::int64_t>(split_node_.size()));
     leaf_start_.push_back(static_cast<std::int64_t>(leaf_value_.size()));
   }
+}
+
+void Predictor::make_steps() {
+  steps_.resize(e_.feature.size());
+  for (index_t t = 0; t < trees(); ++t)
+    for (std::int64_t at = e_.start[t]; at < e_.start[t + 1]; ++at) {
+      Step& step = steps_[at];
+      if (e_.feature[at] < 0) {
+        step = {std::numeric_limits<double>::infinity(), 0, 0, 1, static_cast<std::int32_t>(at - e_.start[t])};
+        continue;
+      }
+      const bool categorical = e_.set[at] >= 0;
+      step = {categorical ? static_cast<double>(e_.set[at]) : e_.threshold[at],
+              static_cast<std::uint32_t>(e_.feature[at]) & 0x3fffffffu, categorical, e_.missing_left[at] != 0,
+              e_.left[at]};
+    }
 }
 
 template <class T>
@@ -112,25 +133,27 @@ namespace {
 
 constexpr index_t kTogether = 8;
 
-// Where `count` <= kTogether rows end in the tree whose nodes start at `base`.
+// Large trees do not stay in the cache from one part of the rows to the next: few parts, but enough for the threads
+// (the sums of a row do not depend on them).
+index_t walking_parts(index_t rows) {
+  return std::max(parts_for(rows, 8192, 64), std::min(parts_for(rows, 256, 64), static_cast<index_t>(num_threads())));
+}
+
+// Where `count` <= kTogether rows end in a tree, as numbers of its nodes.
 template <class T, class Row>
-HINGE_INLINE void walk(const Ensemble& e, const T* thresholds, std::int64_t base, const Table<T>& x, const Row& row,
-                       index_t count, std::int64_t* node) {
-  for (index_t r = 0; r < count; ++r) node[r] = base;
+HINGE_INLINE void walk(const Step* steps, const std::uint32_t* sets, const Table<T>& x, const Row& row, index_t count,
+                       std::int32_t* node) {
+  for (index_t r = 0; r < count; ++r) node[r] = 0;
   for (bool moving = true; moving;) {
     moving = false;
     for (index_t r = 0; r < count; ++r) {
-      const std::int64_t at = node[r];
-      const std::int32_t f = e.feature[at];
-      if (f < 0) continue;
-      moving = true;
-      const T v = x.at(row(r), f);
-      bool left;
-      if (e.set[at] >= 0)
-        left = in_set(e.sets.data() + 8 * e.set[at], v, e.missing_left[at] != 0);
-      else
-        left = (v <= thresholds[at]) | ((v != v) & (e.missing_left[at] != 0));
-      node[r] = base + e.left[at] + !left;
+      const Step step = steps[node[r]];
+      const T v = x.at(row(r), step.feature);
+      bool left = (static_cast<double>(v) <= step.threshold) | ((v != v) & step.missing_left);
+      if (step.categorical) left = in_set(sets + 8 * static_cast<index_t>(step.threshold), v, step.missing_left);
+      const std::int32_t next = step.left + !left;
+      moving |= next != node[r];
+      node[r] = next;
     }
   }
 }
@@ -139,21 +162,20 @@ HINGE_INLINE void walk(const Ensemble& e, const T* thresholds, std::int64_t base
 
 template <class T>
 void Predictor::add_walked(const Table<T>& x, index_t first, index_t last, double* out) const {
-  const T* thresholds = values_of<T>();
   const index_t k = e_.outputs;
-  const index_t parts = parts_for(x.rows, 256, 64);
+  const index_t parts = walking_parts(x.rows);
   parallel_for(parts, [&](index_t part) {
     const index_t begin = range_begin(x.rows, parts, part), end = range_begin(x.rows, parts, part + 1);
-    std::int64_t node[kTogether];
+    std::int32_t node[kTogether];
     for (index_t t = first; t < last; ++t)
       for (index_t i = begin; i < end; i += kTogether) {
         const index_t count = std::min(kTogether, end - i);
-        walk(e_, thresholds, e_.start[t], x, [&](index_t r) { return i + r; }, count, node);
+        walk(steps_.data() + e_.start[t], e_.sets.data(), x, [&](index_t r) { return i + r; }, count, node);
         for (index_t r = 0; r < count; ++r) {
           if (e_.additive)
-            out[(i + r) * k + t % k] += e_.value[node[r]];
+            out[(i + r) * k + t % k] += e_.value[e_.start[t] + node[r]];
           else
-            for (index_t c = 0; c < k; ++c) out[(i + r) * k + c] += e_.value[node[r] * k + c];
+            for (index_t c = 0; c < k; ++c) out[(i + r) * k + c] += e_.value[(e_.start[t] + node[r]) * k + c];
         }
       }
   });
@@ -168,22 +190,21 @@ void Predictor::add(const Table<T>& x, index_t first, index_t last, double* out)
 
 template <class T>
 void Predictor::add_out_of_bag(const Table<T>& x, const std::uint8_t* in_bag, double* out, double* count) const {
-  const T* thresholds = values_of<T>();
   const index_t k = e_.outputs;
-  const index_t parts = parts_for(x.rows, 256, 64);
+  const index_t parts = walking_parts(x.rows);
   parallel_for(parts, [&](index_t part) {
     const index_t end = range_begin(x.rows, parts, part + 1);
-    std::int64_t node[kTogether];
+    std::int32_t node[kTogether];
     index_t row[kTogether];
     for (index_t t = 0; t < trees(); ++t)
       for (index_t i = range_begin(x.rows, parts, part); i < end;) {
         index_t size = 0;
         for (; i < end && size < kTogether; ++i)
           if (!in_bag[t * x.rows + i]) row[size++] = i;
-        walk(e_, thresholds, e_.start[t], x, [&](index_t r) { return row[r]; }, size, node);
+        walk(steps_.data() + e_.start[t], e_.sets.data(), x, [&](index_t r) { return row[r]; }, size, node);
         for (index_t r = 0; r < size; ++r) {
           count[row[r]] += 1;
-          for (index_t c = 0; c < k; ++c) out[row[r] * k + c] += e_.value[node[r] * k + c];
+          for (index_t c = 0; c < k; ++c) out[row[r] * k + c] += e_.value[(e_.start[t] + node[r]) * k + c];
         }
       }
   });
@@ -191,17 +212,15 @@ void Predictor::add_out_of_bag(const Table<T>& x, const std::uint8_t* in_bag, do
 
 template <class T>
 void Predictor::leaves(const Table<T>& x, std::int32_t* out) const {
-  const T* thresholds = values_of<T>();
-  const index_t parts = parts_for(x.rows, 256, 64);
+  const index_t parts = walking_parts(x.rows);
   parallel_for(parts, [&](index_t part) {
     const index_t begin = range_begin(x.rows, parts, part), end = range_begin(x.rows, parts, part + 1);
-    std::int64_t node[kTogether];
+    std::int32_t node[kTogether];
     for (index_t t = 0; t < trees(); ++t)
       for (index_t i = begin; i < end; i += kTogether) {
         const index_t count = std::min(kTogether, end - i);
-        walk(e_, thresholds, e_.start[t], x, [&](index_t r) { return i + r; }, count, node);
-        for (index_t r = 0; r < count; ++r)
-          out[(i + r) * trees() + t] = static_cast<std::int32_t>(node[r] - e_.start[t]);
+        walk(steps_.data() + e_.start[t], e_.sets.data(), x, [&](index_t r) { return i + r; }, count, node);
+        for (index_t r = 0; r < count; ++r) out[(i + r) * trees() + t] = node[r];
       }
   });
 }

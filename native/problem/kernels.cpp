@@ -1,7 +1,6 @@
 #include "problem/kernels.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -18,25 +17,6 @@ constexpr index_t kTileRows = 128;
 constexpr index_t kTileCols = 512;
 // Sparse rows are spread out this many at a time.
 constexpr index_t kSpread = 32;
-
-// exp in single precision: 2^k exp(r) with |r| <= ln2/2; the polynomial is Taylor's of degree 7 (error 5e-9).
-HINGE_INLINE float exp_of(float x) {
-  const float clamped = x > 88.0f ? 88.0f : (x < -87.0f ? -87.0f : x);
-  const float k = std::rint(clamped * 1.44269504088896341f);
-  const float r = std::fma(-k, 1.42860682030941723212e-6f, std::fma(-k, 6.93145751953125e-1f, clamped));
-  float p = 1.0f / 5040.0f;
-  p = std::fma(p, r, 1.0f / 720.0f);
-  p = std::fma(p, r, 1.0f / 120.0f);
-  p = std::fma(p, r, 1.0f / 24.0f);
-  p = std::fma(p, r, 1.0f / 6.0f);
-  p = std::fma(p, r, 0.5f);
-  p = std::fma(p, r, 1.0f);
-  p = std::fma(p, r, 1.0f);
-  const std::int32_t exponent = (static_cast<std::int32_t>(k) + 127) << 23;
-  const float value = p * std::bit_cast<float>(exponent);
-  return x < -87.0f ? 0.0f : value;
-}
-HINGE_INLINE double exp_of(double x) { return math::exp(x); }
 
 template <class T>
 HINGE_INLINE T squared_distance(T aa, T bb, T dot) {
@@ -60,7 +40,7 @@ template <class T>
 HINGE_HOT void rbf_row(const Row<T>& row, T gamma, T* __restrict out) {
   const T* __restrict dot = row.dot, * __restrict bb = row.bb;
   const T aa = row.aa;
-  for (index_t j = 0; j < row.n; ++j) out[j] = exp_of(-gamma * squared_distance(aa, bb[j], dot[j]));
+  for (index_t j = 0; j < row.n; ++j) out[j] = math::exp(-gamma * squared_distance(aa, bb[j], dot[j]));
 }
 
 template <class T>
@@ -83,7 +63,7 @@ template <class T>
 HINGE_HOT void sigmoid_row(const Row<T>& row, T gamma, T shift, T* __restrict out) {
   for (index_t j = 0; j < row.n; ++j) {
     const T t = gamma * row.dot[j] + shift;
-    const T e = exp_of(T(-2) * std::fabs(t));
+    const T e = math::exp(T(-2) * std::fabs(t));
     const T v = (T(1) - e) / (T(1) + e);
     out[j] = t < 0 ? -v : v;
   }
@@ -102,7 +82,7 @@ HINGE_HOT void matern_row(const Row<T>& row, T inverse_length, T* __restrict out
   for (index_t j = 0; j < row.n; ++j) {
     const T r = std::sqrt(squared_distance(row.aa, row.bb[j], row.dot[j])) * inverse_length;
     const T t = r * std::sqrt(static_cast<T>(TwiceNu));
-    const T e = exp_of(-t);
+    const T e = math::exp(-t);
     if constexpr (TwiceNu == 1) out[j] = e;
     if constexpr (TwiceNu == 3) out[j] = (T(1) + t) * e;
     if constexpr (TwiceNu == 5) out[j] = (T(1) + t + t * t / T(3)) * e;
@@ -123,7 +103,7 @@ HINGE_HOT void laplacian_row(const Row<T>& row, T gamma, T* __restrict out) {
     const T* __restrict b = row.bt + k * row.ldbt;
     for (index_t j = 0; j < row.n; ++j) out[j] += std::fabs(a - b[j]);
   }
-  for (index_t j = 0; j < row.n; ++j) out[j] = exp_of(-gamma * out[j]);
+  for (index_t j = 0; j < row.n; ++j) out[j] = math::exp(-gamma * out[j]);
 }
 
 template <class T>
@@ -137,7 +117,7 @@ HINGE_HOT void chi2_row(const Row<T>& row, T gamma, T* __restrict out) {
       out[j] += total > T(0) ? difference * difference / total : T(0);
     }
   }
-  for (index_t j = 0; j < row.n; ++j) out[j] = exp_of(-gamma * out[j]);
+  for (index_t j = 0; j < row.n; ++j) out[j] = math::exp(-gamma * out[j]);
 }
 
 template <class T>

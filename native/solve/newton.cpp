@@ -15,7 +15,8 @@ namespace {
 // Rows per feature in the sampled Hessian. Its relative error is about sqrt(1 / this), so each step gains about a
 // factor of this; measured on logistic 200k x 100 (benchmarks/linear), 50 to 200 take the same time.
 constexpr index_t kRowsPerFeature = 100;
-constexpr int kMemory = 6;  // corrections kept on top of the sampled Hessian
+constexpr double kRounding = 1e-9;  // a promised gain below this share of the objective may be lost in rounding
+constexpr int kMemory = 6;          // corrections kept on top of the sampled Hessian
 
 // A factorisation of the (d+1) x (d+1) Hessian, from all rows or from a sample of them. Where a block E of columns has
 // a diagonal Gram matrix (the levels of a category), it is eliminated first: with R the other columns, only the Schur
@@ -40,6 +41,9 @@ class Factor {
     const double r = static_cast<double>(rest_.size()), e = static_cast<double>(last_ - first_);
     return last_ > first_ && r * r * (r / 3.0 + e) > 20.0 * static_cast<double>(p_.X.stored());
   }
+  // What is added to the diagonal from the next factorisation on.
+  void damp(double amount) { damping_ = amount; }
+  double damping() const { return damping_; }
   void use_more_rows() { fraction_ = fraction_ * 4 >= 0.5 ? 1.0 : fraction_ * 4; }
 
   void rebuild(const std::vector<double>& h) {
@@ -65,7 +69,7 @@ class Factor {
     };
     const index_t r = static_cast<index_t>(rest_.size());
     // A Hessian that is singular to rounding gets just enough of a diagonal to be factored.
-    for (double ridge = 1e-14 * trace / static_cast<double>(m_) + 1e-300;; ridge *= 100) {
+    for (double ridge = 1e-14 * trace / static_cast<double>(m_) + 1e-300 + damping_;; ridge *= 100) {
       for (index_t j = 0; j < r; ++j)
         for (index_t i = j; i < r; ++i) chol_[j * r + i] = entry(rest_[i], rest_[j]) + (i == j ? ridge : 0.0);
       for (index_t e = first_; e < last_; ++e) {
@@ -113,6 +117,7 @@ class Factor {
   const LinearProblem& p_;
   index_t m_, first_ = 0, last_ = 0;
   double fraction_;
+  double damping_ = 0;
   std::vector<index_t> rest_;
   std::vector<double> full_, chol_, edge_, root_, rows_;
 };
@@ -216,8 +221,8 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
     const double decrement = vec::dot(r.data(), now.gradient().data(), m);
     const bool stop = monitor.report({it, now.objective(), -1.0});
     if (stop) out.outcome = Outcome::stopped;
-    if (0.5 * decrement + dual_slack(p, now.gradient(), decrement, factor.fraction()) <=
-        options.tol * std::fabs(now.objective()))
+    if (factor.damping() == 0 && 0.5 * decrement + dual_slack(p, now.gradient(), decrement, factor.fraction()) <=
+                                     options.tol * std::fabs(now.objective()))
       out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
 
@@ -234,8 +239,16 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
     }
     if (!accepted) {
       if (factor.exact() && here && (memory.empty() || !options.approximate)) {
-        out.outcome = Outcome::stalled;
-        break;
+        if (factor.damping() > 0 || decrement <= kRounding * std::fabs(now.objective())) {
+          out.outcome = Outcome::stalled;
+          break;
+        }
+        // Not rounding: the loss is flat here and bends elsewhere (Huber's, all residuals being large), and the step
+        // is as long as the curvature is small. Such directions get steps in proportion to the weights.
+        const double size = vec::dot(now.w().data(), now.w().data(), d) + now.b() * now.b();
+        factor.damp(std::sqrt(vec::dot(now.gradient().data(), now.gradient().data(), m) / (1.0 + size)));
+        fresh = false;
+        continue;
       }
       if (memory.empty()) factor.use_more_rows();
       memory.clear();
@@ -243,7 +256,10 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
       continue;
     }
     here = false;
-    if (factor.exact() && !keep && !options.approximate) {
+    if (factor.damping() > 0) {
+      factor.damp(0.0);
+      fresh = false;
+    } else if (factor.exact() && !keep && !options.approximate) {
       fresh = false;
     } else {
       Correction c{r, trial.gradient(), 0.0};

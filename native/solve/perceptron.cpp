@@ -1,5 +1,6 @@
 #include "solve/perceptron.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <type_traits>
 
@@ -9,41 +10,99 @@ namespace hinge {
 namespace {
 
 template <class View>
-HINGE_HOT void visit_all(const View& rows, const double* y, const std::vector<index_t>& order, bool intercept,
-                         double rate, PerceptronState& state, Mistakes& out) {
+HINGE_HOT void visit_all(const View& rows, const double* y, const double* weight, const std::vector<index_t>& order,
+                         bool intercept, double rate, PerceptronState& state, Mistakes& out) {
   const index_t n = static_cast<index_t>(order.size());
-  for (index_t k = 0; k < n; ++k, ++state.visits) {
+  for (index_t k = 0; k < n; ++k) {
     const index_t i = order[k];
     if (k + 2 < n) rows.prefetch(order[k + 2]);
+    const double s = weight ? weight[i] : 1.0, age = state.age;
+    state.age += s;
     if (y[i] * (rows.dot(i, state.w) + state.b) > 0) continue;
-    const double step = rate * y[i], weight = step * static_cast<double>(state.visits);
+    const double step = rate * s * y[i], late = step * age;
     rows.axpy(i, step, state.w);
-    rows.axpy(i, weight, state.late);
+    rows.axpy(i, late, state.late);
     if (intercept) {
       state.b += step;
-      state.late_b += weight;
+      state.late_b += late;
     }
     out.row.push_back(i);
-    out.visit.push_back(state.visits);
+    out.age.push_back(age);
   }
+}
+
+HINGE_INLINE void add_scores(const double* __restrict w, double x, index_t k, double* __restrict z) {
+  for (index_t c = 0; c < k; ++c) z[c] += x * w[c];
+}
+
+template <class View>
+HINGE_HOT std::int64_t visit_classes(const View& rows, const std::int32_t* y, const double* weight,
+                                     const std::vector<index_t>& order, index_t d, index_t k, bool intercept, double* w,
+                                     double* late, double& age) {
+  const index_t n = static_cast<index_t>(order.size());
+  std::vector<double> z(k);
+  std::int64_t mistakes = 0;
+  for (index_t at = 0; at < n; ++at) {
+    const index_t i = order[at];
+    if (at + 2 < n) rows.prefetch(order[at + 2]);
+    std::fill(z.begin(), z.end(), 0.0);
+    rows.each(i, [&](index_t j, double x) { add_scores(w + j * k, x, k, z.data()); });
+    if (intercept) add_scores(w + d * k, 1.0, k, z.data());
+    const index_t guess = std::max_element(z.begin(), z.end()) - z.begin(), truth = y[i];
+    const double s = weight ? weight[i] : 1.0, before = age;
+    age += s;
+    if (guess == truth) continue;
+    ++mistakes;
+    const auto move = [&](index_t j, double x) {
+      const double step = s * x;
+      w[j * k + truth] += step;
+      w[j * k + guess] -= step;
+      late[j * k + truth] += before * step;
+      late[j * k + guess] -= before * step;
+    };
+    rows.each(i, move);
+    if (intercept) move(d, 1.0);
+  }
+  return mistakes;
+}
+
+template <class F>
+void with_rows(const Design& X, const F& run) {
+  std::visit(
+      [&](const auto& rows) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(rows)>, std::monostate>) run(rows);
+      },
+      X.row_view());
 }
 
 }  // namespace
 
-Mistakes perceptron_epoch(const Design& X, const double* y, bool intercept, double rate, bool shuffle,
-                          std::uint64_t seed, index_t epoch, PerceptronState& state, Monitor& monitor) {
-  std::vector<index_t> order(X.rows());
-  std::iota(order.begin(), order.end(), index_t{0});
-  if (shuffle) Random(seed, static_cast<std::uint64_t>(epoch) + 1).shuffle(order.data(), X.rows());
+std::vector<index_t> Visits::order(index_t n) const {
+  std::vector<index_t> rows(n);
+  std::iota(rows.begin(), rows.end(), index_t{0});
+  if (shuffle) Random(seed, static_cast<std::uint64_t>(epoch) + 1).shuffle(rows.data(), n);
+  return rows;
+}
+
+Mistakes perceptron_epoch(const Design& X, const double* y, const double* weight, bool intercept, double rate,
+                          const Visits& visits, PerceptronState& state, Monitor& monitor) {
+  const std::vector<index_t> order = visits.order(X.rows());
   Mistakes out;
   monitor.poll();
-  std::visit(
-      [&](const auto& rows) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(rows)>, std::monostate>)
-          visit_all(rows, y, order, intercept, rate, state, out);
-      },
-      X.row_view());
+  with_rows(X, [&](const auto& rows) { visit_all(rows, y, weight, order, intercept, rate, state, out); });
   return out;
+}
+
+std::int64_t multiclass_perceptron_epoch(const Design& X, const std::int32_t* y, const double* weight, index_t k,
+                                         bool intercept, const Visits& visits, double* w, double* late, double& age,
+                                         Monitor& monitor) {
+  const std::vector<index_t> order = visits.order(X.rows());
+  std::int64_t mistakes = 0;
+  monitor.poll();
+  with_rows(X, [&](const auto& rows) {
+    mistakes = visit_classes(rows, y, weight, order, X.cols(), k, intercept, w, late, age);
+  });
+  return mistakes;
 }
 
 }  // namespace hinge

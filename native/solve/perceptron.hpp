@@ -1,9 +1,12 @@
-// Rosenblatt's perceptron, one epoch at a time.
+// The perceptron, one epoch at a time: Rosenblatt's for two classes, and one vector per class for more.
 //
-// For every example in turn: if y (x'w + b) <= 0, a mistake (a score of zero is one, or w = 0 would never move), then
-//   w <- w + rate y x,   b <- b + rate y.
-// The average of the weights over all visits is w - late / visits, where `late` adds up t rate y x over the mistakes
-// at visits t = 0, 1, 2, ...
+// Two classes   if y (x'w + b) <= 0, a mistake (a score of zero is one, or w = 0 would never move), then
+//               w <- w + rate s y x,   b <- b + rate s y
+// k classes     if the highest score is that of g != y, the first of equals counting as the highest, then
+//               w_y <- w_y + s x,   w_g <- w_g - s x, and the biases likewise
+// The weight s of an example scales its step and is how long its visit lasts: the average of the weights over all
+// visits is w - late / age, where `age` adds up s over the visits and `late` adds up age times the step over the
+// mistakes.
 //
 // Reference: Rosenblatt (1958); Freund & Schapire (1999) for the voted and averaged forms.
 #pragma once
@@ -19,15 +22,31 @@ struct PerceptronState {
   double* w;
   double* late;
   double b = 0, late_b = 0;
-  index_t visits = 0;
+  double age = 0;
 };
 
 struct Mistakes {
-  std::vector<std::int64_t> row, visit;
+  std::vector<std::int64_t> row;
+  std::vector<double> age;  // before the visit
 };
 
-// y holds -1 and +1. X must have rows (dense by rows, or CSR).
-Mistakes perceptron_epoch(const Design& X, const double* y, bool intercept, double rate, bool shuffle,
-                          std::uint64_t seed, index_t epoch, PerceptronState& state, Monitor& monitor);
+// The order of the visits.
+struct Visits {
+  bool shuffle;
+  std::uint64_t seed;
+  index_t epoch;
+
+  std::vector<index_t> order(index_t n) const;
+};
+
+// y holds -1 and +1; weight may be null, for ones. X must have rows (dense by rows, or CSR).
+Mistakes perceptron_epoch(const Design& X, const double* y, const double* weight, bool intercept, double rate,
+                          const Visits& visits, PerceptronState& state, Monitor& monitor);
+
+// y holds 0 ... k-1. `w` and `late` have a row of k for every feature, and a last one for the bias if there is one;
+// `age` is brought up to date. Returns the number of mistakes.
+std::int64_t multiclass_perceptron_epoch(const Design& X, const std::int32_t* y, const double* weight, index_t k,
+                                         bool intercept, const Visits& visits, double* w, double* late, double& age,
+                                         Monitor& monitor);
 
 }  // namespace hinge

@@ -45,9 +45,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.calibration": ("CalibratedClassifierCV",),
     "hinge.models.isotonic": ("IsotonicRegression", "isotonic_regression"),
     "hinge.explain.calibration": (
-        "CalibrationDisplay", "CalibrationReport", "brier_score", "calibration_curve", "calibration_report",
+        "CalibrationReport", "brier_score", "calibration_curve", "calibration_report",
         "expected_calibration_error",
     ),
+    "hinge.explain.calibration_display": ("CalibrationDisplay",),
     "hinge.explain.posterior": ("plot_posterior_contraction",),
     "hinge.problem.risk": ("empirical_risk", "risk"),
     "hinge.solve.base": ("Record", "Solution", "Solver", "Status"),

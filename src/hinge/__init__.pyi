@@ -15,12 +15,14 @@ from hinge.explain.bias_variance import (
     bias_variance as bias_variance,
 )
 from hinge.explain.calibration import (
-    CalibrationDisplay as CalibrationDisplay,
     CalibrationReport as CalibrationReport,
     brier_score as brier_score,
     calibration_curve as calibration_curve,
     calibration_report as calibration_report,
     expected_calibration_error as expected_calibration_error,
+)
+from hinge.explain.calibration_display import (
+    CalibrationDisplay as CalibrationDisplay,
 )
 from hinge.explain.conformal_intervals import (
     ConformalRegressor as ConformalRegressor,

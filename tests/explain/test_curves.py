@@ -13,14 +13,6 @@ import hinge as hg
 from hinge.explain.curves import Steps
 
 matplotlib.use("agg")
-import matplotlib.pyplot as plt
-
-
-@pytest.fixture
-def ax():
-    figure, axes = plt.subplots()
-    yield axes
-    plt.close(figure)
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse
 
 import hinge as hg
+from hinge.explain.calibration import reliability
 from hinge.explain.columns import aligned, columns_of, row_keys
 from hinge.explain.data_checks import check_data, column_skill
 from hinge.explain.drift import ColumnDrift, holm, two_sample_test
 from hinge.explain.measure import make_measure
-from hinge.explain.reliability import reliability
 from hinge.explain.resample import make_folds
 
 

@@ -21,13 +21,6 @@ import matplotlib.pyplot as plt
 
 
 @pytest.fixture
-def ax():
-    figure, axes = plt.subplots()
-    yield axes
-    plt.close(figure)
-
-
-@pytest.fixture
 def curved(rng):
     X = rng.normal(size=(200, 4))
     return X, X[:, 0] ** 2 + X[:, 1] + 0.1 * rng.normal(size=200)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import scipy.optimize
 import scipy.sparse
+import scipy.special
 import scipy.stats
 import statsmodels.api as sm
 from sklearn.exceptions import ConvergenceWarning
@@ -579,3 +580,43 @@ def test_french_motor_claims(real_data):
         np.testing.assert_allclose(sums.expected, sums.made, rtol=1e-4)
     assert "Overdispersion" in model.summary()
     assert model.inference_.deviance < model.inference_.null_deviance
+
+
+@pytest.mark.mission("P1", "R3")
+@pytest.mark.parametrize("power", [1.05, 1.3, 1.5, 1.8, 1.97])
+@pytest.mark.parametrize("phi", [0.02, 1.0, 8.0])
+def test_tweedie_likelihood_is_that_of_a_poisson_number_of_gamma_amounts(power, phi):
+    family, mean = as_distribution(hg.Tweedie(power)), 1.7
+    count, shape = mean ** (2 - power) / (phi * (2 - power)), (2 - power) / (power - 1)
+    scale = phi * (power - 1) * mean ** (power - 1)
+    y = mean * np.array([0.05, 0.4, 1.0, 1.6, 3.0])
+    k = np.arange(1, int(4 * count + 200))
+    terms = scipy.stats.poisson.logpmf(k, count) + scipy.stats.gamma.logpdf(y[:, None], k * shape, scale=scale)
+    expected = scipy.special.logsumexp(terms, axis=1)
+    said = family.log_likelihood(y, np.full(5, mean), phi)
+    seen = expected > -500.0  # elsewhere the brute force underflows term by term
+    np.testing.assert_allclose(said[seen], expected[seen], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(family.log_likelihood(np.zeros(1), np.full(1, mean), phi), -count, rtol=1e-12)
+    many = np.repeat(y, 1000)  # so many that they are read off a spline
+    np.testing.assert_allclose(
+        family.log_likelihood(many, np.full(5000, mean), phi), np.repeat(said, 1000), rtol=1e-9, atol=1e-7
+    )
+
+
+@pytest.mark.mission("P1")
+def test_information_criteria_of_tweedie():
+    _, _, _, X, y, weight, offset = problem("tweedie")
+    model = hg.GLM(hg.Tweedie(1.5), tol=1e-12).fit(X, y, sample_weight=weight, offset=offset)
+    known, family = model.inference_, as_distribution(hg.Tweedie(1.5))
+    mean = model.predict(X, offset=offset)
+
+    def likelihood(phi):
+        return float(weight @ family.log_likelihood(y, mean, phi))
+
+    best = scipy.optimize.minimize_scalar(lambda phi: -likelihood(phi), bounds=(0.05, 20.0), method="bounded")
+    assert known.log_likelihood == pytest.approx(-best.fun, rel=1e-8)
+    assert known.aic == pytest.approx(2 * 5 + 2 * best.fun, rel=1e-8)  # four weights and the dispersion
+    assert known.bic == pytest.approx(5 * np.log(weight.sum()) + 2 * best.fun, rel=1e-8)
+    peer = FAMILIES.Tweedie(SM_LINKS.Log(), var_power=1.5, eql=False)
+    for phi in (0.5, 1.0, 3.0):
+        assert likelihood(phi) == pytest.approx(peer.loglike(y, mean, freq_weights=weight, scale=phi), rel=1e-9)

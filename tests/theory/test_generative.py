@@ -182,6 +182,28 @@ def test_mixed_columns_are_the_sum_of_their_parts(rng):
         hg.MixedNB({"nobody": "gaussian"}).fit(frame, y)
 
 
+@pytest.mark.mission("P2")
+def test_mixed_columns_in_pieces_are_the_same_counts(rng):
+    n = 240
+    y, s = rng.integers(3, size=n), rng.integers(1, 4, size=n)
+    frame = pd.DataFrame({
+        "height": rng.normal(size=n) + y,
+        "colour": np.where(np.arange(n) < 80, "red", rng.choice(["red", "blue", "amber"], size=n)),
+        "smoker": rng.random(n) < 0.3 + 0.2 * y,
+        "size": rng.integers(4, size=n),
+    })  # fmt: skip
+    kinds = {"size": "categorical", "smoker": "bernoulli"}
+    whole, pieces = hg.MixedNB(kinds).fit(frame, y, s), hg.MixedNB(kinds)
+    for rows in np.array_split(np.arange(n), 3):  # blue and amber are met in the second piece only
+        pieces.partial_fit(frame.iloc[rows], y[rows], classes=[0, 1, 2], sample_weight=s[rows])
+    np.testing.assert_allclose(
+        pieces.predict_joint_log_proba(frame), whole.predict_joint_log_proba(frame), rtol=1e-7, atol=1e-7
+    )
+    np.testing.assert_array_equal(pieces.class_count_, whole.class_count_)
+    with pytest.raises(ValueError, match="not in classes"):
+        pieces.partial_fit(frame, y + 1)
+
+
 def test_mistakes_are_named(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
     with pytest.raises(ValueError, match="Negative values"):

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import PredefinedSplit
 
 import hinge as hg
+from hinge.solve import solve
 
 
 @pytest.fixture
@@ -314,6 +316,39 @@ class TestPerceptron:
         votes = sum(np.sign(X @ w + b) for w, b in states)
         assert np.array_equal(voted.predict(X)[votes != 0], np.sign(votes)[votes != 0])
 
+    def test_a_weight_scales_the_step_and_lengthens_the_visit(self, rng):
+        X, y, s = rng.normal(size=(50, 3)), np.where(rng.random(50) < 0.5, 1, -1), rng.uniform(0.2, 3.0, size=50)
+        w, b, total, age, votes = np.zeros(3), 0.0, np.zeros(4), 0.0, np.zeros(50)
+        for _ in range(4):
+            for xi, yi, si in zip(X, y, s):
+                if yi * (w @ xi + b) <= 0:
+                    w, b = w + si * yi * xi, b + si * yi
+                total, age, votes = total + si * np.append(w, b), age + si, votes + si * np.sign(X @ w + b)
+        options = {"shuffle": False, "max_iter": 4, "tol": None}
+        last = hg.Perceptron(**options).fit(X, y, sample_weight=s)
+        np.testing.assert_allclose(np.append(last.coef_[0], last.intercept_), np.append(w, b))
+        mean = hg.Perceptron(average=True, **options).fit(X, y, sample_weight=s)
+        np.testing.assert_allclose(np.append(mean.coef_[0], mean.intercept_), total / age)
+        voted = hg.Perceptron(average="voted", **options).fit(X, y, sample_weight=s)
+        np.testing.assert_allclose(voted.decision_function(X), votes / age, atol=1e-12)
+        by_class = hg.Perceptron(class_weight={-1: 2.0, 1: 0.5}, **options).fit(X, y, sample_weight=s)
+        same = hg.Perceptron(**options).fit(X, y, sample_weight=s * np.where(y == 1, 0.5, 2.0))
+        np.testing.assert_array_equal(by_class.coef_, same.coef_)
+        pieces = hg.Perceptron(shuffle=False, average=True)
+        for _ in range(4):
+            pieces.partial_fit(X, y, classes=[-1, 1], sample_weight=s)
+        np.testing.assert_array_equal(pieces.coef_, mean.coef_)
+
+    def test_weighted_mistakes_stay_below_their_bound(self, rng):
+        X = rng.normal(size=(200, 3))
+        X = X[np.abs(X @ [1.0, -2.0, 0.5]) > 0.3]
+        y, s = X @ [1.0, -2.0, 0.5] > 0, rng.uniform(0.5, 2.0, size=len(X))
+        model = hg.Perceptron(tol=None, fit_intercept=False).fit(X, y, sample_weight=s)
+        bound, spread = model.bound_, s.max() / s.min()
+        assert model.mistakes_[0] <= bound.bound == pytest.approx((spread * bound.radius / bound.margin) ** 2)
+        best = hg.MaxMarginClassifier(fit_intercept=False).fit(X, y).geometric_margin_
+        assert model.mistakes_[0] <= (spread * bound.radius / best) ** 2
+
 
 def noisy_classes(rng, n=120):
     X = rng.normal(size=(n, 3))
@@ -322,6 +357,29 @@ def noisy_classes(rng, n=120):
 
 @pytest.mark.mission("W7")
 class TestMargins:
+    def test_a_hard_margin_only_knows_whether_an_example_is_there(self, rng):
+        X, y = noisy_classes(rng, 60)
+        X = X + 2.0 * np.outer(y, [1.0, 1.0, 0.0])
+        s = rng.uniform(0.1, 10.0, size=60)
+        s[hg.MaxMarginClassifier().fit(X, y).support_] = 0.0
+        there = s > 0
+        model, rest = hg.MaxMarginClassifier().fit(X, y, s), hg.MaxMarginClassifier().fit(X[there], y[there])
+        np.testing.assert_array_equal(model.coef_, rest.coef_)
+        np.testing.assert_array_equal(model.dual_coef_[there], rest.dual_coef_)
+        assert not model.dual_coef_[~there].any()
+        np.testing.assert_array_equal(model.support_, np.flatnonzero(there)[rest.support_])
+        assert model.margins_.shape == (60,)
+        assert model.margins_.min() < 1.0 - 1e-3 < rest.margins_.min()
+        deep = np.argmax(np.where(there, model.margins_, -np.inf))
+        y[deep] = -y[deep]
+        with pytest.raises(hg.NotSeparableError) as caught:
+            hg.MaxMarginClassifier().fit(X, y, s)
+        alpha = caught.value.weights
+        assert alpha.shape == (60,)
+        assert alpha[deep] > 0
+        assert not alpha[~there].any()
+        np.testing.assert_allclose((alpha * y) @ X, 0.0, atol=1e-9)
+
     def test_hard_margin(self, rng):
         X, y = noisy_classes(rng)
         X = X + 2.0 * np.outer(y, [1.0, 1.0, 0.0])
@@ -410,6 +468,39 @@ class TestFeatureSelection:
                 assert step.error == pytest.approx(error(step.features), rel=1e-6)
                 assert step.error >= best.error * (1 - 1e-6)
 
+    @pytest.mark.parametrize(("n", "d"), [(6, 9), (8, 8), (5, 12), (10, 11)])
+    def test_best_subset_with_more_features_than_examples(self, rng, n, d):
+        X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+
+        def error(features):
+            A = with_ones(X[:, list(features)])
+            return np.mean((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2)
+
+        search = hg.BestSubset().fit(X, y)
+        assert [len(step.features) for step in search.path_] == list(range(d + 1))
+        for step in search.path_:
+            best = min(error(s) for s in combinations(range(d), len(step.features)))
+            assert step.error == pytest.approx(best, abs=1e-7)
+            assert error(step.features) == pytest.approx(best, abs=1e-7)
+        assert search.n_features_ == n - 1  # the first size that fits perfectly
+
+    def test_weights_of_a_learner_are_repetitions(self, rng):
+        X, y = noisy_classes(rng, 60)
+        s = rng.integers(0, 4, size=60)
+        fold = np.arange(60) % 3
+        for cls in (hg.ForwardSelector, hg.BackwardSelector, hg.BestSubset):
+            one = cls(hg.LogisticRegression(), lam=0.01, scoring="neg_log_loss", cv=PredefinedSplit(fold))
+            many = cls(
+                hg.LogisticRegression(), lam=0.01, scoring="neg_log_loss", cv=PredefinedSplit(np.repeat(fold, s))
+            )
+            one.fit(X, y, s)
+            many.fit(np.repeat(X, s, axis=0), np.repeat(y, s))
+            np.testing.assert_allclose(
+                [step.error for step in one.path_], [step.error for step in many.path_], rtol=1e-4
+            )
+        with pytest.raises(ValueError, match="does not take it"):
+            hg.ForwardSelector(hg.KernelPerceptron()).fit(X, y, s)
+
     def test_price_of_a_feature(self, rng):
         X = rng.normal(size=(100, 6))
         y = 2 * X[:, 1] - X[:, 4] + 0.1 * rng.normal(size=100)
@@ -440,3 +531,40 @@ def test_stochastic_descent_comes_close(rng):
     for part in np.array_split(np.arange(400), 8):
         pieces.partial_fit(X[part], y[part], classes=[-1, 1])
     assert pieces.score(X, y) > 0.8
+
+
+@pytest.mark.mission("O2", "L1")
+def test_weights_of_stochastic_descent_mean_the_weighted_objective(rng):
+    """A step of double length is not two steps, but both go to the optimum of the same weighted risk."""
+    X, y = noisy_classes(rng, 300)
+    s = rng.integers(0, 5, size=300)
+    exact = hg.Learner(loss=hg.Logistic(), penalty=hg.L2(0.05)).fit(X, y, sample_weight=s)
+    objective = hg.make_objective(X, y, hg.Logistic(), hg.L2(0.05), sample_weight=s)
+    options = {"alpha": 0.05, "average": True, "tol": None, "max_iter": 100, "random_state": 0}
+    weighted = hg.SGDClassifier(hg.Logistic(), **options).fit(X, y, sample_weight=s)
+    repeated = hg.SGDClassifier(hg.Logistic(), **options).fit(np.repeat(X, s, axis=0), np.repeat(y, s))
+    for model in (weighted, repeated):
+        assert objective.value(model.coef_[0], model.intercept_) <= exact.certificate_.primal * 1.001
+        np.testing.assert_allclose(model.coef_[0], exact.coef_, atol=0.05)
+    unweighted = hg.SGDClassifier(hg.Logistic(), **options).fit(X, y)
+    assert weighted.certificate_.primal == pytest.approx(objective.value(weighted.coef_[0], weighted.intercept_))
+    assert abs(unweighted.intercept_[0] - exact.intercept_) > abs(weighted.intercept_[0] - exact.intercept_)
+    # In pieces a weight has the same meaning in every piece: it is the length of the step.
+    x = np.array([[1.0, 2.0]])
+    plain, double = (
+        hg.SGDRegressor(penalty=None).partial_fit(x, [3.0], sample_weight=[weight]) for weight in (1.0, 2.0)
+    )
+    np.testing.assert_allclose(double.coef_, 2.0 * plain.coef_)
+
+
+@pytest.mark.mission("W4", "O7")
+def test_newton_leaves_the_flat_parts_of_hubers_loss(rng):
+    """With all residuals on the straight parts the curvature is that of the penalty alone, next to nothing."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 2.0, 30.0])
+    model = hg.Learner(loss=hg.Huber(0.1), penalty=hg.L2(1e-6)).fit(X, y)
+    assert model.certificate_.converged
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), [1.2, -0.1], atol=1e-3)
+    for _ in range(20):
+        X = rng.normal(size=(40, 3))
+        objective = hg.make_objective(X, 10.0 * rng.standard_t(1.5, size=40), hg.Huber(0.05), hg.L2(1e-5))
+        assert solve(objective, solver="newton").certificate.converged

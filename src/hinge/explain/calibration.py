@@ -1,4 +1,4 @@
-"""Whether predicted probabilities are frequencies: reliability curves, calibration error, Brier score, and pictures.
+"""Whether predicted probabilities are frequencies: reliability curves, calibration error, Brier score.
 
 A classifier is calibrated if, among examples to which it gives probability p, a fraction p is positive. The expected
 calibration error is Σ_b (W_b/W) |frequency in bin b − mean probability in bin b|; the Brier score is the mean squared
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from hinge.explain.estimate import Estimate, mean_of
+from hinge.explain.measure import brier, log_loss, mistake
 from hinge.problem.losses import normalise_weights
 
 Array = NDArray[np.float64]
@@ -241,104 +244,57 @@ def calibration_report(
     )  # fmt: skip
 
 
-class CalibrationDisplay:
-    """A reliability diagram: frequency of the positive class against predicted probability.
+@dataclass(frozen=True)
+class Reliability:
+    """Predicted probabilities against observed frequencies.
 
-    Make one with :meth:`from_predictions` or :meth:`from_estimator`. The names are scikit-learn's; there is a
-    histogram of the probabilities below, and a bootstrap band around the curve, if asked for.
+    With two classes the probability of the second is judged; with more, that of the predicted class.
 
-    Parameters
+    Attributes
     ----------
-    prob_true, prob_pred : arrays
-        The curve, as from :func:`calibration_curve`.
-    y_prob : array
-        The probabilities.
-    estimator_name : str, optional
-    pos_label : label, optional
-    band : (array, array), optional
-        Where ``prob_true`` may lie.
-
-    Examples
-    --------
-    >>> import hinge as hg
-    >>> display = hg.CalibrationDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9], n_bins=2)
-    >>> display.prob_pred.tolist()
-    [0.25, 0.75]
+    predicted, observed, count : arrays, one entry per bin that is not empty
+    ece : float
+        The expected calibration error, Σ (count/n) |observed − predicted|.
+    brier, log_loss, error_rate : Estimate
+    p : float
+        Spiegelhalter's test: the probability of a Brier score this far from the one the probabilities promise, if they
+        were right.
+    overconfident : bool
+        Whether probabilities are more extreme than the frequencies bear out.
     """
 
-    def __init__(
-        self,
-        prob_true: Array,
-        prob_pred: Array,
-        y_prob: Array,
-        *,
-        estimator_name: str | None = None,
-        pos_label: Any = None,
-        band: tuple[Array, Array] | None = None,
-    ) -> None:
-        self.prob_true = prob_true
-        self.prob_pred = prob_pred
-        self.y_prob = y_prob
-        self.estimator_name = estimator_name
-        self.pos_label = pos_label
-        self.band = band
+    predicted: Array
+    observed: Array
+    count: NDArray[np.intp]
+    ece: float
+    brier: Estimate
+    log_loss: Estimate
+    error_rate: Estimate
+    p: float
+    overconfident: bool
 
-    def plot(self, *, ax: Any = None, name: str | None = None, ref_line: bool = True, **kwargs: Any) -> Any:
-        """Draw the curve; ``kwargs`` go to matplotlib's plot."""
-        import matplotlib.pyplot as plt
+    @property
+    def off(self) -> bool:
+        """Miscalibration that is both certain (p < 0.01) and large enough to matter (ECE ≥ 0.03)."""
+        return self.p < 0.01 and self.ece >= 0.03
 
-        self.ax_ = plt.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
-        label = "perfectly calibrated"
-        if ref_line and label not in self.ax_.get_legend_handles_labels()[1]:
-            self.ax_.plot([0, 1], [0, 1], "k:", label=label)
-        name = self.estimator_name if name is None else name
-        self.line_: Any = self.ax_.plot(self.prob_pred, self.prob_true, "s-", **({"label": name} | kwargs))[0]
-        if self.band is not None:
-            self.ax_.fill_between(self.prob_pred, *self.band, alpha=0.2, color=self.line_.get_color())
-        positive = "" if self.pos_label is None else f" (positive class: {self.pos_label})"
-        self.ax_.set_xlabel(f"mean predicted probability{positive}")
-        self.ax_.set_ylabel(f"fraction of positives{positive}")
-        self.ax_.legend(loc="lower right")
-        return self
 
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_prob: Any,
-        *,
-        n_bins: int = 5,
-        strategy: str = "uniform",
-        pos_label: Any = None,
-        name: str | None = None,
-        ax: Any = None,
-        ref_line: bool = True,
-        n_bootstrap: int = 0,
-        **kwargs: Any,
-    ) -> CalibrationDisplay:
-        """Draw from labels and probabilities; ``n_bootstrap`` > 0 adds a 95 % band."""
-        true, said = calibration_curve(y_true, y_prob, pos_label=pos_label, n_bins=n_bins, strategy=strategy)
-        band = None
-        if n_bootstrap:
-            band = calibration_report(
-                y_true, y_prob, pos_label=pos_label, n_bins=n_bins, strategy=strategy, n_bootstrap=n_bootstrap
-            ).prob_true_band
-        display = cls(true, said, np.asarray(y_prob), estimator_name=name, pos_label=pos_label, band=band)
-        return display.plot(ax=ax, ref_line=ref_line, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, pos_label: Any = None, name: str | None = None, **kwargs: Any
-    ) -> CalibrationDisplay:
-        """Draw for a fitted classifier of two classes with ``predict_proba``; further arguments as above."""
-        classes = estimator.classes_
-        if len(classes) != 2:
-            raise ValueError(
-                f"The reliability diagram is for two classes; {type(estimator).__name__} has {len(classes)}."
-            )
-        positive = classes[1] if pos_label is None else pos_label
-        column = int(np.flatnonzero(classes == positive)[0])
-        said = estimator.predict_proba(X)[:, column]
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(y, said, pos_label=positive, name=name, **kwargs)
+def reliability(codes: Array, probabilities: Array, bins: int = 10) -> Reliability:
+    """Measure the calibration of probabilities (n × k) of labels coded 0 … k−1."""
+    if probabilities.shape[1] == 2:
+        p, hit = probabilities[:, 1], (codes == 1).astype(np.float64)
+    else:
+        p, hit = probabilities.max(axis=1), (codes == probabilities.argmax(axis=1)).astype(np.float64)
+    place = _bins(p, bins, "quantile")
+    observed, predicted, share = _curve(hit, p, np.ones(len(p)), place, bins)
+    count = np.bincount(place, minlength=bins)
+    ece = float(share @ np.abs(observed - predicted))
+    # Σ (y − p)² against what it should be, Σ p(1 − p).
+    promise = float(np.sum((1.0 - 2.0 * p) ** 2 * p * (1.0 - p)))
+    excess = float(np.sum((hit - p) * (1.0 - 2.0 * p)))
+    z = excess / np.sqrt(promise) if promise > 0 else (0.0 if excess == 0 else np.inf)
+    return Reliability(
+        predicted, observed, count[count > 0], ece, mean_of(brier(codes, probabilities)),
+        mean_of(log_loss(codes, probabilities)), mean_of(mistake(codes, probabilities)),
+        float(2.0 * scipy.stats.norm.sf(abs(z))), bool(z > 0),
+    )  # fmt: skip

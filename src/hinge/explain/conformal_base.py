@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from hinge.explain.measure import take_rows
+from hinge.models.base import take_input_tags
 
 Array = np.ndarray
 
@@ -38,9 +39,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._base())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        take_input_tags(tags, self._base())
         tags.target_tags.required = True
         return tags
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.explain.advice import advise
 from hinge.explain.bias_variance import BiasVariance, bootstrap_parts
+from hinge.explain.calibration import reliability
 from hinge.explain.columns import columns_of
 from hinge.explain.data_checks import check_data
 from hinge.explain.drift import Drift, measure_drift
@@ -22,7 +23,6 @@ from hinge.explain.measure import Measure, final_step, make_measure, row_count, 
 from hinge.explain.optimisation import Optimisation, harder, read_optimisation
 from hinge.explain.power_law import fit_power_law
 from hinge.explain.reach import measure_reach
-from hinge.explain.reliability import reliability
 from hinge.explain.report import Learning, RiskReport, Terms
 from hinge.explain.resample import HeldOut, Resampler, fit_quietly, resampler
 from hinge.explain.rivals import Rival, constant_held, depends_on_scale, measure_probes, measure_rivals

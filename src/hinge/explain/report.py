@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge.explain.bias_variance import BiasVariance
+from hinge.explain.calibration import Reliability
 from hinge.explain.data_checks import DataProblems
 from hinge.explain.drift import Drift
 from hinge.explain.estimate import Estimate, plain
@@ -16,7 +17,6 @@ from hinge.explain.guarantees import Guarantee
 from hinge.explain.optimisation import Optimisation
 from hinge.explain.power_law import PowerLaw
 from hinge.explain.reach import Reach
-from hinge.explain.reliability import Reliability
 from hinge.explain.rivals import Probe, Rival
 
 Array = np.ndarray

@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
-from hinge.models.base import code_labels
+from hinge.models.base import LogProba, code_labels, take_input_tags
 from hinge.models.tree import DecisionTreeClassifier
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import INT32, check_targets, weights_of
 
 
-class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
+class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
     """AdaBoost (SAMME for more than two classes) over any classifier that takes weights.
 
     Minimises  Σ wᵢ exp(−yᵢ F(xᵢ))  stage by stage, F = Σ_t v_t h_t with h_t(x) = ±1: each round fits h_t to the weights
@@ -62,12 +62,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags
-
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._base())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        take_input_tags(tags, self._base())
         return tags
 
     def _base(self) -> Any:

@@ -11,8 +11,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from hinge._native import core
-from hinge.models.base import code_labels
-from hinge.models.forest import sample_size
+from hinge.models.base import LogProba, code_labels, take_input_tags
+from hinge.models.forest_base import sample_size
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from hinge.models.tree_inputs import INT32, check_targets, is_frequency, weights_of
 
@@ -27,21 +27,21 @@ class BaseBagging(BaseEstimator):
         *,
         max_samples: Any = None,
         oob_score: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.max_samples = max_samples
         self.oob_score = oob_score
+        self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags
-
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._base())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        take_input_tags(tags, self._base())
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -132,7 +132,7 @@ def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
     return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite="allow-nan")
 
 
-class BaggingClassifier(ClassifierMixin, BaseBagging):
+class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
     """The vote of a classifier fitted to bootstrap samples: mean probabilities, or counted labels.
 
     Parameters
@@ -146,6 +146,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy).
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.
+    n_jobs, verbose
+        Accepted for compatibility; threads are set by ``hinge.set_num_threads``.
 
     Attributes
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
@@ -39,6 +40,14 @@ def check_objects(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> 
     return X, y, check_weights(sample_weight, np.zeros((len(X), 1)))
 
 
+def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Without the examples of weight zero, which count as absent."""
+    if weights is None or np.all(weights > 0):
+        return X, y, weights
+    kept = np.flatnonzero(weights)
+    return contiguous(X[kept]), y[kept], weights[kept]
+
+
 def check_predict(estimator: Any, X: Any) -> Any:
     """X as an array, checked against what the estimator was fitted on."""
     return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))
@@ -52,6 +61,12 @@ def contiguous(X: Any) -> Any:
     if (X.strides[1] == step and X.strides[0] >= step * X.shape[1]) or (X.strides[0] == step and X.strides[1] >= step):
         return X
     return np.ascontiguousarray(X)
+
+
+def take_input_tags(tags: Any, estimator: Any) -> None:
+    """What a model around another says of its input is what that one says."""
+    inner = get_tags(estimator).input_tags
+    tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
 
 
 def keep_float32(values: np.ndarray, X: Any) -> np.ndarray:
@@ -68,6 +83,14 @@ def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
             f"{estimator.classes_[0]!r}."
         )
     return codes
+
+
+def codes_among(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Labels of a piece of a stream as 0 … k−1, given all classes in order."""
+    unknown = np.setdiff1d(y, classes)
+    if unknown.size:
+        raise ValueError(f"y has labels that are not in classes: {unknown.tolist()}.")
+    return np.searchsorted(classes, y)
 
 
 def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,3 +111,12 @@ def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def signs(codes: np.ndarray) -> np.ndarray:
     """0/1 as −1/+1."""
     return np.where(codes == 1, 1.0, -1.0)
+
+
+class LogProba:
+    """Logarithms of what ``predict_proba`` says."""
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities; −∞ where one is zero."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))  # type: ignore[attr-defined]

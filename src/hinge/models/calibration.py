@@ -31,7 +31,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hinge.models.base import check_weights, code_labels
+from hinge.models.base import check_weights, code_labels, take_input_tags
 from hinge.models.isotonic import IsotonicRegression
 from hinge.models.kernel.platt import fit_sigmoid, sigmoid
 from hinge.models.linear.svm import LinearSVC
@@ -192,10 +192,9 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._base())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class if inner.classifier_tags else True
+        take_input_tags(tags, self._base())
+        inner = get_tags(self._base()).classifier_tags
+        tags.classifier_tags.multi_class = inner.multi_class if inner else True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifierCV:

@@ -4,309 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
-
-from hinge._native import core
-from hinge.models.base import code_labels
-from hinge.models.tree import cart_options
-from hinge.models.tree_arrays import Trees
-from hinge.models.tree_inputs import (
-    INT32,
-    Binned,
-    check_targets,
-    drop_weightless,
-    fit_table,
-    is_frequency,
-    predict_table,
-    weights_of,
-)
-
-
-def sample_size(max_samples: Any, total: int) -> int:
-    """How many rows a bootstrap sample draws."""
-    if max_samples is None:
-        return total
-    if isinstance(max_samples, (int, np.integer)):
-        if not 1 <= max_samples <= total:
-            raise ValueError(f"max_samples must lie between 1 and {total}; got {max_samples}.")
-        return int(max_samples)
-    if not 0 < max_samples <= 1:
-        raise ValueError(f"max_samples as a fraction must lie in (0, 1]; got {max_samples}.")
-    return max(1, round(max_samples * total))
-
-
-class BaseForest(BaseEstimator):
-    """What all forests share."""
-
-    _random_thresholds = False
-    trees_: Trees
-
-    def __init__(
-        self,
-        n_estimators: int,
-        criterion: str,
-        max_depth: int | None,
-        min_samples_split: float,
-        min_samples_leaf: float,
-        min_weight_fraction_leaf: float,
-        max_features: Any,
-        max_leaf_nodes: int | None,
-        min_impurity_decrease: float,
-        bootstrap: bool,
-        oob_score: bool,
-        random_state: Any,
-        max_samples: Any,
-        monotonic_cst: Any,
-        categorical_features: Any,
-        max_bins: int,
-        keep_leaves: bool,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.random_state = random_state
-        self.max_samples = max_samples
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.max_bins = max_bins
-        self.keep_leaves = keep_leaves
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X : array or dataframe of shape (n, d)
-            Missing values are allowed; categories are read from the columns' types.
-        y : array of n labels or targets
-        sample_weight : array of n weights, optional
-            Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
-        """
-        y = check_targets(self, X, y)
-        if self.n_estimators < 1:
-            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
-        if self.oob_score and not self.bootstrap:
-            raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
-        X, self._coder = fit_table(self, X, self.categorical_features)
-        weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
-        X, y, weight = drop_weightless(X, y, weight)
-        codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
-        bags = self._grow(X, codes, weight)
-        if self.oob_score:
-            self._out_of_bag(X, codes, weight, bags)
-        if self.keep_leaves:
-            self.leaves_, self.targets_ = self.trees_.leaves(X), codes
-            self.target_weights_ = np.ones(len(X)) if weight is None else weight
-        return self
-
-    def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        n, d = X.shape
-        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
-        frequency = is_frequency(weight)
-        total = float(n if weight is None else weight.sum())
-        rows = int(total) if frequency else n
-        options = cart_options(self, d, rows, total, classes, random=self._random_thresholds)
-        seed = int(check_random_state(self.random_state).randint(INT32))
-        draws, order = 0, None
-        if self.bootstrap:
-            draws, order = sample_size(self.max_samples, rows), core.order_by_content(X, y)
-        table = Binned(X, self._coder, weight, self.max_bins, seed)
-        grown, bags = core.grow_trees(
-            None, table.native, y, weight, frequency, options, self.n_estimators, seed, draws, order, self.oob_score
-        )
-        self.feature_importances_ = Trees.stack(grown, max(1, classes), additive=False).importances(d)
-        self.trees_ = Trees.stack(grown, max(1, classes), additive=False, details=False)
-        return bags
-
-    def _out_of_bag(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, bags: np.ndarray) -> None:
-        sums, count = self.trees_.predictor.out_of_bag(X, bags)
-        with np.errstate(invalid="ignore"):
-            mean = sums / count[:, None]  # NaN for rows that were in every bag
-        seen = count > 0
-        self._set_out_of_bag(mean, y, seen, None if weight is None else weight[seen])
-
-    def _means(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return self.trees_.sums(predict_table(self, X, self._coder)) / len(self.trees_)
-
-    def apply(self, X: Any) -> np.ndarray:
-        """The leaf of each row in each tree."""
-        check_is_fitted(self)
-        return self.trees_.leaves(predict_table(self, X, self._coder))
-
-    def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = 0) -> np.ndarray:
-        """How much the score on X, y falls when a feature is shuffled: (features × repeats).
-
-        Use data the forest was not grown on.
-        """
-        check_is_fitted(self)
-        table = predict_table(self, X, self._coder)
-        rng = check_random_state(random_state)
-        falls = np.empty((table.shape[1], n_repeats))
-        base = self._score_table(table, y)
-        for j in range(table.shape[1]):
-            kept = table[:, j].copy()
-            table = np.array(table)
-            for r in range(n_repeats):
-                table[:, j] = kept[rng.permutation(len(kept))]
-                falls[j, r] = base - self._score_table(table, y)
-            table[:, j] = kept
-        return falls
-
-    def _score_table(self, table: np.ndarray, y: Any) -> float:
-        from sklearn.metrics import accuracy_score, r2_score
-
-        means = self.trees_.sums(table) / len(self.trees_)
-        if isinstance(self, ClassifierMixin):
-            return float(accuracy_score(y, self.classes_[np.argmax(means, axis=1)]))
-        return float(r2_score(y, means[:, 0]))
-
-
-class ForestClassifier(ClassifierMixin, BaseForest):
-    """A forest of classification trees: the mean of their class shares."""
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        random_state: Any = 0,
-        class_weight: Any = None,
-        max_samples: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        max_bins: int = 255,
-        keep_leaves: bool = False,
-    ) -> None:
-        super().__init__(
-            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
-            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, random_state, max_samples,
-            monotonic_cst, categorical_features, max_bins, keep_leaves,
-        )  # fmt: skip
-        self.class_weight = class_weight
-
-    def _code(self, y: np.ndarray) -> np.ndarray:
-        codes = code_labels(self, y)
-        self.n_classes_ = len(self.classes_)
-        return codes
-
-    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
-        self.oob_decision_function_ = mean
-        right = np.argmax(mean[seen], axis=1) == y[seen]
-        self.oob_score_ = float(np.average(right, weights=weight)) if seen.any() else float("nan")
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The mean of the trees' class shares."""
-        return self._means(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class with the largest mean share."""
-        shares = self._means(X)
-        return self.classes_[np.argmax(shares, axis=1)]
-
-
-class ForestRegressor(RegressorMixin, BaseForest):
-    """A forest of regression trees: the mean of their values."""
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        random_state: Any = 0,
-        max_samples: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        max_bins: int = 255,
-        keep_leaves: bool = False,
-    ) -> None:
-        super().__init__(
-            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
-            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, random_state, max_samples,
-            monotonic_cst, categorical_features, max_bins, keep_leaves,
-        )  # fmt: skip
-
-    def _code(self, y: np.ndarray) -> np.ndarray:
-        return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-
-    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
-        from sklearn.metrics import r2_score
-
-        self.oob_prediction_ = mean[:, 0]
-        enough = np.sum(seen) > 1
-        self.oob_score_ = float(r2_score(y[seen], mean[seen, 0], sample_weight=weight)) if enough else float("nan")
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The mean of the trees' values."""
-        return self._means(X)[:, 0]
-
-    def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
-        """Quantiles of y given x (Meinshausen 2006): training targets weighted by how often they share a leaf with x.
-
-        Needs ``keep_leaves=True``. Returns an array (n × levels).
-        """
-        check_is_fitted(self)
-        if not self.keep_leaves:
-            raise ValueError("predict_quantiles needs a forest that was fitted with keep_leaves=True.")
-        levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
-        if np.any((levels < 0) | (levels > 1)):
-            raise ValueError(f"levels must lie between 0 and 1; got {levels.tolist()}.")
-        mine = self.apply(X)
-        order = np.argsort(self.targets_, kind="stable")
-        targets, n, out = self.targets_[order], len(self.targets_), np.empty((len(mine), len(levels)))
-        membership = []
-        for t in range(len(self.trees_)):
-            nodes = int(self.trees_.start[t + 1] - self.trees_.start[t])
-            leaf, weight = self.leaves_[order, t], self.target_weights_[order]
-            share = weight / np.bincount(leaf, weights=weight, minlength=nodes)[leaf]
-            membership.append(scipy.sparse.csr_array((share, (leaf, np.arange(n))), shape=(nodes, n)))
-        for begin in range(0, len(mine), 256):
-            rows = slice(begin, min(begin + 256, len(mine)))
-            weights = sum(
-                (membership[t][mine[rows, t]] for t in range(1, len(membership))), membership[0][mine[rows, 0]]
-            )
-            cumulative = np.cumsum(weights.toarray(), axis=1)
-            cumulative /= cumulative[:, -1:]
-            for k, level in enumerate(levels):
-                at = np.argmax(cumulative >= min(level, 1.0) - 1e-12, axis=1)
-                out[rows, k] = targets[at]
-        return out
+from hinge.models.forest_base import ForestClassifier, ForestRegressor
 
 
 class RandomForestClassifier(ForestClassifier):
@@ -331,6 +29,8 @@ class RandomForestClassifier(ForestClassifier):
         Compute out-of-bag predictions and accuracy: each row is judged by the trees that did not see it.
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.
+    n_jobs, verbose
+        Accepted for compatibility; threads are set by ``hinge.set_num_threads``.
     max_bins : int
     keep_leaves : bool
         Keep the leaves of the training rows.
@@ -413,7 +113,9 @@ class ExtraTreesClassifier(ForestClassifier):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
         oob_score: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
         class_weight: Any = None,
         max_samples: Any = None,
         monotonic_cst: Any = None,
@@ -425,7 +127,7 @@ class ExtraTreesClassifier(ForestClassifier):
             n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
             min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
             max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, random_state=random_state, class_weight=class_weight,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose, class_weight=class_weight,
             max_samples=max_samples, monotonic_cst=monotonic_cst, categorical_features=categorical_features,
             max_bins=max_bins, keep_leaves=keep_leaves,
         )  # fmt: skip
@@ -464,7 +166,9 @@ class ExtraTreesRegressor(ForestRegressor):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
         oob_score: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
         max_samples: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -475,7 +179,7 @@ class ExtraTreesRegressor(ForestRegressor):
             n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
             min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
             max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, random_state=random_state, max_samples=max_samples,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose, max_samples=max_samples,
             monotonic_cst=monotonic_cst, categorical_features=categorical_features, max_bins=max_bins,
             keep_leaves=keep_leaves,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge.models.base import code_labels
+from hinge.models.base import LogProba, code_labels, drop_absent
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import (
     INT32,
@@ -18,7 +18,6 @@ from hinge.models.tree_inputs import (
     Coder,
     Presorted,
     check_targets,
-    drop_weightless,
     fit_table,
     is_frequency,
     monotone_list,
@@ -129,7 +128,7 @@ class BaseTree(BaseEstimator):
         y = check_targets(self, X, y)
         X, self._coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
-        X, y, weight = drop_weightless(X, y, weight)
+        X, y, weight = drop_absent(X, y, weight)
         return self.fit_prepared(self._arrange(X, weight), self._code(y), weight)
 
     def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
@@ -223,7 +222,7 @@ class BaseTree(BaseEstimator):
         return draw(self, ax, **options)
 
 
-class DecisionTreeClassifier(ClassifierMixin, BaseTree):
+class DecisionTreeClassifier(LogProba, ClassifierMixin, BaseTree):
     """A classification tree.
 
     Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m. Splits are

@@ -17,7 +17,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import core
-from hinge.features.frames import as_frame, holds_text
+from hinge.features.frames import as_frame, chosen_columns, holds_text
 from hinge.models.base import FLOATS, check_weights, contiguous
 
 MAX_CATEGORIES = 255
@@ -48,6 +48,15 @@ class Coder:
         self.categories.append(categories)
         self.codes.append(codes)
 
+    def grow(self, k: int, values: np.ndarray) -> None:
+        """Add the categories of more values; those that were known keep their codes."""
+        known, old = self.categories[k], self.codes[k]
+        new = np.setdiff1d(values[_present(values)], known)
+        codes = np.minimum(np.arange(len(new)) + int(old.max(initial=-1)) + 1, MAX_CATEGORIES - 1)
+        categories = np.concatenate([known, new])
+        order = np.argsort(categories, kind="stable")
+        self.categories[k], self.codes[k] = categories[order], np.concatenate([old, codes])[order]
+
     def code(self, k: int, values: np.ndarray) -> np.ndarray:
         """The codes of a column of values; NaN for missing and unknown ones."""
         categories, out = self.categories[k], np.full(len(values), np.nan)
@@ -69,7 +78,7 @@ def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Cod
     """X as a float matrix (missing values are NaN) and the coder of its categorical columns."""
     coder = Coder()
     frame = as_frame(X)
-    chosen = _chosen(X, frame, categorical)
+    chosen = chosen_columns(X, frame, categorical)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, skip_check_array=True)
         return _from_frame(frame, coder, chosen), coder
@@ -102,6 +111,20 @@ def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
     return X
 
 
+def grow_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
+    """More training data, coded with categories added where there are new ones."""
+    frame = as_frame(X)
+    if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        for k, j in enumerate(coder.columns):
+            coder.grow(k, _values(frame, j))
+    else:
+        table = _numeric(estimator, X, reset=False)
+        for k, j in enumerate(coder.columns):
+            coder.grow(k, table[:, j])
+    return predict_table(estimator, X, coder)
+
+
 def _numeric(estimator: Any, X: Any, reset: bool = True) -> np.ndarray:
     X = validate_data(
         estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite="allow-nan", accept_sparse=("csr", "csc", "coo")
@@ -132,34 +155,6 @@ def _from_frame(frame: Any, coder: Coder, chosen: list[int]) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
-    """The positions of the categorical columns."""
-    if categorical is None:
-        return []
-    if isinstance(categorical, str):
-        if categorical != "from_dtype":
-            raise ValueError(
-                f'categorical_features must be "from_dtype", None, a mask, indices or names; got {categorical!r}.'
-            )
-        return [] if frame is None else [j for j in range(len(frame.columns)) if holds_text(frame, j)]
-    chosen = np.asarray(categorical)
-    d = X.shape[1] if frame is None else len(frame.columns)
-    if chosen.dtype == bool:
-        if chosen.shape != (d,):
-            raise ValueError(f"categorical_features is a mask of length {chosen.size}; X has {d} features.")
-        return [int(j) for j in np.flatnonzero(chosen)]
-    if chosen.dtype.kind in "OU":
-        if frame is None:
-            raise ValueError("categorical_features has names, but X has no column names; give indices instead.")
-        unknown = [c for c in chosen if c not in frame.columns]
-        if unknown:
-            raise ValueError(f"categorical_features names columns that X does not have: {unknown}.")
-        return sorted(frame.columns.index(c) for c in chosen)
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= d):
-        raise ValueError(f"categorical_features must be indices from 0 to {d - 1}; got {chosen.tolist()}.")
-    return sorted(int(j) for j in chosen)
-
-
 def check_targets(estimator: Any, X: Any, y: Any) -> np.ndarray:
     """y as a finite vector with one entry per row."""
     if y is None:
@@ -173,16 +168,6 @@ def check_targets(estimator: Any, X: Any, y: Any) -> np.ndarray:
 def is_frequency(weight: np.ndarray | None) -> bool:
     """Whether weights are whole numbers, that is, counts of repetitions."""
     return weight is not None and bool(np.all(weight == np.floor(weight))) and float(weight.sum()) < 2**53
-
-
-def drop_weightless(
-    X: np.ndarray, y: np.ndarray, weight: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Without the rows of weight zero: they are as good as absent."""
-    if weight is None or np.all(weight > 0):
-        return X, y, weight
-    keep = weight > 0
-    return contiguous(X[keep]), y[keep], weight[keep]
 
 
 def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
@@ -251,8 +236,8 @@ __all__ = [
     "Coder",
     "Presorted",
     "check_targets",
-    "drop_weightless",
     "fit_table",
+    "grow_table",
     "is_frequency",
     "monotone_list",
     "predict_table",

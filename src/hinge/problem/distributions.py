@@ -19,6 +19,7 @@ from hinge.problem.links import POSITIVE, REALS, UNIT, Interval
 from hinge.problem.losses import likelihood
 from hinge.problem.losses.base import Loss, Target
 from hinge.problem.losses.regression import Squared
+from hinge.problem.wright import log_series
 
 Array = NDArray[np.float64]
 
@@ -216,10 +217,44 @@ class Tweedie(Distribution):
         saturated = np.maximum(y, 0.0) ** b / (a * b)
         return saturated - y * mean**a / a + mean**b / b
 
+    @property
+    def compound(self) -> bool:
+        """Whether this is a sum of a Poisson number of gamma amounts: 1 < p < 2."""
+        return 1.0 < self.power < 2.0
+
     def log_likelihood(self, y: Array, mean: Array, dispersion: float) -> Array:
+        """log p(y | μ, φ). For 1 < p < 2 the atom at zero is exp(−μ^{2−p}/((2−p)φ)), and for y > 0 the density is
+
+            W(ρ, z)/y · exp((yμ^{1−p}/(1−p) − μ^{2−p}/(2−p))/φ),   ρ = (2−p)/(p−1),
+            z = (y/(p−1))^ρ / ((2−p) φ^{1+ρ}),
+
+        with the series W of :mod:`hinge.problem.wright`. nan for p > 2 other than 3, and for p < 0.
+        """
+        if self.compound:
+            a, b, rho = self.power - 1.0, 2.0 - self.power, (2.0 - self.power) / (self.power - 1.0)
+            mean = np.broadcast_to(mean, np.shape(y))
+            exponent = (-y * mean**-a / a - mean**b / b) / dispersion
+            at = y > 0
+            log_z = rho * np.log(y[at] / a) - math.log(b) - (1.0 + rho) * math.log(dispersion)
+            exponent[at] += log_series(rho, log_z) - np.log(y[at])
+            return exponent
         if self.power != 3:
             return super().log_likelihood(y, mean, dispersion)
         return -self.half_deviance(y, mean) / dispersion - 0.5 * np.log(2.0 * math.pi * dispersion * y**3)
+
+    def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
+        """By a search on log φ for 1 < p < 2, around the estimate from the variance."""
+        start = float(c @ ((y - mean) ** 2 / self.variance(mean)))
+        if not self.compound or not start > 0 or not np.any(y > 0):
+            return super().best_dispersion(y, mean, c)
+
+        def loss(log_phi: float) -> float:
+            return -float(c @ self.log_likelihood(y, mean, math.exp(log_phi)))
+
+        found = scipy.optimize.minimize_scalar(
+            loss, bounds=(math.log(start) - 4.0, math.log(start) + 4.0), method="bounded", options={"xatol": 1e-7}
+        )
+        return math.exp(float(found.x))
 
 
 DISTRIBUTIONS: dict[str, Any] = {

@@ -14,11 +14,11 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import cross_val_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from hinge._native import Design, core
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous
@@ -27,8 +27,8 @@ from hinge.solve.closed_form import Centred
 # Branch and bound is exact at any size; beyond this it may take long.
 MOST_FEATURES = 30
 MOST_SUBSETS = 200_000
-FREE_SEARCH = 16  # so few features that all sets can be visited
 COLLINEAR = 1e-10
+PERFECT = 1e-9  # a share of a variance that counts as none
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,6 @@ class LeastSquaresErrors:
 
     def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool) -> None:
         n, d = X.shape
-        self.examples = n
         s = np.ones(n) if weights is None else weights
         problem = Centred(Design(X), y, s / s.sum(), fit_intercept)
         moment = problem.moment(problem.Y)
@@ -97,10 +96,36 @@ class LeastSquaresErrors:
 
     def best(self, most: int) -> tuple[list[tuple[tuple[int, ...], float]], int]:
         """The best set of every size up to ``most``, and how many sets were looked at."""
+        d, flat = len(self.matrix) - 1, np.ascontiguousarray(self.matrix).ravel()
+        rank, left = self._reach()
+        perfect = rank < d and left <= PERFECT  # then dropping features rules nothing out
+        largest = min(most, rank - 1) if perfect else most
+        rss, members, nodes = (core.grow_subsets if perfect else core.best_subsets)(flat, d, max(largest, 0))
+        sets = [tuple(j for j in range(d) if members[k] >> j & 1) for k in range(largest + 1)]
+        found = [(chosen, self.unit * max(float(rss[k]), 0.0)) for k, chosen in enumerate(sets)]
+        return found + self._complete(sets[-1] if sets else (), most, left), nodes
+
+    def _reach(self) -> tuple[int, float]:
+        """The rank of the features, and the error of all of them together in units of the variance of y."""
         d = len(self.matrix) - 1
-        rss, members, nodes = core.best_subsets(np.ascontiguousarray(self.matrix).ravel(), d, most)
-        sets = [tuple(j for j in range(d) if members[k] >> j & 1) for k in range(most + 1)]
-        return [(chosen, self.unit * max(float(rss[k]), 0.0)) for k, chosen in enumerate(sets)], nodes
+        size, axes = np.linalg.eigh(self.matrix[:d, :d])
+        inside = size > d * PERFECT
+        parts = axes[:, inside].T @ self.matrix[:d, d]
+        return int(inside.sum()), max(float(self.matrix[d, d] - np.sum(parts**2 / size[inside])), 0.0)
+
+    def _complete(self, chosen: tuple[int, ...], most: int, left: float) -> list[tuple[tuple[int, ...], float]]:
+        """Larger sets that leave no more error than all features: independent features first, then any."""
+        A, d = self.matrix.copy(), len(self.matrix) - 1
+        for j in chosen:
+            self.sweep(A, j)
+        sets = []
+        while len(chosen) < most:
+            free = [j for j in range(d) if j not in chosen]
+            new = next((j for j in free if A[j, j] > d * PERFECT), free[0])
+            self.sweep(A, new)
+            chosen = tuple(sorted((*chosen, new)))
+            sets.append((chosen, self.unit * left))
+        return sets
 
 
 class FeatureSearch(SelectorMixin, BaseEstimator):
@@ -136,10 +161,7 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
             return super().transform(X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Search. ``sample_weight`` is for least squares (``estimator=None``)."""
-        return self._search(X, y, sample_weight)
-
-    def _search(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Search. A learner that is given weights must take ``sample_weight`` in its ``fit``."""
         quick = self.estimator is None
         X, y = validate_data(self, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=quick)
         X, weights = contiguous(X), check_weights(sample_weight, X)
@@ -152,10 +174,8 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
             found = self._least_squares(
                 LeastSquaresErrors(X, np.asarray(y, dtype=np.float64), weights, self.fit_intercept), most
             )
-        elif weights is not None:
-            raise ValueError("sample_weight is supported for least squares only (estimator=None).")
         else:
-            found = self._generic(_Errors(self, X, y), most)
+            found = self._generic(_Errors(self, X, y, weights), most)
         self.path_ = sorted((Subset(s, e, e + self.lam * len(s)) for s, e in found), key=lambda s: len(s.features))
         if self.n_features_to_select is None:
             chosen = min(self.path_, key=lambda s: s.objective)
@@ -180,17 +200,26 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
 class _Errors:
     """Errors of a learner on sets of features: minus its score, on folds or on the training data."""
 
-    def __init__(self, search: FeatureSearch, X: Any, y: np.ndarray) -> None:
-        self.search, self.X, self.y, self.d = search, X, y, X.shape[1]
+    def __init__(self, search: FeatureSearch, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
+        self.search, self.X, self.y, self.weights, self.d = search, X, y, weights, X.shape[1]
         self.scorer = check_scoring(search.estimator, scoring=search.scoring)
+        if weights is not None and not has_fit_parameter(search.estimator, "sample_weight"):
+            raise ValueError(f"sample_weight was given, but {type(search.estimator).__name__}.fit does not take it.")
+        everything = np.arange(len(y))
+        self.folds = [(everything, everything)]
+        if search.cv is not None:
+            self.folds = list(check_cv(search.cv, y, classifier=is_classifier(search.estimator)).split(X, y))
 
     def __call__(self, features: tuple[int, ...]) -> float:
         if not features:
             return np.inf
-        part, model = self.X[:, list(features)], clone(self.search.estimator)
-        if self.search.cv is None:
-            return -float(self.scorer(model.fit(part, self.y), part, self.y))
-        return -float(np.mean(cross_val_score(model, part, self.y, scoring=self.scorer, cv=self.search.cv)))
+        part = self.X[:, list(features)]
+        return -float(np.mean([self._score(part, train, test) for train, test in self.folds]))
+
+    def _score(self, part: Any, train: np.ndarray, test: np.ndarray) -> float:
+        learn, judge = ({} if self.weights is None else {"sample_weight": self.weights[at]} for at in (train, test))
+        model = clone(self.search.estimator).fit(part[train], self.y[train], **learn)
+        return float(self.scorer(model, part[test], self.y[test], **judge))
 
 
 _DOC = """
@@ -284,17 +313,8 @@ class BestSubset(FeatureSearch):
     array([False,  True, False,  True, False])
     """
 
-    def fit(self, X: Any, y: Any) -> BestSubset:  # type: ignore[override]
-        """Search."""
-        return self._search(X, y, None)
-
     def _least_squares(self, errors: LeastSquaresErrors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
         d = len(errors.matrix) - 1
-        if d >= errors.examples and d > FREE_SEARCH:
-            raise ValueError(
-                f"BestSubset needs more examples than features, or at most {FREE_SEARCH} features: with {d} features and "
-                f"{errors.examples} examples most sets fit perfectly and nothing can be ruled out. Use Lasso."
-            )
         if d > MOST_FEATURES:
             raise ValueError(
                 f"BestSubset searches up to {MOST_FEATURES} features, X has {d}; use ForwardSelector or Lasso."

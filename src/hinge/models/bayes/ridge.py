@@ -36,6 +36,7 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     sigma_: Array
     alpha_: float
     X_offset_: Array
+    X_scale_: Array
     scores_: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -55,6 +56,7 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     def _adopt(self, X: Any, problem: Centred, w: Array, total: float) -> None:
         self.coef_ = keep_float32(w, X)
         self.X_offset_ = keep_float32(problem.x_mean, X)
+        self.X_scale_ = np.ones_like(self.X_offset_)  # features are not scaled
         self.intercept_ = keep_float32(problem.bias(w[:, None]), X)[0] if self.fit_intercept else 0.0
         self._total = total
 
@@ -109,7 +111,7 @@ class BayesianRidge(_EvidenceRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_ : as in scikit-learn
+    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_, X_scale_ : as in scikit-learn
         ``predict(return_std=True)`` differs from scikit-learn in that inputs are centred and the uncertainty of the
         bias counts, as the model says.
 
@@ -200,17 +202,24 @@ class BayesianRidge(_EvidenceRegressor):
 
 
 class _Spectral:
-    """The least-squares problem in the basis where the Gram matrix is diagonal."""
+    """The least-squares problem in the basis where the Gram matrix is diagonal.
+
+    ‖y − Xw‖² is what no weights explain, ‖y‖² − Σ v²/e, plus Σ (v − ec)²/e. Written as ‖y‖² − 2⟨c, v⟩ + Σ ec² it
+    would be lost in rounding where the fit is close to perfect, and α times its error with it: there α is large.
+    """
 
     def __init__(self, e: Array, v: Array, yy: float, total: float, d: int) -> None:
         self.e, self.v, self.yy, self.total, self.d = e, v, yy, total, d
+        self.inside = e > EPS * d * max(float(e.max(initial=0.0)), 0.0)
+        self.outside = max(yy - float(np.sum(v[self.inside] ** 2 / e[self.inside])), 0.0)
 
     def weights(self, alpha: float, lam: float) -> Array:
         return alpha * self.v / (lam + alpha * self.e)
 
     def residual(self, c: Array) -> float:
         """‖y − Xw‖²."""
-        return max(self.yy - 2.0 * float(c @ self.v) + float(self.e @ c**2), EPS * self.yy)
+        e, left = self.e[self.inside], (self.v - self.e * c)[self.inside]
+        return max(self.outside + float(np.sum(left**2 / e)), EPS * self.yy)
 
 
 def _eigenbasis(problem: Centred, total: float, n: int, d: int) -> tuple[Array, Array, Array]:
@@ -242,7 +251,7 @@ class ARDRegression(_EvidenceRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_ : as in scikit-learn
+    coef_, intercept_, alpha_, lambda_, sigma_, scores_, n_iter_, X_offset_, X_scale_ : as in scikit-learn
         ``sigma_`` is the covariance of the weights that are left.
 
     Examples

@@ -17,7 +17,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import CodedTable
-from hinge.features.frames import as_frame, holds_text
+from hinge.features.frames import as_frame, chosen_columns, holds_text
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, contiguous
 
 
@@ -56,7 +56,7 @@ class Coding:
 def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool) -> tuple[Any, np.ndarray, Coding]:
     """X as a matrix or a :class:`CodedTable`, y, and how categories were coded."""
     frame = as_frame(X)
-    chosen = _chosen(X, frame, categorical)
+    chosen = chosen_columns(X, frame, categorical)
     if not chosen:
         X, y = validate_data(estimator, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=True)
         return contiguous(X), np.asarray(y, dtype=np.float64), Coding()
@@ -141,30 +141,3 @@ def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[~missing] = inside
     return codes, levels
-
-
-def _chosen(X: Any, frame: Any, categorical: Any) -> list[int]:
-    """The positions of the categories."""
-    if categorical is None:
-        return []
-    if isinstance(categorical, str):
-        if categorical != "from_dtype":
-            raise ValueError(
-                f'categorical_features must be "from_dtype", None, a mask, indices or names; got {categorical!r}.'
-            )
-        if frame is None:
-            return []
-        return [j for j in range(len(frame.columns)) if frame[:, j].dtype in (nw.Categorical, nw.Enum, nw.String)]
-    chosen, d = np.asarray(categorical), np.shape(X)[1]
-    if chosen.dtype == bool:
-        if chosen.shape != (d,):
-            raise ValueError(f"categorical_features is a mask of length {chosen.size}; X has {d} features.")
-        return np.flatnonzero(chosen).tolist()
-    if chosen.dtype.kind in "OU":
-        unknown = [name for name in chosen if frame is None or name not in frame.columns]
-        if unknown:
-            raise ValueError(f"categorical_features names columns that X does not have: {unknown}.")
-        return sorted(frame.columns.index(name) for name in chosen)
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= d):
-        raise ValueError(f"categorical_features must be indices from 0 to {d - 1}; got {chosen.tolist()}.")
-    return sorted(int(j) for j in chosen)

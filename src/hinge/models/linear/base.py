@@ -7,12 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge.models.base import check_fit, check_predict, code_labels, signs
+from hinge.models.base import (
+    check_fit,
+    check_predict,
+    code_labels,
+    codes_among,
+    drop_absent,
+    signs,
+)
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import Loss
@@ -70,12 +79,44 @@ def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
     return float(value)
 
 
+def dense(coef: Any) -> np.ndarray:
+    """Weights as an array, also after ``sparsify``."""
+    return coef.toarray() if scipy.sparse.issparse(coef) else coef
+
+
+class SparseWeights:
+    """Weights that can be kept as a sparse matrix: worth it when an L1 penalty has made most of them zero."""
+
+    coef_: Any
+
+    def sparsify(self) -> Any:
+        """Keep ``coef_`` as a CSR matrix: less memory where more than half of the weights are zero."""
+        check_is_fitted(self)
+        self.coef_ = scipy.sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Undo :meth:`sparsify`."""
+        check_is_fitted(self)
+        self.coef_ = dense(self.coef_)
+        return self
+
+
+def times(weights: np.ndarray | None, factor: np.ndarray | None) -> np.ndarray | None:
+    """Weights times factors, where None stands for ones."""
+    if weights is None or factor is None:
+        return factor if weights is None else weights
+    return weights * factor
+
+
 class LinearModel(CallbackSupportMixin, BaseEstimator):
     """Base class: minimising, adopting a solution, scores.
 
     Subclasses have ``tol``, ``max_iter`` and ``fit_intercept`` among their parameters, and may have ``solver``,
     ``warm_start`` and ``random_state``.
     """
+
+    coef_: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -128,7 +169,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
             return None
         w, b = objective.zero()
-        coef = np.asarray(self.coef_, dtype=np.float64).T
+        coef = dense(self.coef_).astype(np.float64).T
         if coef.size != w.size:
             return None
         return coef.reshape(w.shape), np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), b.shape)
@@ -143,7 +184,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = check_predict(self, X)
-        z = Design(X).matmul(self.coef_.T.astype(np.float64)) + self.intercept_
+        z = Design(X).matmul(dense(self.coef_).T.astype(np.float64)) + self.intercept_
         return z.astype(self.coef_.dtype, copy=False)
 
 
@@ -161,7 +202,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         return X, y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y, weights
 
 
-class LinearClassifier(ClassifierMixin, LinearModel):
+class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
     """Base class of linear models for classes."""
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -178,10 +219,48 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """X, labels coded 0 … k−1 and weights, class weights multiplied in."""
         X, y, weights = check_fit(self, X, y, sample_weight)
         codes = code_labels(self, y)
-        if getattr(self, "class_weight", None) is not None:
-            factor = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
-            weights = factor[codes] if weights is None else weights * factor[codes]
-        return X, codes, weights
+        factor = self._class_factors(y, weights)
+        return X, codes, times(weights, None if factor is None else factor[codes])
+
+    def _check_stream(
+        self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, piece: bool = False, first: bool = True
+    ) -> tuple[Any, list[np.ndarray], list[np.ndarray | None]]:
+        """X without examples of weight zero, and −1/+1 targets and weights for every binary problem.
+
+        With several classes the problem of class j takes the weight of that class for its own examples and one for
+        the others, as scikit-learn's stochastic learners do. A ``piece`` of a stream has its classes told with the
+        ``first`` one.
+        """
+        X, y, weights = check_fit(self, X, y, sample_weight, reset=first)
+        if piece:
+            codes = self._code_piece(y, classes, first=first)
+            factor = self._class_factors(self.classes_, None)
+        else:
+            codes = code_labels(self, y)
+            factor = self._class_factors(y, weights)
+        if len(self.classes_) == 2:
+            X, codes, weights = drop_absent(X, codes, times(weights, None if factor is None else factor[codes]))
+            return X, [signs(codes)], [weights]
+        X, codes, weights = drop_absent(X, codes, weights)
+        own = [codes == j for j in range(len(self.classes_))]
+        factors = [None if factor is None else np.where(mine, factor[j], 1.0) for j, mine in enumerate(own)]
+        return X, [signs(mine) for mine in own], [times(weights, f) for f in factors]
+
+    def _code_piece(self, y: np.ndarray, classes: Any, *, first: bool) -> np.ndarray:
+        check_classification_targets(y)
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            code_labels(self, np.asarray(classes))
+        if self.class_weight == "balanced":
+            raise ValueError("class_weight='balanced' needs all the data; pass a dict of weights to partial_fit.")
+        return codes_among(self.classes_, y)
+
+    def _class_factors(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The weights of the classes, or None."""
+        if getattr(self, "class_weight", None) is None:
+            return None
+        return compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
 
     def _adopt(self, result: Result, dtype: Any) -> None:
         super()._adopt(result, dtype)

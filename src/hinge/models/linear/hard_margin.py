@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse
 
+from hinge.models.base import drop_absent, signs
 from hinge.models.linear.separation import Separation, separating_direction
 from hinge.models.linear.svm import MarginClassifier
 from hinge.problem.losses import Hinge
@@ -106,30 +108,48 @@ class MaxMarginClassifier(MarginClassifier):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> MaxMarginClassifier:
-        """Find the separating hyperplane of largest margin."""
-        X, codes, _ = self._check(X, y, None)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
+        """Find the separating hyperplane of largest margin.
+
+        A constraint holds once or not at all, so a hard margin only knows weights of zero (absent) and others; a
+        weight of 2 is the example twice for the soft margin of ``inseparable="soft"``.
+        """
+        X, codes, weights = self._check(X, y, sample_weight)
         if len(self.classes_) > 2:
             raise ValueError(
                 f"Only binary classification is supported by MaxMarginClassifier; y has {len(self.classes_)} classes."
             )
-        targets = np.where(codes == 1, 1.0, -1.0)
-        found = separating_direction(X, targets, fit_intercept=self.fit_intercept)
-        self.separable_ = found is not None and found.complete
-        if not self.separable_ and self.inseparable != "soft":
-            raise NotSeparableError(hull_weights(X, targets, fit_intercept=self.fit_intercept))
-        objective = make_objective(X, targets, Hinge(), L2(1.0 / len(targets)), fit_intercept=self.fit_intercept)
-        if found is not None and found.complete:
-            result = self._hard(objective, X, found)
-        else:
-            self._scale, result = 1.0, self._solve(objective)
+        present = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
+        result, scale = self._fit_present(*drop_absent(X, signs(codes), weights), present, len(codes))
         self._adopt(result, X.dtype)
-        self._adopt_margins(X, codes, [result], self._scale)
-        del self._scale
+        self._adopt_margins(X, codes, [result], scale)
         return self
 
-    def _hard(self, objective: Objective, X: Any, found: Separation) -> Result:
-        """The soft margin with growing C until every α is below C: then no slack is worth its price."""
+    def _fit_present(
+        self, X: Any, targets: np.ndarray, weights: np.ndarray | None, present: np.ndarray, n: int
+    ) -> tuple[Result, np.ndarray]:
+        """The solution for the examples that are there, and the bound Cᵢ on αᵢ for all n: zero for the absent."""
+        found = separating_direction(X, targets, fit_intercept=self.fit_intercept)
+        self.separable_ = found is not None and found.complete
+        if found is not None and found.complete:
+            objective = make_objective(X, targets, Hinge(), L2(1.0), fit_intercept=self.fit_intercept)
+            result, C = self._hard(objective, X, found)
+            most = np.full(len(targets), C)
+        elif self.inseparable == "soft":
+            total = float(len(targets) if weights is None else weights.sum())
+            objective = make_objective(
+                X, targets, Hinge(), L2(1.0 / total), sample_weight=weights, fit_intercept=self.fit_intercept
+            )
+            result, most = self._solve(objective), np.ones(len(targets)) if weights is None else weights
+        else:
+            raise NotSeparableError(among(hull_weights(X, targets, fit_intercept=self.fit_intercept), present, n))
+        if result.solution.dual is not None:
+            dual = among(result.solution.dual, present, n)
+            result = replace(result, solution=replace(result.solution, dual=dual))
+        return result, among(most, present, n)
+
+    def _hard(self, objective: Objective, X: Any, found: Separation) -> tuple[Result, float]:
+        """The soft margin with growing C until every α is below C: then no slack is worth its price. And that C."""
         y = objective.y
         margins = y * (X @ found.direction + found.bias)
         # ½‖w‖² of a feasible w bounds Σα/2, so no α of the hard margin is above its ‖w‖².
@@ -145,8 +165,7 @@ class MaxMarginClassifier(MarginClassifier):
             if slack <= 1e-5 and (alphas.max() < 1.0 - 1e-3 or most <= C):
                 break
             C *= ROOM
-        self._scale = C
-        return result
+        return result, C
 
     def _alphas(self, result: Result, y: np.ndarray, margins: np.ndarray) -> np.ndarray:
         u = result.solution.dual
@@ -155,16 +174,19 @@ class MaxMarginClassifier(MarginClassifier):
         return np.maximum(-y * u, 0.0)
 
 
-def hull_weights(X: Any, signs: np.ndarray, *, fit_intercept: bool) -> np.ndarray:
+def among(values: np.ndarray, present: np.ndarray, n: int) -> np.ndarray:
+    """Values of the examples that are present, among zeros for the others."""
+    full = np.zeros(n)
+    full[present] = values
+    return full
+
+
+def hull_weights(X: Any, y: np.ndarray, *, fit_intercept: bool) -> np.ndarray:
     """α ≥ 0 with Σα = 1, Σ αᵢyᵢxᵢ = 0 and, with a bias, Σ αᵢyᵢ = 0: by a linear program."""
-    n = len(signs)
-    rows = (
-        scipy.sparse.csr_array(X).T @ scipy.sparse.diags_array(signs)
-        if scipy.sparse.issparse(X)
-        else (signs[:, None] * X).T
-    )
+    n = len(y)
+    rows = scipy.sparse.csr_array(X).T @ scipy.sparse.diags_array(y) if scipy.sparse.issparse(X) else (y[:, None] * X).T
     stack = scipy.sparse.vstack if scipy.sparse.issparse(rows) else np.vstack
-    extra = [np.ones((1, n))] + ([signs[None, :]] if fit_intercept else [])
+    extra = [np.ones((1, n))] + ([y[None, :]] if fit_intercept else [])
     A = stack([rows, *extra])
     b = np.append(np.zeros(X.shape[1]), [1.0] + ([0.0] if fit_intercept else []))
     program = scipy.optimize.linprog(np.zeros(n), A_eq=A, b_eq=b, bounds=(0, None), method="highs")

@@ -25,8 +25,11 @@ class SquaredWithPenalty(LinearRegressor):
     def _penalty(self) -> Penalty:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit; a weight of 2 means the same as having the example twice."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
+        """Fit; a weight of 2 means the same as having the example twice.
+
+        ``check_input`` is accepted for compatibility; the input is always checked.
+        """
         X, y, weights = self._check(X, y, sample_weight, several=True)
         objective = make_objective(
             X, y, Squared(), self._penalty(), sample_weight=weights, fit_intercept=self.fit_intercept
@@ -168,7 +171,7 @@ class GroupLasso(SquaredWithPenalty):
     >>> import numpy as np, hinge as hg
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> model = hg.GroupLasso([0, 0, 1, 1], alpha=0.1).fit(X, X[:, 0])
-    >>> model.coef_[2:]
+    >>> np.abs(model.coef_[2:])
     array([0., 0.])
     """
 

@@ -40,6 +40,8 @@ class LinearRegression(LinearRegressor):
     coef_, intercept_ : weights and bias; one row of weights per target if y has several columns
     inference_ : Inference
         Standard errors, t- and p-values, confidence intervals (one target, no sign constraint).
+    rank_, singular_ : int and array
+        Rank and singular values of √S X, centred if there is a bias (where there is ``inference_``).
     certificate_ : Certificate
 
     Examples
@@ -48,7 +50,7 @@ class LinearRegression(LinearRegressor):
     >>> x = np.arange(6.0)[:, None]
     >>> model = hg.LinearRegression().fit(x, [1.1, 2.9, 5.2, 6.8, 9.1, 10.9])
     >>> print(model.coef_.round(3), round(float(model.inference_.p[1]), 8))
-    [1.966] 8.1e-07
+    [1.977] 9.8e-07
     >>> mean, low, high = model.predict([[7.0]], interval=0.95)
     """
 
@@ -82,7 +84,8 @@ class LinearRegression(LinearRegressor):
         several = self.positive and objective.outputs > 1
         result = solve_each_output(objective, self._solve) if several else self._solve(objective)
         self._adopt(result, X.dtype)
-        self.__dict__.pop("inference_", None)
+        for late in ("inference_", "singular_"):
+            self.__dict__.pop(late, None)
         self._moments: tuple[Any, ...] | None = None
         if y.ndim == 1 and not self.positive:
             problem = Centred(objective.design, objective.y, objective.c, self.fit_intercept)
@@ -92,15 +95,28 @@ class LinearRegression(LinearRegressor):
 
     @cached_property
     def inference_(self) -> Inference:
+        gram, x_mean, result, rss, total = self._kept_moments("inference_")
+        names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(gram))]))
+        return infer(gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept)
+
+    @cached_property
+    def singular_(self) -> np.ndarray:
+        gram = self._kept_moments("singular_")[0]
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0))
+
+    @property
+    def rank_(self) -> int:
+        self._kept_moments("rank_")
+        return self.inference_.rank - int(self.fit_intercept)
+
+    def _kept_moments(self, name: str) -> tuple[Any, ...]:
         moments = getattr(self, "_moments", None)
         if moments is None:
             raise AttributeError(
-                "inference_ exists after fitting one target without positive=True: the distribution of the weights "
+                f"{name} exists after fitting one target without positive=True: the distribution of the weights "
                 "has no closed form otherwise."
             )
-        gram, x_mean, result, rss, total = moments
-        names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(gram))]))
-        return infer(gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept)
+        return moments
 
     def predict(self, X: Any, *, interval: float | None = None, kind: str = "prediction") -> Any:
         """The predicted targets, with interval bounds if asked for.
@@ -163,6 +179,8 @@ class Ridge(LinearRegressor):
     Attributes
     ----------
     coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that was used.
     certificate_ : Certificate
 
     Examples
@@ -216,6 +234,7 @@ class Ridge(LinearRegressor):
             strengths = iter(np.ravel(self.alpha))
             result = solve_each_output(objective, lambda o: self._ridge(o, float(next(strengths))))
         self._adopt(result, X.dtype)
+        self.solver_ = result.certificate.solver
         return self
 
     def _ridge(self, objective: Any, alpha: float) -> Any:

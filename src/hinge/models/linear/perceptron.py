@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from hinge._native import Design, core
-from hinge.models.base import check_predict, signs
-from hinge.models.linear.base import LinearClassifier
+from hinge.models.base import check_predict
+from hinge.models.linear.base import LinearClassifier, dense
 
 AVERAGES = (False, True, "voted")
 
@@ -27,6 +27,7 @@ class MistakeBound:
         γ = min yᵢ⟨u, xᵢ⟩/‖u‖, above zero.
     bound : float
         (R/γ)²: no perceptron makes more mistakes on these data, in any order, however often it goes through them.
+        With weights it is (R/γ)²(s_max/s_min)², since γ Σ s ≤ ⟨w, u⟩/‖u‖ ≤ ‖w‖ ≤ R √(Σ s²) over the mistakes.
     mistakes : int
         How many were made.
     """
@@ -38,11 +39,15 @@ class MistakeBound:
 
 
 class Perceptron(LinearClassifier):
-    """Rosenblatt's perceptron: after every mistake, yᵢ(⟨w, xᵢ⟩ + b) ≤ 0, w ← w + ηyᵢxᵢ and b ← b + ηyᵢ.
+    """Rosenblatt's perceptron: after every mistake, yᵢ(⟨w, xᵢ⟩ + b) ≤ 0, w ← w + ηsᵢyᵢxᵢ and b ← b + ηsᵢyᵢ.
 
     Goes through the examples until an epoch has no mistake or ``max_iter`` is reached. If the classes are separable it
     ends, after at most (R/γ)² mistakes, and ``bound_`` shows that number. Several classes are taken one against the
     others.
+
+    The weight sᵢ of an example (``sample_weight`` times the weight of its class; 1 by default) scales its steps, and
+    its visits count sᵢ times in the average and in the votes. Weight zero is as good as absent; weight two is one step
+    of double length, which is not quite two copies of the example.
 
     Parameters
     ----------
@@ -51,7 +56,7 @@ class Perceptron(LinearClassifier):
     max_iter : int
         The largest number of epochs.
     tol : float or None
-        Stop early when the share of mistakes in an epoch has not fallen by this much for ``n_iter_no_change`` epochs;
+        Stop early when the (weighted) share of mistakes in an epoch has not fallen by this much for ``n_iter_no_change`` epochs;
         None to go on to ``max_iter``.
     shuffle : bool
         Go through the examples in a new order in every epoch.
@@ -66,9 +71,12 @@ class Perceptron(LinearClassifier):
     average : {False, True, "voted"}
         Predict with the last weights, their average over all visits, or a vote of all of them, each with as many votes
         as examples it survived (two classes only).
+    class_weight : dict or "balanced", optional
+        Factors on the weights of the classes. With more than two, each class against the others has the factor of
+        that class on its own examples, and one on the others.
     penalty, alpha, l1_ratio, verbose, n_jobs, early_stopping, validation_fraction
-        Accepted for compatibility at their defaults; the perceptron has neither penalty nor class weights
-        (:class:`SGDClassifier` with ``loss="perceptron"`` has).
+        Accepted for compatibility at their defaults; the perceptron has no penalty (:class:`SGDClassifier` with
+        ``loss="perceptron"`` has).
 
     Attributes
     ----------
@@ -90,6 +98,9 @@ class Perceptron(LinearClassifier):
     (1, True)
     """
 
+    weights_mean = "step"
+    _state: list[Walk]
+
     def __init__(
         self,
         *,
@@ -107,6 +118,7 @@ class Perceptron(LinearClassifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
+        class_weight: Any = None,
         warm_start: bool = False,
         average: Any = False,
     ) -> None:
@@ -124,28 +136,53 @@ class Perceptron(LinearClassifier):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
         self.warm_start = warm_start
         self.average = average
 
-    def fit(self, X: Any, y: Any) -> Perceptron:
+    def fit(
+        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> Perceptron:
         """Learn until no example is mistaken, or ``max_iter`` epochs have passed."""
-        X, codes, _ = self._check(X, y, None)
+        X, targets, weights = self._check_stream(X, y, sample_weight)
         self._check_options()
-        k = len(self.classes_)
-        targets = [signs(codes)] if k == 2 else [np.where(codes == j, 1.0, -1.0) for j in range(k)]
-        rows = rows_of(X)
-        runs = [_Run(self, rows, y, self._start(j, X.shape[1])) for j, y in enumerate(targets)]
+        self._state = self._walks(len(targets), X.shape[1], coef_init, intercept_init)
+        runs = self._runs(X, targets, weights)
         for run in runs:
             run.train()
-        self.coef_ = np.array([run.weights(self.average is True)[0] for run in runs], dtype=X.dtype)
-        self.intercept_ = np.array([run.weights(self.average is True)[1] for run in runs], dtype=X.dtype)
-        self.mistakes_per_epoch_ = [np.array(run.counts) for run in runs]
-        self.mistakes_ = np.array([counts.sum() for counts in self.mistakes_per_epoch_])
-        self.n_iter_ = max(len(counts) for counts in self.mistakes_per_epoch_)
+        self._show(X.dtype)
         self.t_ = float(self.n_iter_ * X.shape[0] + 1)
-        self.bound_ = runs[0].bound() if k == 2 else None
+        self.bound_ = runs[0].bound() if len(runs) == 1 else None
         self.voters_: Any = runs[0].voters() if self.average == "voted" else None
         return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Perceptron:
+        """One epoch over a piece of data; ``classes`` lists all labels and is needed in the first call only."""
+        first = not hasattr(self, "_state")
+        X, targets, weights = self._check_stream(X, y, sample_weight, classes=classes, piece=True, first=first)
+        self._check_options()
+        if self.average == "voted":
+            raise ValueError("average='voted' keeps the examples it mistook; use average=True with partial_fit.")
+        if first:
+            self._state, self.t_, self.bound_, self.voters_ = self._walks(len(targets), X.shape[1]), 1.0, None, None
+        runs = self._runs(X, targets, weights)
+        for run in runs:
+            run.epoch()
+        self._show(X.dtype)
+        self.t_ += float(X.shape[0])
+        return self
+
+    def _runs(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[_Run]:
+        rows = rows_of(X)
+        return [_Run(self, rows, y, s, walk) for y, s, walk in zip(targets, weights, self._state)]
+
+    def _show(self, dtype: Any) -> None:
+        shown = [walk.weights(self.average is True) for walk in self._state]
+        self.coef_ = np.array([w for w, _ in shown], dtype=dtype)
+        self.intercept_ = np.array([b for _, b in shown], dtype=dtype)
+        self.mistakes_per_epoch_ = [np.array(walk.counts) for walk in self._state]
+        self.mistakes_ = np.array([counts.sum() for counts in self.mistakes_per_epoch_])
+        self.n_iter_ = max(len(counts) for counts in self.mistakes_per_epoch_)
 
     def _check_options(self) -> None:
         if self.average not in AVERAGES:
@@ -160,10 +197,12 @@ class Perceptron(LinearClassifier):
         if not self.eta0 > 0:
             raise ValueError(f"eta0 must be greater than zero, got {self.eta0!r}.")
 
-    def _start(self, j: int, d: int) -> tuple[np.ndarray, float]:
-        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == d and len(self.coef_) > j:
-            return self.coef_[j].astype(np.float64), float(self.intercept_[j])
-        return np.zeros(d), 0.0
+    def _walks(self, count: int, d: int, coef: Any = None, intercept: Any = None) -> list[Walk]:
+        if coef is None and self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (count, d):
+            coef, intercept = dense(self.coef_), self.intercept_
+        coef = np.zeros((count, d)) if coef is None else np.array(coef, dtype=np.float64).reshape(count, d)
+        intercept = np.zeros(count) if intercept is None else np.array(intercept, dtype=np.float64).reshape(count)
+        return [Walk(w, float(b), np.zeros(d)) for w, b in zip(coef, intercept)]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores; for the voted perceptron, the votes for ``classes_[1]`` minus those against, per visit."""
@@ -185,56 +224,80 @@ def rows_of(X: Any) -> Any:
     return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
-class _Run:
-    """One binary perceptron in training."""
+@dataclass
+class Walk:
+    """The weights of one binary perceptron, as they change from epoch to epoch.
 
-    def __init__(self, model: Perceptron, X: Any, y: np.ndarray, start: tuple[np.ndarray, float]) -> None:
-        self.model, self.X, self.y = model, X, y
+    Attributes
+    ----------
+    w, b : the weights and the bias now
+    late, late_b : what every step came too late for: the step times the age it was made at
+    age : the weights of all visits so far, added up
+    counts : mistakes of every epoch
+    """
+
+    w: np.ndarray
+    b: float
+    late: np.ndarray
+    late_b: float = 0.0
+    age: float = 0.0
+    counts: list[int] = field(default_factory=list)
+
+    def weights(self, averaged: bool) -> tuple[np.ndarray, float]:
+        if not averaged or self.age == 0:
+            return self.w, self.b
+        return self.w - self.late / self.age, self.b - self.late_b / self.age
+
+
+class _Run:
+    """One binary perceptron in training on some examples."""
+
+    def __init__(self, model: Perceptron, X: Any, y: np.ndarray, weights: np.ndarray | None, walk: Walk) -> None:
+        self.model, self.X, self.y, self.s, self.walk = model, X, y, weights, walk
         self.design = Design(X)
-        self.w, self.b = np.ascontiguousarray(start[0]).copy(), start[1]
-        self.late, self.late_b, self.visits = np.zeros_like(self.w), 0.0, 0
-        self.counts: list[int] = []
         self.rows: list[np.ndarray] = []
         self.times: list[np.ndarray] = []
 
+    def epoch(self) -> float:
+        """Go through the examples once; the weighted share that was mistaken."""
+        model, walk = self.model, self.walk
+        walk.b, walk.late_b, walk.age, rows, times = core.perceptron_epoch(
+            self.design.native, self.y, self.s, walk.w, walk.late, walk.b, walk.late_b, walk.age, model.fit_intercept,
+            float(model.eta0), model.shuffle, model.random_state or 0, len(walk.counts),
+        )  # fmt: skip
+        walk.counts.append(len(rows))
+        if model.average == "voted":
+            self.rows.append(rows)
+            self.times.append(times)
+        return len(rows) / len(self.y) if self.s is None else float(self.s[rows].sum() / self.s.sum())
+
     def train(self) -> None:
-        model, n = self.model, len(self.y)
-        best, idle = np.inf, 0
-        for epoch in range(model.max_iter):
-            self.b, self.late_b, self.visits, rows, times = core.perceptron_epoch(
-                self.design.native, self.y, self.w, self.late, self.b, self.late_b, self.visits, model.fit_intercept,
-                float(model.eta0), model.shuffle, model.random_state or 0, epoch,
-            )  # fmt: skip
-            self.counts.append(len(rows))
-            if model.average == "voted":
-                self.rows.append(rows)
-                self.times.append(times)
-            if len(rows) == 0:
+        model, best, idle = self.model, np.inf, 0
+        for _ in range(model.max_iter):
+            wrong = self.epoch()
+            if self.walk.counts[-1] == 0:
                 return
             if model.tol is not None:
-                idle = 0 if len(rows) < best - model.tol * n else idle + 1
-                best = min(best, len(rows))
+                idle = 0 if wrong < best - model.tol else idle + 1
+                best = min(best, wrong)
                 if idle >= model.n_iter_no_change:
                     return
 
-    def weights(self, averaged: bool) -> tuple[np.ndarray, float]:
-        if not averaged or self.visits == 0:
-            return self.w, self.b
-        return self.w - self.late / self.visits, self.b - self.late_b / self.visits
-
     def bound(self) -> MistakeBound | None:
-        ones = 1.0 if self.model.fit_intercept else 0.0
-        margins = self.y * (self.design.matmul(self.w) + self.b)
-        size = float(np.sqrt(self.w @ self.w + ones * self.b**2))
+        ones, walk = 1.0 if self.model.fit_intercept else 0.0, self.walk
+        margins = self.y * (self.design.matmul(walk.w) + walk.b)
+        size = float(np.sqrt(walk.w @ walk.w + ones * walk.b**2))
         if size == 0 or margins.min() <= 0:
             return None
         squares = self.X.multiply(self.X).sum(axis=1) if scipy.sparse.issparse(self.X) else (self.X**2).sum(axis=1)
         radius = float(np.sqrt(np.max(np.asarray(squares, dtype=np.float64)) + ones))
         margin = float(margins.min()) / size
-        return MistakeBound(radius, margin, (radius / margin) ** 2, int(sum(self.counts)))
+        spread = 1.0 if self.s is None else float(self.s.max() / self.s.min())
+        return MistakeBound(radius, margin, (radius / margin * spread) ** 2, int(sum(walk.counts)))
 
     def voters(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The examples of the mistakes in order, their steps ηy, and how many visits each state survived."""
+        """The examples of the mistakes in order, their steps ηsy, and for how many visits each state survived."""
         rows, times = np.concatenate(self.rows), np.concatenate(self.times)
-        votes = np.diff(np.append(times, self.visits)).astype(np.float64)
-        return self.X[rows], self.model.eta0 * self.y[rows], votes
+        votes = np.diff(np.append(times, self.walk.age))
+        steps = self.y[rows] if self.s is None else self.s[rows] * self.y[rows]
+        return self.X[rows], self.model.eta0 * steps, votes

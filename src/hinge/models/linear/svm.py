@@ -17,10 +17,10 @@ LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
 class MarginClassifier(LinearClassifier):
     """What is known about the margins of a fitted linear classifier."""
 
-    def _adopt_margins(self, X: Any, codes: np.ndarray, results: list[Result], scale: float) -> None:
+    def _adopt_margins(self, X: Any, codes: np.ndarray, results: list[Result], scale: float | np.ndarray) -> None:
         """Margins, slacks, α and support vectors of the training data; one column per problem if there are several.
 
-        ``scale`` is C (or what stands for it), so that 0 ≤ α ≤ C sᵢ for the hinge loss and w = Σ αᵢ yᵢ xᵢ.
+        ``scale`` is C (or what stands for it, also example by example), so that 0 ≤ α ≤ C sᵢ for the hinge loss and w = Σ αᵢ yᵢ xᵢ.
         """
         k = len(self.classes_)
         targets = [signs(codes)] if k == 2 else [np.where(codes == j, 1.0, -1.0) for j in range(k)]

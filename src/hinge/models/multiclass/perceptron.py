@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
-from hinge.models.base import check_fit, check_predict, code_labels
-from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
+from hinge.models.base import check_fit, check_predict, code_labels, drop_absent
+from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
+from hinge.models.linear.perceptron import rows_of
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
 
@@ -24,10 +24,11 @@ def stacked(x: np.ndarray, y: int, classes: int) -> np.ndarray:
 class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
     """Multiclass perceptron. Visits the examples in turn; where ŷ = argmax_y w·ψ(x, y) is wrong,
 
-        w ← w + ψ(x, y) − ψ(x, ŷ).
+        w ← w + s(ψ(x, y) − ψ(x, ŷ)).
 
-    With the stacked ψ this is one vector per class, w_y ← w_y + x and w_ŷ ← w_ŷ − x; any other joint feature map
-    ψ(x, y) can be given.
+    With the stacked ψ this is one vector per class, w_y ← w_y + sx and w_ŷ ← w_ŷ − sx; any other joint feature map
+    ψ(x, y) can be given. The weight s of an example (``sample_weight``; 1 by default) scales its steps and counts its
+    visits in the average: weight zero is as good as absent, weight two one step of double length.
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
     array(['a'], dtype='<U1')
     """
 
+    weights_mean = "step"
+
     def __init__(
         self,
         max_iter: int = 100,
@@ -87,38 +90,42 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
         return tags
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> MulticlassPerceptron:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassPerceptron:
         """Learn from examples."""
-        X, y, _ = check_fit(self, X, y)
-        codes = code_labels(self, y).astype(np.int32)
+        X, y, weights = check_fit(self, X, y, sample_weight)
+        X, codes, weights = drop_absent(X, code_labels(self, y).astype(np.int32), weights)
         with iterations(self, X, y, self.max_iter) as report:
             if self.joint is None:
-                return self._fit_classes(X, codes, report)
-            return self._fit_joint(np.asarray(X, dtype=np.float64), codes, report)
+                return self._fit_classes(X, codes, weights, report)
+            return self._fit_joint(np.asarray(X, dtype=np.float64), codes, weights, report)
 
-    def _fit_classes(self, X: Any, codes: np.ndarray, report: Report | None) -> MulticlassPerceptron:
-        """A sequence of one token per example: the structured perceptron without label pairs."""
-        rows = scipy.sparse.csr_array(X, dtype=np.float64)
-        n, d = rows.shape
-        if self.fit_intercept:
-            rows = scipy.sparse.hstack([rows, np.ones((n, 1))], format="csr")
-        data = core.ChainData(
-            np.arange(n + 1, dtype=np.int64), rows.indptr.astype(np.int64), rows.indices.astype(np.int32),
-            np.ascontiguousarray(rows.data), None, rows.shape[1],
-        )  # fmt: skip
-        blank = core.ChainModel(rows.shape[1], len(self.classes_))
-        unary, _, _, self.n_iter_, _, self.mistakes_, *_ = core.chain_perceptron(
-            data, codes, blank, self.max_iter, self.average, self.random_state, self.shuffle, report=as_native(report)
-        )
-        intercept = unary[d] if self.fit_intercept else np.zeros(len(self.classes_))
-        self.coef_ = np.ascontiguousarray(unary[:d].T, dtype=X.dtype)
-        self.intercept_ = intercept.astype(X.dtype)
+    def _fit_classes(
+        self, X: Any, codes: np.ndarray, weights: np.ndarray | None, report: Report | None
+    ) -> MulticlassPerceptron:
+        """One vector per class, kept feature by feature, with the bias as the last feature."""
+        d, k, design = X.shape[1], len(self.classes_), Design(rows_of(X))
+        w, late, age, mistakes = np.zeros((d + 1, k)), np.zeros((d + 1, k)), 0.0, []
+        for epoch in range(self.max_iter):
+            wrong, age = core.multiclass_perceptron_epoch(
+                design.native, codes, weights, w, late, age, self.fit_intercept, self.shuffle, self.random_state, epoch
+            )
+            mistakes.append(wrong)
+            if (report is not None and report(None)) or wrong == 0:
+                break
+        if self.average:
+            w -= late / age
+        self.coef_ = np.ascontiguousarray(w[:d].T, dtype=X.dtype)
+        self.intercept_ = w[d].astype(X.dtype)
+        self.mistakes_, self.n_iter_ = np.array(mistakes, dtype=np.float64), len(mistakes)
         return self
 
-    def _fit_joint(self, X: np.ndarray, codes: np.ndarray, report: Report | None) -> MulticlassPerceptron:
+    def _fit_joint(
+        self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, report: Report | None
+    ) -> MulticlassPerceptron:
         k, order, rng = len(self.classes_), np.arange(len(X)), np.random.default_rng(self.random_state)
+        s = np.ones(len(X)) if weights is None else weights
         w = np.zeros(len(self.joint(X[0], 0, k)))
-        total, visits, mistakes = np.zeros_like(w), 0, []
+        total, age, mistakes = np.zeros_like(w), 0.0, []
         for _ in range(self.max_iter):
             if self.shuffle:
                 rng.shuffle(order)
@@ -128,12 +135,12 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
                 guess = int(np.argmax(psi @ w))
                 if guess != codes[i]:
                     wrong += 1
-                    w = w + psi[codes[i]] - psi[guess]
-                total, visits = total + w, visits + 1
+                    w = w + s[i] * (psi[codes[i]] - psi[guess])
+                total, age = total + s[i] * w, age + s[i]
             mistakes.append(wrong)
             if (report is not None and report(None)) or wrong == 0:
                 break
-        self.coef_ = total / visits if self.average else w
+        self.coef_ = total / age if self.average else w
         self.intercept_ = np.zeros(k)
         self.mistakes_, self.n_iter_ = np.array(mistakes, dtype=np.float64), len(mistakes)
         return self

@@ -19,7 +19,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, unique_codes
+from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, codes_among, contiguous, unique_codes
 from hinge.models.posterior import JointPosterior
 
 # Where a probability is exactly zero, its logarithm counts as this much when scores are added up: no other class
@@ -49,11 +49,7 @@ class NaiveBayes(JointPosterior, ClassifierMixin, BaseEstimator):
         """Add examples to the counts. The first call is given all ``classes`` there will ever be."""
         first = _check_partial_fit_first_call(self, classes)
         X, y = self._checked(X, y, reset=first)
-        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has labels that are not in classes: {unknown.tolist()}.")
-        return self._learn(X, codes, check_weights(sample_weight, X), first=first)
+        return self._learn(X, codes_among(self.classes_, y), check_weights(sample_weight, X), first=first)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         X, y = validate_data(

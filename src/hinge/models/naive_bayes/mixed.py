@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.models.base import check_weights, unique_codes
+from hinge.models.base import check_weights, codes_among, unique_codes
 from hinge.models.naive_bayes.categorical import count_categories, score_categories, smoothed_logs
 from hinge.models.naive_bayes.discrete import BernoulliNB, check_alpha
 from hinge.models.naive_bayes.gaussian import GaussianNB
 from hinge.models.posterior import OUTPUT, JointPosterior, finish, log_prior
-from hinge.models.tree_inputs import check_targets, fit_table, predict_table
+from hinge.models.tree_inputs import check_targets, fit_table, grow_table, predict_table
 
 KINDS = ("gaussian", "bernoulli", "categorical")
 
@@ -46,8 +47,8 @@ class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
         What every column was taken for.
     gaussian_, bernoulli_ : estimators
         The models of the columns of these kinds, if there are any.
-    category_log_prob_ : list of arrays of shape (k, categories)
-        The logarithms of the probabilities in the categorical columns.
+    category_count_, category_log_prob_ : lists of arrays of shape (k, categories)
+        The counts, and the logarithms of the probabilities, in the categorical columns.
 
     Examples
     --------
@@ -59,6 +60,10 @@ class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
     >>> model.predict(pd.DataFrame({"age": [44.0], "city": ["Bonn"]}))
     array([1])
     """
+
+    category_count_: list[np.ndarray]
+    gaussian_: GaussianNB | None
+    bernoulli_: BernoulliNB | None
 
     def __init__(
         self,
@@ -83,36 +88,57 @@ class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MixedNB:
         """Count; a weight of 2 means the same as having the example twice."""
-        _refuse_sparse(X)
-        truth = _truth_columns(X)
-        chosen = self._chosen(X)
-        table, self.coder_ = fit_table(self, X, _categorical(X, chosen))
+        table = self._begin(X)
         y = check_targets(self, table, y)
-        weights = check_weights(sample_weight, table)
         self.classes_, codes = unique_codes(y)
-        codes = np.ascontiguousarray(codes, dtype=np.int32)
-        k, d = len(self.classes_), table.shape[1]
+        return self._learn(table, codes, check_weights(sample_weight, table))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MixedNB:
+        """Add examples to the counts. The first call is given all ``classes`` there will ever be.
+
+        What a column is taken for is decided by the first piece; categories may be new in any.
+        """
+        first = _check_partial_fit_first_call(self, classes)
+        table = self._begin(X) if first else grow_table(self, X, self.coder_)
+        y = check_targets(self, table, y)
+        return self._learn(table, codes_among(self.classes_, y), check_weights(sample_weight, table))
+
+    def _begin(self, X: Any) -> np.ndarray:
+        """The first table: what its columns are, and nothing counted yet."""
+        _refuse_sparse(X)
+        truth, chosen = _truth_columns(X), self._chosen(X)
+        table, self.coder_ = fit_table(self, X, _categorical(X, chosen))
         kinds = [
-            "categorical" if j in self.coder_.columns else "bernoulli" if j in truth else "gaussian" for j in range(d)
+            "categorical" if j in self.coder_.columns else "bernoulli" if j in truth else "gaussian"
+            for j in range(table.shape[1])
         ]
         self.distributions_ = [chosen.get(j, kind) for j, kind in enumerate(kinds)]
-        self.class_count_ = np.bincount(codes, weights, minlength=k).astype(np.float64)
-        self.class_log_prior_ = log_prior(self.class_prior, self.class_count_, fit=self.fit_prior)
-        alpha = check_alpha(self.alpha, True)
-        flat = np.full(k, 1.0 / k)
         self.gaussian_ = self.bernoulli_ = None
+        self.class_count_, self.category_count_ = np.zeros(0), []
+        return table
+
+    def _learn(self, table: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> MixedNB:
+        """Add to the counts and estimate from them."""
+        codes, k = np.ascontiguousarray(codes, dtype=np.int32), len(self.classes_)
+        new = np.bincount(codes, weights, minlength=k).astype(np.float64)
+        self.class_count_ = new + self.class_count_ if len(self.class_count_) else new
+        self.class_log_prior_ = log_prior(self.class_prior, self.class_count_, fit=self.fit_prior)
+        alpha, flat = check_alpha(self.alpha, True), np.full(k, 1.0 / k)
+        piece = {"y": codes, "classes": np.arange(k), "sample_weight": weights}
         if numbers := self._columns("gaussian"):
-            self.gaussian_ = GaussianNB(priors=flat, var_smoothing=self.var_smoothing)
-            self.gaussian_.fit(self._part(table, numbers), codes, weights)
+            self.gaussian_ = self.gaussian_ or GaussianNB(priors=flat, var_smoothing=self.var_smoothing)
+            self.gaussian_.partial_fit(self._part(table, numbers), **piece)
         if truths := self._columns("bernoulli"):
-            self.bernoulli_ = BernoulliNB(alpha=self.alpha, class_prior=flat)
-            self.bernoulli_.fit(self._part(table, truths), codes, weights)
-        self.category_log_prob_: list[np.ndarray] = []
+            self.bernoulli_ = self.bernoulli_ or BernoulliNB(alpha=self.alpha, class_prior=flat)
+            self.bernoulli_.partial_fit(self._part(table, truths), **piece)
         if labels := self._columns("categorical"):
             at = {column: i for i, column in enumerate(self.coder_.columns)}
             sizes = np.array([int(self.coder_.codes[at[j]].max(initial=-1)) + 1 for j in labels])
             counts = count_categories(np.ascontiguousarray(table[:, labels]), codes, weights, k, sizes)
-            self.category_log_prob_ = smoothed_logs(counts, alpha)
+            for count, old in zip(counts, self.category_count_):
+                count[:, : old.shape[1]] += old
+            self.category_count_ = counts
+        self.category_log_prob_ = smoothed_logs(self.category_count_, alpha)
         return self
 
     def _columns(self, kind: str) -> list[int]:

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.models.base import FLOATS, check_predict, check_weights
+from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.neural import display
 from hinge.models.neural.engine import Engine, initial_weights, scores
@@ -22,7 +22,6 @@ from hinge.models.neural.training import (
     Data,
     History,
     Plan,
-    drop_absent,
     make_data,
     make_schedule,
     run_epoch,

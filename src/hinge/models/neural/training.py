@@ -14,6 +14,7 @@ import numpy as np
 import scipy.optimize
 from sklearn.exceptions import ConvergenceWarning
 
+from hinge.models.base import drop_absent
 from hinge.models.neural.display import Progress
 from hinge.models.neural.engine import Arrays, Engine, criterion, examples, pack, unpack
 from hinge.models.neural.schedules import SGD_ONLY, Schedule
@@ -36,14 +37,6 @@ class Data:
 
     def native(self, loss: Loss, outputs: int, dtype: Any) -> tuple[Any, Any]:
         return examples(self.X, dtype), criterion(loss, self.y, self.weight, outputs, dtype)
-
-
-def drop_absent(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Without the examples of weight zero, which count as absent."""
-    if weight is None or np.all(weight > 0):
-        return X, y, weight
-    kept = np.flatnonzero(weight)
-    return X[kept], y[kept], weight[kept]
 
 
 def make_data(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Data, float]:

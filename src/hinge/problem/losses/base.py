@@ -127,6 +127,7 @@ class Loss:
         if self.target.is_classes:  # two values only
             positive = float(c[y > 0].sum())
             y, c = np.array([-1.0, 1.0]), np.array([max(0.0, 1.0 - positive), positive])
+            y, c = y[c > 0], c[c > 0]  # a class that is absent has a say of nothing, not of 0 · ∞
 
         def derivatives(b: float) -> tuple[float, float]:
             s = np.full_like(y, b)

@@ -1,0 +1,340 @@
+"""Boosting histogram trees round by round: options, bins, held-out rows, when to stop."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hinge._native import core, native_loss
+from hinge.models.base import drop_absent
+from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss, Leaves
+from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
+from hinge.models.tree_arrays import Trees
+from hinge.models.tree_inputs import (
+    INT32,
+    Binned,
+    check_targets,
+    fit_table,
+    is_frequency,
+    monotone_list,
+    predict_table,
+    weights_of,
+)
+
+
+class BaseBoosting(CallbackSupportMixin, BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    trees_: Any  # Trees, or None before the first round
+    n_iter_: int
+
+    def __init__(
+        self,
+        loss: Any,
+        learning_rate: float,
+        max_iter: int,
+        max_leaf_nodes: int | None,
+        max_depth: int | None,
+        min_samples_leaf: int,
+        l2_regularization: float,
+        max_features: float,
+        max_bins: int,
+        categorical_features: Any,
+        monotonic_cst: Any,
+        interaction_cst: Any,
+        warm_start: bool,
+        early_stopping: Any,
+        scoring: Any,
+        validation_fraction: float,
+        n_iter_no_change: int,
+        tol: float,
+        verbose: int,
+        random_state: Any,
+        subsample: float,
+        min_gain: float,
+        grow: str,
+        quantize: Any,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.subsample = subsample
+        self.min_gain = min_gain
+        self.grow = grow
+        self.quantize = quantize
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check(self) -> None:
+        positive = {"learning_rate": self.learning_rate, "subsample": self.subsample, "max_features": self.max_features}
+        for name, value in positive.items():
+            if not value > 0 or (name != "learning_rate" and value > 1):
+                limit = "greater than zero" if name == "learning_rate" else "in (0, 1]"
+                raise ValueError(f"{name} must be {limit}; got {value}.")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1; got {self.max_iter}.")
+        if not 2 <= self.max_bins <= 255:
+            raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
+        if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
+            raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
+        if self.max_leaf_nodes is None and self.max_depth is None:
+            raise ValueError("max_leaf_nodes and max_depth are both None: give a limit to at least one of them.")
+        if self.l2_regularization < 0 or self.min_gain < 0:
+            raise ValueError("l2_regularization and min_gain must not be negative.")
+        if self.grow not in ("leaf", "level"):
+            raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
+
+    def _options(self, d: int) -> dict[str, Any]:
+        names = list(getattr(self, "feature_names_in_", ()))
+        leaves = self.max_leaf_nodes or min(2 ** (self.max_depth or 15), 2**15)
+        allowed = []
+        for group in self.interaction_cst or []:
+            allowed.append([names.index(f) if isinstance(f, str) else int(f) for f in group])
+        if allowed:
+            used = {f for group in allowed for f in group}
+            if min(used) < 0 or max(used) >= d:
+                raise ValueError(f"interaction_cst must hold features from 0 to {d - 1}; got {self.interaction_cst}.")
+            allowed += [[f] for f in range(d) if f not in used]
+        return {
+            "max_leaves": int(leaves),
+            "max_depth": self.max_depth or 0,
+            "by_level": self.grow == "level",
+            "l2": float(self.l2_regularization),
+            "min_hessian": 1e-3,
+            "min_count": int(self.min_samples_leaf),
+            "min_gain": float(self.min_gain),
+            "category_smoothing": 10.0,
+            "monotone": monotone_list(self.monotonic_cst, d, names),
+            "allowed": allowed,
+        }
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score: Any = None,
+    ) -> Any:
+        """Add trees one after the other.
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n, d)
+            Missing values are allowed; categories are read from the columns' types.
+        y : array of n labels or targets
+        sample_weight : array of n weights, optional
+        X_val, y_val, sample_weight_val : validation data, optional
+            Watched for early stopping; otherwise a share of the rows is set aside.
+        init_score : array of n scores (n × k for k > 2 classes), optional
+            Where boosting starts instead of the best constant. Not part of the predictions of the fitted model.
+        """
+        y = check_targets(self, X, y)
+        self._check()
+        X, coder = fit_table(self, X, self.categorical_features)
+        weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
+        if init_score is not None and weight is not None:
+            init_score = np.asarray(init_score)[weight > 0]
+        X, y, weight = drop_absent(X, y, weight)
+        if self._continues():
+            if coder.columns:
+                raise ValueError("warm_start with categorical columns is not supported: categories may have changed.")
+            if self.max_iter < self.n_iter_:
+                raise ValueError(f"max_iter={self.max_iter} must be at least the {self.n_iter_} rounds already fitted.")
+        self._coder = coder
+        targets, loss = self._targets(y)
+        self._loss = loss
+        seed = int(check_random_state(self.random_state).randint(INT32))
+
+        watch = None
+        stop = self.early_stopping
+        if isinstance(stop, str):
+            if stop != "auto":
+                raise ValueError(f'early_stopping must be "auto", True or False; got {stop!r}.')
+            stop = len(X) > 10_000 or X_val is not None
+        if stop:
+            if X_val is not None:
+                Xv = predict_table(self, X_val, coder)
+                watch = (Xv, self._code_more(column_or_1d(y_val)), weights_of(sample_weight_val, Xv))
+            elif init_score is None:
+                X, targets, weight, watch = self._hold_out(X, targets, weight, seed)
+            else:
+                raise ValueError("early_stopping with init_score needs X_val and y_val.")
+        with iterations(self, X, y, self.max_iter) as report:
+            self._boost(X, targets, weight, loss, watch, seed, init_score, report)
+        return self
+
+    def _continues(self) -> bool:
+        """Whether this fit adds to trees that an earlier one kept for that purpose."""
+        return self.warm_start and bool(getattr(self, "_grown", None))
+
+    def _hold_out(self, X: np.ndarray, y: np.ndarray, weight: Any, seed: int) -> tuple[Any, Any, Any, Any]:
+        from sklearn.model_selection import train_test_split
+
+        rows = np.arange(len(X))
+        classes = self._loss.definition.target.is_classes
+        few = classes and np.min(np.unique(y, return_counts=True)[1]) < 2
+        train, test = train_test_split(
+            rows, test_size=self.validation_fraction, random_state=seed, stratify=y if classes and not few else None
+        )
+        w, v = (None, None) if weight is None else (weight[train], weight[test])
+        return np.ascontiguousarray(X[train]), y[train], w, (np.ascontiguousarray(X[test]), y[test], v)
+
+    def _boost(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: Any,
+        loss: BoostedLoss,
+        watch: Any,
+        seed: int,
+        init_score: Any,
+        report: Any,
+    ) -> None:
+        n, d = X.shape
+        exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
+        table = self._bins(X, weight, seed)
+        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), self._options(d))
+        continued = self._continues()
+        if not continued:
+            self.baseline_ = loss.start(y, weight)
+            self.trees_ = None
+            self._grown: list[Any] = []
+        scores = np.repeat(self.baseline_[:, None], n, axis=1)
+        if init_score is not None:
+            given = np.asarray(init_score, dtype=np.float64).reshape(n, -1)
+            if given.shape[1] != loss.outputs:
+                raise ValueError(f"init_score must have {loss.outputs} numbers per row; got {given.shape[1]}.")
+            scores = np.ascontiguousarray(given.T)
+            self.baseline_ = np.zeros(loss.outputs)
+        elif continued:
+            scores = np.ascontiguousarray(self._raw(X).T)
+        booster.set_scores(scores)
+
+        native, search = native_loss(loss.definition) if loss.outputs == 1 else None, None
+        if loss.leaves is Leaves.SEARCH:
+            search = native
+        history = _History(self, loss, watch)
+        for round_ in range(len(self._grown) // loss.outputs, self.max_iter):
+            if loss.outputs > 1:
+                booster.softmax()
+            else:
+                booster.gradients(native, loss.logistic, loss.leaves is Leaves.NEWTON, loss.bound)
+            for k in range(loss.outputs):
+                draw = (seed + 7919 * (round_ * loss.outputs + k)) % (2**63)
+                self._grown.append(
+                    booster.grow(k, draw, self.subsample, self.max_features, self.learning_rate, search, loss.level)
+                )
+            if history.stop(self._grown[-loss.outputs :], round_, booster, y, weight) or (report and report(None)):
+                break
+        self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
+        self.n_iter_ = len(self._grown) // loss.outputs
+        self.train_score_, self.validation_score_ = history.train, history.validation
+        if not self.warm_start:
+            self._grown = []
+
+    def _bins(self, X: np.ndarray, weight: Any, seed: int) -> Binned:
+        """The table in bins; taken from ``_binned`` where fits on the same rows share it (see hinge.select.sharing)."""
+        shared: dict[Any, Binned] | None = getattr(self, "_binned", None)
+        if shared is None:
+            return Binned(X, self._coder, weight, self.max_bins, seed)
+        key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
+        if key not in shared:
+            shared[key] = Binned(X, self._coder, weight, self.max_bins, seed)
+        return shared[key]
+
+    def _raw(self, X: np.ndarray, rounds: int | None = None) -> np.ndarray:
+        out = np.repeat(self.baseline_[None, :], len(X), axis=0)
+        trees = self.trees_ if self.trees_ is not None else Trees.stack(self._grown, self._loss.outputs, additive=True)
+        last = None if rounds is None else rounds * self._loss.outputs
+        return trees.add(X, out, 0, last)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self._raw(predict_table(self, X, self._coder))
+
+    def _staged(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self)
+        X = predict_table(self, X, self._coder)
+        out, k = np.repeat(self.baseline_[None, :], len(X), axis=0), self._loss.outputs
+        for round_ in range(self.n_iter_):
+            yield self.trees_.add(X, out, k * round_, k * (round_ + 1)).copy()
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Total gain by feature, scaled to sum to one."""
+        check_is_fitted(self)
+        gains = self.trees_.importances(self.n_features_in_, normalised=False)
+        return gains / gains.sum() if gains.sum() > 0 else gains
+
+    def shap_values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """How much each feature moves the score of each row (TreeSHAP), and the expected score.
+
+        Returns ``(phi, base)`` with phi of shape (n, d) (or (n, d, k) for k classes): base + Σ_j phi_j = score.
+        """
+        from hinge.models.tree_shap import shap_values
+
+        check_is_fitted(self)
+        phi, base = shap_values(self.trees_, predict_table(self, X, self._coder))
+        base = base + self.baseline_
+        return (phi[:, :, 0], base[:1]) if self._loss.outputs == 1 else (phi, base)
+
+
+class _History:
+    """Scores by round, the progress line, and when to stop."""
+
+    def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any) -> None:
+        self.estimator, self.loss, self.watch = estimator, loss, watch
+        self.train: list[float] = []
+        self.validation: list[float] = []
+        if watch is not None:
+            self.scores = estimator._raw(watch[0]) if estimator._grown else np.repeat(
+                estimator.baseline_[None, :], len(watch[0]), axis=0
+            )  # fmt: skip
+
+    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, booster: Any, y: np.ndarray, weight: Any) -> bool:
+        e = self.estimator
+        if e.verbose:
+            self.train.append(self.loss.mean(y, booster.scores().T, weight))
+        if self.watch is not None:
+            X, target, w = self.watch
+            Trees.stack(grown, self.loss.outputs, additive=True).add(X, self.scores)
+            self.validation.append(self.loss.mean(target, self.scores, w))
+        if e.verbose:
+            seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
+            print(f"round {round_ + 1}/{e.max_iter}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
+        if len(self.validation) <= e.n_iter_no_change:
+            return False
+        before = min(self.validation[: -e.n_iter_no_change])
+        return min(self.validation[-e.n_iter_no_change :]) > before - e.tol

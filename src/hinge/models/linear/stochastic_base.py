@@ -1,0 +1,230 @@
+"""Stochastic gradient descent for linear models: the weights as they change, epochs, and when to stop."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+
+from hinge._native import core
+from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
+from hinge.models.linear.perceptron import rows_of
+from hinge.problem.certificate import certificate, with_run
+from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
+from hinge.problem.objective import Objective, make_objective
+from hinge.problem.penalties import NoPenalty, Penalty
+from hinge.solve.base import Status
+from hinge.solve.native import native_problem
+
+RATES = ("optimal", "invscaling", "constant", "adaptive")
+SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length
+TRIES = 12
+
+
+@dataclass
+class Stream:
+    """The weights of one score, as they change from epoch to epoch."""
+
+    w: np.ndarray
+    b: float
+    mean: np.ndarray
+    mean_b: float = 0.0
+    steps: int = 0
+    scale: float = 1.0
+    epochs: int = 0
+
+    @classmethod
+    def begin(cls, w: np.ndarray, b: float) -> Stream:
+        """A stream that starts from these weights."""
+        start = np.array(w, dtype=np.float64)
+        return cls(start, float(b), np.zeros_like(start))
+
+    def epoch(self, objective: Objective, rate: tuple[float, float, float], options: dict[str, Any]) -> float:
+        """One pass; the mean loss of the examples as they were met. Steps that are too long are shortened."""
+        problem = native_problem(objective)
+        eta, decay, power = rate
+        saved = (self.w.copy(), self.mean.copy())
+        for _ in range(TRIES):
+            b, mean_b, steps, loss = core.sgd_epoch(
+                problem, self.w, self.mean, self.b, self.mean_b, self.steps, eta0=eta * self.scale, decay=decay,
+                power=power, epoch=self.epochs, batch=1, **options,
+            )  # fmt: skip
+            if np.isfinite(loss) and np.all(np.isfinite(self.w)) and np.abs(self.w).max(initial=0.0) < 1e100:
+                self.b, self.mean_b, self.steps = b, mean_b, steps
+                self.epochs += 1
+                return loss
+            self.w[:], self.mean[:] = saved
+            self.scale *= SHORTER
+        raise ValueError("The steps overflow at any length: scale the features to similar size.")
+
+
+def taken(weights: list[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
+    """The weights of some rows."""
+    return [None if s is None else s[rows] for s in weights]
+
+
+class StochasticModel(LinearModel):
+    """What SGDClassifier and SGDRegressor share; parameters are described there."""
+
+    weights_mean = "step"
+    losses: dict[str, Any]
+    _state: list[Stream]
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if self.loss not in self.losses:
+            raise ValueError(
+                f"loss must be a hinge loss or one of {', '.join(map(repr, self.losses))}, got {self.loss!r}."
+            )
+        cls = self.losses[self.loss]
+        if cls in (Huber, EpsilonInsensitive, SquaredEpsilonInsensitive):
+            return cls(self.epsilon)
+        return cls()
+
+    def _penalty(self) -> Penalty:
+        ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}
+        if self.penalty is None:
+            return NoPenalty()
+        if self.penalty not in ratios:
+            raise ValueError(f"penalty must be 'l2', 'l1', 'elasticnet' or None, got {self.penalty!r}.")
+        return elastic_penalty(check_strength("alpha", self.alpha), ratios[self.penalty])
+
+    def _rate(self, loss: Loss) -> tuple[float, float, float]:
+        """η₀, decay and power of η_t = η₀/(1 + decay·t)^power."""
+        if self.learning_rate not in RATES:
+            raise ValueError(f"learning_rate must be one of {', '.join(map(repr, RATES))}, got {self.learning_rate!r}.")
+        if self.learning_rate == "optimal":
+            alpha = check_strength("alpha", self.alpha, zero=False)
+            # Bottou's rule: the first step is as long as typical weights are large.
+            typical = np.sqrt(1.0 / np.sqrt(alpha))
+            slope = float(np.abs(loss.gradient(np.ones(1), np.array([-typical])))[0])
+            first = typical / max(1.0, slope)
+            return first, first * alpha, 1.0
+        first = check_strength("eta0", self.eta0, zero=False)
+        return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)
+
+    def _options(self, penalty: Penalty, d: int) -> dict[str, Any]:
+        coordinates = penalty.coordinates(d)
+        assert coordinates is not None
+        return {
+            "l2": float(coordinates.l2[0]) if d else 0.0,
+            "bias_rate": 1.0,
+            "average": bool(self.average),
+            "shuffle": bool(self.shuffle),
+            "seed": self.random_state if isinstance(self.random_state, int) else 0,
+        }
+
+    def _streams(self, count: int, d: int, coef: Any, intercept: Any) -> list[Stream]:
+        coef = np.zeros((count, d)) if coef is None else np.asarray(coef, dtype=np.float64).reshape(count, d)
+        intercept = np.zeros(count) if intercept is None else np.asarray(intercept, dtype=np.float64).reshape(count)
+        return [Stream.begin(w, b) for w, b in zip(coef, intercept)]
+
+    def _objectives(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[Objective]:
+        first = make_objective(
+            rows_of(X), targets[0], self._loss(), self._penalty(), sample_weight=weights[0],
+            fit_intercept=self.fit_intercept,
+        )  # fmt: skip
+        return [first] + [
+            make_objective(
+                first.design, y, first.loss, first.penalty, sample_weight=s, fit_intercept=self.fit_intercept
+            )
+            for y, s in zip(targets[1:], weights[1:])
+        ]
+
+    def _train(
+        self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None], coef: Any, intercept: Any
+    ) -> None:
+        """Epochs until the loss stops falling. ``weights`` have no zeros."""
+        if self.warm_start and coef is None and hasattr(self, "_state"):
+            coef, intercept = [s.w for s in self._state], [s.b for s in self._state]
+        self._state = self._streams(len(targets), X.shape[1], coef, intercept)
+        held, train = None, np.arange(X.shape[0])
+        if self.early_stopping:
+            seed = self.random_state if isinstance(self.random_state, int) else 0
+            train, held = train_test_split(train, test_size=self.validation_fraction, random_state=seed)
+        part = X if held is None else X[train]
+        objectives = self._objectives(part, [y[train] for y in targets], taken(weights, train))
+        rate, options = (
+            self._rate(objectives[0].loss),
+            self._options(objectives[0].penalty, X.shape[1]),
+        )
+        held_sets = None
+        if held is not None:
+            held_sets = self._objectives(X[held], [y[held] for y in targets], taken(weights, held))
+        ended = [
+            self._run(s, o, rate, options, None if held_sets is None else held_sets[j])
+            for j, (s, o) in enumerate(zip(self._state, objectives))
+        ]
+        self.n_iter_ = max(s.epochs for s in self._state)
+        self._show(X.dtype)
+        judged = [certificate(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
+        status = Status.RULE if all(ended) else Status.MAX_ITER
+        self.certificate_ = with_run(
+            max(judged, key=lambda c: c.error),
+            solver="sgd",
+            iterations=self.n_iter_,
+            seconds=np.nan,
+            status=status.value,
+        )
+        if not all(ended) and self.tol is not None:
+            warnings.warn(
+                f"The loss was still falling after max_iter={self.max_iter} epochs; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _run(
+        self, stream: Stream, objective: Objective, rate: tuple[float, float, float], options: dict[str, Any],
+        held: Objective | None,
+    ) -> bool:  # fmt: skip
+        """Whether the stopping rule was met before ``max_iter``."""
+        best, idle = np.inf, 0
+        for _ in range(self.max_iter):
+            loss = stream.epoch(objective, rate, options)
+            if held is not None:
+                loss = held.risk(*self._shown(stream))
+            if self.tol is None:
+                continue
+            idle = idle + 1 if loss > best - self.tol else 0
+            best = min(best, loss)
+            if idle >= self.n_iter_no_change:
+                if self.learning_rate != "adaptive" or stream.scale < 1e-6:
+                    return True
+                stream.scale, idle = stream.scale / 5.0, 0
+        return self.tol is None
+
+    def _shown(self, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
+        averaged = bool(self.average) and stream.steps > 0
+        return (stream.mean, np.array([stream.mean_b])) if averaged else (stream.w, np.array([stream.b]))
+
+    def _show(self, dtype: Any) -> None:
+        shown = [self._shown(s) for s in self._state]
+        self.coef_ = np.array([w for w, _ in shown], dtype=dtype)
+        self.intercept_ = np.array([b[0] for _, b in shown], dtype=dtype)
+        self.t_ = float(max(s.steps for s in self._state) + 1)
+
+    def _learn_piece(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> None:
+        """One epoch over a piece of data, going on from where the last piece ended.
+
+        Weights compare examples across pieces, so they are not divided by their mean over this one.
+        """
+        if not hasattr(self, "_state"):
+            self._state = self._streams(len(targets), X.shape[1], None, None)
+            self.n_iter_ = 0
+        objectives = [
+            o if s is None else replace(o, c=s / len(s))
+            for o, s in zip(self._objectives(X, targets, [None] * len(targets)), weights)
+        ]
+        rate, options = (
+            self._rate(objectives[0].loss),
+            self._options(objectives[0].penalty, X.shape[1]),
+        )
+        for stream, objective in zip(self._state, objectives):
+            stream.epoch(objective, rate, options)
+        self.n_iter_ += 1
+        self._show(X.dtype)
