@@ -24,8 +24,8 @@ KernelProgram decode(const Code& code) {
 }
 
 nb::tuple to_python(DualSolution&& s) {
-  return nb::make_tuple(own(std::move(s.alpha)), own(std::move(s.F)), s.bias, s.violation, s.converged, s.batches,
-                        s.steps, s.rows_computed);
+  return nb::make_tuple(own(std::move(s.alpha)), own(std::move(s.F)), s.bias, s.rho, s.violation, s.stopped, s.batches,
+                        s.steps);
 }
 
 // What both ways of solving the dual take after the source of rows.
@@ -33,14 +33,16 @@ struct Dual {
   Vector sign, target, upper, alpha;
   double tol, cache_bytes;
   int max_iter;
+  index_t max_steps;
   bool shrinking;
+  int groups;
 
   template <class T>
   DualSolution solve(RowSource<T>& source, Monitor& monitor) const {
-    const DualProblem problem{source.points(), static_cast<index_t>(sign.shape(0)), sign.data(), target.data(),
-                              upper.data()};
+    const DualProblem problem{
+        source.points(), static_cast<index_t>(sign.shape(0)), sign.data(), target.data(), upper.data(), groups};
     return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)},
-                        {tol, cache_bytes, max_iter, shrinking}, monitor);
+                        {tol, cache_bytes, max_iter, max_steps, shrinking}, monitor);
   }
 };
 
@@ -137,13 +139,14 @@ void bind_points(nb::module_& m, const char* name) {
   m.def(
       "decompose",
       [](const Code& code, const Points<T>& points, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, bool shrinking, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking};
+         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         ProgramRows<T> source(decode(code), points);
         return to_python(enter([&](Monitor& monitor) { return dual.solve<T>(source, monitor); }, make_report(report)));
       },
       "program"_a, "points"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "report"_a.none());
+      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
+      "report"_a.none());
 }
 
 }  // namespace
@@ -167,21 +170,22 @@ void bind_kernels(nb::module_& m) {
       "decompose_gram",
       // the points are these rows (and columns) of a larger matrix of kernel values, which several problems share
       [](Matrix gram, In1<index_t> rows, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, bool shrinking, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking};
+         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         GramRows source(gram.data(), static_cast<index_t>(gram.shape(1)), rows.data(),
                         static_cast<index_t>(rows.shape(0)));
         return to_python(
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
       "gram"_a.noconvert(), "rows"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "report"_a.none());
+      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
+      "report"_a.none());
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64
       [](nb::object rows, index_t n, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, bool shrinking, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, shrinking};
+         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         FullRows<double> source(n, [&](const index_t* which, index_t m, double* out) {
           nb::gil_scoped_acquire gil;
           auto block = nb::cast<Matrix>(rows(own(std::vector<index_t>(which, which + m))));
@@ -191,7 +195,7 @@ void bind_kernels(nb::module_& m) {
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
       "rows"_a, "n"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
-      "tol"_a, "cache_bytes"_a, "max_iter"_a, "shrinking"_a, "report"_a.none());
+      "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
 }
 
 }  // namespace hinge

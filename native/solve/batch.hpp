@@ -1,5 +1,6 @@
 // The subproblem of one batch: a few hundred variables, all of whose kernel values are at hand, solved pair by pair.
 #pragma once
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -20,22 +21,29 @@ struct Batch {
   std::vector<T> diagonal;  // K(v, v)
   std::vector<double> e;    // t - F
   std::vector<double> a, sign, upper;
-  std::vector<double> rise;  // 0 if s a may grow, -inf if not
-  std::vector<double> fall;  // 0 if s a may shrink, +inf if not
+  // Pairs are made within a group: one group for all variables, or one for each sign.
+  int groups = 1;
+  std::array<std::vector<double>, 2> rise;  // 0 if s a may grow, -inf if not (or in the other group)
+  std::array<std::vector<double>, 2> fall;  // 0 if s a may shrink, +inf if not
 
-  void resize(index_t used) {
+  int group(index_t v) const { return groups == 2 && sign[v] < 0; }
+
+  void resize(index_t used, int number_of_groups) {
     size = (used + 7) / 8 * 8;
+    groups = number_of_groups;
     K.assign(size * size, T(0));
     diagonal.assign(size, T(0));
     for (auto* v : {&e, &a, &sign, &upper}) v->assign(size, 0.0);
-    rise.assign(size, -kInfinity);
-    fall.assign(size, kInfinity);
+    for (int g = 0; g < groups; ++g) {
+      rise[g].assign(size, -kInfinity);
+      fall[g].assign(size, kInfinity);
+    }
   }
 
   void mark(index_t v) {
     const bool positive = sign[v] > 0, above = a[v] > 0, below = a[v] < upper[v];
-    rise[v] = (positive ? below : above) ? 0.0 : -kInfinity;
-    fall[v] = (positive ? above : below) ? 0.0 : kInfinity;
+    rise[group(v)][v] = (positive ? below : above) ? 0.0 : -kInfinity;
+    fall[group(v)][v] = (positive ? above : below) ? 0.0 : kInfinity;
   }
 };
 
@@ -62,19 +70,20 @@ struct Wide<float> {
   using Index = Ints;
 };
 
-// e -= step (K_i - K_j), and the extremes of the new e.
+// e -= step (K_i - K_j), and the extremes of the new e in a group.
 template <class T>
-HINGE_HOT Extremes move(const T* ki, const T* kj, double step, Batch<T>& batch) {
+HINGE_HOT Extremes move(const T* ki, const T* kj, double step, Batch<T>& batch, int group) {
   using V = typename Wide<T>::Values;
   Lanes high = Lanes{} - kInfinity, low = Lanes{} + kInfinity;
   Counts at = {}, now = {0, 1, 2, 3, 4, 5, 6, 7};
   double* e = batch.e.data();
+  const double *rise = batch.rise[group].data(), *fall = batch.fall[group].data();
   for (index_t v = 0; v < batch.size; v += 8) {
     const V difference = *reinterpret_cast<const V*>(ki + v) - *reinterpret_cast<const V*>(kj + v);
     const Lanes x = *reinterpret_cast<const Lanes*>(e + v) - step * __builtin_convertvector(difference, Lanes);
     *reinterpret_cast<Lanes*>(e + v) = x;
-    const Lanes up = x + *reinterpret_cast<const Lanes*>(batch.rise.data() + v);
-    const Lanes down = x + *reinterpret_cast<const Lanes*>(batch.fall.data() + v);
+    const Lanes up = x + *reinterpret_cast<const Lanes*>(rise + v);
+    const Lanes down = x + *reinterpret_cast<const Lanes*>(fall + v);
     const Counts better = up > high;
     high = better ? up : high;
     at = better ? now : at;
@@ -95,13 +104,14 @@ HINGE_HOT index_t partner(const Batch<T>& batch, index_t i) {
   using V = typename Wide<T>::Values;
   using N = typename Wide<T>::Index;
   const T* ki = batch.K.data() + i * batch.size;
+  const double* fall = batch.fall[batch.group(i)].data();
   const double ei = batch.e[i];
   const T kii = batch.diagonal[i], tiny = static_cast<T>(kTinyCurvature);
   V best = {};
   N at = {}, now = {0, 1, 2, 3, 4, 5, 6, 7};
   for (index_t v = 0; v < batch.size; v += 8) {
-    const Lanes gap = ei - (*reinterpret_cast<const Lanes*>(batch.e.data() + v) +
-                            *reinterpret_cast<const Lanes*>(batch.fall.data() + v));
+    const Lanes gap =
+        ei - (*reinterpret_cast<const Lanes*>(batch.e.data() + v) + *reinterpret_cast<const Lanes*>(fall + v));
     const V g = __builtin_convertvector(gap, V);
     V curve = kii + *reinterpret_cast<const V*>(batch.diagonal.data() + v) - T(2) * *reinterpret_cast<const V*>(ki + v);
     curve = curve > tiny ? curve : V{} + tiny;
@@ -119,14 +129,28 @@ HINGE_HOT index_t partner(const Batch<T>& batch, index_t i) {
   return j;
 }
 
-// Steps until the batch is optimal to `tol`; returns how many.
+// e -= step (K_i - K_j), and the extremes of the group that is further from optimal.
 template <class T>
-index_t solve_batch(Batch<T>& batch, double relative, double tol, index_t most) {
-  const T* K = batch.K.data();
-  Extremes x = move<T>(K, K, 0.0, batch);
-  const double goal = std::max(tol, relative * (x.high - x.low));
+Extremes move_all(const T* ki, const T* kj, double step, Batch<T>& batch) {
+  const Extremes first = move<T>(ki, kj, step, batch, 0);
+  if (batch.groups == 1) return first;
+  const Extremes second = move<T>(ki, kj, 0.0, batch, 1);
+  return second.high - second.low > first.high - first.low ? second : first;
+}
+
+struct BatchProgress {
   index_t steps = 0;
-  for (; steps < most && x.high - x.low > goal; ++steps) {
+  double gain = 0;  // by how much the objective fell
+};
+
+// Steps until the batch is optimal to `tol`.
+template <class T>
+BatchProgress solve_batch(Batch<T>& batch, double relative, double tol, index_t most) {
+  const T* K = batch.K.data();
+  Extremes x = move_all<T>(K, K, 0.0, batch);
+  const double goal = std::max(tol, relative * (x.high - x.low));
+  BatchProgress done;
+  for (; done.steps < most && x.high - x.low > goal; ++done.steps) {
     const index_t i = x.at, j = partner<T>(batch, i);
     if (j < 0) break;
     const T *ki = K + i * batch.size, *kj = K + j * batch.size;
@@ -134,18 +158,20 @@ index_t solve_batch(Batch<T>& batch, double relative, double tol, index_t most) 
         std::max(static_cast<double>(batch.diagonal[i]) + batch.diagonal[j] - 2.0 * ki[j], kTinyCurvature);
     const double room_i = batch.sign[i] > 0 ? batch.upper[i] - batch.a[i] : batch.a[i];
     const double room_j = batch.sign[j] > 0 ? batch.a[j] : batch.upper[j] - batch.a[j];
-    double step = (batch.e[i] - batch.e[j]) / curve;
+    const double slope = batch.e[i] - batch.e[j];
+    double step = slope / curve;
     const bool end_i = step >= room_i, end_j = std::min(step, room_i) >= room_j;
     step = std::min({step, room_i, room_j});
+    done.gain += step * (slope - 0.5 * step * curve);
     batch.a[i] += batch.sign[i] * step;
     batch.a[j] -= batch.sign[j] * step;
     if (end_i && room_i <= room_j) batch.a[i] = batch.sign[i] > 0 ? batch.upper[i] : 0.0;
     if (end_j) batch.a[j] = batch.sign[j] > 0 ? 0.0 : batch.upper[j];
     batch.mark(i);
     batch.mark(j);
-    x = move<T>(ki, kj, step, batch);
+    x = move_all<T>(ki, kj, step, batch);
   }
-  return steps;
+  return done;
 }
 
 }  // namespace hinge

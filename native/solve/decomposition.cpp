@@ -1,7 +1,10 @@
 #include "solve/decomposition.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "core/pool.hpp"
 #include "solve/batch.hpp"
@@ -14,6 +17,10 @@ namespace {
 constexpr index_t kBatch = 512;
 // A batch is solved until its violation has fallen to this fraction.
 constexpr double kBatchAccuracy = 0.1;
+// Every so many batches it is asked whether the objective still falls by more than rounding errors, which are this
+// fraction of the sum of what it is made of.
+constexpr int kAsk = 16;
+constexpr double kRounding = 1e-16;
 // Points are left out when at least this fraction of those in use can be.
 constexpr double kWorthShrinking = 0.1;
 
@@ -64,35 +71,47 @@ class Decomposition {
     std::iota(active_.begin(), active_.end(), index_t{0});
     std::iota(position_.begin(), position_.end(), index_t{0});
     refresh(active_, F_);
+    terms();
   }
 
   DualSolution run() {
     DualSolution out;
     int since = 0;
+    double gained = 0;
+    bool stuck = false;
+    const auto finished = [&] {
+      return violation() <= options_.tol || out.batches >= options_.max_iter || out.steps >= options_.max_steps ||
+             out.stopped || stuck;
+    };
     for (;; ++out.batches) {
       find_extremes();
-      if (high_ - low_ <= options_.tol || out.batches >= options_.max_iter) {
+      if (finished()) {
         if (shrunk()) {
           restore();
           since = 0;
           find_extremes();
         }
-        if (high_ - low_ <= options_.tol || out.batches >= options_.max_iter) break;
+        if (finished()) break;
       }
-      if (monitor_.report({out.batches, high_ - low_, -1.0})) break;
       if (options_.shrinking && out.batches * size_ > kPatience * p_.n && ++since % 4 == 0) shrink();
       choose();
       load();
-      out.steps += solve_batch<T>(batch_, kBatchAccuracy, 0.5 * options_.tol, 100 * batch_.size);
+      const BatchProgress progress = solve_batch<T>(batch_, kBatchAccuracy, 0.5 * options_.tol, 100 * batch_.size);
+      out.steps += progress.steps;
+      gained += progress.gain;
       store();
+      if ((out.batches + 1) % kAsk == 0) {
+        stuck = gained <= kRounding * terms();
+        gained = 0;
+      }
+      out.stopped = monitor_.report({out.batches + 1, violation(), -1.0});
     }
-    out.converged = high_ - low_ <= options_.tol;
-    out.violation = high_ - low_;
-    if (shrunk()) restore();
-    out.bias = bias();
+    out.violation = violation();
+    const std::array<double, 2> level = {middle(0), p_.groups == 2 ? middle(1) : 0.0};
+    out.bias = p_.groups == 2 ? 0.5 * (level[1] + level[0]) : level[0];
+    out.rho = p_.groups == 2 ? 0.5 * (level[1] - level[0]) : 0.0;
     out.alpha = std::move(a_);
     out.F = std::move(F_);
-    out.rows_computed = rows_computed_;
     return out;
   }
 
@@ -100,6 +119,12 @@ class Decomposition {
   bool shrunk() const { return static_cast<index_t>(active_.size()) < p_.n; }
   bool may_rise(index_t v) const { return p_.sign[v] > 0 ? a_[v] < p_.upper[v] : a_[v] > 0; }
   bool may_fall(index_t v) const { return p_.sign[v] > 0 ? a_[v] > 0 : a_[v] < p_.upper[v]; }
+  int group(index_t v) const { return p_.groups == 2 && p_.sign[v] < 0; }
+  // How far the optimality conditions are from being met, in the worse group; -inf if there is no pair to move.
+  double violation() const {
+    const double first = high_[0] - low_[0];
+    return p_.groups == 2 ? std::max(first, high_[1] - low_[1]) : first;
+  }
   double value(index_t v, index_t position) const { return p_.target[v] - F_[position]; }
 
   template <class Visit>
@@ -111,23 +136,33 @@ class Decomposition {
       }
   }
 
-  void find_extremes() {
-    high_ = -kInfinity;
-    low_ = kInfinity;
-    each([&](index_t v, index_t, double e) {
-      if (e > high_ && may_rise(v)) high_ = e;
-      if (e < low_ && may_fall(v)) low_ = e;
-    });
+  // The sum of the absolute values of what the objective is the sum of: the largest so far.
+  double terms() {
+    double sum = 0;
+    each([&](index_t v, index_t k, double) { sum += a_[v] * (std::abs(p_.target[v]) + std::abs(F_[k])); });
+    return terms_ = std::max(terms_, sum);
   }
 
-  // The next batch: what was new in the last one, and the worst violators from both ends.
+  void find_extremes() {
+    high_.fill(-kInfinity);
+    low_.fill(kInfinity);
+    each([&](index_t v, index_t, double e) {
+      const int g = group(v);
+      if (e > high_[g] && may_rise(v)) high_[g] = e;
+      if (e < low_[g] && may_fall(v)) low_[g] = e;
+    });
+    if (violation() == kInfinity) throw std::invalid_argument("Kernel values are too large: scores overflow.");
+  }
+
+  // The next batch: what was new in the last one, and the worst violators from both ends of each group.
   void choose() {
-    std::vector<std::pair<double, index_t>> up, down;
+    std::array<std::vector<std::pair<double, index_t>>, 2> up, down;
     std::vector<index_t> kept(fresh_);
     for (index_t v : order_) in_batch_[v] = 0;
     each([&](index_t v, index_t, double e) {
-      if (e > low_ && may_rise(v)) up.emplace_back(-e, v);
-      if (e < high_ && may_fall(v)) down.emplace_back(e, v);
+      const int g = group(v);
+      if (e > low_[g] && may_rise(v)) up[g].emplace_back(-e, v);
+      if (e < high_[g] && may_fall(v)) down[g].emplace_back(e, v);
     });
     const index_t room = size_ - std::min<index_t>(static_cast<index_t>(kept.size()), size_ / 2);
     kept.resize(size_ - room);
@@ -139,8 +174,6 @@ class Decomposition {
       std::nth_element(list.begin(), list.begin() + m, list.end());
       std::sort(list.begin(), list.begin() + m);
     };
-    worst(up, size_);
-    worst(down, size_);
     const auto take = [&](const auto& list, index_t most) {
       for (index_t k = 0, taken = 0; k < static_cast<index_t>(list.size()) && taken < most; ++k) {
         if (k >= size_) break;
@@ -151,9 +184,14 @@ class Decomposition {
         ++taken;
       }
     };
-    take(up, room / 2);
-    take(down, room - static_cast<index_t>(fresh_.size()));
-    take(up, room - static_cast<index_t>(fresh_.size()));
+    for (int g = 0; g < p_.groups; ++g) {
+      const index_t goal = room * (g + 1) / p_.groups, begin = static_cast<index_t>(fresh_.size());
+      worst(up[g], size_);
+      worst(down[g], size_);
+      take(up[g], (goal - begin) / 2);
+      take(down[g], goal - static_cast<index_t>(fresh_.size()));
+      take(up[g], goal - static_cast<index_t>(fresh_.size()));
+    }
     order_.insert(order_.end(), fresh_.begin(), fresh_.end());
   }
 
@@ -173,11 +211,10 @@ class Decomposition {
       std::vector<T*> where(missing.size());
       cache_.claim(missing.data(), static_cast<index_t>(missing.size()), time_, where.data());
       source_.rows(missing.data(), static_cast<index_t>(missing.size()), where.data());
-      rows_computed_ += static_cast<index_t>(missing.size());
       for (index_t k = 0; k < m; ++k)
         if (!rows_[k]) rows_[k] = cache_.find(order_[k] % n, time_);
     }
-    batch_.resize(m);
+    batch_.resize(m, p_.groups);
     for (index_t r = 0; r < m; ++r) {
       const index_t v = order_[r], at = position_[v % n];
       batch_.e[r] = value(v, at);
@@ -212,7 +249,8 @@ class Decomposition {
     std::vector<char> needed(count, 0);
     each([&](index_t v, index_t k, double e) {
       const bool rise = may_rise(v), fall = may_fall(v);
-      if ((rise && fall) || (rise && e >= low_) || (fall && e <= high_)) needed[k] = 1;
+      const int g = group(v);
+      if ((rise && fall) || (rise && e >= low_[g]) || (fall && e <= high_[g])) needed[k] = 1;
     });
     std::vector<index_t> keep;
     for (index_t k = 0; k < count; ++k)
@@ -277,19 +315,19 @@ class Decomposition {
       const std::vector<double> step(coefficient.begin() + begin, coefficient.begin() + begin + m);
       add_rows<T>(rows, step, width, F.data());
     }
-    rows_computed_ += static_cast<index_t>(support.size());
   }
 
-  // The mean over variables inside their bounds, where optimality says e = b; else the middle of what is possible.
-  double bias() const {
+  // Where e should be in a group: the mean over variables inside their bounds, where optimality says that e is the
+  // same for all; else the middle of what is possible.
+  double middle(int g) const {
     double sum = 0;
     index_t count = 0;
     each([&](index_t v, index_t, double e) {
-      if (a_[v] > 0 && a_[v] < p_.upper[v]) sum += e, ++count;
+      if (group(v) == g && a_[v] > 0 && a_[v] < p_.upper[v]) sum += e, ++count;
     });
     if (count) return sum / static_cast<double>(count);
-    if (high_ == -kInfinity) return low_ == kInfinity ? 0.0 : low_;
-    return low_ == kInfinity ? high_ : 0.5 * (high_ + low_);
+    if (high_[g] == -kInfinity) return low_[g] == kInfinity ? 0.0 : low_[g];
+    return low_[g] == kInfinity ? high_[g] : 0.5 * (high_[g] + low_[g]);
   }
 
   RowSource<T>& source_;
@@ -303,8 +341,9 @@ class Decomposition {
   std::vector<char> in_batch_;
   std::vector<T*> rows_;
   Batch<T> batch_;
-  double high_ = 0, low_ = 0;
-  index_t time_ = 0, rows_computed_ = 0;
+  std::array<double, 2> high_{}, low_{};
+  double terms_ = 0;
+  index_t time_ = 0;
 };
 
 }  // namespace

@@ -7,13 +7,20 @@
 // State       F_i = sum_v s_v a_v K(v, i); the value of a variable is e_v = t_v - F.
 // Optimality  max e over {v that may rise: s = 1, a < upper or s = -1, a > 0} <= min e over {v that may fall};
 //             the bias lies between the two.
+// Groups      With two groups the sum of a_v is kept within each sign (the nu forms): the optimality condition holds
+//             for each sign on its own, pairs are made within a sign, and e lies at b - rho for s = 1 and at b + rho
+//             for s = -1.
 // Method      Batches of variables, half of them new (those that violate optimality most, from both ends) and half
 //             from the batch before. The kernel rows of a batch come from one matrix product, or from a cache of rows
 //             bounded in bytes. Within a batch: pairs, the second by the largest predicted decrease (Fan, Chen & Lin
 //             2005, working set selection 2). Then F is brought up to date from the rows of the variables that moved.
 //             Points whose variables sit at a bound and pull outwards are left out until the rest has converged
 //             (shrinking); F of those is then made anew, and everything is checked.
-// Reference   Joachims (1999), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM (batches).
+// Ends        when the optimality condition holds to `tol`, when batches or steps have been used up, or when the
+//             objective no longer falls by more than the rounding errors of its terms (the violation that is returned
+//             is then larger than `tol`).
+// Reference   Joachims (1999), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM (batches);
+//             Chang & Lin (2001), Training nu-support vector classifiers (groups).
 //
 // The order of all sums depends on the data only: same bits for any number of threads.
 #pragma once
@@ -95,21 +102,23 @@ class GramRows final : public RowSource<double> {
 struct DualProblem {
   index_t n = 0, variables = 0;  // variables = n or 2 n
   const double *sign, *target, *upper;
+  int groups = 1;  // 2: the sum of a is kept for each sign
 };
 
 struct DecompositionOptions {
   double tol = 1e-3;         // how far max and min of the optimality condition may cross
   double cache_bytes = 2e8;  // for kernel rows
   int max_iter = 100000;     // batches
+  index_t max_steps = index_t{1} << 62;
   bool shrinking = true;
 };
 
 struct DualSolution {
   std::vector<double> alpha, F;
-  double bias = 0, violation = 0;
+  double bias = 0, rho = 0, violation = 0;
   int batches = 0;
-  index_t steps = 0, rows_computed = 0;
-  bool converged = false;
+  index_t steps = 0;
+  bool stopped = false;  // by whoever watches
 };
 
 template <class T>

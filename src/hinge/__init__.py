@@ -31,6 +31,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.kernel.approximate": ("Nystroem", "RandomFourierFeatures"),
     "hinge.models.kernel.classifiers": ("KernelLogisticRegression", "KernelPerceptron"),
     "hinge.models.kernel.ridge": ("KernelRidge",),
+    "hinge.models.kernel.nu": ("NuSVC", "NuSVR", "OneClassSVM"),
     "hinge.models.kernel.svm": ("SVC", "SVR"),
     "hinge.problem.decisions": ("bayes_action", "posterior_risk"),
     "hinge.models.bayes.conjugate": (

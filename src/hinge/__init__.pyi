@@ -211,6 +211,11 @@ from hinge.models.kernel.classifiers import (
     KernelLogisticRegression as KernelLogisticRegression,
     KernelPerceptron as KernelPerceptron,
 )
+from hinge.models.kernel.nu import (
+    NuSVC as NuSVC,
+    NuSVR as NuSVR,
+    OneClassSVM as OneClassSVM,
+)
 from hinge.models.kernel.ridge import (
     KernelRidge as KernelRidge,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC as PeerSVC
 from sklearn.svm import SVR as PeerSVR
@@ -187,3 +188,79 @@ def test_saved_models_come_back(tmp_path):
         again = hg.load(tmp_path / "model.hinge")
         call = "transform" if hasattr(model, "transform") else "decision_function"
         np.testing.assert_array_equal(getattr(again, call)(X), getattr(model, call)(X))
+
+
+class Stopper:
+    """A callback that counts iterations and stops after some."""
+
+    def __init__(self, stop_after=10**9):
+        self.stop_after, self.seen = stop_after, 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.parent is not None:
+            self.seen += 1
+            return self.seen >= self.stop_after
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        hg.SVC(gamma=0.5, tol=1e-8),
+        hg.NuSVC(nu=0.4, gamma=0.5, tol=1e-8),
+        hg.SVR(gamma=0.5, tol=1e-8),
+        hg.NuSVR(gamma=0.5, tol=1e-8),
+        hg.OneClassSVM(gamma=0.5, tol=1e-8),
+        hg.KernelLogisticRegression(gamma=0.5),
+        hg.KernelLogisticRegression(gamma=0.5, centres=30),
+        hg.KernelPerceptron(gamma=0.5, max_iter=20),
+        hg.Learner(hg.RKHS(hg.RBF(1.0)), hg.Hinge(), hg.L2(1e-3)),
+    ],
+    ids=lambda m: type(m).__name__ + ("-centres" if getattr(m, "centres", None) else ""),
+)
+def test_iterations_are_reported_and_can_be_stopped(model):
+    if not hasattr(model, "set_callbacks"):
+        pytest.skip("callbacks came with scikit-learn 1.9")
+    X, y = make_classification(1200, 5, n_informative=3, n_redundant=0, flip_y=0.2, random_state=0)
+    free, two = Stopper(), Stopper(stop_after=2)
+    whole = clone(model).set_callbacks(free).fit(X, y)
+    assert free.seen == whole.n_iter_ > 2
+    stopped = clone(model).set_callbacks(two).fit(X, y)
+    assert two.seen == stopped.n_iter_ == 2
+    if hasattr(stopped, "certificate_"):
+        assert not stopped.certificate_.converged
+        assert stopped.certificate_.status == "A callback asked to stop."
+        assert stopped.certificate_.primal >= whole.certificate_.dual
+
+
+@pytest.mark.mission("K7", "K1")
+def test_the_learner_takes_strings_and_graphs():
+    words = ["banana", "bandana", "cabana", "kiwi", "kiwano", "wiki"] * 5
+    y = np.array(["long", "long", "long", "round", "round", "round"] * 5)
+    kernel = hg.Spectrum(2).normalised()
+    K = kernel(words)
+    for loss in (hg.Logistic(), hg.Hinge()):
+        model = hg.Learner(hg.RKHS(kernel), loss, hg.L2(1e-2), tol=1e-9).fit(words, y)
+        given = hg.Learner(hg.RKHS(hg.Precomputed()), loss, hg.L2(1e-2), tol=1e-9).fit(K, y)
+        np.testing.assert_allclose(model.decision_function(words), given.decision_function(K), atol=1e-4)
+        assert model.certificate_.converged
+        assert model.predict(["banana split"[:6], "kiwi"]).tolist() == ["long", "round"]
+        assert model.score(words, y) == 1.0
+    lengths = np.array([float(len(w)) for w in words])
+    ridge = hg.Learner(hg.RKHS(kernel), hg.Squared(), hg.L2(1e-4)).fit(words, lengths)
+    assert ridge.score(words, lengths) > 0.99
+    with pytest.raises(ValueError, match="inconsistent"):
+        hg.Learner(hg.RKHS(kernel), hg.Hinge(), hg.L2(1e-2)).fit(words, y[:3])
+    rings = [hg.Graph("c" * n, [(i, (i + 1) % n) for i in range(n)]) for n in range(4, 10)]
+    paths = [hg.Graph("c" * n, [(i, i + 1) for i in range(n - 1)]) for n in range(4, 10)]
+    kind = np.repeat([1, 0], 6)
+    space = hg.RKHS(hg.WeisfeilerLehman(2).normalised())
+    assert hg.Learner(space, hg.Logistic(), hg.L2(1e-4)).fit(rings + paths, kind).score(rings + paths, kind) == 1.0

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+
+from hinge.problem.kernels.evaluate import objects
 
 ACCEPT_SPARSE = ("csr", "csc")
 FLOATS = [np.float64, np.float32]
@@ -28,6 +30,14 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     if not np.any(weights > 0):
         raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
     return weights
+
+
+def check_objects(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, np.ndarray | None]:
+    """Strings or graphs, one per target, with targets and weights."""
+    X, y = objects(X), column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    estimator.n_features_in_ = 1
+    return X, y, check_weights(sample_weight, np.zeros((len(X), 1)))
 
 
 def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:

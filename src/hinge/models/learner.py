@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, signs
+from hinge.models.base import check_fit, check_objects, check_predict, code_labels, keep_float32, signs
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.certificate import Certificate
+from hinge.problem.kernels.evaluate import objects
 from hinge.problem.losses import Loss, Squared, Target, as_loss
 from hinge.problem.penalties import Penalty, as_penalty
 from hinge.problem.spaces import Linear, Space
@@ -74,6 +75,11 @@ def minimise(space: Space, task: Task) -> Fit:
 def _is_tabular(space: Any) -> bool:
     """Whether inputs are rows of a table, to be checked as such."""
     return not isinstance(space, Space) or space.tabular
+
+
+def _takes_objects(space: Any) -> bool:
+    """Whether inputs are strings or graphs, one per target."""
+    return isinstance(space, Space) and space.takes_objects
 
 
 def _classifies(learner: Learner) -> bool:
@@ -157,7 +163,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         from sklearn.utils import ClassifierTags, RegressorTags
 
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not _takes_objects(self.hypothesis)
+        tags.input_tags.string = _takes_objects(self.hypothesis)
         tags.target_tags.required = True
         if _classifies(self):
             tags.estimator_type = "classifier"
@@ -175,6 +182,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or dataframe of shape (n, d)
+            For kernels on strings or graphs, a list of n of them.
         y : array of n targets or labels
         sample_weight : array of n weights, optional
             A weight of 2 means the same as having the example twice.
@@ -184,7 +192,10 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             importlib.import_module(space.family)
         weights, targets, classes = sample_weight, y, None
         if _is_tabular(space):
-            X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
+            if _takes_objects(space):
+                X, y, weights = check_objects(self, X, y, sample_weight)
+            else:
+                X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
             targets, classes = self._code(loss, y)
         with iterations(self, X, y, self.max_iter) as report:
             task = Task(
@@ -215,6 +226,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if not _is_tabular(self.hypothesis):
             return self.function_.scores(X)
+        if _takes_objects(self.hypothesis):
+            return self.function_.scores(objects(X))
         X = check_predict(self, X)
         return keep_float32(self.function_.scores(X), X)
 

@@ -18,6 +18,11 @@ class Space:
     family: ClassVar[str] = ""
     tabular: ClassVar[bool] = True  # inputs are rows of a table, targets one value per row
 
+    @property
+    def takes_objects(self) -> bool:
+        """Whether inputs are objects (strings, graphs), one per target, rather than rows of a table."""
+        return False
+
 
 @dataclass(frozen=True)
 class Linear(Space):
@@ -117,3 +122,7 @@ class RKHS(Space):
     cache_size: float = 2000.0
 
     family: ClassVar[str] = "hinge.models.kernel.space"
+
+    @property
+    def takes_objects(self) -> bool:
+        return getattr(self.kernel, "takes", "vectors") == "objects"

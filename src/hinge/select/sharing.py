@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,19 +27,21 @@ from sklearn.exceptions import ConvergenceWarning
 from hinge._native import Design
 from hinge.models.base import code_labels, signs
 from hinge.models.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from hinge.models.kernel.function import check_kernel_fit, full_gram, is_precomputed, named_kernel, takes_objects
+from hinge.models.kernel.function import check_kernel_fit, is_precomputed, named_kernel, takes_objects
+from hinge.models.kernel.machine import ones_or
 from hinge.models.kernel.ridge import KernelRidge, ridge_path
 from hinge.models.kernel.svm import SVC, SVR
 from hinge.models.linear.base import LinearModel
 from hinge.models.linear.lasso import ElasticNet
 from hinge.models.linear.least_squares import Ridge
 from hinge.models.tree_inputs import predict_table
-from hinge.problem.kernels import RBF, Kernel
+from hinge.problem.kernels import RBF, Kernel, full_gram
 from hinge.problem.losses import Squared
+from hinge.problem.machines import Dual, classification, regression
 from hinge.problem.objective import make_objective
 from hinge.select.path import path_weights
 from hinge.select.told import ToldClassifier, ToldRegressor
-from hinge.solve.decomposition import Dual, SharedGram, classification, regression, solve_dual
+from hinge.solve.decomposition import SharedGram, solve_dual
 from hinge.solve.ridge_path import RidgePath
 
 Values = list[dict[str, Any]]
@@ -254,10 +256,11 @@ class SupportVectors(KernelSharing):
             machines: list[tuple[np.ndarray, np.ndarray]] = [(np.arange(len(y)), np.asarray(y, dtype=np.float64))]
         else:
             codes = code_labels(model, y)
-            weights = model._class_weights(y, codes, weights)
+            model._set_class_weights(y, codes, weights)
+            weights = ones_or(weights, len(y)) * model.class_weight_[codes]
             machines = _machines(model, codes)
         K, train, test = self.gram(learner, kernel, X, fold)
-        ones = np.ones(len(y)) if weights is None else weights
+        ones = ones_or(weights, len(y))
         Cs = np.array([float(v.get("C", learner.C)) for v in values])
         starts: list[np.ndarray | None] = [None] * len(machines)
         last = None
@@ -269,10 +272,11 @@ class SupportVectors(KernelSharing):
                 upper = Cs[k] * ones[rows]
                 dual = regression(target, float(model.epsilon), upper) if regresses else classification(target, upper)
                 start = starts[m]
+                if start is not None:
+                    dual = replace(dual, start=_stretched(start, dual, Cs[k] / last))
                 solution = solve_dual(
                     kernel, None, dual, tol=model.tol, cache_bytes=1e6 * model.cache_size, max_iter=model.max_iter,
                     shrinking=model.shrinking, gram=SharedGram(K, np.ascontiguousarray(train[rows])), polish=False,
-                    start=None if start is None else _stretched(start, dual, Cs[k] / last),
                 )  # fmt: skip
                 starts[m] = np.stack(
                     [solution.alpha, dual.sign * np.tile(solution.scores, len(dual.sign) // len(rows))]

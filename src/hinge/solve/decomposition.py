@@ -1,52 +1,58 @@
 """The dual of a support vector machine, by decomposition.
 
-Problem     min_{f∈H, b}  ½‖f‖² + Σ_v U_v·max(0, s_v(t_v − f(x_v) − b))
-Dual        max_α  Σ s_v t_v α_v − ½ Σ s_v s_w α_v α_w k(x_v, x_w),   0 ≤ α ≤ U,   Σ s_v α_v = 0
-Optimality  α_v = 0 where s(t − f − b) < 0, α_v = U_v where it is > 0; f = Σ s_v α_v k(x_v, ·)
+The problems and their duals are in hinge.problem.machines; with s, t, U, B and N as there:
 
-Classification is s = t = y. Regression has two variables per point, (s, t) = (+1, y − ε) and (−1, y + ε).
-Method and references: native/solve/decomposition.hpp. Returned: α, the scores f(xᵢ), the bias, and the two
-objectives, from which the certificate is made.
+Optimality  with g_v = s_v(t_v − f(x_v) − b) + ρ:  α_v = 0 where g_v < 0, α_v = U_v where g_v > 0;
+            f = Σ s_v α_v k(x_v, ·)
+Method      native/solve/decomposition.hpp, run to a violation that is tightened until the duality gap is small enough;
+            then, if few multipliers are strictly inside their bounds, the linear system they satisfy. Where pairs of
+            variables do not get there in the time of an interior point method, that one, and then pairs again.
+Returned    α, the bias, ρ, and what the judge found: scores and both objectives.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 from numpy.typing import NDArray
 
 from hinge._native import core
 from hinge.problem.certificate import Certificate
-from hinge.problem.kernels import Kernel, evaluate
-from hinge.solve.base import Status
+from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
+from hinge.problem.machines import (
+    NOTHING,
+    Dual,
+    Judgement,
+    centred,
+    judge,
+    largest_square,
+    point_coefficients,
+    single_suffices,
+    start_spread,
+    weigh,
+)
+from hinge.solve.base import Record, Status
+from hinge.solve.gram_interior_point import interior_multipliers
 
 Array = NDArray[np.float64]
+Callback = Callable[[Record], bool]
 
-# Up to this many points kernel rows are kept in double precision: there is room, and it is as quick.
-DOUBLE_POINTS = 2000
 # Up to this many variables strictly inside their bounds the optimality conditions are solved exactly at the end.
 POLISH_VARIABLES = 500
-# How often the violation is tightened until the duality gap is small enough.
-ROUNDS = 6
-
-
-@dataclass(frozen=True)
-class Dual:
-    """The data of a dual problem: one entry per variable; variable v belongs to point v mod n."""
-
-    sign: Array
-    target: Array
-    upper: Array
-
-    @property
-    def scale(self) -> float:
-        """The size of targets: what violations are relative to."""
-        return max(float(np.std(self.target)), float(np.max(np.abs(self.target), initial=0.0)) * 1e-3, 1e-12)
+# Rounding errors that scores gather on the way, as a fraction of the sum of the multipliers; and those of kernel values
+# in single precision.
+ROUNDING = 1e-14
+SINGLE_ROUNDING = 6e-8
+# Steps on pairs of variables: what any problem may have, and no limit.
+FEWEST_STEPS = 20_000
+ENDLESS = 2**62
+# The interior point method is run to this fraction of the tolerance: a few iterations more, and pairs find little to do.
+INTERIOR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,13 @@ class DualSolution:
     coefficients: Array
     scores: Array
     bias: float
+    rho: float
     primal: float
     dual: float
-    violation: float
+    reference: float  # what the gap is relative to
     iterations: int
-    steps: int
     seconds: float = 0.0
+    stopped: bool = False
 
     @property
     def gap(self) -> float:
@@ -70,7 +77,7 @@ class DualSolution:
 
     @property
     def relative_gap(self) -> float:
-        return self.gap / max(abs(self.primal), np.finfo(float).tiny) if self.gap > 0 else 0.0
+        return self.gap / max(self.reference, np.finfo(float).tiny) if self.gap > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -83,20 +90,17 @@ class SharedGram:
     def columns(self, points: NDArray[np.int64]) -> Array:
         return self.values[np.ix_(self.rows, self.rows[points])]
 
-
-def classification(y: Array, upper: Array) -> Dual:
-    """Variables for labels −1/+1."""
-    return Dual(np.ascontiguousarray(y), np.ascontiguousarray(y), np.ascontiguousarray(upper))
+    def largest_square(self) -> float:
+        return float(np.max(np.abs(self.values[self.rows, self.rows])))
 
 
-def regression(y: Array, epsilon: float, upper: Array) -> Dual:
-    """Variables for real targets: points above the tube, then points below it."""
-    ones = np.ones(len(y))
-    return Dual(
-        np.concatenate([ones, -ones]),
-        np.concatenate([y - epsilon, y + epsilon]),
-        np.concatenate([upper, upper]),
-    )
+@dataclass(frozen=True)
+class _Point:
+    """Multipliers and levels on the way."""
+
+    alpha: Array
+    bias: float
+    rho: float
 
 
 def solve_dual(
@@ -108,7 +112,7 @@ def solve_dual(
     cache_bytes: float,
     max_iter: int = -1,
     shrinking: bool = True,
-    start: Array | None = None,
+    callback: Callback | None = None,
     gram: SharedGram | None = None,
     polish: bool = True,
 ) -> DualSolution:
@@ -118,30 +122,84 @@ def solve_dual(
     that of the tolerance, not of the exact optimality conditions.
     """
     began = time.perf_counter()
-    run = _runner(kernel, X, dual, tol) if gram is None else _gram_runner(gram, dual)
-    alpha = np.zeros(len(dual.sign)) if start is None else np.ascontiguousarray(start)
-    limit, spent, steps = 2**31 - 1 if max_iter < 0 else max_iter, 0, 0
-    crossing = tol * dual.scale
-    for _ in range(ROUNDS):
-        alpha, scores, bias, violation, _, batches, moved, _ = run(
-            alpha, crossing, cache_bytes, limit - spent, shrinking
+    single = gram is None and single_suffices(kernel, X, dual, tol)
+    run = _runner(kernel, X, dual, single) if gram is None else _gram_runner(gram, dual)
+    square = gram.largest_square() if gram is not None else largest_square(kernel, X)
+    if not np.isfinite(square):
+        raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
+    extent = 0.5 * float(dual.start.sum()) ** 2 * square  # of ½‖f‖², were all images the same
+    limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
+    point = _Point(dual.start, 0.0, 0.0)
+    crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
+    patience = _patience(dual, cache_bytes, len(gram.rows) if gram is not None else evaluate.length(X))
+    inside = False  # whether pairs gave way to the interior point method
+    while True:
+        report = _report(callback, began, spent)
+        alpha, scores, bias, rho, violation, stopped, batches, steps = run(
+            point.alpha, crossing, cache_bytes, limit - spent, patience, shrinking, dual.groups, report
         )
-        spent, steps = spent + batches, steps + moved
-        solution = _judge(dual, alpha, scores, bias, violation, spent, steps)
-        if solution.relative_gap <= tol or spent >= limit:
+        point, spent = _Point(alpha, bias, rho), spent + batches
+        found = weigh(dual, alpha, scores, bias, rho)
+        ended = stopped or spent >= limit
+        if gram is None and (ended or found.relative_gap <= tol):
+            found = judge(kernel, X, dual, alpha, bias, rho, single=single)
+        if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
             break
+        least = _score_rounding(alpha, single) * square
+        if violation > crossing and steps >= patience:
+            if inside:
+                break  # what is left is beyond the digits that kernel values have
+            K = gram.columns(np.arange(len(gram.rows))) if gram is not None else full_gram(kernel, X)
+            point, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), True
+            patience *= 10
+            continue
+        if violation > crossing or crossing <= least:  # scores are not known to more digits
+            if not single:
+                break
+            single, run = False, _runner(kernel, X, dual, False)
+            continue
         crossing *= 0.2
-    if polish and POLISH_VARIABLES:
-        solution = _polish(kernel, X, dual, solution, gram)
-    return replace(solution, seconds=time.perf_counter() - began)
+        if dual.scale == 0:  # the gap is at most about Σα times the violation
+            crossing = min(crossing, 0.5 * tol * found.reference / max(float(alpha.sum()), np.finfo(float).tiny))
+        crossing = max(crossing, least)
+    if _vanishes(dual, found, extent):
+        nothing = np.zeros(len(found.scores))
+        return DualSolution(
+            point.alpha, nothing, nothing, 0.0, 0.0, 0.0, found.dual, extent, spent, time.perf_counter() - began,
+            bool(stopped),
+        )  # fmt: skip
+    if polish:
+        point, found = _polish(kernel, X, dual, point, found, gram)
+    return DualSolution(
+        point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,
+        found.primal, found.dual, found.reference, spent, time.perf_counter() - began, bool(stopped),
+    )  # fmt: skip
+
+
+def _patience(dual: Dual, cache_bytes: float, n: int) -> int:
+    """How many steps take about as long as the interior point method would, if its matrices fit in the cache."""
+    return max(FEWEST_STEPS, n**3 // 2000) if 16.0 * n * n <= cache_bytes else ENDLESS
+
+
+def _vanishes(dual: Dual, found: Judgement, extent: float) -> bool:
+    """Without targets: whether f = 0, of value zero, is the optimum to within rounding. The dual value proves it."""
+    return dual.scale == 0 and -found.dual <= NOTHING * extent
+
+
+def _score_rounding(alpha: Array, single: bool) -> float:
+    """What rounding does to a score, in units of k(x, x)."""
+    return SINGLE_ROUNDING * float(np.linalg.norm(alpha)) if single else ROUNDING * float(alpha.sum())
 
 
 def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:
     """One certificate for one or several problems solved side by side: objectives add up."""
     primal, dual = sum(s.primal for s in solutions), sum(s.dual for s in solutions)
     gap = max(primal - dual, 0.0)
-    relative = gap / max(abs(primal), np.finfo(float).tiny) if gap > 0 else 0.0
+    size = sum(s.reference for s in solutions)
+    relative = gap / max(size, np.finfo(float).tiny) if gap > 0 else 0.0
     status = Status.CONVERGED if relative <= tol else Status.MAX_ITER
+    if any(s.stopped for s in solutions) and status is not Status.CONVERGED:
+        status = Status.STOPPED
     return Certificate(
         primal=primal,
         dual=dual,
@@ -158,37 +216,40 @@ def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:
     )
 
 
-def _runner(kernel: Kernel, X: Any, dual: Dual, tol: float) -> Any:
+def _report(callback: Callback | None, began: float, spent: int) -> Any:
+    """What the compiled solver calls after each batch."""
+    if callback is None:
+        return None
+
+    def report(batch: int, violation: float, gap: float) -> bool:
+        return bool(callback(Record(spent + batch, time.perf_counter() - began, np.nan, np.nan)))
+
+    return report
+
+
+def _runner(kernel: Kernel, X: Any, dual: Dual, single: bool) -> Any:
     """The compiled solver with its source of kernel rows: a program, or this process's Python."""
     program, n = kernel.program(), evaluate.length(X)
     if program is None:
         return _row_runner(kernel, X, dual, n)
     if kernel.dense_only:
         X = evaluate.spread(X)
-    if kernel.stationary and not scipy.sparse.issparse(X):
-        X = X - X.mean(axis=0)  # distances stay as they are, and lose fewer digits
-    points = evaluate.points(X, np.float32 if _single_suffices(kernel, X, dual, tol) else np.float64)
+    points = evaluate.points(centred(kernel, X), np.float32 if single else np.float64)
 
-    def run(alpha: Array, crossing: float, cache: float, limit: int, shrinking: bool) -> Any:
-        return core.decompose(
-            program, points, dual.sign, dual.target, dual.upper, alpha, crossing, cache, limit, shrinking, None
-        )
+    def run(alpha: Array, *rest: Any) -> Any:
+        return core.decompose(program, points, dual.sign, dual.target, dual.upper, alpha, *rest)
 
     return run
 
 
 def _gram_runner(gram: SharedGram, dual: Dual) -> Any:
-    def run(alpha: Array, crossing: float, cache: float, limit: int, shrinking: bool) -> Any:
-        return core.decompose_gram(
-            gram.values, gram.rows, dual.sign, dual.target, dual.upper, alpha, crossing, cache, limit, shrinking, None
-        )
+    def run(alpha: Array, *rest: Any) -> Any:
+        return core.decompose_gram(gram.values, gram.rows, dual.sign, dual.target, dual.upper, alpha, *rest)
 
     return run
 
 
 def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
-    from hinge.problem.kernels.base import Precomputed
-
     if isinstance(kernel, Precomputed):
         K = np.asarray(X, dtype=np.float64)
 
@@ -199,93 +260,43 @@ def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
         def rows(which: NDArray[np.int64]) -> Array:
             return np.ascontiguousarray(kernel.block(X[which], X), dtype=np.float64)
 
-    def run(alpha: Array, crossing: float, cache: float, limit: int, shrinking: bool) -> Any:
-        return core.decompose_rows(
-            rows, n, dual.sign, dual.target, dual.upper, alpha, crossing, cache, limit, shrinking, None
-        )
+    def run(alpha: Array, *rest: Any) -> Any:
+        return core.decompose_rows(rows, n, dual.sign, dual.target, dual.upper, alpha, *rest)
 
     return run
 
 
-def _single_suffices(kernel: Kernel, X: Any, dual: Dual, tol: float) -> bool:
-    """Whether kernel values in single precision (6e-8) leave the tolerance within reach.
-
-    The kernel must be bounded by its value at distance zero, the rounding of distances small against its width, and
-    the sum of rounding errors in a score, about 6e-8·U·√n, small against the violation that is allowed.
-    """
-    n = X.shape[0]
-    if n <= DOUBLE_POINTS or not kernel.stationary:
-        return False
-    if float(np.max(dual.upper)) * np.sqrt(n) * 6e-8 > 0.1 * tol * dual.scale:
-        return False
-    if X.dtype == np.float32:
-        return True
-    if scipy.sparse.issparse(X):
-        square = float(np.max(X.multiply(X).sum(axis=1)))
-    else:
-        square = float(np.max(np.einsum("ij,ij->i", X, X)))
-    # k at half the largest distance from the centre says how wide the kernel is there.
-    probe = np.zeros((2, X.shape[1]))
-    probe[1, 0] = np.sqrt(square)
-    value = kernel(probe)
-    return bool(value[0, 1] > np.exp(-16.0) * value[0, 0])
-
-
-def _judge(
-    dual: Dual, alpha: Array, scores: Array, bias: float, violation: float, iterations: int, steps: int
-) -> DualSolution:
-    """Both objectives of α, at the bias given."""
-    n = len(scores)
-    signed = dual.sign * alpha
-    coefficients = signed.reshape(-1, n).sum(axis=0)
-    square = float(coefficients @ scores)
-    copies = np.tile(scores, len(alpha) // n)
-    slack = np.maximum(dual.sign * (dual.target - copies - bias), 0.0)
-    used = dual.upper > 0
-    primal = 0.5 * square + float(dual.upper[used] @ slack[used])
-    lower = float(signed @ dual.target) - 0.5 * square
-    return DualSolution(alpha, coefficients, scores, bias, primal, lower, violation, iterations, steps)
-
-
-def _polish(kernel: Kernel, X: Any, dual: Dual, solution: DualSolution, gram: SharedGram | None = None) -> DualSolution:
+def _polish(
+    kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement, gram: SharedGram | None
+) -> tuple[_Point, Judgement]:
     """Solve the optimality conditions exactly, given which variables are inside their bounds.
 
-    With β = sα of those variables F:  K_FF Δβ + Δb = t − f − b,  ΣΔβ = 0. Kept only if all of them stay inside and
-    both objectives come no further apart.
+    With β = sα of those variables F:  K_FF Δβ + Δb − sΔρ = t − f − b + sρ,  the sums kept. Taken only if all of them
+    stay inside and both objectives come no further apart.
     """
-    alpha, n = solution.alpha, len(solution.scores)
+    alpha, n = point.alpha, len(found.scores)
     free = np.flatnonzero((alpha > 0) & (alpha < dual.upper))
     if not 0 < len(free) <= POLISH_VARIABLES:
-        return solution
+        return point, found
     points = free % n
     if gram is not None:
         columns = gram.columns(points)
-    elif isinstance(kernel, _precomputed()):
+    elif isinstance(kernel, Precomputed):
         columns = np.asarray(X, dtype=np.float64)[:, points]
     else:
         columns = np.asarray(kernel.block(X, X[points]), dtype=np.float64)
-    system = np.ones((len(free) + 1, len(free) + 1))
-    system[:-1, :-1] = columns[points]
-    system[-1, -1] = 0.0
-    scores = solution.scores
-    if n <= DOUBLE_POINTS:
-        support = np.flatnonzero(solution.coefficients)
-        if gram is None and not isinstance(kernel, _precomputed()):
-            scores = np.asarray(kernel.block(X, X[support]), dtype=np.float64) @ solution.coefficients[support]
-    missing = dual.target[free] - scores[points] - solution.bias
-    change = scipy.linalg.lstsq(system, np.append(missing, -float(dual.sign @ alpha)), lapack_driver="gelsy")[0]
+    m = len(free)
+    levels = np.column_stack([np.ones(m), -dual.sign[free]])[:, : dual.groups]  # what b and ρ add
+    system = np.block([[columns[points], levels], [levels.T, np.zeros((dual.groups, dual.groups))]])
+    missing = dual.target[free] - found.scores[points] - point.bias + dual.sign[free] * point.rho
+    excess = [dual.sign @ (alpha - dual.start), -np.sum(alpha - dual.start)][: dual.groups]
+    change = scipy.linalg.lstsq(system, np.concatenate([missing, -np.array(excess)]), lapack_driver="gelsy")[0]
     moved = alpha.copy()
-    moved[free] += dual.sign[free] * change[:-1]
+    moved[free] += dual.sign[free] * change[:m]
     if np.any(moved[free] < 0) or np.any(moved[free] > dual.upper[free]):
-        return solution
-    better = _judge(
-        dual, moved, scores + columns @ change[:-1], solution.bias + float(change[-1]), solution.violation,
-        solution.iterations, solution.steps,
-    )  # fmt: skip
-    return better if better.gap <= solution.gap else solution
-
-
-def _precomputed() -> type[Kernel]:
-    from hinge.problem.kernels.base import Precomputed
-
-    return Precomputed
+        return point, found
+    rho = point.rho + (float(change[m + 1]) if dual.nu else 0.0)
+    better = _Point(moved, point.bias + float(change[m]), rho)
+    scores = found.scores + columns @ change[:m]
+    weighed = weigh(dual, moved, scores, better.bias, better.rho)
+    return (better, weighed) if weighed.gap <= found.gap else (point, found)

@@ -11,20 +11,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import code_labels, signs
-from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
+from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
 from hinge.models.kernel.function import (
     BLOCK_ROWS,
     Expansion,
     check_kernel_fit,
     check_kernel_predict,
-    full_gram,
     is_precomputed,
     named_kernel,
     take,
     takes_objects,
 )
 from hinge.models.learner import Task, minimise
-from hinge.problem.kernels import Kernel, Precomputed, evaluate
+from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
 from hinge.problem.losses import Logistic
 from hinge.problem.penalties import L2
 from hinge.problem.spaces import RKHS
@@ -139,7 +138,10 @@ class KernelLogisticRegression(_KernelClassifier):
         )  # fmt: skip
         import hinge.models.kernel.space  # noqa: F401  (registers the space)
 
-        fits = [minimise(space, replace(task, y=labels)) for labels in self._tasks(codes)]
+        fits = []
+        for labels in self._tasks(codes):
+            with iterations(self, X, y) as report:
+                fits.append(minimise(space, replace(task, y=labels, callback=report)))
         self.functions_ = [fit.function for fit in fits]
         self.certificate_ = fits[0].certificate
         self.n_iter_ = max(int(fit.attributes["n_iter_"]) for fit in fits)
@@ -216,14 +218,17 @@ class KernelPerceptron(_KernelClassifier):
         codes = code_labels(self, y)
         self.kernel_ = self._kernel().resolve(X)
         rows = _Rows(self.kernel_, X)
-        runs = [self._learn(rows, labels) for labels in self._tasks(codes)]
+        runs = []
+        for labels in self._tasks(codes):
+            with iterations(self, X, y) as report:
+                runs.append(self._learn(rows, labels, report))
         self.functions_ = [self._expand(X, alpha) for alpha, *_ in runs]
         self.mistakes_ = max(mistakes for _, mistakes, *_ in runs)
         self.separated_ = all(passed for *_, passed, _ in runs)
         self.n_iter_ = max(passes for *_, passes in runs)
         return self
 
-    def _learn(self, rows: _Rows, y: Array) -> tuple[Array, int, bool, int]:
+    def _learn(self, rows: _Rows, y: Array, report: Report | None) -> tuple[Array, int, bool, int]:
         random, n = np.random.default_rng(self.random_state), len(y)
         alpha, scores, mistakes, passes = np.zeros(n), np.zeros(n), 0, 0
         while passes < self.max_iter:
@@ -234,8 +239,9 @@ class KernelPerceptron(_KernelClassifier):
                     alpha[i] += y[i]
                     scores += y[i] * rows[i]
                     mistakes, clean = mistakes + 1, False
-            if clean:
-                return alpha, mistakes, True, passes
+            stopped = report is not None and report(passes)
+            if clean or stopped:
+                return alpha, mistakes, clean, passes
         return alpha, mistakes, False, passes
 
     def _expand(self, X: Any, alpha: Array) -> Expansion:

@@ -70,19 +70,32 @@ def check_kernel_fit(
 ) -> tuple[Any, NDArray[Any], Array | None]:
     """X, y and weights as a kernel machine wants them; square for precomputed kernels, objects for string kernels."""
     if takes_objects(kernel):
-        X = evaluate.objects(X)
         y = column_or_1d(y, warn=True) if not options.get("multi_output") else np.asarray(y)
+        X, weights = check_kernel_inputs(estimator, kernel, X, sample_weight)
         check_consistent_length(X, y)
-        estimator.n_features_in_ = 1
-        weights = None if sample_weight is None else check_weights(sample_weight, np.zeros((len(X), 1)))
         return X, y, weights
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
-    X = evaluate.canonical(X)
-    if isinstance(kernel, Precomputed):
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}.")
-        X = evaluate.spread(X)
+    X = _square_if_precomputed(kernel, evaluate.canonical(X))
     return X, y, check_weights(sample_weight, X)
+
+
+def check_kernel_inputs(estimator: Any, kernel: Kernel, X: Any, sample_weight: Any = None) -> tuple[Any, Array | None]:
+    """X and weights, where there are no targets."""
+    if takes_objects(kernel):
+        X = evaluate.objects(X)
+        estimator.n_features_in_ = 1
+        return X, check_weights(sample_weight, np.zeros((len(X), 1)))
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, order="C")
+    X = _square_if_precomputed(kernel, evaluate.canonical(X))
+    return X, check_weights(sample_weight, X)
+
+
+def _square_if_precomputed(kernel: Kernel, X: Any) -> Any:
+    if not isinstance(kernel, Precomputed):
+        return X
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}.")
+    return evaluate.spread(X)
 
 
 def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
@@ -136,12 +149,3 @@ def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:
 def take(kernel: Kernel, X: Any, which: NDArray[np.int64]) -> Any:
     """The support points of an expansion: rows of X, or the numbers of columns for precomputed kernels."""
     return which if isinstance(kernel, Precomputed) else X[which]
-
-
-def full_gram(kernel: Kernel, X: Any) -> Array:
-    """The n × n matrix in double precision, for methods that factor it."""
-    if isinstance(kernel, Precomputed):
-        return np.array(X, dtype=np.float64)
-    if not takes_objects(kernel) and X.dtype != np.float64:
-        X = X.astype(np.float64)
-    return kernel(X)

@@ -31,7 +31,7 @@ from hinge.problem.kernels import Kernel, Precomputed, evaluate
 from hinge.problem.losses import Squared, normalise_weights
 from hinge.problem.penalties import L2
 from hinge.problem.spaces import RKHS
-from hinge.solve.base import Status
+from hinge.solve.base import Record, Status
 
 Array = NDArray[np.float64]
 
@@ -144,6 +144,7 @@ class _Newton:
         self.loss, self.y = native_loss(task.loss), task.y
         self.chosen, self.c_centres = chosen, c_centres
         self.iterations = 0
+        self.stopped = False
 
     def _features_pull(self, u: Array) -> Array:
         """Φ'u."""
@@ -177,10 +178,17 @@ class _Newton:
             step = self._direction(z + b, g, accuracy)
             beta, z, moved = self._search(beta, z, step, primal)
             self.iterations += 1
+            self.stopped = self.stopped or (
+                self.task.callback is not None
+                and self.task.callback(Record(self.iterations, time.perf_counter() - began, primal, gap))
+            )
             accuracy = min(accuracy, 0.1 * np.sqrt(gap / max(abs(primal), 1e-300)))
             if not moved:
                 break
-        status = Status.CONVERGED if gap <= self.task.tol * abs(primal) else Status.MAX_ITER
+            if self.stopped:
+                limit = self.iterations  # the gap is still to be computed
+        short = Status.STOPPED if self.stopped else Status.MAX_ITER
+        status = Status.CONVERGED if gap <= self.task.tol * abs(primal) else short
         certificate = Certificate(
             primal=primal, dual=primal - gap, gap=gap, relative_gap=gap / max(abs(primal), 1e-300), residual=np.nan,
             kind="gap", tol=self.task.tol, weight_error=float(np.sqrt(2.0 * gap / self.lam)),

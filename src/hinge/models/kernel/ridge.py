@@ -16,13 +16,13 @@ from hinge.models.kernel.function import (
     Expansion,
     check_kernel_fit,
     check_kernel_predict,
-    full_gram,
     is_precomputed,
     named_kernel,
     take,
     takes_objects,
 )
 from hinge.problem.certificate import Certificate
+from hinge.problem.kernels import full_gram
 from hinge.solve.base import Status
 
 Array = NDArray[np.float64]

@@ -17,16 +17,17 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge.models.kernel.function import Expansion, full_gram, take
+from hinge.models.kernel.function import Expansion, take
 from hinge.models.kernel.large import fit_centres
 from hinge.models.learner import Fit, Task, minimise
-from hinge.problem.kernels import Kernel, Precomputed, as_kernel
+from hinge.problem.kernels import Kernel, Precomputed, as_kernel, full_gram
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Hinge, Quantile, normalise_weights
+from hinge.problem.machines import Dual, classification, regression
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2, L2Ball, NoPenalty, Penalty
 from hinge.problem.spaces import RKHS
 from hinge.solve.choose import solve
-from hinge.solve.decomposition import Dual, classification, make_certificate, regression, solve_dual
+from hinge.solve.decomposition import make_certificate, solve_dual
 
 Array = NDArray[np.float64]
 
@@ -95,11 +96,14 @@ def _dual(space: RKHS, task: Task) -> Dual | None:
 def _by_decomposition(kernel: Kernel, task: Task, dual: Dual) -> Fit:
     solution = solve_dual(
         kernel, task.X, dual, tol=task.tol, cache_bytes=CACHE_BYTES,
-        max_iter=-1 if task.max_iter is None else task.max_iter,
+        max_iter=-1 if task.max_iter is None else task.max_iter, callback=task.callback,
     )  # fmt: skip
     # ½‖f‖² + Σ U ξ is the learner's objective divided by λ.
     strength = task.penalty.lam  # type: ignore[attr-defined]
-    scaled = replace(solution, primal=solution.primal * strength, dual=solution.dual * strength)
+    scaled = replace(
+        solution, primal=solution.primal * strength, dual=solution.dual * strength,
+        reference=solution.reference * strength,
+    )  # fmt: skip
     certificate = replace(make_certificate([scaled], task.tol), weight_error=float(np.sqrt(2.0 * solution.gap)))
     support = np.flatnonzero(solution.coefficients)
     function = Expansion(kernel, take(kernel, task.X, support), solution.coefficients[support], solution.bias)
@@ -118,7 +122,7 @@ def _by_features(kernel: Kernel, space: RKHS, task: Task) -> Fit:
     )  # fmt: skip
     result = solve(
         objective, solver=task.solver, tol=task.tol, max_iter=task.max_iter, random_state=task.random_state,
-        history=task.history,
+        history=task.history, callback=task.callback,
     )  # fmt: skip
     # w = Φ'α with α at the pivots only: a triangular system.
     alpha = scipy.linalg.solve_triangular(phi[pivots], result.w, lower=True, trans="T")

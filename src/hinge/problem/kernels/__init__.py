@@ -1,6 +1,6 @@
 """Kernels: inner products of features, without the features."""
 
-from hinge.problem.kernels.base import Function, Kernel, Precomputed, Rank1, as_kernel
+from hinge.problem.kernels.base import Function, Kernel, Precomputed, Rank1, as_kernel, full_gram
 from hinge.problem.kernels.check import check_psd
 from hinge.problem.kernels.graphs import Graph, WeisfeilerLehman
 from hinge.problem.kernels.strings import Mismatch, Spectrum, Subsequence
@@ -43,4 +43,5 @@ __all__ = [
     "White",
     "as_kernel",
     "check_psd",
+    "full_gram",
 ]

@@ -576,3 +576,12 @@ def as_kernel(kernel: Any) -> Kernel:
     if callable(kernel):
         return Function(kernel)
     raise TypeError(f"kernel must be a kernel such as hg.RBF(1.0) or a function of two arrays, got {kernel!r}.")
+
+
+def full_gram(kernel: Kernel, X: Any) -> Array:
+    """The n × n matrix in double precision, for methods that factor it."""
+    if isinstance(kernel, Precomputed):
+        return np.array(X, dtype=np.float64)
+    if kernel.takes != "objects" and X.dtype != np.float64:
+        X = X.astype(np.float64)
+    return kernel(X)

@@ -1,0 +1,234 @@
+"""Support vector machines as problems, and their judge: what is minimised, its dual, and how far apart the two are.
+
+Problem     min_{f∈H, b, ρ}  ½‖f‖² + Σ_v U_v·max(0, s_v(t_v − f(x_v) − b) + ρ) + B·b − N·ρ
+Dual        max_α  Σ s_v t_v α_v − ½‖Σ s_v α_v k(x_v, ·)‖²,   0 ≤ α ≤ U,   Σ s_v α_v = B,   Σ α_v = N
+            without ρ (the C forms) there is no N, and B = 0
+
+One or two variables v per point:
+
+    classification   s = t = y,                                  U = C·weight
+    regression       (s, t) = (+1, y − ε) and (−1, y + ε),       U = C·weight
+    ν-classification s = y, t = 0,                               U = weight,    N = ν·Σ weight
+    ν-regression     (s, t) = (+1, y) and (−1, y), ρ = −ε,       U = C·weight,  N = C·ν·Σ weight
+    one class        s = 1, t = 0, without ρ (−b is the offset), U = weight,    B = ν·Σ weight
+
+The judge is given α, b and ρ, computes the scores from α alone, a block of examples at a time, and both objectives
+from those. Nothing a solver kept on its way is used, and multipliers that are not feasible prove nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from hinge._native import core
+from hinge.problem.kernels import Kernel, Precomputed, evaluate
+
+Array = NDArray[np.float64]
+
+# Rows of a kernel matrix made in Python at a time.
+BLOCK_ROWS = 512
+# Rounding allowed in the sums of multipliers, relative to their size.
+BALANCE = 1e-9
+# Up to this many points kernel values are in double precision: there is time, and it is as quick.
+DOUBLE_POINTS = 2000
+# An objective this small beside what it could be is zero.
+NOTHING = 1e-10
+# How many points give an idea of the size of scores.
+FEW_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The data of a dual problem: one entry per variable; variable v belongs to point v mod n."""
+
+    sign: Array
+    target: Array
+    upper: Array
+    start: Array  # multipliers that are feasible: they say what the sums are
+    nu: bool = False  # whether Σ α is given too
+
+    @property
+    def groups(self) -> int:
+        """How many sums are kept: one, or one for each sign."""
+        return 2 if self.nu else 1
+
+    @property
+    def scale(self) -> float:
+        """The size of targets: what violations are relative to. Zero if there are no targets."""
+        return max(float(np.std(self.target)), float(np.max(np.abs(self.target), initial=0.0)) * 1e-3)
+
+
+def classification(y: Array, upper: Array) -> Dual:
+    """Labels −1/+1."""
+    return Dual(np.ascontiguousarray(y), np.ascontiguousarray(y), np.ascontiguousarray(upper), np.zeros(len(y)))
+
+
+def regression(y: Array, epsilon: float, upper: Array) -> Dual:
+    """Real targets: points above the tube, then points below it."""
+    ones = np.ones(len(y))
+    return Dual(
+        np.concatenate([ones, -ones]),
+        np.concatenate([y - epsilon, y + epsilon]),
+        np.concatenate([upper, upper]),
+        np.zeros(2 * len(y)),
+    )
+
+
+def nu_classification(y: Array, nu: float, upper: Array) -> Dual:
+    """Labels −1/+1, the fraction ν of margin errors in place of their cost."""
+    half, start = 0.5 * nu * float(upper.sum()), np.zeros(len(y))
+    for sign in (-1.0, 1.0):
+        side = np.flatnonzero(y == sign)
+        start[side] = fill(upper[side], half)
+    return Dual(np.ascontiguousarray(y), np.zeros(len(y)), np.ascontiguousarray(upper), start, nu=True)
+
+
+def nu_regression(y: Array, nu: float, upper: Array) -> Dual:
+    """Real targets, the fraction ν of points outside the tube in place of its width."""
+    ones, half = np.ones(len(y)), fill(upper, 0.5 * nu * float(upper.sum()))
+    return Dual(
+        np.concatenate([ones, -ones]),
+        np.concatenate([y, y]),
+        np.concatenate([upper, upper]),
+        np.concatenate([half, half]),
+        nu=True,
+    )
+
+
+def one_class(nu: float, upper: Array) -> Dual:
+    """No targets: the smallest region that leaves out the fraction ν."""
+    n = len(upper)
+    return Dual(np.ones(n), np.zeros(n), np.ascontiguousarray(upper), fill(upper, nu * float(upper.sum())))
+
+
+def fill(upper: Array, total: float) -> Array:
+    """0 ≤ α ≤ U with sum ``total``: the first ones up to their bounds."""
+    if total > float(upper.sum()) * (1 + 1e-12):
+        raise ValueError(f"No multipliers up to {upper.sum():g} in total can have the sum {total:g}.")
+    before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])
+    return np.clip(total - before, 0.0, upper)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Scores without the bias, and both objectives; ``reference`` is what the gap is relative to."""
+
+    scores: Array
+    primal: float
+    dual: float
+    reference: float
+
+    @property
+    def gap(self) -> float:
+        return max(self.primal - self.dual, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / max(self.reference, np.finfo(float).tiny) if self.gap > 0 else 0.0
+
+
+def judge(
+    kernel: Kernel, X: Any, dual: Dual, alpha: Array, bias: float, rho: float, *, single: bool = False
+) -> Judgement:
+    """Both objectives of α, b and ρ, from scores computed here."""
+    coefficients = point_coefficients(dual, alpha, evaluate.length(X))
+    return weigh(dual, alpha, expansion_scores(kernel, X, coefficients, single=single), bias, rho)
+
+
+def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> Judgement:
+    """Both objectives, given the scores.
+
+    The gap is relative to the objective without what ρ and b earn. For the machines without targets that is, times
+    1/ρ², the objective of the C form that finds the same function: C = 1/ρ.
+    """
+    n = len(scores)
+    square = float(point_coefficients(dual, alpha, n) @ scores)
+    signed, total = float(dual.sign @ dual.start), float(dual.start.sum())
+    slack = np.maximum(dual.sign * (dual.target - np.tile(scores, len(alpha) // n) - bias) + rho, 0.0)
+    used = dual.upper > 0
+    cost = 0.5 * square + float(dual.upper[used] @ slack[used])
+    earned = (total * rho if dual.nu else 0.0) - signed * bias
+    lower = float((dual.sign * alpha) @ dual.target) - 0.5 * square if feasible(dual, alpha) else -np.inf
+    return Judgement(scores, cost - earned, lower, cost + max(-earned, 0.0))
+
+
+def largest_square(kernel: Kernel, X: Any) -> float:
+    """k(x, x), the largest of a few points."""
+    diagonal = np.diagonal(X)[:FEW_POINTS] if isinstance(kernel, Precomputed) else kernel.diagonal(X[:FEW_POINTS])
+    return float(np.max(np.abs(diagonal), initial=0.0))
+
+
+def start_spread(kernel: Kernel, X: Any, dual: Dual) -> float:
+    """How much scores vary at the start, judged by a few points; 0 if there are targets, which say it better."""
+    if dual.scale > 0:
+        return 0.0
+    n = evaluate.length(X)
+    some = np.unique(np.linspace(0, n - 1, FEW_POINTS).astype(int))
+    part = X[np.ix_(some, some)] if isinstance(kernel, Precomputed) else X[some]
+    coefficients = np.where(dual.sign[some] > 0, 1.0, -1.0) * float(dual.start.sum()) / len(some)
+    return float(np.std(expansion_scores(kernel, part, coefficients)))
+
+
+def feasible(dual: Dual, alpha: Array) -> bool:
+    """Whether multipliers keep their bounds and, but for rounding, their sums."""
+    if not (np.all(alpha >= 0) and np.all(alpha <= dual.upper)):
+        return False
+    most = BALANCE * max(float(alpha.sum()), np.finfo(float).tiny)
+    balanced = abs(float(dual.sign @ (alpha - dual.start))) <= most
+    return balanced and (not dual.nu or abs(float(np.sum(alpha - dual.start))) <= most)
+
+
+def point_coefficients(dual: Dual, alpha: Array, n: int) -> Array:
+    """Σ s α over the variables of each point."""
+    return (dual.sign * alpha).reshape(-1, n).sum(axis=0)
+
+
+def expansion_scores(kernel: Kernel, X: Any, coefficients: Array, *, single: bool = False) -> Array:
+    """Σⱼ βⱼ k(xⱼ, xᵢ) for every i, in blocks: memory for some rows of the kernel matrix only."""
+    n, support = evaluate.length(X), np.flatnonzero(coefficients)
+    if not len(support):
+        return np.zeros(n)
+    if isinstance(kernel, Precomputed):
+        return np.asarray(X[:, support], dtype=np.float64) @ coefficients[support]
+    program = kernel.program()
+    if program is not None:
+        X = centred(kernel, X)
+        both = evaluate.both(program, X, X[support], np.float32 if single else np.float64)
+        return core.kernel_scores(program, *both, np.ascontiguousarray(coefficients[support, None]))[:, 0]
+    points, weights = X[support], coefficients[support]
+    return np.concatenate([kernel.block(X[i : i + BLOCK_ROWS], points) @ weights for i in range(0, n, BLOCK_ROWS)])
+
+
+def centred(kernel: Kernel, X: Any) -> Any:
+    """Inputs with mean zero where distances are all that matters: they stay as they are, and lose fewer digits."""
+    return X - X.mean(axis=0) if kernel.stationary and not scipy.sparse.issparse(X) else X
+
+
+def single_suffices(kernel: Kernel, X: Any, dual: Dual, tol: float) -> bool:
+    """Whether kernel values in single precision (6e-8) leave the tolerance within reach.
+
+    The kernel must be bounded by its value at distance zero, the rounding of distances small against its width, and
+    the sum of rounding errors in a score, about 6e-8·U·√n, small against the violation that is allowed (without
+    targets scores are of the size of the multipliers themselves).
+    """
+    if evaluate.length(X) <= DOUBLE_POINTS or not kernel.stationary:
+        return False
+    n, largest = X.shape[0], float(np.max(dual.upper))
+    if largest * np.sqrt(n) * 6e-8 > 0.1 * tol * (dual.scale if dual.scale > 0 else largest):
+        return False
+    if X.dtype == np.float32:
+        return True
+    if scipy.sparse.issparse(X):
+        square = float(np.max(X.multiply(X).sum(axis=1)))
+    else:
+        square = float(np.max(np.einsum("ij,ij->i", X, X)))
+    # k at half the largest distance from the centre says how wide the kernel is there.
+    probe = np.zeros((2, X.shape[1]))
+    probe[1, 0] = np.sqrt(square)
+    value = kernel(probe)
+    return bool(value[0, 1] > np.exp(-16.0) * value[0, 0])
