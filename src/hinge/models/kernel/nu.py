@@ -250,9 +250,9 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     Examples
     --------
     >>> import numpy as np, hinge as hg
-    >>> X = np.array([[0.0], [0.1], [-0.1], [0.05], [9.0]])
-    >>> hg.OneClassSVM(nu=0.3, gamma=1.0).fit(X).predict([[0.0], [9.0], [50.0]])
-    array([ 1, -1, -1])
+    >>> X = np.linspace(-1.0, 1.0, 20)[:, None]
+    >>> hg.OneClassSVM(nu=0.3, gamma=1.0).fit(X).predict([[0.0], [0.3], [9.0]])
+    array([ 1,  1, -1])
     """
 
     def __init__(
