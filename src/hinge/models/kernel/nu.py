@@ -251,7 +251,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.linspace(-1.0, 1.0, 20)[:, None]
-    >>> hg.OneClassSVM(nu=0.3, gamma=1.0).fit(X).predict([[0.0], [0.3], [9.0]])
+    >>> hg.OneClassSVM(nu=0.3, gamma=0.5).fit(X).predict([[0.0], [0.3], [9.0]])
     array([ 1,  1, -1])
     """
 
