@@ -9,8 +9,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
-from hinge.problem.kernels.evaluate import objects
-
 ACCEPT_SPARSE = ("csr", "csc")
 FLOATS = [np.float64, np.float32]
 
@@ -34,6 +32,8 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
 
 def check_objects(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, np.ndarray | None]:
     """Strings or graphs, one per target, with targets and weights."""
+    from hinge.problem.kernels.evaluate import objects  # here: kernels are a tenth of the time of a first fit
+
     X, y = objects(X), column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     estimator.n_features_in_ = 1
