@@ -431,10 +431,8 @@ class Grower {
       order.clear();
       for (index_t i = 0; i < g; ++i)
         if (i < g - 1 && (subset >> i & 1u)) order.push_back(i);
-      const std::size_t lefts = order.size();
       for (index_t i = 0; i < g; ++i)
         if (!(i < g - 1 && (subset >> i & 1u))) order.push_back(i);
-      static_cast<void>(lefts);
       try_order(node, j, s, cells, order, best);
     }
   }

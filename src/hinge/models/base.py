@@ -30,11 +30,13 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     return weights
 
 
-def check_objects(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, np.ndarray | None]:
+def check_objects(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, multi_output: bool = False
+) -> tuple[Any, Any, np.ndarray | None]:
     """Strings or graphs, one per target, with targets and weights."""
     from hinge.problem.kernels.evaluate import objects  # here: kernels are a tenth of the time of a first fit
 
-    X, y = objects(X), column_or_1d(y, warn=True)
+    X, y = objects(X), np.asarray(y) if multi_output else column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     estimator.n_features_in_ = 1
     return X, y, check_weights(sample_weight, np.zeros((len(X), 1)))

@@ -137,7 +137,8 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     """Gradient boosting of histogram trees, for two or more classes.
 
     Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t, where ℓ is the logistic loss (softmax for
-    more than two classes: one tree per class and round), or any margin loss for two classes.
+    more than two classes: one tree per class and round), or any margin loss for two classes. Newton steps v of log-odds
+    are shortened beyond 2, to 2 + log(|v| − 1), where a leaf of a class held to be rare would overshoot.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ EXACT_ROWS = 16384
 class Leaves(enum.Enum):
     """How a leaf gets its value v; the value says it in words."""
 
-    NEWTON = "one Newton step: −Σ g / (Σ h + l2)"
+    NEWTON = "one Newton step: v = −Σ g / (Σ h + l2), shortened beyond 2 for log-odds"
     BOUND = "a step on the quadratic bound of the loss: −Σ g / (Σ w · curvature + l2)"
     SEARCH = "the exact minimiser of Σ w ℓ(y, s + v)"
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from hinge._native import core
-from hinge.models.base import FLOATS, check_weights
+from hinge.models.base import FLOATS, check_objects, check_weights
 from hinge.problem.kernels import (
     RBF,
     ChiSquared,
@@ -70,10 +70,7 @@ def check_kernel_fit(
 ) -> tuple[Any, NDArray[Any], Array | None]:
     """X, y and weights as a kernel machine wants them; square for precomputed kernels, objects for string kernels."""
     if takes_objects(kernel):
-        y = column_or_1d(y, warn=True) if not options.get("multi_output") else np.asarray(y)
-        X, weights = check_kernel_inputs(estimator, kernel, X, sample_weight)
-        check_consistent_length(X, y)
-        return X, y, weights
+        return check_objects(estimator, X, y, sample_weight, multi_output=options.get("multi_output", False))
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
     X = _square_if_precomputed(kernel, evaluate.canonical(X))
     return X, y, check_weights(sample_weight, X)

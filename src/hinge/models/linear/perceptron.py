@@ -56,8 +56,8 @@ class Perceptron(LinearClassifier):
     max_iter : int
         The largest number of epochs.
     tol : float or None
-        Stop early when the (weighted) share of mistakes in an epoch has not fallen by this much for ``n_iter_no_change`` epochs;
-        None to go on to ``max_iter``.
+        Stop early when the (weighted) share of mistakes in an epoch has not fallen by this much for ``n_iter_no_change``
+        epochs; None to go on to ``max_iter``.
     shuffle : bool
         Go through the examples in a new order in every epoch.
     eta0 : float
