@@ -11,13 +11,14 @@ namespace {
 
 constexpr index_t kLanes = 16;  // strings compared at a time: two vectors of eight
 using Eight [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
-constexpr std::int32_t kNoLetter = -1;  // after the end of a string that is shorter than others of its pack
+constexpr double kNoLetter = -1;  // after the end of a string that is shorter than others of its pack
+constexpr int kTogether = 4;      // word lengths in one pass: what they need fits in registers
 
 // Some strings side by side: letter[j * kLanes + l] is letter j of string l.
 struct Pack {
   std::vector<index_t> which;
-  index_t length = 0;  // of the longest
-  std::vector<std::int32_t> letter;
+  index_t length = 0;          // of the longest
+  std::vector<double> letter;  // whole numbers, compared without being converted
 };
 
 // Strings of about the same length go together.
@@ -39,37 +40,67 @@ std::vector<Pack> make_packs(const Strings& b) {
   return packs;
 }
 
-// One string against a pack. rows holds K'_q(i, j) of Lodhi et al. for q < length and all j, of the i at hand; it is
-// updated from the highest q down, so that row q - 1 is still that of i - 1. `match` is decay^2 where letters agree.
-HINGE_HOT void subsequence(const std::int32_t* s, index_t m, const Pack& pack, int length, double decay,
-                           std::vector<double>& rows, std::vector<double>& match, double* __restrict total) {
+// K'_q(i, j) of Lodhi et al. from K'_q(i - 1, j), in place, for the G values of q from `first` on; `letter` is letter i
+// of the string. With kTop the last of them is the longest, and what words that end here add is put into `total`.
+template <int G, bool kTop>
+HINGE_INLINE void advance(const Pack& pack, double letter, double decay, double* rows, int first, Eight* total) {
   const index_t n = pack.length, width = (n + 1) * kLanes;
+  const double* t = pack.letter.data();
+  const double* below = rows + (first - 1) * width;
+  double* row = rows + first * width;
+  const Eight none = {}, square = none + decay * decay;
+  Eight run[G + 1][2] = {}, old[G + 1][2] = {};  // of K'_q(i - 1, j): row q is already that of i
+  Eight sum[2] = {total[0], total[1]};
+  for (index_t j = 0; j < n; ++j)
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      const index_t k = j * kLanes + 8 * half;
+      const Eight match = *reinterpret_cast<const Eight*>(t + k) == letter ? square : none;
+      const Eight lowest = *reinterpret_cast<const Eight*>(below + k);
+      if constexpr (kTop) sum[half] += match * (G > 0 ? old[G > 0 ? G - 1 : 0][half] : lowest);
+#pragma GCC unroll 4
+      for (int g = G - 1; g >= 0; --g)
+        run[g][half] = decay * run[g][half] + match * (g > 0 ? old[g > 0 ? g - 1 : 0][half] : lowest);
+#pragma GCC unroll 4
+      for (int g = 0; g < G; ++g) {
+        Eight& cell = *reinterpret_cast<Eight*>(row + g * width + k + kLanes);
+        old[g][half] = cell;
+        cell = decay * cell + run[g][half];
+      }
+    }
+  total[0] = sum[0], total[1] = sum[1];
+}
+
+// One string against a pack, from the longest words down: row q needs row q - 1 of the letter before.
+HINGE_HOT void subsequence(const std::int32_t* s, index_t m, const Pack& pack, int length, double decay,
+                           std::vector<double>& rows, double* out) {
+  const index_t width = (pack.length + 1) * kLanes;
   rows.assign(length * width, 0.0);
   std::fill_n(rows.begin(), width, 1.0);
-  match.resize(n * kLanes);
-  std::fill_n(total, kLanes, 0.0);
-  const double square = decay * decay;
+  Eight total[2] = {};
   for (index_t i = 0; i < m; ++i) {
-    for (index_t k = 0; k < n * kLanes; ++k) match[k] = pack.letter[k] == s[i] ? square : 0.0;
-    const double* last = rows.data() + (length - 1) * width;
-    for (index_t j = length - 1; j < n; ++j)
-      for (index_t l = 0; l < kLanes; ++l) total[l] += match[j * kLanes + l] * last[j * kLanes + l];
-    for (int q = std::min<int>(length - 1, static_cast<int>(i) + 1); q >= 1; --q) {
-      const double* __restrict below = rows.data() + (q - 1) * width;
-      double* __restrict row = rows.data() + q * width;
-      const double* __restrict weight = match.data();
-      Eight run[2] = {};
-      for (index_t j = q - 1; j < n; ++j)
-#pragma GCC unroll 2
-        for (int half = 0; half < 2; ++half) {
-          const index_t k = j * kLanes + 8 * half;
-          Eight& out = *reinterpret_cast<Eight*>(row + k + kLanes);
-          run[half] = decay * run[half] +
-                      *reinterpret_cast<const Eight*>(weight + k) * *reinterpret_cast<const Eight*>(below + k);
-          out = decay * out + run[half];
-        }
+    const double letter = s[i];
+    int left = length - 1;
+    switch (std::min(left, kTogether)) {
+      case 0:
+        advance<0, true>(pack, letter, decay, rows.data(), 1, total);
+        break;
+      case 1:
+        advance<1, true>(pack, letter, decay, rows.data(), left, total);
+        break;
+      case 2:
+        advance<2, true>(pack, letter, decay, rows.data(), left - 1, total);
+        break;
+      case 3:
+        advance<3, true>(pack, letter, decay, rows.data(), left - 2, total);
+        break;
+      default:
+        advance<kTogether, true>(pack, letter, decay, rows.data(), left - 3, total);
     }
+    for (left -= std::min(left, kTogether); left > 0; --left)
+      advance<1, false>(pack, letter, decay, rows.data(), left, total);
   }
+  for (index_t l = 0; l < kLanes; ++l) out[l] = total[l / 8][l % 8];
 }
 
 }  // namespace
@@ -82,11 +113,11 @@ void subsequence_gram(const Strings& a, const Strings& b, int length, double dec
       rank[packs[p].which[l]] = static_cast<index_t>(p) * kLanes + static_cast<index_t>(l);
   const index_t parts = parts_for(a.n, 1, 256);
   parallel_for(parts, [&](index_t part) {
-    std::vector<double> rows, match;
+    std::vector<double> rows;
     double total[kLanes];
     for (index_t i = range_begin(a.n, parts, part); i < range_begin(a.n, parts, part + 1); ++i)
       for (std::size_t p = same ? rank[i] / kLanes : 0; p < packs.size(); ++p) {
-        subsequence(a.letters + a.start[i], a.start[i + 1] - a.start[i], packs[p], length, decay, rows, match, total);
+        subsequence(a.letters + a.start[i], a.start[i + 1] - a.start[i], packs[p], length, decay, rows, total);
         for (std::size_t l = 0; l < packs[p].which.size(); ++l) {
           const index_t j = packs[p].which[l];
           if (same && rank[j] < rank[i]) continue;  // found from the other side
