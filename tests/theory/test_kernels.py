@@ -122,6 +122,13 @@ def test_mismatch_counts_words_with_mistakes(rng):
 
     phi = np.array([counts(s) for s in strings], dtype=float)
     np.testing.assert_allclose(hg.Mismatch(3, 1, "abc")(strings), phi @ phi.T)
+    for length, mistakes, alphabet in ((1, 0, "abc"), (2, 1, "abcd"), (4, 1, "abc"), (4, 2, "abcd"), (5, 3, "abc")):
+        kernel = hg.Mismatch(length, mistakes, alphabet)
+        phi = kernel.features([*strings, "", "ab"])
+        np.testing.assert_array_equal(kernel([*strings, "", "ab"]), (phi @ phi.T).toarray())
+        np.testing.assert_array_equal(kernel(strings[:2], strings), (phi[:2] @ phi[:6].T).toarray())
+    with pytest.raises(ValueError, match="too many to number"):
+        hg.Mismatch(30, 1, "abcdefgh")
     exact = hg.Mismatch(3, 0, "abc")(strings)
     np.testing.assert_allclose(exact, hg.Spectrum(3)(strings))
 
