@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <random>
 #include <utility>
 #include <vector>
+
+#include "core/pool.hpp"
+#include "core/random.hpp"
 
 namespace hinge {
 namespace {
 
 using namespace nb::literals;
 
-// Strings to numbers 0, 1, ... in the order they came. Open addressing by the hash Python keeps in every string: a
-// dictionary's answer takes four reads that miss the cache, this one two, and both can be asked for ahead.
+// Strings to numbers 0, 1, ... in the order they came. Open addressing: a dictionary's answer takes four reads that
+// miss the cache, this one two, and both can be asked for ahead. The hash is our own, of the characters: it only reads,
+// so several threads may look names up at once, and it begins with a secret, so nobody can choose names that collide.
 class AttributeIndex {
  public:
   AttributeIndex() : slots_(1024) {}
@@ -22,7 +27,19 @@ class AttributeIndex {
   AttributeIndex(const AttributeIndex&) = delete;
   AttributeIndex& operator=(const AttributeIndex&) = delete;
 
-  static std::uint64_t hash(PyObject* name) { return static_cast<std::uint64_t>(PyUnicode_Type.tp_hash(name)); }
+  static std::uint64_t hash(PyObject* name) {
+    static const std::uint64_t secret = mix64((std::uint64_t{std::random_device{}()} << 32) ^ std::random_device{}());
+    const char* text = static_cast<const char*>(PyUnicode_DATA(name));
+    std::size_t bytes = static_cast<std::size_t>(PyUnicode_GET_LENGTH(name)) * PyUnicode_KIND(name);
+    std::uint64_t h = secret ^ bytes, word = 0;
+    for (; bytes >= sizeof(word); bytes -= sizeof(word), text += sizeof(word)) {
+      std::memcpy(&word, text, sizeof(word));
+      h = mix64(h ^ word);
+    }
+    word = 0;
+    std::memcpy(&word, text, bytes);
+    return mix64(h ^ word);
+  }
 
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
   void prefetch_name(std::uint64_t hash) const {
@@ -30,12 +47,13 @@ class AttributeIndex {
     if (slot.name) __builtin_prefetch(slot.name);
   }
 
-  // The number of a name, -1 if it has none and `grow` is false.
-  std::int32_t find(PyObject* name, std::uint64_t hash, bool grow) {
-    std::size_t at = hash & (slots_.size() - 1);
-    for (; slots_[at].name; at = (at + 1) & (slots_.size() - 1))
-      if (slots_[at].hash == hash && same(slots_[at].name, name)) return slots_[at].number;
-    if (!grow) return -1;
+  // The number of a name, -1 if it has none.
+  std::int32_t find(PyObject* name, std::uint64_t hash) const { return slots_[slot(name, hash)].number; }
+
+  // The number of a name, the next one if it has none.
+  std::int32_t add(PyObject* name, std::uint64_t hash) {
+    const std::size_t at = slot(name, hash);
+    if (slots_[at].name) return slots_[at].number;
     const auto number = static_cast<std::int32_t>(names_.size());
     Py_INCREF(name);
     names_.push_back(name);
@@ -57,6 +75,14 @@ class AttributeIndex {
     PyObject* name = nullptr;
     std::int32_t number = -1;
   };
+
+  // Where the name is, or belongs.
+  std::size_t slot(PyObject* name, std::uint64_t hash) const {
+    std::size_t at = hash & (slots_.size() - 1);
+    while (slots_[at].name && !(slots_[at].hash == hash && same(slots_[at].name, name)))
+      at = (at + 1) & (slots_.size() - 1);
+    return at;
+  }
 
   static bool same(PyObject* a, PyObject* b) {
     if (a == b) return true;
@@ -99,8 +125,8 @@ class Encoder {
       nb::object tokens = fast(PySequence_Fast_GET_ITEM(outer.ptr(), i), "X: every sequence must be a list of tokens");
       for (Py_ssize_t t = 0; t < PySequence_Fast_GET_SIZE(tokens.ptr()); ++t) {
         token(PySequence_Fast_GET_ITEM(tokens.ptr(), t));
-        ends_.push_back(waiting_.size());
-        if (waiting_.size() > 4096) flush();
+        ends_.push_back(static_cast<index_t>(waiting_.size()));
+        if (waiting_.size() > kBatch) flush();
       }
       start_.push_back(start_.back() + PySequence_Fast_GET_SIZE(tokens.ptr()));
       borrowed_.push_back(std::move(tokens));
@@ -147,29 +173,30 @@ class Encoder {
 
   void wait(PyObject* name, double number) {
     if (!PyUnicode_Check(name)) throw nb::type_error("X: attribute names must be strings");
-    waiting_.push_back({name, 0});
+    waiting_.push_back({name, 0, -1});
     numbers_.push_back(number);
     ones_ = ones_ && number == 1.0;
   }
 
-  // Looks up the names that wait.
+  // Looks up the names that wait. Other threads help: they read strings that `borrowed_` and the caller keep alive, and
+  // touch nothing else of Python.
   void flush() {
-    constexpr std::size_t lead = 12;
-    const std::size_t n = waiting_.size();
-    for (std::size_t k = 0; k < n; ++k) {
-      if (k + lead < n) __builtin_prefetch(waiting_[k + lead].name);
-      waiting_[k].hash = AttributeIndex::hash(waiting_[k].name);
-    }
-    for (std::size_t k = 0; k < std::min(n, 2 * lead); ++k) index_.prefetch(waiting_[k].hash);
+    const index_t n = static_cast<index_t>(waiting_.size()), parts = parts_for(n, 4096);
+    parallel_for(parts, [&](index_t part) { hash(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
+    if (grow_)
+      look_up(0, n, [&](const Waiting& w) { return index_.add(w.name, w.hash); });
+    else
+      parallel_for(parts, [&](index_t part) {
+        look_up(range_begin(n, parts, part), range_begin(n, parts, part + 1),
+                [&](const Waiting& w) { return index_.find(w.name, w.hash); });
+      });
+    if (!ones_) value_.resize(attribute_.size(), 1.0);
     std::size_t token = 0;
-    for (std::size_t k = 0; k < n; ++k) {
+    for (index_t k = 0; k < n; ++k) {
       for (; token < ends_.size() && ends_[token] == k; ++token) close();
-      if (k + 2 * lead < n) index_.prefetch(waiting_[k + 2 * lead].hash);
-      if (k + lead < n) index_.prefetch_name(waiting_[k + lead].hash);
-      const std::int32_t column = index_.find(waiting_[k].name, waiting_[k].hash, grow_);
-      if (column < 0) continue;
-      attribute_.push_back(column);
-      value_.push_back(numbers_[k]);
+      if (waiting_[k].column < 0) continue;
+      attribute_.push_back(waiting_[k].column);
+      if (!ones_) value_.push_back(numbers_[k]);
     }
     for (; token < ends_.size(); ++token) close();
     waiting_.clear();
@@ -178,11 +205,32 @@ class Encoder {
     borrowed_.clear();
   }
 
+  void hash(index_t begin, index_t end) {
+    for (index_t k = begin; k < end; ++k) {
+      if (k + kLead < end) __builtin_prefetch(waiting_[k + kLead].name);
+      waiting_[k].hash = AttributeIndex::hash(waiting_[k].name);
+    }
+  }
+
+  template <class F>
+  void look_up(index_t begin, index_t end, const F& number) {
+    for (index_t k = begin; k < std::min(end, begin + 2 * kLead); ++k) index_.prefetch(waiting_[k].hash);
+    for (index_t k = begin; k < end; ++k) {
+      if (k + 2 * kLead < end) index_.prefetch(waiting_[k + 2 * kLead].hash);
+      if (k + kLead < end) index_.prefetch_name(waiting_[k + kLead].hash);
+      waiting_[k].column = number(waiting_[k]);
+    }
+  }
+
   void close() { indptr_.push_back(static_cast<index_t>(attribute_.size())); }
+
+  static constexpr index_t kLead = 12;            // how many names ahead are asked for
+  static constexpr std::size_t kBatch = 1 << 16;  // names that wait before they are looked up
 
   struct Waiting {
     PyObject* name;
     std::uint64_t hash;
+    std::int32_t column;
   };
 
   nb::object keep_;
@@ -193,7 +241,7 @@ class Encoder {
   std::vector<double> value_;
   std::vector<Waiting> waiting_;
   std::vector<double> numbers_;
-  std::vector<std::size_t> ends_;     // of the tokens that wait, among the names that wait
+  std::vector<index_t> ends_;         // of the tokens that wait, among the names that wait
   std::vector<nb::object> borrowed_;  // what keeps the names that wait alive
 };
 
@@ -207,7 +255,7 @@ void bind_attributes(nb::module_& m) {
           [](AttributeIndex& index, nb::list names) {
             for (nb::handle name : names) {
               if (!PyUnicode_Check(name.ptr())) throw nb::type_error("attribute names must be strings");
-              index.find(name.ptr(), AttributeIndex::hash(name.ptr()), true);
+              index.add(name.ptr(), AttributeIndex::hash(name.ptr()));
             }
           },
           "names"_a)

@@ -19,7 +19,8 @@ nb::tuple pack(MulticlassSvmFit&& fit, index_t rows, index_t cols, index_t class
     w = nb::cast(own(std::move(fit.w), cols, classes));
     bias = nb::cast(own(std::move(fit.bias)));
   }
-  return nb::make_tuple(w, bias, own(std::move(fit.dual), rows, classes), fit.passes, fit.done, fit.primal, fit.gap);
+  return nb::make_tuple(w, bias, own(std::move(fit.dual), rows, classes), fit.passes, fit.steps, fit.done, fit.primal,
+                        fit.gap);
 }
 
 }  // namespace

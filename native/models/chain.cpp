@@ -207,61 +207,6 @@ double chain_log_partition(const Potentials& p, index_t length, const double* sc
 double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
                      ChainScratch& scratch){HINGE_BY_WIDTH(p.width, viterbi, p, length, scores, best, scratch)}
 
-index_t chain_top(const Potentials& p, index_t length, const double* scores, const double* tables, index_t count,
-                  std::int32_t* best, double* value) {
-  struct Entry {
-    double value;
-    std::int32_t label, rank;  // of the predecessor
-  };
-  const index_t k = p.labels, w = p.width;
-  // For each token and label its (at most) `count` best prefixes, best first.
-  std::vector<std::vector<Entry>> table(length * k);
-  std::vector<Entry> all;
-  for (index_t j = 0; j < k; ++j)
-    if (scores[j] > none) table[j].push_back({scores[j], -1, -1});
-  const auto keep = [&](std::vector<Entry>& entries) {
-    const auto better = [](const Entry& a, const Entry& b) {
-      return a.value != b.value ? a.value > b.value : (a.label != b.label ? a.label < b.label : a.rank < b.rank);
-    };
-    const index_t most = std::min<index_t>(count, static_cast<index_t>(entries.size()));
-    std::partial_sort(entries.begin(), entries.begin() + most, entries.end(), better);
-    entries.resize(most);
-  };
-  for (index_t t = 1; t < length; ++t) {
-    const double* T = tables ? tables + t * k * w : p.pair.data();
-    for (index_t j = 0; j < k; ++j) {
-      all.clear();
-      for (index_t i = 0; i < k; ++i) {
-        const double step = T[i * w + j] + scores[t * w + j];
-        if (!(step > none)) continue;
-        const auto& before = table[(t - 1) * k + i];
-        for (std::size_t r = 0; r < before.size(); ++r)
-          all.push_back({before[r].value + step, static_cast<std::int32_t>(i), static_cast<std::int32_t>(r)});
-      }
-      keep(all);
-      table[t * k + j] = all;
-    }
-  }
-  all.clear();
-  for (index_t j = 0; j < k; ++j) {
-    const auto& last = table[(length - 1) * k + j];
-    for (std::size_t r = 0; r < last.size(); ++r)
-      all.push_back({last[r].value, static_cast<std::int32_t>(j), static_cast<std::int32_t>(r)});
-  }
-  keep(all);
-  for (std::size_t s = 0; s < all.size(); ++s) {
-    value[s] = all[s].value;
-    std::int32_t label = all[s].label, rank = all[s].rank;
-    for (index_t t = length - 1; t >= 0; --t) {
-      best[s * length + t] = label;
-      const Entry& entry = table[t * k + label][rank];
-      label = entry.label;
-      rank = entry.rank;
-    }
-  }
-  return static_cast<index_t>(all.size());
-}
-
 std::vector<index_t> sequence_parts(const Tokens& x) {
   const index_t parts = parts_for(x.tokens, 1024, 64);
   std::vector<index_t> bounds(parts + 1, x.sequences);

@@ -108,11 +108,6 @@ double chain_log_partition(const Potentials& p, index_t length, const double* sc
 double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
                      ChainScratch& scratch);
 
-// The `count` best labellings, best first, in best[count x length]; returns how many there are. `tables`: T_t, null for
-// T.
-index_t chain_top(const Potentials& p, index_t length, const double* scores, const double* tables, index_t count,
-                  std::int32_t* best, double* value);
-
 // Cuts the sequences into parts of about equal numbers of tokens, from the shape of the data alone.
 std::vector<index_t> sequence_parts(const Tokens& x);
 

@@ -63,12 +63,17 @@ void ChainPlan::sort_tokens(const Tokens& x, const Layout& layout, index_t width
       }
     }
   }
-  row.reserve(row_begin.back());
+  if (static_cast<index_t>(dense.size()) == x.attributes) {
+    row = {x.attribute, static_cast<std::size_t>(x.indptr[x.tokens])};
+    if (x.value) row_value.assign(x.value, x.value + x.indptr[x.tokens]);
+    return;
+  }
+  own_row.reserve(row_begin.back());
   thin_entry.reserve(thin_begin.back());
   for (index_t k = 0; k < x.indptr[x.tokens]; ++k) {
     const index_t a = x.attribute[k];
     if (row_of[a] >= 0) {
-      row.push_back(row_of[a]);
+      own_row.push_back(row_of[a]);
       if (x.value) row_value.push_back(x.value[k]);
       continue;
     }
@@ -77,6 +82,7 @@ void ChainPlan::sort_tokens(const Tokens& x, const Layout& layout, index_t width
       if (x.value) thin_value.push_back(x.value[k]);
     }
   }
+  row = own_row;
 }
 
 void ChainPlan::sort_blocks(const Tokens& x) {

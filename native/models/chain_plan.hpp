@@ -5,12 +5,17 @@
 // numbers in a list, one entry per token and weight. The gradient of a dense row is summed block of tokens by block of
 // tokens, while the block is in cache; that of a thin weight as the tokens go by.
 #pragma once
+#include <span>
+
 #include "models/chain.hpp"
 
 namespace hinge {
 
 struct ChainPlan {
+  // x must outlive the plan.
   ChainPlan(const Tokens& x, const Layout& layout, index_t width);
+  ChainPlan(const ChainPlan&) = delete;  // `row` may point into it
+  ChainPlan& operator=(const ChainPlan&) = delete;
 
   struct Thin {
     std::int32_t weight;  // place in `thin`
@@ -20,9 +25,9 @@ struct ChainPlan {
   std::vector<index_t> blocks;  // bounds of blocks, in sequences
   std::vector<index_t> parts;   // bounds of parts, in blocks: what one thread does at a time
 
-  std::vector<std::int32_t> dense;  // attribute of each dense row
-  std::vector<index_t> row_begin;   // tokens + 1 offsets into the dense rows of each token
-  std::vector<std::int32_t> row;
+  std::vector<std::int32_t> dense;        // attribute of each dense row
+  std::vector<index_t> row_begin;         // tokens + 1 offsets into the dense rows of each token
+  std::span<const std::int32_t> row;      // the attributes themselves if all are dense, else `own_row`
   std::vector<index_t> block_entry;       // blocks + 1 offsets into the next two: the dense rows in a block
   std::vector<std::int32_t> entry_row;    //
   std::vector<index_t> entry_begin;       // and where their tokens begin
@@ -35,6 +40,8 @@ struct ChainPlan {
   std::vector<double> row_value, entry_value, thin_value;  // of the attributes; empty: every value is one
 
  private:
+  std::vector<std::int32_t> own_row;
+
   void sort_tokens(const Tokens& x, const Layout& layout, index_t width);
   void sort_blocks(const Tokens& x);
 };

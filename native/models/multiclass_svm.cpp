@@ -1,60 +1,20 @@
 #include "models/multiclass_svm.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "core/pool.hpp"
 #include "core/random.hpp"
 #include "core/vec.hpp"
-#include "models/chain.hpp"
-#include "models/chain_kernels.hpp"
+#include "models/multiclass_newton.hpp"
+#include "models/multiclass_rows.hpp"
 
 namespace hinge {
 namespace {
 
-using namespace chain;
-
-// v <- the nearest point of the simplex (Held, Wolfe & Crowder 1974): the largest entries are taken one by one, as long
-// as they stay positive; mostly there are two or three.
-void project_simplex(double* v, index_t k, double* left) {
-  std::copy(v, v + k, left);
-  double sum = -1, shift = 0;
-  for (index_t taken = 1; taken <= k; ++taken) {
-    index_t top = 0;
-    for (index_t j = 1; j < k; ++j) top = left[j] > left[top] ? j : top;
-    const double candidate = (sum + left[top]) / static_cast<double>(taken);
-    if (taken > 1 && !(left[top] > candidate)) break;
-    sum += left[top];
-    shift = candidate;
-    left[top] = -std::numeric_limits<double>::infinity();
-  }
-  for (index_t j = 0; j < k; ++j) v[j] = std::max(0.0, v[j] - shift);
-}
-
-template <int V>
-HINGE_HOT void linear_scores(const Rows& x, const Table& W, index_t width, index_t i, double* s) {
-  if (x.indptr) {
-    const index_t at = x.indptr[i];
-    combine<V, double>(nullptr, x.value + at, x.index + at, x.indptr[i + 1] - at, W.data(), width, s);
-  } else {
-    combine<V, double>(nullptr, x.value + i * x.cols, nullptr, x.cols, W.data(), width, s);
-  }
-}
-
-template <int V>
-HINGE_HOT void linear_move(const Rows& x, Table& W, index_t width, index_t i, const double* given) {
-  const index_t w = wide<V>(width);
-  alignas(64) double own[V ? 8 * V : 1];  // a copy nobody else can point to: it stays in registers
-  if constexpr (V > 0) std::copy_n(given, 8 * V, own);
-  const double* __restrict change = V ? own : given;
-  const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;
-  for (index_t k = 0; k < n; ++k) {
-    double* __restrict row = W.data() + (x.indptr ? x.index[first + k] : k) * w;
-    const double v = x.value[first + k];
-    for (index_t j = 0; j < w; ++j) row[j] += v * change[j];
-  }
-}
+using namespace multiclass;
 
 // V, v and u of the header, touched through the rows of x.
 struct LinearSpace {
@@ -76,14 +36,21 @@ struct LinearSpace {
     return x.mean ? std::max(own - 2 * along[i] + level, x.constant * x.constant) : own;
   }
   void scores(index_t i, double* s) const {
-    raw_scores(i, s);
+    row_scores(x, V, width, i, s);
     if (!x.mean) return;
     for (index_t j = 0; j < width; ++j) s[j] += (level - along[i]) * v[j] - u[j];
   }
   void move(index_t i, const double* change) {
-    raw_move(i, change);
+    add_row(x, V, width, i, change);
     if (!x.mean) return;
     for (index_t j = 0; j < width; ++j) v[j] += change[j], u[j] += along[i] * change[j];
+  }
+  // From scratch for dual coefficients written by residual(i, r).
+  template <class Residual>
+  void restore(const Residual& residual) {
+    sum_rows(x, width, residual, V, v);
+    std::fill(u.begin(), u.end(), 0.0);
+    for (index_t a = 0; a < x.cols && x.mean; ++a) vec::axpy(x.mean[a], V.data() + a * width, u.data(), width);
   }
   void prefetch(index_t i) const {
     const index_t first = x.indptr ? x.indptr[i] : i * x.cols, last = x.indptr ? x.indptr[i + 1] : first + x.cols;
@@ -108,8 +75,6 @@ struct LinearSpace {
     for (index_t k = 0; k < n; ++k) sum += f(x.indptr ? x.index[first + k] : k, x.value[first + k]);
     return sum;
   }
-  void raw_scores(index_t i, double* s) const { HINGE_BY_WIDTH(width, linear_scores, x, V, width, i, s) }
-  void raw_move(index_t i, const double* change) { HINGE_BY_WIDTH(width, linear_move, x, V, width, i, change) }
 };
 
 // The scores of all examples, kept up to date through columns of K.
@@ -213,15 +178,27 @@ class Ascent {
             std::max(0.0, std::accumulate(gap.begin(), gap.end(), 0.0))};
   }
 
+  // Another method's turn: f changes p.
+  template <class F>
+  void lend(const F& f) {
+    f(p_);
+    space_.restore([&](index_t i, double* r) {
+      dual(i, r);
+      return p_[i * k_ + problem_.y[i]] != 1.0;
+    });
+  }
+
   std::vector<double> dual() const {
     std::vector<double> out(p_.size());
-    for (index_t i = 0; i < space_.rows(); ++i)
-      for (index_t j = 0; j < k_; ++j)
-        out[i * k_ + j] = problem_.c[i] * ((j == problem_.y[i] ? 1.0 : 0.0) - p_[i * k_ + j]);
+    for (index_t i = 0; i < space_.rows(); ++i) dual(i, out.data() + i * k_);
     return out;
   }
 
  private:
+  void dual(index_t i, double* out) const {
+    for (index_t j = 0; j < k_; ++j) out[j] = problem_.c[i] * ((j == problem_.y[i] ? 1.0 : 0.0) - p_[i * k_ + j]);
+  }
+
   Space& space_;
   const MulticlassSvmProblem& problem_;
   index_t k_, width_;
@@ -237,20 +214,39 @@ MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, doubl
   std::iota(order.begin(), order.end(), index_t{0});
   Random random(seed);
   MulticlassSvmFit fit;
-  std::tie(fit.primal, fit.gap) = ascent.judge();
-  fit.done = fit.gap <= tolerance * fit.primal;
+  double before = 0;  // the gap when last looked at
+  bool fresh = true;  // Newton's method may be tried
+  const auto judge = [&] {
+    before = fit.gap;
+    std::tie(fit.primal, fit.gap) = ascent.judge();
+    fit.done = fit.gap <= tolerance * fit.primal;
+  };
+  judge();
   while (fit.passes < max_passes && !fit.done) {
     random.shuffle(order.data(), static_cast<index_t>(order.size()));
     ascent.pass(order, monitor);
     ++fit.passes;
     if (fit.passes % 4 == 0 || fit.passes == max_passes) {
-      std::tie(fit.primal, fit.gap) = ascent.judge();
-      fit.done = fit.gap <= tolerance * fit.primal;
+      judge();
       if (fit.gap <= 4 * tolerance * fit.primal) ascent.wake();
     }
     if (monitor.report({fit.passes, fit.primal, fit.gap})) {
-      std::tie(fit.primal, fit.gap) = ascent.judge();
+      judge();
       break;
+    }
+    if constexpr (std::is_same_v<Space, LinearSpace>) {
+      if (fit.passes % 4 || fit.done || !fresh) continue;
+      // Ascent gains about the same factor every four passes.
+      const double left = 4 * std::log(fit.gap / (tolerance * fit.primal)) / std::log(before / fit.gap);
+      if (left <= multiclass_newton_passes(space.x, problem.classes) && before > fit.gap) continue;
+      fresh = false;
+      MulticlassNewtonResult newton;
+      ascent.lend([&](std::vector<double>& p) {
+        newton = multiclass_newton(space.x, problem, tolerance, fit.passes, max_passes - fit.passes, p, monitor);
+      });
+      fit.passes += fit.steps = newton.steps;
+      judge();
+      if (newton.stopped) break;
     }
   }
   fit.dual = ascent.dual();

@@ -11,7 +11,8 @@
 // Dual coordinate ascent over examples: with the others fixed, the best p_i is the Euclidean projection of
 // p_i + (D(y_i, .) + s_i) / (c_i |x_i|^2) onto the simplex. The gap is sum_i c_i [ max_j (D_ij + s_ij) - p_i.(D_i +
 // s_i) ]. Examples whose visit changes nothing are left out for a growing number of passes; before stopping all are
-// looked at.
+// looked at. Where the passes left, by the gap of the last few, are more work than Newton's method would be
+// (multiclass_newton.hpp), that one ends it.
 #pragma once
 #include <vector>
 
@@ -34,7 +35,8 @@ struct MulticlassSvmFit {
   std::vector<double> w;     // cols x classes (linear), empty (kernel)
   std::vector<double> bias;  // classes: of x itself, not of x - m
   std::vector<double> dual;  // rows x classes: c_i (e_y - p_i)
-  int passes = 0;
+  int passes = 0;            // and steps of Newton's method
+  int steps = 0;             // of these
   bool done = false;
   double primal = 0, gap = 0;
 };

@@ -46,7 +46,7 @@ double SequenceReader::best(const double* scores, std::int32_t* labels) {
 }
 
 index_t SequenceReader::top(const double* scores, index_t count, std::int32_t* best, double* value) const {
-  return chain_top(p_, length(), scores, tree_.tables, count, best, value);
+  return tree_top(p_, tree_, scores, count, best, value);
 }
 
 double EarlyStop::accuracy(const Potentials& p) const {

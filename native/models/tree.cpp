@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 
 #include "core/math.hpp"
 
@@ -138,6 +139,89 @@ HINGE_HOT void upward_best(const Potentials& p, const Tree& tree, const index_t*
   }
 }
 
+// The best labellings below each node, kept as sorted lists: node by node, a child's list is merged into its parent's.
+class TopLabellings {
+ public:
+  TopLabellings(const Potentials& p, const Tree& tree, const double* scores, index_t count)
+      : p_(p), tree_(tree), count_(count), k_(p.labels), value_((tree.length + 1) * k_), links_(tree.length * k_) {
+    if (tree.parent) tree_order(tree.parent, tree.length, order_);
+    for (index_t t = 0; t < tree.length; ++t)
+      for (index_t j = 0; j < k_; ++j)
+        if (scores[t * p.width + j] > none) value_[t * k_ + j] = {scores[t * p.width + j]};
+    value_[tree.length * k_] = {0.0};  // above the roots: a node with one label
+    for (index_t s = tree.length; s-- > 0;) merge(node(s));
+  }
+
+  index_t write(std::int32_t* best, double* value) const {
+    const index_t n = tree_.length, found = static_cast<index_t>(value_[n * k_].size());
+    std::vector<std::int32_t> rank(n + 1);
+    for (index_t r = 0; r < found; ++r) {
+      value[r] = value_[n * k_][r];
+      rank[n] = static_cast<std::int32_t>(r);
+      for (index_t s = 0; s < n; ++s) {  // children in the order opposite to that of the merges
+        const index_t t = node(s), above = up(t);
+        const Link& link = links_[t * k_ + (above == n ? 0 : best[r * n + above])][rank[above]];
+        best[r * n + t] = link.label;
+        rank[t] = link.rank;
+        rank[above] = link.before;
+      }
+    }
+    return found;
+  }
+
+ private:
+  // A child's label and place in its list, and the parent's place in the list before the child came.
+  struct Link {
+    double value;
+    std::int32_t before, label, rank;
+    bool operator<(const Link& other) const {
+      if (value != other.value) return value > other.value;
+      return std::tie(before, label, rank) < std::tie(other.before, other.label, other.rank);
+    }
+  };
+
+  index_t node(index_t s) const { return tree_.parent ? order_[s] : s; }
+  index_t up(index_t t) const { return tree_.up(t) < 0 ? tree_.length : tree_.up(t); }
+
+  void keep(std::vector<Link>& links) const {
+    const index_t most = std::min<index_t>(count_, static_cast<index_t>(links.size()));
+    std::partial_sort(links.begin(), links.begin() + most, links.end());
+    links.resize(most);
+  }
+
+  void merge(index_t t) {
+    const index_t above = up(t), labels = above == tree_.length ? 1 : k_;
+    const double* T = above == tree_.length ? nullptr : table(p_, tree_, t);
+    std::vector<Link> below;
+    for (index_t i = 0; i < labels; ++i) {
+      below.clear();
+      for (index_t j = 0; j < k_; ++j) {
+        const double step = T ? T[i * p_.width + j] : 0.0;
+        const std::vector<double>& list = value_[t * k_ + j];
+        for (std::size_t r = 0; r < list.size() && step > none; ++r)
+          below.push_back({step + list[r], 0, static_cast<std::int32_t>(j), static_cast<std::int32_t>(r)});
+      }
+      keep(below);
+      std::vector<double>& list = value_[above * k_ + i];
+      std::vector<Link>& links = links_[t * k_ + i];
+      for (std::size_t a = 0; a < list.size(); ++a)  // pairs with (a + 1)(b + 1) - 1 better ones cannot count
+        for (std::size_t b = 0; b < below.size() && static_cast<index_t>((a + 1) * (b + 1)) <= count_; ++b)
+          links.push_back({list[a] + below[b].value, static_cast<std::int32_t>(a), below[b].label, below[b].rank});
+      keep(links);
+      list.resize(links.size());
+      for (std::size_t r = 0; r < links.size(); ++r) list[r] = links[r].value;
+    }
+    for (index_t j = 0; j < k_; ++j) std::vector<double>().swap(value_[t * k_ + j]);
+  }
+
+  const Potentials& p_;
+  const Tree& tree_;
+  index_t count_, k_;
+  std::vector<index_t> order_;
+  std::vector<std::vector<double>> value_;  // node x label: scores of the best labellings below, best first
+  std::vector<std::vector<Link>> links_;    // node x label of its parent
+};
+
 const index_t* prepare(const Tree& tree, ChainScratch& scratch) {
   if (!tree.parent) return nullptr;
   tree_order(tree.parent, tree.length, scratch.order);
@@ -210,6 +294,11 @@ double tree_best(const Potentials& p, const Tree& tree, const double* scores, st
     if (!T) total += top;
   }
   return total;
+}
+
+index_t tree_top(const Potentials& p, const Tree& tree, const double* scores, index_t count, std::int32_t* best,
+                 double* value) {
+  return TopLabellings(p, tree, scores, count).write(best, value);
 }
 
 }  // namespace hinge

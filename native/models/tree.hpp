@@ -30,5 +30,8 @@ double tree_posterior(const Potentials& p, const Tree& tree, double* scores, dou
 double tree_log_partition(const Potentials& p, const Tree& tree, const double* scores, ChainScratch& scratch);
 double tree_best(const Potentials& p, const Tree& tree, const double* scores, std::int32_t* best,
                  ChainScratch& scratch);
+// The `count` best labellings, best first: labels (count x length) and scores; returns how many there are.
+index_t tree_top(const Potentials& p, const Tree& tree, const double* scores, index_t count, std::int32_t* best,
+                 double* value);
 
 }  // namespace hinge

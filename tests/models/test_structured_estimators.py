@@ -82,6 +82,12 @@ def test_learns_trees(model):
         tokens.append([[f"root{y[0]}"] if t == 0 else ["inner"] for t in range(8)])
     fitted = clone(model).fit(tokens, labels, parents=parents)
     assert fitted.predict(tokens, parents=parents) == labels
+    tops = fitted.predict_top(tokens, 2, parents=parents)
+    assert [top[0][0] for top in tops] == labels
+    np.testing.assert_allclose([top[0][1] for top in tops], fitted.decision_function(tokens, parents=parents))
+    second = [top[1] for top in tops]
+    scores = fitted.decision_function(tokens, [y for y, _ in second], parents=parents)
+    np.testing.assert_allclose([score for _, score in second], scores)
     with pytest.raises(ValueError, match="parents"):
         fitted.predict(tokens, parents=parents[:-1])
     with pytest.raises(ValueError, match="cycle"):

@@ -179,6 +179,33 @@ def test_multiclass_svm_reaches_the_optimum_of_its_quadratic_program(rng, costs)
     np.testing.assert_allclose(dual, model.certificate_.dual, rtol=1e-9)
 
 
+@pytest.mark.mission("M4", "R4")
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_newton_steps_end_what_coordinate_ascent_began(rng, form):
+    """A gap no passes would reach, computed here from the weights and from the dual coefficients."""
+    n, d, k, C = 600, 8, 5, 1.0
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    y = (X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k))).argmax(axis=1)
+    X += 3.0 * (X != 0)
+    cost, weights = rng.random((k, k)) * (1 - np.eye(k)), rng.integers(1, 4, size=n).astype(float)
+    model = hg.MulticlassSVM(C, cost=cost, tol=1e-11).fit(form(X), y, sample_weight=weights)
+    assert "Newton" in model.certificate_.solver
+    assert model.certificate_.converged
+    assert model.n_iter_ < 150
+    alpha, mean = model.dual_coef_, np.average(X, axis=0, weights=weights)
+    W, b = alpha.T @ (X - mean), alpha.sum(axis=0)
+    np.testing.assert_allclose(model.coef_, W, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_ + W @ mean, b, atol=1e-9)
+    p = (y[:, None] == np.arange(k)) - alpha / (C * weights[:, None])
+    assert np.all(p >= -1e-12)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-9)
+    square = 0.5 * (np.sum(W**2) + np.sum(b**2))
+    primal = C * weights @ hg.MulticlassHinge(cost).value(y, (X - mean) @ W.T + b) + square
+    dual = C * weights @ np.sum(p * cost[y], axis=1) - square
+    np.testing.assert_allclose(model.certificate_.primal, primal, rtol=1e-12)
+    assert abs(primal - dual) <= 1e-10 * primal
+
+
 @pytest.mark.mission("M4")
 def test_kernel_form_of_the_multiclass_svm_is_the_linear_one(blobs):
     X, y = blobs

@@ -108,10 +108,11 @@ def test_loss_augmented_decoding_equals_brute_force(tree):
             assert augmented.max() - observed >= cost[y, case.model.decode(case.data)[0]].sum() - 1e-12
 
 
-@pytest.mark.mission("S2")
-def test_top_labellings_equal_brute_force():
+@pytest.mark.mission("S2", "S4")
+@both
+def test_top_labellings_equal_brute_force(tree):
     for seed in range(200):
-        case = Case(seed, tree=False, forbid=seed % 2 == 1)
+        case = Case(seed, tree, forbid=seed % 2 == 1)
         allowed = np.isfinite(case.scores)
         for count in (1, 3, 1000):
             labels, values = case.model.top(case.data, count)[0]

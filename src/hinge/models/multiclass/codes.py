@@ -81,6 +81,9 @@ class OutputCodeClassifier(Reduction):
         (see :func:`design_code`).
     bits : int, optional
         The length of a designed code.
+    code_size : float, optional
+        The length of a designed code in bits per class, as scikit-learn counts it: int(classes · code_size) bits, as
+        far as there are that many different ways to split the classes. Give this or ``bits``.
     decoding : {"hamming", "score"}
         Distance to the code in bits, or in the learners' scores: Σ_b −sign_b · tanh(h_b(x)).
     n_jobs : int, optional
@@ -92,8 +95,8 @@ class OutputCodeClassifier(Reduction):
     ----------
     classes_ : array
         The labels.
-    code_ : array of shape (classes, bits)
-        The code in use.
+    code_, code_book_ : array of shape (classes, bits)
+        The code in use (the second name is scikit-learn's).
     separation_ : int
         The least Hamming distance h of two rows: ⌊(h − 1)/2⌋ wrong bits are corrected.
     estimators_ : list
@@ -114,6 +117,7 @@ class OutputCodeClassifier(Reduction):
         *,
         code: Any = None,
         bits: int | None = None,
+        code_size: float | None = None,
         decoding: str = "hamming",
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -121,6 +125,7 @@ class OutputCodeClassifier(Reduction):
         self.estimator = estimator
         self.code = code
         self.bits = bits
+        self.code_size = code_size
         self.decoding = decoding
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -137,13 +142,27 @@ class OutputCodeClassifier(Reduction):
 
     def _table(self, k: int) -> np.ndarray:
         if self.code is None:
-            return np.ascontiguousarray(design_code(k, self.bits, self.random_state))
+            return np.ascontiguousarray(design_code(k, self._length(k), self.random_state))
         table = np.asarray(self.code)
         if table.ndim != 2 or table.shape[0] != k or not np.all((table == 0) | (table == 1)):
             raise ValueError(f"code must be an array of 0 and 1 with {k} rows, one per class; got {table.shape}.")
         if len(np.unique(table, axis=0)) < k:
             raise ValueError("code has two equal rows: their classes could not be told apart.")
         return table.astype(np.intp)
+
+    def _length(self, k: int) -> int | None:
+        if self.code_size is None:
+            return self.bits
+        if self.bits is not None:
+            raise ValueError(f"bits={self.bits!r} and code_size={self.code_size!r} both say how long; give one.")
+        if not self.code_size > 0:
+            raise ValueError(f"code_size={self.code_size!r} must be positive.")
+        wanted = max(int(k * self.code_size), 1)
+        return wanted if k > 20 else min(wanted, 2 ** (k - 1) - 1)
+
+    @property
+    def code_book_(self) -> np.ndarray:
+        return self.code_
 
     def distances(self, X: Any) -> np.ndarray:
         """The distance of each example's bits to every class's code."""

@@ -9,11 +9,14 @@ import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.base import check_fit, check_predict, code_labels, codes_among, drop_absent
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
+
+Problem = tuple[Any, np.ndarray, np.ndarray | None]  # inputs, labels 0 and 1, weights
 
 
 def binary_scores(learner: Any, X: Any) -> np.ndarray:
@@ -48,6 +51,20 @@ def fit_binary(template: Any, X: Any, y: np.ndarray, weights: np.ndarray | None)
     return learner.fit(X, y) if weights is None else learner.fit(X, y, sample_weight=weights)
 
 
+def fit_piece(learner: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
+    """The learner after one more piece of a stream, whose labels are 0 and 1."""
+    if not len(y):
+        return learner
+    both = np.arange(2)
+    if weights is None:
+        return learner.partial_fit(X, y, classes=both)
+    return learner.partial_fit(X, y, classes=both, sample_weight=weights)
+
+
+def _learns_in_pieces(meta: Any) -> bool:
+    return hasattr(meta.estimator, "partial_fit")
+
+
 def _can_tell_probabilities(meta: Any) -> bool:
     if hasattr(meta, "estimators_"):
         return all(hasattr(learner, "predict_proba") for learner in meta.estimators_)
@@ -67,17 +84,35 @@ class Reduction(MetaEstimatorMixin, HighestScore):
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """X, codes and weights, without examples of weight zero (they must count for nothing)."""
-        if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
-            raise TypeError(f"estimator={type(self.estimator).__name__} does not take sample_weight.")
-        X, y, weights = check_fit(self, X, y, sample_weight)
-        if weights is not None and np.any(weights == 0):
-            kept = np.flatnonzero(weights > 0)
-            X, y, weights = _safe_indexing(X, kept), y[kept], weights[kept]
+        self._check_takes_weights(sample_weight)
+        X, y, weights = drop_absent(*check_fit(self, X, y, sample_weight))
         return X, code_labels(self, y), weights
 
-    def _learn(self, problems: list[tuple[Any, np.ndarray, np.ndarray | None]]) -> None:
+    def _check_piece(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[Any, np.ndarray, np.ndarray | None, bool]:
+        """The same for a piece of a stream, and whether it is the first."""
+        self._check_takes_weights(sample_weight)
+        first = _check_partial_fit_first_call(self, classes)
+        if first and len(self.classes_) < 2:
+            raise ValueError(f"classes={classes!r} must list at least two labels.")
+        X, y, weights = drop_absent(*check_fit(self, X, y, sample_weight, reset=first))
+        return X, codes_among(self.classes_, y), weights, first
+
+    def _check_takes_weights(self, sample_weight: Any) -> None:
+        if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise TypeError(f"estimator={type(self.estimator).__name__} does not take sample_weight.")
+
+    def _learn(self, problems: list[Problem]) -> None:
         self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(fit_binary)(self.estimator, *problem) for problem in problems
+        )
+
+    def _learn_piece(self, problems: list[Problem], first: bool) -> None:
+        if first:
+            self.estimators_ = [clone(self.estimator) for _ in problems]
+        self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(fit_piece)(learner, *problem) for learner, problem in zip(self.estimators_, problems)
         )
 
     def _binary_scores(self, X: Any) -> np.ndarray:
@@ -119,10 +154,19 @@ class OneVsRestClassifier(Reduction):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsRestClassifier:
         """Fit one learner per class."""
         X, codes, weights = self._check(X, y, sample_weight)
-        k = len(self.classes_)
-        positives = [1] if k == 2 else range(k)
-        self._learn([(X, (codes == j).astype(np.intp), weights) for j in positives])
+        self._learn(self._against_the_rest(X, codes, weights))
         return self
+
+    @available_if(_learns_in_pieces)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None) -> OneVsRestClassifier:
+        """Show every learner one more piece of data; ``classes`` lists all labels and is needed in the first call."""
+        X, codes, weights, first = self._check_piece(X, y, classes, sample_weight)
+        self._learn_piece(self._against_the_rest(X, codes, weights), first)
+        return self
+
+    def _against_the_rest(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[Problem]:
+        k = len(self.classes_)
+        return [(X, (codes == j).astype(np.intp), weights) for j in ([1] if k == 2 else range(k))]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """h_i(x): one column per class; for two classes one score, positive for the second."""
@@ -179,17 +223,35 @@ class OneVsOneClassifier(Reduction):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsOneClassifier:
         """Fit one learner per pair of classes."""
+        self._check_vote()
+        X, codes, weights = self._check(X, y, sample_weight)
+        self._learn(self._in_pairs(X, codes, weights))
+        return self
+
+    @available_if(_learns_in_pieces)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None) -> OneVsOneClassifier:
+        """Show every learner what one more piece of data has of its two classes.
+
+        ``classes`` lists all labels and is needed in the first call. A learner that has met neither of its classes yet
+        cannot vote: predict when every class has been seen.
+        """
+        self._check_vote()
+        X, codes, weights, first = self._check_piece(X, y, classes, sample_weight)
+        self._learn_piece(self._in_pairs(X, codes, weights), first)
+        return self
+
+    def _check_vote(self) -> None:
         if self.vote not in ("score", "majority", "probability"):
             raise ValueError(f"vote={self.vote!r} must be 'score', 'majority' or 'probability'.")
-        X, codes, weights = self._check(X, y, sample_weight)
+
+    def _in_pairs(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[Problem]:
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))
         problems = []
         for i, j in self.pairs_:
             rows = np.flatnonzero((codes == i) | (codes == j))
             part = None if weights is None else weights[rows]
             problems.append((_safe_indexing(X, rows), (codes[rows] == i).astype(np.intp), part))
-        self._learn(problems)
-        return self
+        return problems
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The sums of the votes (or the coupled probabilities), one column per class; for two classes one score."""

@@ -23,8 +23,10 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     """Support vector machine for several classes as one problem (Crammer & Singer).
 
     Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j (‖w_j‖² + b_j²/B²),
-    f_j(x) = ⟨w_j, x − x̄⟩ + b_j, by dual coordinate ascent over examples; x̄ is the weighted mean of the inputs and B is
-    ``intercept_scaling``. Without ``fit_intercept`` f_j(x) = ⟨w_j, x⟩. The loss bounds the cost Δ(y, ŷ) of the prediction from above.
+    f_j(x) = ⟨w_j, x − x̄⟩ + b_j; x̄ is the weighted mean of the inputs and B is ``intercept_scaling``. Dual coordinate
+    ascent over examples begins; where it would creep and (classes − 1) · features is at most 4000, a proximal point
+    method with Newton steps ends it. Without ``fit_intercept`` f_j(x) = ⟨w_j, x⟩. The loss bounds the cost Δ(y, ŷ) of the
+    prediction from above.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     tol : float
         The relative duality gap to reach.
     max_iter : int
-        The most passes over the data.
+        The most passes over the data; a Newton step counts as one.
     random_state : int
         The seed of the order of visits.
 
@@ -59,7 +61,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     certificate_ : Certificate
         The objective and its true duality gap.
     n_iter_ : int
-        Passes made.
+        Passes and Newton steps made.
 
     Examples
     --------
@@ -114,13 +116,13 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         share = c / c.sum()
         with iterations(self, X, y, self.max_iter) as report:
             found = self._solve(X, share, settings, report)
-        w, bias, self.dual_coef_, self.n_iter_, done, primal, gap = found
+        w, bias, self.dual_coef_, self.n_iter_, steps, done, primal, gap = found
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
         if w is not None:
             self.coef_, self.intercept_ = np.ascontiguousarray(w.T, dtype=X.dtype), np.asarray(bias, dtype=X.dtype)
         self.certificate_ = Certificate.of_gap(
-            primal, gap, tol=self.tol, convexity=1.0, solver="dual coordinate ascent", iterations=self.n_iter_,
-            seconds=time.perf_counter() - begun,
+            primal, gap, tol=self.tol, convexity=1.0, iterations=self.n_iter_, seconds=time.perf_counter() - begun,
+            solver="dual coordinate ascent" + (f", then {steps} Newton steps" if steps else ""),
             status="" if done else self._why_it_ended(),
         )  # fmt: skip
         if not done and self.n_iter_ >= self.max_iter:  # a callback's wish to stop is no cause for alarm

@@ -236,7 +236,7 @@ class StructuredEstimator(BaseEstimator):
         """
         model, encoded = self._ready(), self._encode(X, parents)
         best, _ = model.decode(encoded.native())
-        flat = self.classes_[best].tolist()
+        flat = np.asarray(self.classes_.tolist(), dtype=object)[best].tolist()  # one object per label, not per token
         bounds = encoded.start.tolist()
         return [flat[a:b] for a, b in pairwise(bounds)]
 
@@ -247,11 +247,11 @@ class StructuredEstimator(BaseEstimator):
             return model.decode(encoded.native())[1]
         return model.score(encoded.native(), self._code(y, encoded))
 
-    def predict_top(self, X: Any, k: int = 5) -> list[list[tuple[Labelling, float]]]:
-        """The k best labellings of every sequence with their scores, best first (fewer where there are fewer)."""
+    def predict_top(self, X: Any, k: int = 5, *, parents: Any = None) -> list[list[tuple[Labelling, float]]]:
+        """The k best labellings of every sequence or tree with their scores, best first (fewer where there are fewer)."""
         if k < 1:
             raise ValueError(f"k={k!r} must be at least 1.")
-        model, encoded = self._ready(), self._encode(X, None)
+        model, encoded = self._ready(), self._encode(X, parents)
         found = model.top(encoded.native(), int(k))
         return [
             [(self.classes_[row].tolist(), float(value)) for row, value in zip(labels, values)]

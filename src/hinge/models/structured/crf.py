@@ -220,7 +220,10 @@ class ChainCRF(StructuredEstimator):
         if self.all_pairs:
             return None, None, pairs
         seen = np.zeros(encoded.attributes * k, dtype=bool)
-        seen[encoded.attribute.astype(np.int64) * k + np.repeat(codes, np.diff(encoded.indptr))] = True
+        for first in range(0, len(codes), 10_000):  # tokens at a time: the indices would be larger than the data
+            ends = encoded.indptr[first : first + 10_001]
+            used = encoded.attribute[ends[0] : ends[-1]].astype(np.int64)
+            seen[used * k + np.repeat(codes[first : first + 10_000], np.diff(ends))] = True
         keys = np.flatnonzero(seen)
         begin = np.searchsorted(keys, np.arange(encoded.attributes + 1, dtype=np.int64) * k)
         return begin.astype(np.int64), (keys % k).astype(np.int32), pairs

@@ -174,7 +174,7 @@ class Vocabulary:
         rank[order] = np.arange(len(order), dtype=np.int32)
         names = index.names()
         vocabulary = cls([names[i] for i in order.tolist()], len(order))
-        attribute = rank[attribute]
+        np.take(rank, attribute, out=attribute, mode="clip")  # in place: the largest array of a fit
         if len(order) < len(index):
             kept = attribute >= 0
             indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
