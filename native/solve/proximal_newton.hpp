@@ -52,7 +52,7 @@ class ProximalNewton {
   std::vector<double> gram_;    // order m+1, for the squared loss kept across iterations
   index_t gram_ld_ = 0;         // its leading dimension
   index_t gram_cols_ = 0;       // how many columns of the working set it covers
-  std::vector<double> factor_;  // room for Cholesky factors
+  KeptFactor factor_;
   bool started_ = false;        // whether at_ holds scores, slopes and curvature
   double steepest_ = 0;         // largest slope of the risk at the first pass: the unit of stationarity
   bool current_ = false;        // whether at_ belongs to the present weights

@@ -168,7 +168,26 @@ void GramQuadratic::move(const std::vector<index_t>& which, const std::vector<do
 bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<double>& l2,
                            std::vector<double>& step) {
   const index_t k = static_cast<index_t>(which.size());
-  if (static_cast<index_t>(factor_.size()) < k * k) factor_.resize(k * k);
+  const bool same = factor_.which == which;
+  if (same && factor_.l2 != l2) {
+    // Along a path of elastic nets only the ridge has changed, and by little: a few steps of conjugate gradients.
+    bool close = true;
+    for (index_t a = 0; a < k; ++a) close = close && std::fabs(l2[a] - factor_.l2[a]) <= 0.2 * factor_.l2[a];
+    if (close) {
+      refine(which, l2, step);
+      return true;
+    }
+  }
+  if (!(same && factor_.l2 == l2) && !factorise(which, l2)) return false;
+  blas::potrs('L', k, 1, factor_.entries.data(), k, step.data(), k);
+  return true;
+}
+
+bool GramQuadratic::factorise(const std::vector<index_t>& which, const std::vector<double>& l2) {
+  const index_t k = static_cast<index_t>(which.size());
+  std::vector<double>& entries = factor_.entries;
+  factor_.forget();
+  if (static_cast<index_t>(entries.size()) < k * k) entries.resize(k * k);
   double trace = 0;
   for (index_t a = 0; a < k; ++a) trace += bend(which[a]) + l2[a];
   const double ridge = 1e-13 * trace / static_cast<double>(k);
@@ -176,14 +195,48 @@ bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<
   parallel_for(parts, [&](index_t p) {
     for (index_t a = range_begin(k, parts, p); a < range_begin(k, parts, p + 1); ++a) {
       const double* row = G_.data() + which[a] * ld_;
-      double* out = factor_.data() + a * k;
+      double* out = entries.data() + a * k;
       for (index_t b = a; b < k; ++b) out[b] = row[which[b]];
       out[a] += l2[a] + ridge;
     }
   });
-  if (!cholesky(k, factor_.data(), k)) return false;
-  blas::potrs('L', k, 1, factor_.data(), k, step.data(), k);
+  if (!cholesky(k, entries.data(), k)) return false;
+  factor_.which = which;
+  factor_.l2 = l2;
   return true;
+}
+
+// Conjugate gradients on A v = step with the kept factor as preconditioner.
+void GramQuadratic::refine(const std::vector<index_t>& which, const std::vector<double>& l2,
+                           std::vector<double>& step) const {
+  const index_t k = static_cast<index_t>(which.size());
+  std::vector<double> residual = step, x(k, 0.0), s(k), d(k), Ad(k);
+  const auto precondition = [&] {
+    s = residual;
+    blas::potrs('L', k, 1, factor_.entries.data(), k, s.data(), k);
+    return vec::dot(residual.data(), s.data(), k);
+  };
+  double rs = precondition();
+  const double target = 1e-12 * rs;
+  d = s;
+  const index_t parts = parts_for(k * k, 1 << 14);
+  for (int it = 0; it < 20 && rs > target; ++it) {
+    parallel_for(parts, [&](index_t p) {
+      for (index_t a = range_begin(k, parts, p); a < range_begin(k, parts, p + 1); ++a) {
+        const double* row = G_.data() + which[a] * ld_;
+        double sum = l2[a] * d[a];
+        for (index_t b = 0; b < k; ++b) sum += row[which[b]] * d[b];
+        Ad[a] = sum;
+      }
+    });
+    const double alpha = rs / vec::dot(d.data(), Ad.data(), k);
+    vec::axpy(alpha, d.data(), x.data(), k);
+    vec::axpy(-alpha, Ad.data(), residual.data(), k);
+    const double before = rs;
+    rs = precondition();
+    for (index_t a = 0; a < k; ++a) d[a] = s[a] + rs / before * d[a];
+  }
+  step.swap(x);
 }
 
 double GramQuadratic::product(const std::vector<index_t>& which, const std::vector<double>& l2,
@@ -200,7 +253,7 @@ double GramQuadratic::product(const std::vector<index_t>& which, const std::vect
 }
 
 DirectQuadratic::DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r,
-                                 std::vector<double>& factor)
+                                 KeptFactor& factor)
     : X_(X),
       h_(h),
       r_(std::move(r)),
@@ -305,13 +358,15 @@ bool DirectQuadratic::factorised(const std::vector<index_t>& which, const std::v
         std::copy(X_.dense.data() + j * n, X_.dense.data() + (j + 1) * n, x.data() + a * n);
     }
   });
-  if (static_cast<index_t>(factor_.size()) < k * k) factor_.resize(k * k);
-  lower_products(k, k, n, x.data(), hx.data(), factor_.data(), k);
+  std::vector<double>& factor = factor_.entries;
+  factor_.forget();
+  if (static_cast<index_t>(factor.size()) < k * k) factor.resize(k * k);
+  lower_products(k, k, n, x.data(), hx.data(), factor.data(), k);
   double trace = 0;
-  for (index_t a = 0; a < k; ++a) trace += factor_[a * k + a] += l2[a];
-  for (index_t a = 0; a < k; ++a) factor_[a * k + a] += 1e-13 * trace / static_cast<double>(k);
-  if (!cholesky(k, factor_.data(), k)) return false;
-  blas::potrs('L', k, 1, factor_.data(), k, step.data(), k);
+  for (index_t a = 0; a < k; ++a) trace += factor[a * k + a] += l2[a];
+  for (index_t a = 0; a < k; ++a) factor[a * k + a] += 1e-13 * trace / static_cast<double>(k);
+  if (!cholesky(k, factor.data(), k)) return false;
+  blas::potrs('L', k, 1, factor.data(), k, step.data(), k);
   return true;
 }
 

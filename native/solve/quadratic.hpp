@@ -51,14 +51,24 @@ struct CoordinatePenalty {
   bool smooth_at(double w) const { return (w != 0 || l1 == 0) && w > lower && w < upper; }
 };
 
+// The last Cholesky factor, and of which part of the second derivative with which ridge: the search along a path comes
+// back to the support it left.
+struct KeptFactor {
+  std::vector<double> entries = {};
+  std::vector<index_t> which = {};
+  std::vector<double> l2 = {};
+
+  void forget() { which.clear(); }
+};
+
 class GramQuadratic {
  public:
   static constexpr int kSupportEpochs = 10;  // about the price of one factorisation
   static constexpr int kPatience = 0;
   // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
-  // `factor` is room for Cholesky factors that is kept from one quadratic to the next.
+  // `factor` is kept from one quadratic to the next; whoever changes entries of G that were there makes it forget.
   GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m,
-                std::vector<double>& factor)
+                KeptFactor& factor)
       : G_(G), ld_(ld), q_(std::move(slopes)), m_(m), factor_(factor) {}
   double slope(index_t j) const { return q_[j]; }
   double bend(index_t j) const { return G_[j * ld_ + j]; }
@@ -73,14 +83,17 @@ class GramQuadratic {
   index_t ld_;
   std::vector<double> q_;
   index_t m_;
-  std::vector<double>& factor_;
+  KeptFactor& factor_;
+
+  bool factorise(const std::vector<index_t>& which, const std::vector<double>& l2);
+  void refine(const std::vector<index_t>& which, const std::vector<double>& l2, std::vector<double>& step) const;
 };
 
 class DirectQuadratic {
  public:
   static constexpr int kSupportEpochs = 3;
   static constexpr int kPatience = 3;
-  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r, std::vector<double>& factor);
+  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r, KeptFactor& factor);
   double slope(index_t j) const;
   double bend(index_t j) const { return bend_[j]; }
   void move(index_t j, double step);
@@ -98,7 +111,7 @@ class DirectQuadratic {
   const Columns& X_;
   const std::vector<double>& h_;
   std::vector<double> r_, hx_, bend_;
-  std::vector<double>& factor_;
+  KeptFactor& factor_;
 };
 
 struct QuadraticOptions {

@@ -567,4 +567,7 @@ def test_newton_leaves_the_flat_parts_of_hubers_loss(rng):
     for _ in range(20):
         X = rng.normal(size=(40, 3))
         objective = hg.make_objective(X, 10.0 * rng.standard_t(1.5, size=40), hg.Huber(0.05), hg.L2(1e-5))
-        assert solve(objective, solver="newton").certificate.converged
+        for solver in ("newton", "newton-cg", "proximal-newton"):
+            assert solve(objective, solver=solver).certificate.converged
+        sparse = solve(objective.with_penalty(hg.L1(1e-5)), solver="proximal-newton")
+        assert sparse.certificate.converged
