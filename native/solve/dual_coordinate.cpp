@@ -127,7 +127,7 @@ class Method {
     LinearSolution out;
     for (std::size_t k = 0; k < slopes_.size(); ++k)
       if (slopes_[k].c > 0) active_.push_back(static_cast<index_t>(k));
-    double target = 0;  // a gap that is worth a look
+    double target = 0, before = 1e300;  // a gap that is worth a look, and that of the last one
     for (int it = 1, epochs = 0; it <= max_iter; ++it) {
       out.iterations = it;
       const int most = it == 1 ? kEpochsPerCentre : kMostEpochs;
@@ -142,6 +142,8 @@ class Method {
       if (gap <= tol * size) out.outcome = Outcome::converged;
       if (out.outcome != Outcome::max_iter) break;
       target = std::max(kDrop * gap, tol * size);
+      if (gap > 0.5 * before) rebuild();
+      before = gap;
     }
     out.b = w_[d_];
     out.w = w_;
@@ -240,10 +242,12 @@ class Method {
     return gain;
   }
 
-  // The t that minimises -D(u + sum_a t_a move_a); empty if the moves are too much alike.
+  // The t that minimises -D(u + sum_a t_a move_a); empty if a move is lost in the rounding of w.
   std::vector<double> best_coefficients() const {
     const index_t k = static_cast<index_t>(past_.size());
     std::vector<double> H(k * k), t(k), scale(k), lw(d_ + 1);
+    double size = 0;
+    for (index_t j = 0; j <= d_; ++j) size += l2_[j] * w_[j] * w_[j];
     for (index_t a = 0; a < k; ++a) {
       const Move& move = past_[a];
       for (index_t j = 0; j <= d_; ++j) lw[j] = l2_[j] * move.w[j];
@@ -253,12 +257,13 @@ class Method {
         const Slope& x = slopes_[move.which[s]];
         t[a] -= x.c * x.a * move.u[s];
       }
-      if (!(H[a * k + a] > 0)) return {};
+      // A move is the difference of two w, each with its rounding: its slope is known to 1e-16 size only.
+      if (!(H[a * k + a] > 1e-13 * size)) return {};
       scale[a] = 1.0 / std::sqrt(H[a * k + a]);
     }
     for (index_t a = 0; a < k; ++a) {
       for (index_t b = a; b < k; ++b) H[a * k + b] *= scale[a] * scale[b];
-      H[a * k + a] += 1e-10;
+      H[a * k + a] += 1e-6;  // moves that are alike are told apart by rounding only
       t[a] *= scale[a];
     }
     if (!cholesky(k, H.data(), k)) return {};
@@ -272,6 +277,15 @@ class Method {
     double sum = 0;
     for (const Slope& s : slopes_) sum += s.c * s.u;
     return sum;
+  }
+
+  // w from u, free of what rounding has added up to.
+  void rebuild() {
+    std::vector<double> cu(n_, 0.0);
+    for (const Slope& s : slopes_) cu[s.row] -= s.c * s.u;
+    p_.X.rmatvec(cu.data(), w_.data());
+    for (index_t j = 0; j < d_; ++j) w_[j] *= inverse_[j];
+    past_.clear();
   }
 
   // The gap at (w, b) and u; sum c u counts with the bias it would still move. Every slope that has reason to move
