@@ -61,9 +61,7 @@ template <class T>
 void bind_finite(nb::module_& m) {
   m.def(
       "all_finite",
-      [](In1<T> x) {
-        return enter([&](Monitor&) { return all_finite(x.data(), static_cast<index_t>(x.shape(0))); });
-      },
+      [](In1<T> x) { return enter([&](Monitor&) { return all_finite(x.data(), static_cast<index_t>(x.shape(0))); }); },
       "x"_a.noconvert());
 }
 

@@ -70,9 +70,8 @@ struct Compressed {
 
   void dots(const double* w, double* out) const {  // out_m = v_m . w
     const index_t parts = parts_for(stored() + major, 1 << 14);
-    parallel_for(parts, [&](index_t p) {
-      gather_dots(data, indices, indptr, cut(parts, p), cut(parts, p + 1), w, out);
-    });
+    parallel_for(parts,
+                 [&](index_t p) { gather_dots(data, indices, indptr, cut(parts, p), cut(parts, p + 1), w, out); });
   }
 
   void combine(const double* c, double* out) const {  // out = sum_m c_m v_m

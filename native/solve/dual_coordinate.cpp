@@ -16,7 +16,7 @@ constexpr int kEpochsPerCentre = 4;  // epochs between moves of the bias's centr
 constexpr int kMostEpochs = 16;      // between two looks
 constexpr double kDrop = 0.1;        // look again when the gap seems to have fallen to this share
 constexpr double kMargin = 2.0;      // left out: what is pulled past its end by this many times a typical move
-constexpr double kMostCut = 0.25;  // of the active slopes, in a step along past moves
+constexpr double kMostCut = 0.25;    // of the active slopes, in a step along past moves
 constexpr std::size_t kMemory = 2;   // past moves
 constexpr index_t kRun = 16;         // neighbouring rows are visited one after another, runs of them in random order
 

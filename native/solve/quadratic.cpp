@@ -11,6 +11,8 @@
 namespace hinge {
 namespace {
 
+constexpr int kCloseEpochs = 3;
+
 double sparse_dot(const Columns& X, index_t j, const double* v) {
   double s = 0;
   for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) s += X.value[e] * v[X.row[e]];
@@ -168,17 +170,7 @@ void GramQuadratic::move(const std::vector<index_t>& which, const std::vector<do
 bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<double>& l2,
                            std::vector<double>& step) {
   const index_t k = static_cast<index_t>(which.size());
-  const bool same = factor_.which == which;
-  if (same && factor_.l2 != l2) {
-    // Along a path of elastic nets only the ridge has changed, and by little: a few steps of conjugate gradients.
-    bool close = true;
-    for (index_t a = 0; a < k; ++a) close = close && std::fabs(l2[a] - factor_.l2[a]) <= 0.2 * factor_.l2[a];
-    if (close) {
-      refine(which, l2, step);
-      return true;
-    }
-  }
-  if (!(same && factor_.l2 == l2) && !factorise(which, l2)) return false;
+  if (!(factor_.which == which && factor_.l2 == l2) && !factorise(which, l2)) return false;
   blas::potrs('L', k, 1, factor_.entries.data(), k, step.data(), k);
   return true;
 }
@@ -204,39 +196,6 @@ bool GramQuadratic::factorise(const std::vector<index_t>& which, const std::vect
   factor_.which = which;
   factor_.l2 = l2;
   return true;
-}
-
-// Conjugate gradients on A v = step with the kept factor as preconditioner.
-void GramQuadratic::refine(const std::vector<index_t>& which, const std::vector<double>& l2,
-                           std::vector<double>& step) const {
-  const index_t k = static_cast<index_t>(which.size());
-  std::vector<double> residual = step, x(k, 0.0), s(k), d(k), Ad(k);
-  const auto precondition = [&] {
-    s = residual;
-    blas::potrs('L', k, 1, factor_.entries.data(), k, s.data(), k);
-    return vec::dot(residual.data(), s.data(), k);
-  };
-  double rs = precondition();
-  const double target = 1e-12 * rs;
-  d = s;
-  const index_t parts = parts_for(k * k, 1 << 14);
-  for (int it = 0; it < 20 && rs > target; ++it) {
-    parallel_for(parts, [&](index_t p) {
-      for (index_t a = range_begin(k, parts, p); a < range_begin(k, parts, p + 1); ++a) {
-        const double* row = G_.data() + which[a] * ld_;
-        double sum = l2[a] * d[a];
-        for (index_t b = 0; b < k; ++b) sum += row[which[b]] * d[b];
-        Ad[a] = sum;
-      }
-    });
-    const double alpha = rs / vec::dot(d.data(), Ad.data(), k);
-    vec::axpy(alpha, d.data(), x.data(), k);
-    vec::axpy(-alpha, Ad.data(), residual.data(), k);
-    const double before = rs;
-    rs = precondition();
-    for (index_t a = 0; a < k; ++a) d[a] = s[a] + rs / before * d[a];
-  }
-  step.swap(x);
 }
 
 double GramQuadratic::product(const std::vector<index_t>& which, const std::vector<double>& l2,
@@ -415,6 +374,7 @@ int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std:
   const index_t m = static_cast<index_t>(w.size());
   std::vector<index_t> all(m), support;
   for (index_t j = 0; j < m; ++j) all[j] = j;
+  const int support_epochs = options.close ? std::min(kCloseEpochs, Q::kSupportEpochs) : Q::kSupportEpochs;
   int epochs = 0;
   // A warm start has nearly the right support: begin with the step that settles it.
   if (Q::kPatience == 0 && std::any_of(w.begin(), w.end(), [](double x) { return x != 0; }))
@@ -426,7 +386,7 @@ int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std:
     support.clear();
     for (index_t j = 0; j < m; ++j)
       if (w[j] != 0) support.push_back(j);
-    for (int inner = 0; inner < Q::kSupportEpochs && epochs < options.max_epochs; ++inner) {
+    for (int inner = 0; inner < support_epochs && epochs < options.max_epochs; ++inner) {
       ++epochs;
       if (epoch(q, penalty, support, w, b, options.intercept) <= 0.3 * options.tol) break;
     }

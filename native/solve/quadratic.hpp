@@ -13,7 +13,7 @@
 //   move(which, v)     change several
 //   newton(which, l2, step)  the step v with A v = step, where A is the second derivative in the chosen coordinates
 //   product(which, l2, few, delta, v)  v'A delta, where only the listed few of delta are not zero
-//   kSupportEpochs     passes over the support alone for one over everything
+//   kSupportEpochs     passes over the support alone for one over everything; fewer (kCloseEpochs) from a close start
 //   kPatience          cycles of coordinate descent before a Newton step is worth its price
 #pragma once
 #include <utility>
@@ -67,8 +67,7 @@ class GramQuadratic {
   static constexpr int kPatience = 0;
   // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
   // `factor` is kept from one quadratic to the next; whoever changes entries of G that were there makes it forget.
-  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m,
-                KeptFactor& factor)
+  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m, KeptFactor& factor)
       : G_(G), ld_(ld), q_(std::move(slopes)), m_(m), factor_(factor) {}
   double slope(index_t j) const { return q_[j]; }
   double bend(index_t j) const { return G_[j * ld_ + j]; }
@@ -86,7 +85,6 @@ class GramQuadratic {
   KeptFactor& factor_;
 
   bool factorise(const std::vector<index_t>& which, const std::vector<double>& l2);
-  void refine(const std::vector<index_t>& which, const std::vector<double>& l2, std::vector<double>& step) const;
 };
 
 class DirectQuadratic {
@@ -118,6 +116,7 @@ struct QuadraticOptions {
   double tol;  // largest violation to leave
   int max_epochs;
   bool intercept;
+  bool close = false;  // the start is next to the minimiser, as along a path
 };
 
 // Minimises q over w (m weights, changed in place) and b. Returns the number of epochs.
