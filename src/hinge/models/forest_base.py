@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from hinge._native import core
 from hinge.models.base import LogProba, code_labels, drop_absent
 from hinge.models.tree import cart_options
-from hinge.models.tree_arrays import Trees
+from hinge.models.tree_arrays import DETAILS, Trees, total_gains
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
@@ -135,7 +135,10 @@ class BaseForest(BaseEstimator):
         grown, bags = core.grow_trees(
             None, table.native, y, weight, frequency, options, self.n_estimators, seed, draws, order, self.oob_score
         )
-        self.feature_importances_ = Trees.stack(grown, max(1, classes), additive=False).importances(d)
+        self.feature_importances_ = total_gains(((t["feature"], t["gain"]) for t in grown), d)
+        for tree in grown:  # not kept, and as large as what is
+            for name in DETAILS:
+                tree.pop(name, None)
         self.trees_ = Trees.stack(grown, max(1, classes), additive=False, details=False)
         return bags
 
@@ -154,6 +157,11 @@ class BaseForest(BaseEstimator):
         """The leaf of each row in each tree."""
         check_is_fitted(self)
         return self.trees_.leaves(predict_table(self, X, self._coder))
+
+    def decision_path(self, X: Any) -> tuple[Any, np.ndarray]:
+        """A sparse matrix of (row, node), one for every node a row passes, and where the nodes of each tree begin."""
+        check_is_fitted(self)
+        return self.trees_.paths(predict_table(self, X, self._coder)), self.trees_.start
 
     def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = 0) -> np.ndarray:
         """How much the score on X, y falls when a feature is shuffled: (features × repeats).

@@ -7,12 +7,13 @@ x ≤ threshold; where ``set`` is not −1, if its category is in that set of 25
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from hinge._native import core
 
@@ -106,6 +107,23 @@ class Trees:
         """The node in which each row ends, for every tree."""
         return self.predictor.leaves(X)
 
+    def paths(self, X: np.ndarray) -> Any:
+        """A sparse matrix of (row, node) with a one wherever a row passes a node; nodes of all trees side by side."""
+        parent = np.full(self.node_count, -1)
+        inner = np.flatnonzero(self.feature >= 0)
+        begin = np.repeat(self.start[:-1], np.diff(self.start))[inner]
+        parent[begin + self.left[inner]] = parent[begin + self.left[inner] + 1] = inner
+        at = (self.leaves(X) + self.start[:-1]).ravel()
+        row = np.repeat(np.arange(len(X)), len(self))
+        rows, nodes = [], []
+        while len(at):
+            rows.append(row)
+            nodes.append(at)
+            at = parent[at]
+            row, at = row[at >= 0], at[at >= 0]
+        found = np.concatenate(rows), np.concatenate(nodes)
+        return scipy.sparse.csr_array((np.ones(len(found[0]), dtype=np.int64), found), shape=(len(X), self.node_count))
+
     def nodes(self, t: int) -> slice:
         """Where tree t is in the arrays."""
         return slice(int(self.start[t]), int(self.start[t + 1]))
@@ -126,13 +144,8 @@ class Trees:
 
     def importances(self, d: int, normalised: bool = True) -> np.ndarray:
         """Total gain by feature, averaged over trees that are each scaled to one (or summed as it is)."""
-        total = np.zeros(d)
-        for t in range(len(self)):
-            at = self.nodes(t)
-            inner = self.feature[at] >= 0
-            mine = np.bincount(self.feature[at][inner], weights=self.gain[at][inner], minlength=d)
-            total += mine / mine.sum() if normalised and mine.sum() > 0 else mine
-        return total / total.sum() if normalised and total.sum() > 0 else total
+        parts = (self.nodes(t) for t in range(len(self)))
+        return total_gains(((self.feature[at], self.gain[at]) for at in parts), d, normalised)
 
     def walk(self, t: int = 0) -> Iterator[tuple[int, int]]:
         """(node, depth) of tree t from top to bottom, left before right."""
@@ -144,3 +157,13 @@ class Trees:
             if self.feature[begin + node] >= 0:
                 left = int(self.left[begin + node])
                 stack += [(left + 1, depth + 1), (left, depth + 1)]
+
+
+def total_gains(trees: Iterable[tuple[np.ndarray, np.ndarray]], d: int, normalised: bool = True) -> np.ndarray:
+    """Importances of d features from the (features, gains) of the nodes of every tree."""
+    total = np.zeros(d)
+    for feature, gain in trees:
+        inner = feature >= 0
+        mine = np.bincount(feature[inner], weights=gain[inner], minlength=d)
+        total += mine / mine.sum() if normalised and mine.sum() > 0 else mine
+    return total / total.sum() if normalised and total.sum() > 0 else total
