@@ -582,7 +582,9 @@ def test_momentum_takes_dual_coordinate_descent_to_the_optimum(rng, loss):
     y = np.where(z > 0, 1.0, -1.0) if isinstance(loss, hg.Hinge) else z
     for fit_intercept in (False, True):
         objective = hg.make_objective(X, y, loss, hg.L2(1e-3), fit_intercept=fit_intercept)
-        found, known = (solve(objective, solver=name, tol=1e-7) for name in ("dual-coordinate-descent", "interior-point"))
+        found, known = (
+            solve(objective, solver=name, tol=1e-7) for name in ("dual-coordinate-descent", "interior-point")
+        )
         assert found.certificate.converged
         assert found.certificate.primal == pytest.approx(known.certificate.primal, rel=2e-7)
     wide = scipy.sparse.random(100, 300, 0.1, format="csr", random_state=2)
