@@ -11,6 +11,7 @@
 #include "bind/modules.hpp"
 #include "core/design.hpp"
 #include "core/design_coded.hpp"
+#include "core/finite.hpp"
 #include "core/pool.hpp"
 
 namespace hinge {
@@ -54,6 +55,14 @@ void bind_dense(nb::module_& m) {
         throw nb::value_error("X must be contiguous along rows or along columns");
       },
       "x"_a.noconvert(), nb::keep_alive<0, 1>());
+}
+
+template <class T>
+void bind_finite(nb::module_& m) {
+  m.def(
+      "all_finite",
+      [](In1<T> x) { return enter([&](Monitor&) { return all_finite(x.data(), static_cast<index_t>(x.shape(0))); }); },
+      "x"_a.noconvert());
 }
 
 template <class T, class I>
@@ -205,6 +214,8 @@ void bind_core(nb::module_& m) {
 
   bind_dense<float>(m);
   bind_dense<double>(m);
+  bind_finite<float>(m);
+  bind_finite<double>(m);
   bind_sparse<float, std::int32_t>(m);
   bind_sparse<float, std::int64_t>(m);
   bind_sparse<double, std::int32_t>(m);

@@ -16,6 +16,18 @@ HINGE_HOT double gather_dot(const T* __restrict v, const I* __restrict at, index
   return s;
 }
 
+// The same for the sparse vectors [begin, end), whose entries begin at `start`.
+template <class T, class I>
+HINGE_HOT void gather_dots(const T* __restrict v, const I* __restrict at, const I* __restrict start, index_t begin,
+                           index_t end, const double* __restrict w, double* __restrict out) {
+  for (index_t m = begin; m < end; ++m) {
+    double s = 0;
+    const index_t last = static_cast<index_t>(start[m + 1]);
+    for (index_t k = static_cast<index_t>(start[m]); k < last; ++k) s += static_cast<double>(v[k]) * w[at[k]];
+    out[m] = s;
+  }
+}
+
 template <class T, class I>
 HINGE_INLINE void scatter_axpy(double c, const T* __restrict v, const I* __restrict at, index_t m,
                                double* __restrict out) {
@@ -58,10 +70,8 @@ struct Compressed {
 
   void dots(const double* w, double* out) const {  // out_m = v_m . w
     const index_t parts = parts_for(stored() + major, 1 << 14);
-    parallel_for(parts, [&](index_t p) {
-      for (index_t m = cut(parts, p); m < cut(parts, p + 1); ++m)
-        out[m] = gather_dot(data + begin(m), indices + begin(m), length(m), w);
-    });
+    parallel_for(parts,
+                 [&](index_t p) { gather_dots(data, indices, indptr, cut(parts, p), cut(parts, p + 1), w, out); });
   }
 
   void combine(const double* c, double* out) const {  // out = sum_m c_m v_m
@@ -69,7 +79,7 @@ struct Compressed {
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
       partial[p].assign(minor, 0.0);
-      for (index_t m = cut(parts, p); m < cut(parts, p + 1); ++m)
+      for (index_t m = cut(parts, p), last = cut(parts, p + 1); m < last; ++m)
         if (c[m] != 0.0) scatter_axpy(c[m], data + begin(m), indices + begin(m), length(m), partial[p].data());
     });
     add_parts(partial, out, minor);
@@ -78,7 +88,7 @@ struct Compressed {
   void dots_many(const double* W, index_t k, double* out) const {  // out (major x k) = V W
     const index_t parts = parts_for((stored() + major) * k, 1 << 15);
     parallel_for(parts, [&](index_t p) {
-      for (index_t m = cut(parts, p); m < cut(parts, p + 1); ++m) {
+      for (index_t m = cut(parts, p), last = cut(parts, p + 1); m < last; ++m) {
         double* z = out + m * k;
         std::fill(z, z + k, 0.0);
         for (index_t e = begin(m); e < begin(m) + length(m); ++e)
@@ -92,7 +102,7 @@ struct Compressed {
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
       partial[p].assign(minor * k, 0.0);
-      for (index_t m = cut(parts, p); m < cut(parts, p + 1); ++m)
+      for (index_t m = cut(parts, p), last = cut(parts, p + 1); m < last; ++m)
         for (index_t e = begin(m); e < begin(m) + length(m); ++e)
           vec::axpy(static_cast<double>(data[e]), C + m * k, partial[p].data() + static_cast<index_t>(indices[e]) * k,
                     k);
@@ -124,8 +134,7 @@ class Csr final : public Design {
       const index_t b = v_.cut(parts, p), e = v_.cut(parts, p + 1);
       for (index_t i0 = b; i0 < e; i0 += block) {
         const index_t i1 = std::min(i0 + block, e);
-        for (index_t i = i0; i < i1; ++i)
-          z[i] = gather_dot(v_.data + v_.begin(i), v_.indices + v_.begin(i), v_.length(i), w);
+        gather_dots(v_.data, v_.indices, v_.indptr, i0, i1, w, z);
         body(i0, i1, z + i0, u + i0);
         for (index_t i = i0; i < i1; ++i)
           if (u[i] != 0.0)
@@ -158,7 +167,7 @@ class Csr final : public Design {
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
       partial[p].assign(cols_, 0.0);
-      for (index_t i = v_.cut(parts, p); i < v_.cut(parts, p + 1); ++i)
+      for (index_t i = v_.cut(parts, p), last = v_.cut(parts, p + 1); i < last; ++i)
         for (index_t e = v_.begin(i); e < v_.begin(i) + v_.length(i); ++e)
           partial[p][v_.indices[e]] +=
               (h ? h[i] : 1.0) * static_cast<double>(v_.data[e]) * static_cast<double>(v_.data[e]);
@@ -175,7 +184,7 @@ class Csr final : public Design {
     std::vector<std::vector<index_t>> slot(parts);
     parallel_for(parts, [&](index_t p) {
       slot[p].assign(m, 0);
-      for (index_t e = v_.begin(v_.cut(parts, p)); e < v_.begin(v_.cut(parts, p + 1)); ++e)
+      for (index_t e = v_.begin(v_.cut(parts, p)), last = v_.begin(v_.cut(parts, p + 1)); e < last; ++e)
         if (const index_t j = place[v_.indices[e]]; j >= 0) ++slot[p][j];
     });
     Columns c{.rows = rows_,
@@ -196,7 +205,7 @@ class Csr final : public Design {
     c.row.resize(total);
     c.value.resize(total);
     parallel_for(parts, [&](index_t p) {
-      for (index_t i = v_.cut(parts, p); i < v_.cut(parts, p + 1); ++i)
+      for (index_t i = v_.cut(parts, p), last = v_.cut(parts, p + 1); i < last; ++i)
         for (index_t e = v_.begin(i); e < v_.begin(i) + v_.length(i); ++e)
           if (const index_t j = place[v_.indices[e]]; j >= 0) {
             const index_t at = slot[p][j]++;
@@ -230,7 +239,7 @@ class Csc final : public Design {
     const index_t parts = parts_for(stored(), 1 << 14);
     parallel_for(parts, [&](index_t p) {
       std::vector<double> dense(rows_, 0.0);
-      for (index_t j = v_.cut(parts, p); j < v_.cut(parts, p + 1); ++j) {
+      for (index_t j = v_.cut(parts, p), last = v_.cut(parts, p + 1); j < last; ++j) {
         for (index_t e = v_.begin(j); e < v_.begin(j) + v_.length(j); ++e)
           dense[v_.indices[e]] += (h ? h[v_.indices[e]] : 1.0) * static_cast<double>(v_.data[e]);
         for (index_t k = 0; k < cols_; ++k)
@@ -243,7 +252,7 @@ class Csc final : public Design {
   void square_sums(const double* h, double* out) const override {
     const index_t parts = parts_for(stored(), 1 << 14);
     parallel_for(parts, [&](index_t p) {
-      for (index_t j = v_.cut(parts, p); j < v_.cut(parts, p + 1); ++j) {
+      for (index_t j = v_.cut(parts, p), last = v_.cut(parts, p + 1); j < last; ++j) {
         double s = 0;
         for (index_t e = v_.begin(j); e < v_.begin(j) + v_.length(j); ++e)
           s += (h ? h[v_.indices[e]] : 1.0) * static_cast<double>(v_.data[e]) * static_cast<double>(v_.data[e]);

@@ -7,6 +7,7 @@ namespace hinge {
 namespace {
 
 constexpr int kMostProducts = 250;  // conjugate gradient steps per Newton step
+constexpr double kRounding = 1e-9;  // a promised gain below this share of the objective may be lost in rounding
 
 // The bias is the last entry of every vector here, always present; without a bias its entries stay zero.
 class Hessian {
@@ -22,22 +23,27 @@ class Hessian {
           for (index_t i = begin; i < end; ++i) u[i - begin] = at_.h[i] * (z[i - begin] + shift);
         },
         z_.data(), u_.data(), out.data());
-    for (index_t j = 0; j < d; ++j) out[j] += p_.penalty.l2[j] * v[j];
-    out[d] = p_.intercept ? vec::sum(u_.data(), p_.n()) : 0.0;
+    for (index_t j = 0; j < d; ++j) out[j] += (p_.penalty.l2[j] + damping_) * v[j];
+    out[d] = p_.intercept ? vec::sum(u_.data(), p_.n()) + damping_ * v[d] : 0.0;
   }
+
+  // What is added to the diagonal from now on.
+  void damp(double amount) { damping_ = amount; }
+  double damping() const { return damping_; }
 
   std::vector<double> diagonal() const {
     const index_t d = p_.d();
     std::vector<double> out(d + 1);
     p_.X.square_sums(at_.h.data(), out.data());
-    for (index_t j = 0; j < d; ++j) out[j] = std::max(out[j] + p_.penalty.l2[j], 1e-300);
-    out[d] = p_.intercept ? std::max(vec::sum(at_.h.data(), p_.n()), 1e-300) : 1.0;
+    for (index_t j = 0; j < d; ++j) out[j] = std::max(out[j] + p_.penalty.l2[j] + damping_, 1e-300);
+    out[d] = p_.intercept ? std::max(vec::sum(at_.h.data(), p_.n()) + damping_, 1e-300) : 1.0;
     return out;
   }
 
  private:
   const LinearProblem& p_;
   const Evaluation& at_;
+  double damping_ = 0;
   std::vector<double> z_, u_;
 };
 
@@ -94,10 +100,14 @@ LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b
       rs += r[j] * r[j] / diagonal[j];
     }
     const double enough = constant_curvature ? 0.0 : forcing * forcing * rs;
+    bool flat = false;
     for (int k = 0; k < kMostProducts && rs > enough; ++k) {
       hessian.apply(direction, Hv);
       const double curvature = vec::dot(direction.data(), Hv.data(), m);
-      if (!(curvature > 0)) break;
+      if (!(curvature > 0)) {
+        flat = k == 0;
+        break;
+      }
       const double alpha = rs / curvature;
       vec::axpy(alpha, direction.data(), s.data(), m);
       vec::axpy(alpha, Hv.data(), r.data(), m);
@@ -113,13 +123,13 @@ LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b
     decrement = -vec::dot(now.gradient.data(), s.data(), m);
     const double slack = 0.5 * decrement + bound(p, now.gradient);
     if (monitor.report({it, now.objective, -1.0})) out.outcome = Outcome::stopped;
-    if (slack <= tol * std::fabs(now.objective)) out.outcome = Outcome::converged;
+    if (!flat && hessian.damping() == 0 && slack <= tol * std::fabs(now.objective)) out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
 
     Point next;
     double step = 1.0;
     bool accepted = false;
-    for (int halving = 0; halving < 40; ++halving, step *= 0.5) {
+    for (int halving = 0; halving < 40 && !flat; ++halving, step *= 0.5) {
       next.w = now.w;
       vec::axpy(step, s.data(), next.w.data(), m);
       evaluate_point(p, next, at);
@@ -127,11 +137,20 @@ LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b
       if (accepted) break;
     }
     if (!accepted) {
-      out.outcome = Outcome::stalled;
       evaluate_point(p, now, at);
-      break;
+      if (hessian.damping() > 0 || (!flat && decrement <= kRounding * std::fabs(now.objective))) {
+        out.outcome = Outcome::stalled;
+        break;
+      }
+      // Not rounding: the loss is flat here and bends elsewhere, as in newton.cpp.
+      hessian.damp(std::sqrt(vec::dot(now.gradient.data(), now.gradient.data(), m) /
+                             (1.0 + vec::dot(now.w.data(), now.w.data(), m))));
+      diagonal = hessian.diagonal();
+      size = norm_in(now.gradient, diagonal);
+      continue;
     }
     now = std::move(next);
+    hessian.damp(0.0);
     diagonal = hessian.diagonal();
     const double before = size;
     size = norm_in(now.gradient, diagonal);

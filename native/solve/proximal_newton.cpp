@@ -197,6 +197,7 @@ void ProximalNewton::drop_idle() {
   const std::size_t idle = set_.size() - keep.size();
   if (idle < std::max<std::size_t>(kFirstSet, keep.size() / 2)) return;
   keep_columns(cols_, keep);
+  factor_.forget();
   rows_.cols = -1;
   for (const index_t j : set_) inside_[j] = 0;
   index_t covered = 0;
@@ -259,19 +260,30 @@ bool ProximalNewton::gram_pays() {
 }
 
 // Newton steps on the working set until its largest violation is below `target`. False if nothing moves any more.
-bool ProximalNewton::improve(double target) {
+bool ProximalNewton::improve(double target, bool close) {
   const index_t n = p_.n(), m = cols_.cols;
   const bool use_gram = gram_pays();
   std::vector<CoordinatePenalty> penalty(m);
   for (index_t k = 0; k < m; ++k) penalty[k] = omega(set_[k]);
   bool moved = false;
+  double damping = 0;
+  std::vector<double> damped;
   for (int newton = 0; newton < 20; ++newton) {
+    if (damping > 0) {
+      damped = at_.h;
+      vec::axpy(damping, p_.c, damped.data(), n);
+    }
+    const std::vector<double>& h = damping > 0 ? damped : at_.h;
     std::vector<double> slopes(m + 1, 0.0);
-    parallel_for(parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32))),
-                 [&, parts = parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32)))](index_t q) {
-                   for (index_t k = range_begin(m, parts, q); k < range_begin(m, parts, q + 1); ++k)
-                     slopes[k] = column_slope(cols_, k, at_.u.data());
-                 });
+    if (newton == 0) {  // the pass over X that chose the set has them
+      for (index_t k = 0; k < m; ++k) slopes[k] = at_.g[set_[k]];
+    } else {
+      const index_t parts = parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32)));
+      parallel_for(parts, [&](index_t q) {
+        for (index_t k = range_begin(m, parts, q); k < range_begin(m, parts, q + 1); ++k)
+          slopes[k] = column_slope(cols_, k, at_.u.data());
+      });
+    }
     if (p_.intercept) slopes[m] = vec::sum(at_.u.data(), n);
     double worst = std::fabs(slopes[m]);
     for (index_t k = 0; k < m; ++k) worst = std::max(worst, penalty[k].violation(w_[set_[k]], slopes[k]));
@@ -281,18 +293,22 @@ bool ProximalNewton::improve(double target) {
     for (index_t k = 0; k < m; ++k) w[k] = w_[set_[k]];
     double b = b_;
     // The exact model is solved well; an approximate one only well enough to make progress.
-    const QuadraticOptions options{constant_ ? target : std::max(0.3 * target, 0.05 * worst), 1000, p_.intercept};
+    const QuadraticOptions options{constant_ ? target : std::max(0.3 * target, 0.05 * worst), 1000, p_.intercept,
+                                   close};
     if (use_gram) {
-      if (!constant_) gram_cols_ = 0;
+      if (!constant_) {
+        gram_cols_ = 0;
+        factor_.forget();
+      }
       if (gram_cols_ < m || m == 0) {
         reserve_gram(m + 1);
-        working_gram(cols_, rows_, at_.h, gram_cols_, p_.intercept, gram_, gram_ld_);
+        working_gram(cols_, rows_, h, gram_cols_, p_.intercept, gram_, gram_ld_);
         gram_cols_ = m;
       }
       GramQuadratic q(gram_, gram_ld_, slopes, m, factor_);
       minimise_quadratic(q, penalty, w, b, options);
     } else {
-      DirectQuadratic q(cols_, at_.h, at_.u, factor_);
+      DirectQuadratic q(cols_, h, at_.u, factor_);
       minimise_quadratic(q, penalty, w, b, options);
     }
     for (index_t k = 0; k < m; ++k) dw[k] = w[k] - w_[set_[k]];
@@ -305,22 +321,43 @@ bool ProximalNewton::improve(double target) {
     for (index_t k = 0; k < m; ++k)
       predicted += slopes[k] * dw[k] + penalty[k].value(w[k]) - penalty[k].value(w_[set_[k]]);
     double step = 1.0;
-    if (!constant_) {
-      const double now = objective_at(0.0, dz, dw);
-      int halvings = 0;
+    int halvings = 0;
+    if (!constant_ && predicted < 0) {
+      double now = at_.risk;
+      for (index_t k = 0; k < m; ++k) now += penalty[k].value(w_[set_[k]]);
       while (objective_at(step, dz, dw) > now + 1e-4 * step * predicted + 1e-14 * std::fabs(now) && halvings++ < 30)
         step *= 0.5;
-      if (halvings > 30) return moved;
     }
-    if (!(predicted < 0) && moved) return moved;
+    if (!(predicted < 0) || halvings > 30) {
+      if (constant_ || damping > 0) return moved;
+      // The loss may be flat here and bend elsewhere (Huber's, where residuals are large), which leaves the model with
+      // no step or one that is far too long. Curvature that makes steps of about the size of the scores is lent to it.
+      double steep = 0, size = 1.0;
+      for (index_t i = 0; i < n; ++i) {
+        if (p_.c[i] > 0) steep += at_.u[i] * at_.u[i] / p_.c[i];
+        size += p_.c[i] * at_.z[i] * at_.z[i];
+      }
+      damping = std::sqrt(steep / size);
+      continue;
+    }
+    damping = 0;
     for (index_t k = 0; k < m; ++k) w_[set_[k]] = step == 1.0 ? w[k] : w_[set_[k]] + step * dw[k];
     b_ += step * db;
     for (index_t i = 0; i < n; ++i) at_.z[i] += step * dz[i];
     refresh();
     moved = true;
+    if (constant_) return true;  // the model was exact
     if (Monitor* monitor = Monitor::current()) monitor->poll();
   }
   return moved;
+}
+
+// How much of the largest violation the working set may keep. More than that would be spent on columns that the next
+// pass replaces; but where a path of lassos goes on, whose strong rule has found the columns, one pass should do, and
+// where a pass costs more than the search on a few sparse columns, as few as possible.
+double ProximalNewton::share_to_leave(bool next_lasso) const {
+  if (!constant_) return 0.3;
+  return next_lasso ? 1e-3 : (cols_.sparse ? 0.05 : 0.3);
 }
 
 LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int max_iter, Monitor& monitor) {
@@ -352,10 +389,13 @@ LinearSolution ProximalNewton::solve(const Coordinates& penalty, double tol, int
       break;
     }
     if (it == 1 || primal < best) best = primal;
-    if (last_l1_.empty()) drop_idle();
+    const bool next_on_path = !last_l1_.empty();
+    if (!next_on_path) drop_idle();
     grow();
     last_l1_.clear();
-    improve(0.3 * violation_);  // more would be spent on columns that the next pass replaces
+    const bool next_lasso =
+        next_on_path && constant_ && std::all_of(penalty_.l2, penalty_.l2 + d, [](double x) { return x == 0; });
+    improve(share_to_leave(next_lasso) * violation_, next_lasso);
     current_ = false;
   }
   last_l1_.assign(penalty_.l1, penalty_.l1 + d);  // a copy: the caller may write the next penalty in its place

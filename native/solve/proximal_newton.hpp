@@ -32,7 +32,8 @@ class ProximalNewton {
   void gather(const std::vector<index_t>& fresh);
   void drop_idle();
   void reserve_gram(index_t order);
-  bool improve(double target);
+  bool improve(double target, bool close);
+  double share_to_leave(bool next_lasso) const;
   double objective_at(double step, const std::vector<double>& dz, const std::vector<double>& dw);
   CoordinatePenalty omega(index_t j) const {
     return {penalty_.l1[j], penalty_.l2[j], penalty_.lower[j], penalty_.upper[j]};
@@ -48,15 +49,15 @@ class ProximalNewton {
   std::vector<index_t> set_;  // the working set, in the order of cols_
   std::vector<char> inside_;  // is feature j in it
   Columns cols_;
-  ByRow rows_;                  // the same by row, where sparse and up to date
-  std::vector<double> gram_;    // order m+1, for the squared loss kept across iterations
-  index_t gram_ld_ = 0;         // its leading dimension
-  index_t gram_cols_ = 0;       // how many columns of the working set it covers
-  std::vector<double> factor_;  // room for Cholesky factors
-  bool started_ = false;        // whether at_ holds scores, slopes and curvature
-  double steepest_ = 0;         // largest slope of the risk at the first pass: the unit of stationarity
-  bool current_ = false;        // whether at_ belongs to the present weights
-  double violation_ = 0;        // largest over all features, at the last full pass
+  ByRow rows_;                // the same by row, where sparse and up to date
+  std::vector<double> gram_;  // order m+1, for the squared loss kept across iterations
+  index_t gram_ld_ = 0;       // its leading dimension
+  index_t gram_cols_ = 0;     // how many columns of the working set it covers
+  KeptFactor factor_;
+  bool started_ = false;  // whether at_ holds scores, slopes and curvature
+  double steepest_ = 0;   // largest slope of the risk at the first pass: the unit of stationarity
+  bool current_ = false;  // whether at_ belongs to the present weights
+  double violation_ = 0;  // largest over all features, at the last full pass
   std::vector<double> violations_;
 };
 

@@ -11,6 +11,8 @@
 namespace hinge {
 namespace {
 
+constexpr int kCloseEpochs = 3;
+
 double sparse_dot(const Columns& X, index_t j, const double* v) {
   double s = 0;
   for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) s += X.value[e] * v[X.row[e]];
@@ -168,7 +170,16 @@ void GramQuadratic::move(const std::vector<index_t>& which, const std::vector<do
 bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<double>& l2,
                            std::vector<double>& step) {
   const index_t k = static_cast<index_t>(which.size());
-  if (static_cast<index_t>(factor_.size()) < k * k) factor_.resize(k * k);
+  if (!(factor_.which == which && factor_.l2 == l2) && !factorise(which, l2)) return false;
+  blas::potrs('L', k, 1, factor_.entries.data(), k, step.data(), k);
+  return true;
+}
+
+bool GramQuadratic::factorise(const std::vector<index_t>& which, const std::vector<double>& l2) {
+  const index_t k = static_cast<index_t>(which.size());
+  std::vector<double>& entries = factor_.entries;
+  factor_.forget();
+  if (static_cast<index_t>(entries.size()) < k * k) entries.resize(k * k);
   double trace = 0;
   for (index_t a = 0; a < k; ++a) trace += bend(which[a]) + l2[a];
   const double ridge = 1e-13 * trace / static_cast<double>(k);
@@ -176,13 +187,14 @@ bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<
   parallel_for(parts, [&](index_t p) {
     for (index_t a = range_begin(k, parts, p); a < range_begin(k, parts, p + 1); ++a) {
       const double* row = G_.data() + which[a] * ld_;
-      double* out = factor_.data() + a * k;
+      double* out = entries.data() + a * k;
       for (index_t b = a; b < k; ++b) out[b] = row[which[b]];
       out[a] += l2[a] + ridge;
     }
   });
-  if (!cholesky(k, factor_.data(), k)) return false;
-  blas::potrs('L', k, 1, factor_.data(), k, step.data(), k);
+  if (!cholesky(k, entries.data(), k)) return false;
+  factor_.which = which;
+  factor_.l2 = l2;
   return true;
 }
 
@@ -200,7 +212,7 @@ double GramQuadratic::product(const std::vector<index_t>& which, const std::vect
 }
 
 DirectQuadratic::DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r,
-                                 std::vector<double>& factor)
+                                 KeptFactor& factor)
     : X_(X),
       h_(h),
       r_(std::move(r)),
@@ -305,13 +317,15 @@ bool DirectQuadratic::factorised(const std::vector<index_t>& which, const std::v
         std::copy(X_.dense.data() + j * n, X_.dense.data() + (j + 1) * n, x.data() + a * n);
     }
   });
-  if (static_cast<index_t>(factor_.size()) < k * k) factor_.resize(k * k);
-  lower_products(k, k, n, x.data(), hx.data(), factor_.data(), k);
+  std::vector<double>& factor = factor_.entries;
+  factor_.forget();
+  if (static_cast<index_t>(factor.size()) < k * k) factor.resize(k * k);
+  lower_products(k, k, n, x.data(), hx.data(), factor.data(), k);
   double trace = 0;
-  for (index_t a = 0; a < k; ++a) trace += factor_[a * k + a] += l2[a];
-  for (index_t a = 0; a < k; ++a) factor_[a * k + a] += 1e-13 * trace / static_cast<double>(k);
-  if (!cholesky(k, factor_.data(), k)) return false;
-  blas::potrs('L', k, 1, factor_.data(), k, step.data(), k);
+  for (index_t a = 0; a < k; ++a) trace += factor[a * k + a] += l2[a];
+  for (index_t a = 0; a < k; ++a) factor[a * k + a] += 1e-13 * trace / static_cast<double>(k);
+  if (!cholesky(k, factor.data(), k)) return false;
+  blas::potrs('L', k, 1, factor.data(), k, step.data(), k);
   return true;
 }
 
@@ -360,6 +374,7 @@ int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std:
   const index_t m = static_cast<index_t>(w.size());
   std::vector<index_t> all(m), support;
   for (index_t j = 0; j < m; ++j) all[j] = j;
+  const int support_epochs = options.close ? std::min(kCloseEpochs, Q::kSupportEpochs) : Q::kSupportEpochs;
   int epochs = 0;
   // A warm start has nearly the right support: begin with the step that settles it.
   if (Q::kPatience == 0 && std::any_of(w.begin(), w.end(), [](double x) { return x != 0; }))
@@ -371,7 +386,7 @@ int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std:
     support.clear();
     for (index_t j = 0; j < m; ++j)
       if (w[j] != 0) support.push_back(j);
-    for (int inner = 0; inner < Q::kSupportEpochs && epochs < options.max_epochs; ++inner) {
+    for (int inner = 0; inner < support_epochs && epochs < options.max_epochs; ++inner) {
       ++epochs;
       if (epoch(q, penalty, support, w, b, options.intercept) <= 0.3 * options.tol) break;
     }

@@ -13,7 +13,7 @@
 //   move(which, v)     change several
 //   newton(which, l2, step)  the step v with A v = step, where A is the second derivative in the chosen coordinates
 //   product(which, l2, few, delta, v)  v'A delta, where only the listed few of delta are not zero
-//   kSupportEpochs     passes over the support alone for one over everything
+//   kSupportEpochs     passes over the support alone for one over everything; fewer (kCloseEpochs) from a close start
 //   kPatience          cycles of coordinate descent before a Newton step is worth its price
 #pragma once
 #include <utility>
@@ -51,14 +51,23 @@ struct CoordinatePenalty {
   bool smooth_at(double w) const { return (w != 0 || l1 == 0) && w > lower && w < upper; }
 };
 
+// The last Cholesky factor, and of which part of the second derivative with which ridge: the search along a path comes
+// back to the support it left.
+struct KeptFactor {
+  std::vector<double> entries = {};
+  std::vector<index_t> which = {};
+  std::vector<double> l2 = {};
+
+  void forget() { which.clear(); }
+};
+
 class GramQuadratic {
  public:
   static constexpr int kSupportEpochs = 10;  // about the price of one factorisation
   static constexpr int kPatience = 0;
   // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
-  // `factor` is room for Cholesky factors that is kept from one quadratic to the next.
-  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m,
-                std::vector<double>& factor)
+  // `factor` is kept from one quadratic to the next; whoever changes entries of G that were there makes it forget.
+  GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m, KeptFactor& factor)
       : G_(G), ld_(ld), q_(std::move(slopes)), m_(m), factor_(factor) {}
   double slope(index_t j) const { return q_[j]; }
   double bend(index_t j) const { return G_[j * ld_ + j]; }
@@ -73,14 +82,16 @@ class GramQuadratic {
   index_t ld_;
   std::vector<double> q_;
   index_t m_;
-  std::vector<double>& factor_;
+  KeptFactor& factor_;
+
+  bool factorise(const std::vector<index_t>& which, const std::vector<double>& l2);
 };
 
 class DirectQuadratic {
  public:
   static constexpr int kSupportEpochs = 3;
   static constexpr int kPatience = 3;
-  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r, std::vector<double>& factor);
+  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r, KeptFactor& factor);
   double slope(index_t j) const;
   double bend(index_t j) const { return bend_[j]; }
   void move(index_t j, double step);
@@ -98,13 +109,14 @@ class DirectQuadratic {
   const Columns& X_;
   const std::vector<double>& h_;
   std::vector<double> r_, hx_, bend_;
-  std::vector<double>& factor_;
+  KeptFactor& factor_;
 };
 
 struct QuadraticOptions {
   double tol;  // largest violation to leave
   int max_epochs;
   bool intercept;
+  bool close = false;  // the start is next to the minimiser, as along a path
 };
 
 // Minimises q over w (m weights, changed in place) and b. Returns the number of epochs.

@@ -136,6 +136,14 @@ def _view(X: Any) -> Any:
     return _core.dense(X)
 
 
+def surely_finite(X: Any) -> bool:
+    """Whether X is an array, or a sparse matrix, of floats without NaN or infinity; False also where it cannot tell."""
+    values = X.data if scipy.sparse.issparse(X) and X.format in ("csr", "csc") else X
+    if not isinstance(values, np.ndarray) or values.dtype not in (np.float64, np.float32):
+        return False
+    return values.flags.forc and _core.all_finite(np.asarray(values).ravel(order="K"))
+
+
 def native_loss(loss: Loss) -> Any:
     """The compiled twin of a loss, or a wrapper that calls the Python one once per array."""
     if not isinstance(loss, CustomLoss):

@@ -567,4 +567,26 @@ def test_newton_leaves_the_flat_parts_of_hubers_loss(rng):
     for _ in range(20):
         X = rng.normal(size=(40, 3))
         objective = hg.make_objective(X, 10.0 * rng.standard_t(1.5, size=40), hg.Huber(0.05), hg.L2(1e-5))
-        assert solve(objective, solver="newton").certificate.converged
+        for solver in ("newton", "newton-cg", "proximal-newton"):
+            assert solve(objective, solver=solver).certificate.converged
+        sparse = solve(objective.with_penalty(hg.L1(1e-5)), solver="proximal-newton")
+        assert sparse.certificate.converged
+
+
+@pytest.mark.mission("W8", "O7")
+@pytest.mark.parametrize("loss", [hg.Hinge(), hg.Absolute(), hg.EpsilonInsensitive(0.1)], ids=repr)
+def test_momentum_takes_dual_coordinate_descent_to_the_optimum(rng, loss):
+    """To the same objective as an interior point method; and to a tight gap where moves end in the rounding of w."""
+    X = scipy.sparse.random(400, 60, 0.1, format="csr", random_state=1)
+    z = X @ rng.normal(size=60) + 0.3 * rng.normal(size=400) + 0.2
+    y = np.where(z > 0, 1.0, -1.0) if isinstance(loss, hg.Hinge) else z
+    for fit_intercept in (False, True):
+        objective = hg.make_objective(X, y, loss, hg.L2(1e-3), fit_intercept=fit_intercept)
+        found, known = (
+            solve(objective, solver=name, tol=1e-7) for name in ("dual-coordinate-descent", "interior-point")
+        )
+        assert found.certificate.converged
+        assert found.certificate.primal == pytest.approx(known.certificate.primal, rel=2e-7)
+    wide = scipy.sparse.random(100, 300, 0.1, format="csr", random_state=2)
+    objective = hg.make_objective(wide, y[:100], loss, hg.L2(1e-5), fit_intercept=False)
+    assert solve(objective, solver="dual-coordinate-descent", tol=1e-6).certificate.converged

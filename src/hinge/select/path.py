@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous
+from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, finiteness
 from hinge.models.linear.base import elastic_penalty
 from hinge.problem.certificate import Certificate, best_shift, certificate, with_run
 from hinge.problem.losses import Squared
@@ -184,7 +184,8 @@ def enet_path(
     """
     from sklearn.utils import check_X_y
 
-    X, y = check_X_y(X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, multi_output=True, y_numeric=True)
+    settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS, **finiteness(X)}
+    X, y = check_X_y(X, y, multi_output=True, y_numeric=True, **settings)
     X, y, weights = contiguous(X), np.asarray(y, dtype=np.float64), check_weights(sample_weight, X)
     objective = make_objective(
         X, y, Squared(), elastic_penalty(1.0, l1_ratio, positive=positive),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge._native import Design
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
 from hinge.problem.losses import Hinge, Loss, SquaredHinge
@@ -25,7 +26,7 @@ class MarginClassifier(LinearClassifier):
         k = len(self.classes_)
         targets = [signs(codes)] if k == 2 else [np.where(codes == j, 1.0, -1.0) for j in range(k)]
         W, B = np.array([r.w for r in results]), np.array([r.b[0] for r in results])
-        scores = X @ W.T + B
+        scores = (Design(X).matmul(W[0])[:, None] if len(W) == 1 else Design(X).matmul(W.T)) + B
         margins = np.stack(targets, axis=1) * scores
         norms = np.linalg.norm(W, axis=1)
         with np.errstate(divide="ignore"):
