@@ -41,7 +41,7 @@ class Outcome:
 
 def run(request: Request, console: Any = None) -> Outcome:
     """Read, look, try, choose, fit, measure."""
-    began = time.perf_counter()
+    began = request.began
     table = read_table(request.file)
     if request.rows is not None and request.rows < table.frame.height:
         table.frame = table.frame.sample(request.rows, seed=request.seed)
@@ -55,7 +55,7 @@ def run(request: Request, console: Any = None) -> Outcome:
     train, test = hold_out(y, seen.task, request.seed)
     kinds = {c.name: c.kind for c in seen.columns}
     sample = _sample(y, train, seen.task, request)
-    search = Search.over(seen.frame[sample], y[sample], classes, seen.task, kinds, request.seed)
+    search = Search.over(seen.frame[sample], y[sample], classes, seen.task, kinds, request.seed, request.seconds)
     tried = families(request.models, seen.task, len(train))
     spent = time.perf_counter() - began
     _search(search, tried, SEARCH_SHARE * max(request.seconds - spent, 0.4 * request.seconds), console)

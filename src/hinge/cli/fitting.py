@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ class Request:
     keep: tuple[str, ...] = ()
     rows: int | None = None
     command: str = ""
+    began: float = field(default_factory=time.perf_counter)
 
 
 @dataclass

@@ -75,10 +75,12 @@ class Search:
     mean: float = 1.0
 
     @classmethod
-    def over(cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int) -> Search:
-        """Folds for these rows: ten for few rows, three for many."""
+    def over(
+        cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0
+    ) -> Search:  # fmt: skip
+        """Folds for these rows: ten for few rows, three for many (by the time there is)."""
         n = len(y)
-        k = 10 if n < 1000 else 5 if n < 20_000 else 3
+        k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
         return cls(frame, y, classes, task, kinds, seed, split(y, task, k, seed), mean=float(np.mean(y)))
 
     def labels(self, y: np.ndarray) -> np.ndarray:
