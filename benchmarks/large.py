@@ -34,12 +34,22 @@ def rows(n: int, seed: int) -> pl.DataFrame:
     words = {name: rng.choice(values, n) for name, values in WORDS.items()}
     city = rng.integers(0, len(CITIES), n)
     s = 0.8 * X[:, 0] - X[:, 1] * X[:, 2] + np.sin(2 * X[:, 3]) + 0.02 * (age - 50) + 2 * (share - 0.3)
-    s += (words["plan"] == "gold") * 1.2 - (words["shop"] == "web") * X[:, 4] + np.sin(city) + 0.1 * whole["count_0"] - 0.5
+    s += (
+        (words["plan"] == "gold") * 1.2
+        - (words["shop"] == "web") * X[:, 4]
+        + np.sin(city)
+        + 0.1 * whole["count_0"]
+        - 0.5
+    )
     y = rng.random(n) < 1 / (1 + np.exp(-s))
     X[rng.random(n) < 0.05, 5] = np.nan
     numbers = {f"x{j}": np.round(X[:, j], 4) for j in range(10)}
     frame = pl.DataFrame(
-        numbers | whole | {"share": np.round(share, 3), "age": age} | words | {"city": CITIES[city], "bought": np.where(y, "yes", "no")}
+        numbers
+        | whole
+        | {"share": np.round(share, 3), "age": age}
+        | words
+        | {"city": CITIES[city], "bought": np.where(y, "yes", "no")}
     )
     return frame.fill_nan(None)
 

@@ -1,7 +1,7 @@
 """What hinge needs from elsewhere, one requirement a line, read from pyproject.toml.
 
-    python tools/dependencies.py [EXTRA …]
-    python tools/dependencies.py --build
+python tools/dependencies.py [EXTRA …]
+python tools/dependencies.py --build
 """
 
 from __future__ import annotations

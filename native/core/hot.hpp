@@ -2,8 +2,8 @@
 //
 // HINGE_HOT goes before a free function (or function template) whose loops should use AVX-512 or AVX2 where
 // the machine has them. What such a function calls gets the same treatment only if it is inlined: mark it
-// HINGE_INLINE. Nothing is ever compiled with -march=native, so one wheel runs everywhere. A build for the machine it is
-// made on (HINGE_LEVELS=machine in CMake) has that machine's level and the default only: it compiles a third less.
+// HINGE_INLINE. Nothing is ever compiled with -march=native, so one wheel runs everywhere. A build for the machine it
+// is made on (HINGE_LEVELS=machine in CMake) has that machine's level and the default only: it compiles a third less.
 #pragma once
 #include <cstddef>
 #include <cstdint>

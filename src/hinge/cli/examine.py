@@ -162,11 +162,11 @@ def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, 
             continue
         fold = search.folds[0]
         prep, X, *_ = search.prepare(fold, result.family.encode)
-        key = "regressor__history" if search.task == "real" else "history"
+        changes: dict[str, Any] = {"regressor__history" if search.task == "real" else "history": True}
         try:
             with limit(max(seconds, 1.0)):
                 labels = search.labels(search.y[fold.train])
-                core = inner(fit_model(result.setting, search, prep, X, labels, **{key: True}))
+                core = inner(fit_model(result.setting, search, prep, X, labels, **changes))
         except OutOfTime:
             continue
         bound = core.certificate_.dual

@@ -75,6 +75,7 @@ class Separated:
         """The table in parts, under its final names. Types may widen from one part to the next."""
         import polars as pl
 
+        frame: Any = None
         for k, piece in enumerate(self.text.pieces(PIECE)):
             if k == 0 and not self.schema:
                 frame = self._first(piece)
@@ -86,10 +87,9 @@ class Separated:
                     frame = self._parse(piece, self.header, again=False)
             else:
                 if k == 1:
-                    self._share(last)
+                    self._share(frame)
                 frame = self._parse(piece, self.header and k == 0, again=k > 0)
-            last = frame
-            yield frame.rename(dict(zip(frame.columns, self.names, strict=True))) if frame.width else pl.DataFrame()
+            yield frame.rename(dict(zip(frame.columns, self.names, strict=True)))
 
     def _options(self) -> dict[str, Any]:
         return {"separator": self.separator, "null_values": NULLS, "raise_if_empty": False}
@@ -146,7 +146,9 @@ class Separated:
                 fitting[name] = pl.String
         if fitting == self.schema:  # the parser is stricter than the casts; take text for all
             fitting = dict.fromkeys(self.schema, pl.String)
-        changed = {n for n, t in fitting.items() if t == pl.String and self.schema[n] not in (pl.String, pl.Categorical)}
+        changed = {
+            n for n, t in fitting.items() if t == pl.String and self.schema[n] not in (pl.String, pl.Categorical)
+        }
         if not first:
             self.lost |= changed
         self.schema = fitting
