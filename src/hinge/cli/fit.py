@@ -15,7 +15,7 @@ from hinge.cli.examine import examine
 from hinge.cli.fitting import Fitting, Request
 from hinge.cli.profile import Profile, profile
 from hinge.cli.reading import read_table
-from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, split
+from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, places
 from hinge.explain.page.evidence import Evidence
 
 SEARCH_SHARE = 0.6  # of the time; the rest is for the last fits and the report
@@ -99,8 +99,8 @@ def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarra
     n = len(y)
     if n < SMALL:
         return np.arange(n), np.arange(0)
-    fold = split(y, task, int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT))), seed + 1)[0]
-    return fold.train, fold.test
+    place = places(y, task, int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT))), seed + 1)
+    return np.flatnonzero(place != 0), np.flatnonzero(place == 0)
 
 
 def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np.ndarray:

@@ -197,11 +197,11 @@ class Search:
         result.rounds = float(np.mean(rounds)) if rounds else None
 
 
-def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
-    """k folds, stratified for classes (rare classes are spread as far as they go)."""
+def places(y: np.ndarray, task: str, k: int, seed: int) -> np.ndarray:
+    """Which of k folds every row belongs to, stratified for classes (rare classes are spread as far as they go)."""
     rng = np.random.default_rng(seed)
     n = len(y)
-    place = np.empty(n, dtype=np.int64)
+    place = np.empty(n, dtype=np.int32)
     if task in ("binary", "multiclass"):
         # Shuffle, then deal the rows out class by class, one fold after the other.
         order = rng.permutation(n)
@@ -209,6 +209,12 @@ def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
         place[order] = np.arange(n) % k
     else:
         place[rng.permutation(n)] = np.arange(n) % k
+    return place
+
+
+def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
+    """k folds."""
+    place = places(y, task, k, seed)
     return [Fold(np.flatnonzero(place != f), np.flatnonzero(place == f)) for f in range(k)]
 
 
