@@ -167,17 +167,15 @@ void bind_kernels(nb::module_& m) {
       "a"_a.noconvert(), "a_start"_a.noconvert(), "b"_a.noconvert(), "b_start"_a.noconvert(), "length"_a, "decay"_a,
       "same"_a);
   m.def(
-      "decompose_gram",
-      // the points are these rows (and columns) of a larger matrix of kernel values, which several problems share
-      [](Matrix gram, In1<index_t> rows, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
+      "decompose_matrix",
+      [](Matrix values, Vector sign, Vector target, Vector upper, Vector alpha, double tol, double cache_bytes,
+         int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
         const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
-        GramRows source(gram.data(), static_cast<index_t>(gram.shape(1)), rows.data(),
-                        static_cast<index_t>(rows.shape(0)));
+        MatrixRows source(values.data(), static_cast<index_t>(values.shape(0)));
         return to_python(
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
-      "gram"_a.noconvert(), "rows"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
+      "values"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
       "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
       "report"_a.none());
   m.def(

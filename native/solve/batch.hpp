@@ -1,5 +1,6 @@
 // The subproblem of one batch: a few hundred variables, all of whose kernel values are at hand, solved pair by pair.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -31,7 +32,9 @@ struct Batch {
   void resize(index_t used, int number_of_groups) {
     size = (used + 7) / 8 * 8;
     groups = number_of_groups;
-    K.assign(size * size, T(0));
+    K.resize(size * size);
+    for (index_t r = 0; r < size; ++r)
+      std::fill_n(K.begin() + r * size + (r < used ? used : 0), size - (r < used ? used : 0), T(0));
     diagonal.assign(size, T(0));
     for (auto* v : {&e, &a, &sign, &upper}) v->assign(size, 0.0);
     for (int g = 0; g < groups; ++g) {

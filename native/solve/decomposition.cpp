@@ -52,6 +52,12 @@ void add_rows(const std::vector<const T*>& rows, const std::vector<double>& step
   });
 }
 
+// to[c] = row[at[c]]
+template <class T>
+HINGE_HOT void gather(const T* __restrict row, const index_t* __restrict at, index_t m, T* __restrict to) {
+  for (index_t c = 0; c < m; ++c) to[c] = row[at[c]];
+}
+
 template <class T>
 class Decomposition {
  public:
@@ -61,8 +67,9 @@ class Decomposition {
         p_(problem),
         options_(options),
         monitor_(monitor),
+        in_memory_(source.kept(0) != nullptr),
         size_(std::min<index_t>(kBatch, problem.variables)),
-        cache_(problem.n, std::min<index_t>(problem.n, size_), options.cache_bytes),
+        cache_(problem.n, in_memory_ ? 1 : std::min<index_t>(problem.n, size_), in_memory_ ? 0 : options.cache_bytes),
         a_(std::move(alpha)),
         F_(problem.n, 0.0),
         active_(problem.n),
@@ -93,7 +100,7 @@ class Decomposition {
         }
         if (finished()) break;
       }
-      if (options_.shrinking && out.batches * size_ > kPatience * p_.n && ++since % 4 == 0) shrink();
+      if (options_.shrinking && !in_memory_ && out.batches * size_ > kPatience * p_.n && ++since % 4 == 0) shrink();
       choose();
       load();
       const BatchProgress progress = solve_batch<T>(batch_, kBatchAccuracy, 0.5 * options_.tol, 100 * batch_.size);
@@ -199,33 +206,43 @@ class Decomposition {
   void load() {
     ++time_;
     const index_t m = static_cast<index_t>(order_.size()), n = p_.n;
-    std::vector<index_t> missing;
     rows_.assign(m, nullptr);
+    if (in_memory_)
+      for (index_t k = 0; k < m; ++k) rows_[k] = source_.kept(order_[k] % n);
+    else
+      fetch();
+    batch_.resize(m, p_.groups);
+    std::vector<index_t> at(m);
+    for (index_t c = 0; c < m; ++c) at[c] = position_[order_[c] % n];
+    for (index_t r = 0; r < m; ++r) {
+      const index_t v = order_[r];
+      batch_.e[r] = value(v, at[r]);
+      batch_.a[r] = a_[v];
+      batch_.sign[r] = p_.sign[v];
+      batch_.upper[r] = p_.upper[v];
+      batch_.mark(r);
+      T* to = batch_.K.data() + r * batch_.size;
+      gather<T>(rows_[r], at.data(), m, to);
+      batch_.diagonal[r] = to[r];
+    }
+  }
+
+  // The kernel rows of the batch from the cache, after computing those that are not in it.
+  void fetch() {
+    const index_t m = static_cast<index_t>(order_.size()), n = p_.n;
+    std::vector<index_t> missing;
     for (index_t k = 0; k < m; ++k) {
       rows_[k] = cache_.find(order_[k] % n, time_);
       if (!rows_[k]) missing.push_back(order_[k] % n);
     }
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-    if (!missing.empty()) {
-      std::vector<T*> where(missing.size());
-      cache_.claim(missing.data(), static_cast<index_t>(missing.size()), time_, where.data());
-      source_.rows(missing.data(), static_cast<index_t>(missing.size()), where.data());
-      for (index_t k = 0; k < m; ++k)
-        if (!rows_[k]) rows_[k] = cache_.find(order_[k] % n, time_);
-    }
-    batch_.resize(m, p_.groups);
-    for (index_t r = 0; r < m; ++r) {
-      const index_t v = order_[r], at = position_[v % n];
-      batch_.e[r] = value(v, at);
-      batch_.a[r] = a_[v];
-      batch_.sign[r] = p_.sign[v];
-      batch_.upper[r] = p_.upper[v];
-      batch_.mark(r);
-      T* to = batch_.K.data() + r * batch_.size;
-      for (index_t c = 0; c < m; ++c) to[c] = rows_[r][position_[order_[c] % n]];
-      batch_.diagonal[r] = to[r];
-    }
+    if (missing.empty()) return;
+    std::vector<T*> where(missing.size());
+    cache_.claim(missing.data(), static_cast<index_t>(missing.size()), time_, where.data());
+    source_.rows(missing.data(), static_cast<index_t>(missing.size()), where.data());
+    for (index_t k = 0; k < m; ++k)
+      if (!rows_[k]) rows_[k] = cache_.find(order_[k] % n, time_);
   }
 
   // Takes over the batch's solution.
@@ -303,6 +320,12 @@ class Decomposition {
       if (c != 0.0) support.push_back(i), coefficient.push_back(c);
     }
     if (support.empty()) return;
+    if (in_memory_) {
+      std::vector<const T*> rows;
+      for (index_t i : support) rows.push_back(source_.kept(i));
+      add_rows<T>(rows, coefficient, p_.n, F.data());
+      return;
+    }
     const index_t width = static_cast<index_t>(points.size());
     source_.restrict(points.data(), width);
     std::vector<T> buffer(static_cast<std::size_t>(std::min<index_t>(kBatch, support.size())) * width);
@@ -334,12 +357,13 @@ class Decomposition {
   const DualProblem& p_;
   const DecompositionOptions& options_;
   Monitor& monitor_;
+  bool in_memory_;  // all rows, at the source
   index_t size_;
   RowCache<T> cache_;
   std::vector<double> a_, F_;
   std::vector<index_t> active_, position_, order_, fresh_;
   std::vector<char> in_batch_;
-  std::vector<T*> rows_;
+  std::vector<const T*> rows_;
   Batch<T> batch_;
   std::array<double, 2> high_{}, low_{};
   double terms_ = 0;

@@ -24,6 +24,7 @@
 //
 // The order of all sums depends on the data only: same bits for any number of threads.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -40,6 +41,7 @@ class RowSource {
   virtual index_t points() const = 0;
   virtual void restrict(const index_t* columns, index_t count) = 0;       // sorted; all of them at first
   virtual void rows(const index_t* which, index_t m, T* const* out) = 0;  // out[r][c], c over the columns
+  virtual const T* kept(index_t) const { return nullptr; }                // a point's full row, if all are in memory
 };
 
 // Rows computed from points by a kernel program.
@@ -74,29 +76,20 @@ class FullRows final : public RowSource<T> {
   std::vector<T> buffer_;
 };
 
-// Some rows and columns of a matrix of kernel values that several problems share.
-class GramRows final : public RowSource<double> {
+// Rows of a matrix that is in memory: they are used where they are, and points are never left out.
+class MatrixRows final : public RowSource<double> {
  public:
-  GramRows(const double* values, index_t stride, const index_t* at, index_t n)
-      : values_(values), stride_(stride), at_(at), n_(n), columns_(at, at + n) {}
+  MatrixRows(const double* values, index_t n) : values_(values), n_(n) {}
   index_t points() const override { return n_; }
-  void restrict(const index_t* columns, index_t count) override {
-    columns_.resize(static_cast<std::size_t>(count));
-    for (index_t c = 0; c < count; ++c) columns_[c] = at_[columns[c]];
-  }
+  void restrict(const index_t*, index_t) override {}
   void rows(const index_t* which, index_t m, double* const* out) override {
-    for (index_t r = 0; r < m; ++r) {
-      const double* row = values_ + at_[which[r]] * stride_;
-      for (std::size_t c = 0; c < columns_.size(); ++c) out[r][c] = row[columns_[c]];
-    }
+    for (index_t r = 0; r < m; ++r) std::copy_n(kept(which[r]), n_, out[r]);
   }
+  const double* kept(index_t point) const override { return values_ + point * n_; }
 
  private:
   const double* values_;
-  index_t stride_;
-  const index_t* at_;
   index_t n_;
-  std::vector<index_t> columns_;
 };
 
 struct DualProblem {

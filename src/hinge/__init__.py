@@ -157,7 +157,12 @@ __all__ = sorted([*_HOME, "__version__"])
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'hinge' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    home = _HOME[name]
+    if home.startswith(("hinge.models.", "hinge.select.")):
+        # What they all need is loaded from here, where the stack is shallow: deep inside nested imports CPython 3.11
+        # takes and gives back a piece of its stack at call after call.
+        import sklearn.base  # noqa: F401
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

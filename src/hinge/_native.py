@@ -15,7 +15,6 @@ import numpy as np
 import scipy.linalg.cython_blas
 import scipy.linalg.cython_lapack
 import scipy.sparse
-import threadpoolctl
 
 from hinge import _core
 from hinge.problem.losses.base import Loss
@@ -27,17 +26,15 @@ Report = Callable[[int, float, float], bool]
 
 def _thread_controls() -> tuple[int, int]:
     """Addresses of SciPy's ``openblas_set_num_threads`` and its getter; zeros if SciPy has another BLAS."""
-    for library in threadpoolctl.ThreadpoolController().select(internal_api="openblas").lib_controllers:
-        if "scipy.libs" not in library.filepath:
+    # A look-up in a library goes on in those it was linked to: nothing has to be searched for.
+    handle = ctypes.CDLL(scipy.linalg.cython_blas.__file__)
+    for suffix in ("", "64_"):
+        try:
+            setter = getattr(handle, f"scipy_openblas_set_num_threads{suffix}")
+            getter = getattr(handle, f"scipy_openblas_get_num_threads{suffix}")
+        except AttributeError:
             continue
-        handle = ctypes.CDLL(library.filepath)
-        for suffix in ("", "64_"):
-            try:
-                setter = getattr(handle, f"scipy_openblas_set_num_threads{suffix}")
-                getter = getattr(handle, f"scipy_openblas_get_num_threads{suffix}")
-            except AttributeError:
-                continue
-            return ctypes.cast(setter, ctypes.c_void_p).value or 0, ctypes.cast(getter, ctypes.c_void_p).value or 0
+        return ctypes.cast(setter, ctypes.c_void_p).value or 0, ctypes.cast(getter, ctypes.c_void_p).value or 0
     return 0, 0
 
 

@@ -122,24 +122,33 @@ def test_mismatch_counts_words_with_mistakes(rng):
 
     phi = np.array([counts(s) for s in strings], dtype=float)
     np.testing.assert_allclose(hg.Mismatch(3, 1, "abc")(strings), phi @ phi.T)
+    for length, mistakes, alphabet in ((1, 0, "abc"), (2, 1, "abcd"), (4, 1, "abc"), (4, 2, "abcd"), (5, 3, "abc")):
+        kernel = hg.Mismatch(length, mistakes, alphabet)
+        phi = kernel.features([*strings, "", "ab"])
+        np.testing.assert_array_equal(kernel([*strings, "", "ab"]), (phi @ phi.T).toarray())
+        np.testing.assert_array_equal(kernel(strings[:2], strings), (phi[:2] @ phi[:6].T).toarray())
+    with pytest.raises(ValueError, match="too many to number"):
+        hg.Mismatch(30, 1, "abcdefgh")
     exact = hg.Mismatch(3, 0, "abc")(strings)
     np.testing.assert_allclose(exact, hg.Spectrum(3)(strings))
 
 
 @pytest.mark.mission("K1")
-def test_subsequence_is_the_sum_over_all_occurrences():
-    decay, strings = 0.7, ["cat", "car", "bat", "abracadabra", "ca"]
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7])
+def test_subsequence_is_the_sum_over_all_occurrences(length, rng):
+    decay, strings = 0.7, ["cat", "car", "bat", "abracadabra", "ca", ""]
+    strings += ["".join(rng.choice(list("abc"), size=size)) for size in range(13)]  # more than are compared at a time
 
     def features(s):
         table: dict[str, float] = {}
-        for chosen in itertools.combinations(range(len(s)), 3):
+        for chosen in itertools.combinations(range(len(s)), length):
             word = "".join(s[i] for i in chosen)
             table[word] = table.get(word, 0.0) + decay ** (chosen[-1] - chosen[0] + 1)
         return table
 
     tables = [features(s) for s in strings]
     expected = [[sum(v * b.get(w, 0.0) for w, v in a.items()) for b in tables] for a in tables]
-    kernel = hg.Subsequence(3, decay)
+    kernel = hg.Subsequence(length, decay)
     np.testing.assert_allclose(kernel(strings), expected, rtol=1e-12)
     np.testing.assert_allclose(kernel(strings, strings[:2]), np.array(expected)[:, :2], rtol=1e-12)
     np.testing.assert_allclose(kernel.diagonal(strings), np.diag(expected), rtol=1e-12)

@@ -163,13 +163,7 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities for which the exponential loss of these scores would be the least: sigmoid(2F), softmax."""
-        from hinge.problem.losses import Exponential, Softmax
-
-        s = self.decision_function(X)
-        if s.ndim == 2:
-            return Softmax().inverse_link(s)
-        p = Exponential().inverse_link(s)
-        return np.column_stack([1.0 - p, p])
+        return _probabilities(self.decision_function(X))
 
     def _labels(self, s: np.ndarray) -> np.ndarray:
         return self.classes_[(s > 0).astype(int) if s.ndim == 1 else np.argmax(s, axis=1)]
@@ -178,12 +172,25 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         """The class with the largest weighted vote."""
         return self._labels(self.decision_function(X))
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predictions after each round."""
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Scores after each round."""
         check_is_fitted(self)
         X = _checked(self, X, reset=False)
         for members in range(1, len(self.estimators_) + 1):
-            yield self._labels(self._scores(X, members))
+            yield self._scores(X, members)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Probabilities after each round."""
+        return map(_probabilities, self.staged_decision_function(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predictions after each round."""
+        return map(self._labels, self.staged_decision_function(X))
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Accuracy after each round."""
+        for said in self.staged_predict(X):
+            yield float(np.average(said == np.asarray(y), weights=sample_weight))
 
     def margins(self, X: Any, y: Any) -> np.ndarray:
         """γ(x) = (vote for the right class − best other vote) / Σ α, between −1 and 1: positive where it is right."""
@@ -209,6 +216,15 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         ax.axvline(0.0, color="0.6", linewidth=0.8)
         ax.set(xlabel="margin", ylabel="share of examples", title=f"{len(self.estimators_)} members")
         return ax
+
+
+def _probabilities(s: np.ndarray) -> np.ndarray:
+    from hinge.problem.losses import Exponential, Softmax
+
+    if s.ndim == 2:
+        return Softmax().inverse_link(s)
+    p = Exponential().inverse_link(s)
+    return np.column_stack([1.0 - p, p])
 
 
 def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:

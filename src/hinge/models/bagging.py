@@ -26,6 +26,9 @@ class BaseBagging(BaseEstimator):
         n_estimators: int = 10,
         *,
         max_samples: Any = None,
+        max_features: Any = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
         oob_score: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -34,6 +37,9 @@ class BaseBagging(BaseEstimator):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
         self.oob_score = oob_score
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -67,11 +73,18 @@ class BaseBagging(BaseEstimator):
             raise ValueError(
                 f"{type(base).__name__} takes no sample_weight, so weights must be whole numbers (counts)."
             )
-        self.estimators_, self.bags_ = [], []
+        if self.oob_score and not self.bootstrap and draws == total:
+            raise ValueError("oob_score needs bootstrap=True or max_samples below all: else no row is out of the bag.")
+        self.estimators_, self.bags_, self.estimators_features_ = [], [], []
         for t in range(self.n_estimators):
-            drawn = core.bootstrap(order, weight if frequency else None, draws, seed, t + 1)
+            if self.bootstrap:
+                drawn = core.bootstrap(order, weight if frequency else None, draws, seed, t + 1)
+            else:
+                drawn = _without_replacement(order, weight if frequency else None, draws, (seed, t))
             bag = drawn if weight is None or frequency else drawn * weight
             self.bags_.append(np.flatnonzero(drawn > 0))
+            columns = self._columns(X.shape[1], (seed, t))
+            self.estimators_features_.append(columns)
             lone = self._constant(codes, bag)
             if lone is not None:
                 self.estimators_.append(lone)
@@ -81,14 +94,26 @@ class BaseBagging(BaseEstimator):
                 member.set_params(random_state=(seed + t) % INT32)
             if takes_weights:
                 rows = np.flatnonzero(bag > 0)
-                member.fit(_safe_indexing(X, rows), codes[rows], sample_weight=bag[rows])
+                member.fit(_cut(_safe_indexing(X, rows), columns), codes[rows], sample_weight=bag[rows])
             else:
                 rows = np.repeat(np.arange(X.shape[0]), bag.astype(int))
-                member.fit(_safe_indexing(X, rows), codes[rows])
+                member.fit(_cut(_safe_indexing(X, rows), columns), codes[rows])
             self.estimators_.append(member)
         if self.oob_score:
             self._out_of_bag(X, codes, weight)
         return self
+
+    def _columns(self, d: int, seed: tuple[int, int]) -> np.ndarray:
+        """The features a member sees."""
+        if isinstance(self.max_features, (int, np.integer)):
+            count = int(self.max_features)
+        else:
+            count = max(1, int(self.max_features * d))
+        if not 1 <= count <= d or not self.max_features > 0:
+            raise ValueError(f"max_features must be between 1 and {d}, or a fraction up to 1; got {self.max_features}.")
+        if count == d and not self.bootstrap_features:
+            return np.arange(d)
+        return np.sort(np.random.default_rng([1, *seed]).choice(d, count, replace=self.bootstrap_features))
 
     def _constant(self, codes: np.ndarray, bag: np.ndarray) -> Any:
         """A member for bags no learner can be fitted to; only classifiers have them."""
@@ -97,10 +122,10 @@ class BaseBagging(BaseEstimator):
     def _out_of_bag(self, X: Any, y: np.ndarray, weight: Any) -> None:
         n = X.shape[0]
         sums, count = np.zeros((n, self._outputs())), np.zeros(n)
-        for member, bag in zip(self.estimators_, self.bags_):
+        for member, bag, columns in zip(self.estimators_, self.bags_, self.estimators_features_):
             out = np.setdiff1d(np.arange(n), bag)
             if len(out):
-                sums[out] += self._output(member, _safe_indexing(X, out))
+                sums[out] += self._output(member, _cut(_safe_indexing(X, out), columns))
                 count[out] += 1
         seen = count > 0
         with np.errstate(invalid="ignore"):
@@ -110,7 +135,8 @@ class BaseBagging(BaseEstimator):
     def _mean(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = _checked(self, X, reset=False)
-        return sum(self._output(member, X) for member in self.estimators_) / len(self.estimators_)
+        outputs = (self._output(m, _cut(X, c)) for m, c in zip(self.estimators_, self.estimators_features_))
+        return sum(outputs) / len(self.estimators_)
 
 
 @dataclass(frozen=True)
@@ -121,6 +147,18 @@ class OneClass:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         return np.ones((X.shape[0], 1))
+
+
+def _without_replacement(order: np.ndarray, counts: Any, draws: int, seed: tuple[int, int]) -> np.ndarray:
+    """How often each row is drawn: equal rows in any order, and a row of count 2 like two rows, give the same draws."""
+    counts = np.ones(len(order)) if counts is None else counts
+    copies = np.repeat(order, counts[order].astype(int))
+    picked = np.random.default_rng([0, *seed]).permutation(len(copies))[:draws]
+    return np.bincount(copies[picked], minlength=len(order)).astype(np.float64)
+
+
+def _cut(X: Any, columns: np.ndarray) -> Any:
+    return X if np.array_equal(columns, np.arange(X.shape[1])) else X[:, columns]
 
 
 def _numbers(X: Any) -> np.ndarray:
@@ -142,6 +180,10 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
     n_estimators : int
     max_samples : int or float, optional
         Draws per sample; as many as there are rows by default.
+    max_features : int or float
+        Features per member: how many, or what share.
+    bootstrap, bootstrap_features : bool
+        Draw rows, or features, with replacement.
     oob_score : bool
         Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy).
     random_state : int, RandomState or None
@@ -154,6 +196,8 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
     estimators_ : list of fitted learners
     bags_ : list of arrays
         The rows each learner saw (about 63.2 % of all).
+    estimators_features_ : list of arrays
+        The features each learner saw.
     classes_ : array
 
     Examples
@@ -210,7 +254,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     ----------
     estimator : regressor, optional
         Any regressor; ``DecisionTreeRegressor()`` by default.
-    n_estimators, max_samples, oob_score, random_state
+    n_estimators, max_samples, max_features, bootstrap, bootstrap_features, oob_score, random_state
         As for :class:`BaggingClassifier`; ``oob_prediction_`` and ``oob_score_`` (R²).
 
     Attributes
@@ -218,6 +262,8 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     estimators_ : list of fitted learners
     bags_ : list of arrays
         The rows each learner saw.
+    estimators_features_ : list of arrays
+        The features each learner saw.
 
     Examples
     --------

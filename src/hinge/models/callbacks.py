@@ -15,48 +15,64 @@ With scikit-learn 1.8, which has no callbacks, the same code runs and there is n
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-if TYPE_CHECKING:
+# sklearn.callback loads a library for progress bars, which a first fit can do without: it is imported when the first
+# callback is set.
+SUPPORTED = importlib.util.find_spec("sklearn.callback") is not None
 
-    class CallbackSupportMixin:
-        def set_callbacks(self, *callbacks: Any) -> Any: ...
 
-    def with_callbacks(method: F) -> F: ...
+class CallbackSupportMixin:
+    """What scikit-learn's mixin of the same name adds to an estimator; nothing before scikit-learn 1.9."""
 
-else:
-    try:
+    if SUPPORTED or TYPE_CHECKING:
+
+        def set_callbacks(self, *callbacks: Any) -> Any:
+            """Set callbacks, such as ``sklearn.callback.ProgressBar()``; none given: remove them.
+
+            Returns
+            -------
+            self
+            """
+            from sklearn import callback
+
+            return callback.CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+        def _init_callback_context(self, *args: Any, **options: Any) -> Any:
+            from sklearn import callback
+
+            return callback.CallbackSupportMixin._init_callback_context(self, *args, **options)
+
+
+def with_callbacks(method: F) -> F:
+    """Decorates ``fit``: ends the task that :func:`iterations` began, and lets callbacks clean up."""
+
+    @functools.wraps(method)
+    def fit(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        if not getattr(estimator, "_skl_callbacks", None):
+            return method(estimator, *args, **kwargs)
         from sklearn import callback
-        from sklearn.callback import CallbackSupportMixin
 
-        def with_callbacks(method):
-            """Decorates ``fit``: ends the task that :func:`iterations` began, and lets callbacks clean up."""
+        return callback.with_callbacks(_watched(method))(estimator, *args, **kwargs)
 
-            @callback.with_callbacks
-            @functools.wraps(method)
-            def fit(estimator, *args, **kwargs):
-                fitted = method(estimator, *args, **kwargs)
-                if getattr(estimator, "_skl_callbacks", None):
-                    if not hasattr(estimator, "_callback_fit_ctx"):
-                        with iterations(estimator, None):  # a fit that reports no iterations is one step
-                            pass
-                    estimator._callback_fit_ctx.call_on_fit_task_end(estimator=estimator)
-                return fitted
+    return cast(F, fit)
 
-            return fit
 
-    except ImportError:
+def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
+    def fit(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        fitted = method(estimator, *args, **kwargs)
+        if not hasattr(estimator, "_callback_fit_ctx"):
+            with iterations(estimator, None):  # a fit that reports no iterations is one step
+                pass
+        estimator._callback_fit_ctx.call_on_fit_task_end(estimator=estimator)
+        return fitted
 
-        class CallbackSupportMixin:
-            """Nothing to support before scikit-learn 1.9."""
-
-        def with_callbacks(method):
-            """The method itself: there are no callbacks before scikit-learn 1.9."""
-            return method
+    return fit
 
 
 Report = Callable[[Any], bool]

@@ -155,6 +155,11 @@ class BaseForest(BaseEstimator):
         check_is_fitted(self)
         return self.trees_.leaves(predict_table(self, X, self._coder))
 
+    def decision_path(self, X: Any) -> tuple[Any, np.ndarray]:
+        """A sparse matrix of (row, node), one for every node a row passes, and where the nodes of each tree begin."""
+        check_is_fitted(self)
+        return self.trees_.paths(predict_table(self, X, self._coder)), self.trees_.start
+
     def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = 0) -> np.ndarray:
         """How much the score on X, y falls when a feature is shuffled: (features × repeats).
 

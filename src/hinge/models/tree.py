@@ -167,6 +167,10 @@ class BaseTree(BaseEstimator):
         table = self._table(X)
         return self.tree_.leaves(table)[:, 0]
 
+    def decision_path(self, X: Any) -> Any:
+        """A sparse matrix of (row, node): one for every node a row passes, from the root to its leaf."""
+        return self.tree_.paths(self._table(X))
+
     def get_depth(self) -> int:
         """The depth of the tree."""
         check_is_fitted(self)

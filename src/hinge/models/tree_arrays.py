@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from hinge._native import core
 
@@ -105,6 +106,23 @@ class Trees:
     def leaves(self, X: np.ndarray) -> np.ndarray:
         """The node in which each row ends, for every tree."""
         return self.predictor.leaves(X)
+
+    def paths(self, X: np.ndarray) -> Any:
+        """A sparse matrix of (row, node) with a one wherever a row passes a node; nodes of all trees side by side."""
+        parent = np.full(self.node_count, -1)
+        inner = np.flatnonzero(self.feature >= 0)
+        begin = np.repeat(self.start[:-1], np.diff(self.start))[inner]
+        parent[begin + self.left[inner]] = parent[begin + self.left[inner] + 1] = inner
+        at = (self.leaves(X) + self.start[:-1]).ravel()
+        row = np.repeat(np.arange(len(X)), len(self))
+        rows, nodes = [], []
+        while len(at):
+            rows.append(row)
+            nodes.append(at)
+            at = parent[at]
+            row, at = row[at >= 0], at[at >= 0]
+        found = np.concatenate(rows), np.concatenate(nodes)
+        return scipy.sparse.csr_array((np.ones(len(found[0]), dtype=np.int64), found), shape=(len(X), self.node_count))
 
     def nodes(self, t: int) -> slice:
         """Where tree t is in the arrays."""

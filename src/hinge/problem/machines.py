@@ -34,8 +34,8 @@ Array = NDArray[np.float64]
 BLOCK_ROWS = 512
 # Rounding allowed in the sums of multipliers, relative to their size.
 BALANCE = 1e-9
-# Up to this many points kernel values are in double precision: there is time, and it is as quick.
-DOUBLE_POINTS = 2000
+# Up to this many numbers to go through for all kernel values they are in double precision: it is as quick.
+DOUBLE_WORK = 2e8
 # An objective this small beside what it could be is zero.
 NOTHING = 1e-10
 # How many points give an idea of the size of scores.
@@ -216,7 +216,7 @@ def single_suffices(kernel: Kernel, X: Any, dual: Dual, tol: float) -> bool:
     the sum of rounding errors in a score, about 6e-8·U·√n, small against the violation that is allowed (without
     targets scores are of the size of the multipliers themselves).
     """
-    if evaluate.length(X) <= DOUBLE_POINTS or not kernel.stationary:
+    if not kernel.stationary or X.shape[0] ** 2 * float(X.shape[1]) <= DOUBLE_WORK:
         return False
     n, largest = X.shape[0], float(np.max(dual.upper))
     if largest * np.sqrt(n) * 6e-8 > 0.1 * tol * (dual.scale if dual.scale > 0 else largest):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,20 +12,23 @@ from typing import Any
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import LeaveOneOut, ParameterGrid, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from hinge._native import num_threads
 from hinge.models.base import check_weights
 from hinge.select.grids import complexity_of, path_grid
 from hinge.select.progress import Journal, Progress, fingerprint
-from hinge.select.sharing import Fold, run_shared, sharing_for
+from hinge.select.sharing import Fold, alike, run_shared, sharing_for
 from hinge.select.strength import choose_candidate
 from hinge.select.told import ToldRegressor
 
 RULES = {"min": "best", "best": "best", "1se": "one-standard-error", "one-standard-error": "one-standard-error"}
+SMALL_BYTES = 2**25  # every fold at work has its own copy of its rows
 FEWEST_ROWS = 30  # a rung of successive halving is trained on no fewer
 
 
@@ -162,7 +166,8 @@ def tune(
     complexity : function, optional
         From parameters to a number, smaller being simpler; by default what is known of penalties, C, depth, rounds …
     n_jobs : int, optional
-        Folds at a time (threads).
+        Folds at a time (threads). By default one, with the threads of the core inside it; on small tables, whose fits
+        cannot use several threads, as many folds and settings at a time as there are threads.
     progress : bool
         Show a bar.
     state : path, optional
@@ -286,12 +291,12 @@ class _Task:
         which = list(which)
         scores = np.full((len(self.candidates), len(splits)), np.nan)
 
-        def one(f: int) -> None:
+        def one(f: int, members: list[int]) -> None:
             known = journal.known(share, f)
-            missing = [k for k in which if k not in known]
-            for k in which:
+            missing = [k for k in members if k not in known]
+            for k in members:
                 scores[k, f] = known.get(k, np.nan)
-            bar.advance(len(which) - len(missing))
+            bar.advance(len(members) - len(missing))
             found = {}
             train, test = splits[f]
             for k, score in self.score_fold(missing, train, test, share) if missing else ():
@@ -299,12 +304,24 @@ class _Task:
                 bar.advance(1)
             journal.write(share, f, found)
 
-        if n_jobs is None or n_jobs == 1:
-            for f in range(len(splits)):
-                one(f)
-        else:
-            joblib.Parallel(n_jobs=n_jobs, backend="threading")(joblib.delayed(one)(f) for f in range(len(splits)))
+        parts = [which]
+        if n_jobs is None and self.spreads():
+            n_jobs = num_threads()
+            parts = [[which[k] for k in group] for group in alike(self.learner, [self.candidates[k] for k in which])]
+        # Fits on folds are not held to their tolerance: only the final fit warns. Filters belong to the process: set
+        # here, before any thread starts.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            joblib.Parallel(n_jobs=n_jobs or 1, backend="threading")(
+                joblib.delayed(one)(f, part) for f in range(len(splits)) for part in parts
+            )
         return scores
+
+    def spreads(self) -> bool:
+        """Whether fits are too small to use several threads each, so that several are better run at a time."""
+        if isinstance(self.learner, Pipeline) or not sharing_for(self.learner).serial:
+            return False
+        return getattr(self.X, "nbytes", SMALL_BYTES + 1) <= SMALL_BYTES
 
     def score_fold(self, which: list[int], train: np.ndarray, test: np.ndarray, share: float) -> Any:
         """(candidate, score) on one fold, in the order they are found."""

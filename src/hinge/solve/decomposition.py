@@ -81,20 +81,6 @@ class DualSolution:
 
 
 @dataclass(frozen=True)
-class SharedGram:
-    """Kernel values that several problems share, and which of their rows and columns are the points of this one."""
-
-    values: Array
-    rows: NDArray[np.int64]
-
-    def columns(self, points: NDArray[np.int64]) -> Array:
-        return self.values[np.ix_(self.rows, self.rows[points])]
-
-    def largest_square(self) -> float:
-        return float(np.max(np.abs(self.values[self.rows, self.rows])))
-
-
-@dataclass(frozen=True)
 class _Point:
     """Multipliers and levels on the way."""
 
@@ -113,25 +99,25 @@ def solve_dual(
     max_iter: int = -1,
     shrinking: bool = True,
     callback: Callback | None = None,
-    gram: SharedGram | None = None,
+    gram: Array | None = None,
     polish: bool = True,
 ) -> DualSolution:
     """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters.
 
-    With ``gram`` the kernel's values are taken from there, and X is not looked at. Without ``polish`` the answer is
+    With ``gram``, the kernel's values at all pairs of points, X is not looked at. Without ``polish`` the answer is
     that of the tolerance, not of the exact optimality conditions.
     """
     began = time.perf_counter()
     single = gram is None and single_suffices(kernel, X, dual, tol)
-    run = _runner(kernel, X, dual, single) if gram is None else _gram_runner(gram, dual)
-    square = gram.largest_square() if gram is not None else largest_square(kernel, X)
+    run = _runner(kernel, X, dual, single) if gram is None else _matrix_runner(gram, dual)
+    square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
     if not np.isfinite(square):
         raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
     extent = 0.5 * float(dual.start.sum()) ** 2 * square  # of ½‖f‖², were all images the same
     limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
     point = _Point(dual.start, 0.0, 0.0)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
-    patience = _patience(dual, cache_bytes, len(gram.rows) if gram is not None else evaluate.length(X))
+    patience = _patience(dual, cache_bytes, len(gram) if gram is not None else evaluate.length(X))
     inside = False  # whether pairs gave way to the interior point method
     while True:
         report = _report(callback, began, spent)
@@ -149,7 +135,7 @@ def solve_dual(
         if violation > crossing and steps >= patience:
             if inside:
                 break  # what is left is beyond the digits that kernel values have
-            K = gram.columns(np.arange(len(gram.rows))) if gram is not None else full_gram(kernel, X)
+            K = gram if gram is not None else full_gram(kernel, X)
             point, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), True
             patience *= 10
             continue
@@ -228,7 +214,9 @@ def _report(callback: Callback | None, began: float, spent: int) -> Any:
 
 
 def _runner(kernel: Kernel, X: Any, dual: Dual, single: bool) -> Any:
-    """The compiled solver with its source of kernel rows: a program, or this process's Python."""
+    """The compiled solver with its source of kernel rows: a matrix, a program, or this process's Python."""
+    if isinstance(kernel, Precomputed):
+        return _matrix_runner(np.ascontiguousarray(X, dtype=np.float64), dual)
     program, n = kernel.program(), evaluate.length(X)
     if program is None:
         return _row_runner(kernel, X, dual, n)
@@ -242,23 +230,16 @@ def _runner(kernel: Kernel, X: Any, dual: Dual, single: bool) -> Any:
     return run
 
 
-def _gram_runner(gram: SharedGram, dual: Dual) -> Any:
+def _matrix_runner(values: Array, dual: Dual) -> Any:
     def run(alpha: Array, *rest: Any) -> Any:
-        return core.decompose_gram(gram.values, gram.rows, dual.sign, dual.target, dual.upper, alpha, *rest)
+        return core.decompose_matrix(values, dual.sign, dual.target, dual.upper, alpha, *rest)
 
     return run
 
 
 def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
-    if isinstance(kernel, Precomputed):
-        K = np.asarray(X, dtype=np.float64)
-
-        def rows(which: NDArray[np.int64]) -> Array:
-            return np.ascontiguousarray(K[which])
-    else:
-
-        def rows(which: NDArray[np.int64]) -> Array:
-            return np.ascontiguousarray(kernel.block(X[which], X), dtype=np.float64)
+    def rows(which: NDArray[np.int64]) -> Array:
+        return np.ascontiguousarray(kernel.block(X[which], X), dtype=np.float64)
 
     def run(alpha: Array, *rest: Any) -> Any:
         return core.decompose_rows(rows, n, dual.sign, dual.target, dual.upper, alpha, *rest)
@@ -267,7 +248,7 @@ def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
 
 
 def _polish(
-    kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement, gram: SharedGram | None
+    kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement, gram: Array | None
 ) -> tuple[_Point, Judgement]:
     """Solve the optimality conditions exactly, given which variables are inside their bounds.
 
@@ -280,7 +261,7 @@ def _polish(
         return point, found
     points = free % n
     if gram is not None:
-        columns = gram.columns(points)
+        columns = gram[:, points]
     elif isinstance(kernel, Precomputed):
         columns = np.asarray(X, dtype=np.float64)[:, points]
     else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise, product
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,16 +48,24 @@ class _Words(Kernel):
 
     def _counts(self, *sets: Any) -> list[Any]:
         """Count matrices over the same words, for several sets of strings."""
-        letters, starts, base = code_letters(np.concatenate(sets))
-        rows, words = self.words(letters, starts, base)
-        known, columns = np.unique(words, return_inverse=True)
-        n = len(starts) - 1
-        counts = scipy.sparse.csr_array(
-            (np.ones(len(rows)), (rows.astype(np.int64), columns.ravel())), shape=(n, max(len(known), 1))
-        )
-        counts.sum_duplicates()
-        bounds = np.cumsum([0, *(len(s) for s in sets)])
-        return [counts[int(lo) : int(hi)] for lo, hi in pairwise(bounds)]
+        return count_words(self.words, *sets)[1]
+
+
+Words = Callable[[Numbers, Numbers, int], tuple[Numbers, Numbers]]
+
+
+def count_words(words_of: Words, *sets: Any) -> tuple[Numbers, list[Any]]:
+    """The words that occur, and how often each does in every string, for several sets of strings."""
+    letters, starts, base = code_letters(np.concatenate(sets))
+    rows, words = words_of(letters, starts, base)
+    known, columns = np.unique(words, return_inverse=True)
+    n = len(starts) - 1
+    counts = scipy.sparse.csr_array(
+        (np.ones(len(rows)), (rows.astype(np.int64), columns.ravel())), shape=(n, max(len(known), 1))
+    )
+    counts.sum_duplicates()
+    bounds = np.cumsum([0, *(len(s) for s in sets)])
+    return known, [counts[int(lo) : int(hi)] for lo, hi in pairwise(bounds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +92,10 @@ class Mismatch(_Words):
     """Like :class:`Spectrum`, but a word counts wherever it occurs with at most ``mistakes`` wrong letters.
 
     Words are made of the letters in ``alphabet``; how many there are matters for the value (Leslie et al. 2004).
+
+    Two words that agree in g places have f(g) words near both of them. Values are found from f(g) = Σ_k a_k C(g, k):
+    a_k times the pairs that agree in k given places, over all choices of k places (few, while the words near one are
+    many). All of it is whole numbers, so nothing is lost where terms cancel.
     """
 
     length: int = 3
@@ -97,15 +111,53 @@ class Mismatch(_Words):
                 "alphabet must name the letters words are made of, e.g. alphabet='ACGT': the value of the kernel "
                 "depends on how many there are."
             )
+        if self._size() * len(self._places()) >= 2**63:
+            raise ValueError(f"Words of {self.length} out of {len(set(self.alphabet))} letters are too many to number.")
+
+    def block(self, A: Any, B: Any) -> Array:
+        counts, weights = self._weighted(*((A,) if B is A else (A, B)))
+        return evaluate.gram(LinearKernel().program(), scipy.sparse.csr_array(counts[0] * weights), counts[-1])
+
+    def diagonal(self, A: Any) -> Array:
+        (counts,), weights = self._weighted(evaluate.objects(A))
+        return np.asarray(counts.multiply(counts) @ weights)
+
+    def _weighted(self, *sets: Any) -> tuple[list[Any], Array]:
+        """Counts of parts of words, and a_k for each of them."""
+        known, counts = count_words(self._parts, *sets)
+        terms = common_neighbours(len(set(self.alphabet)), self.length, self.mistakes)
+        weights = np.array([terms[len(places)] for places in self._places()], dtype=np.float64)
+        return counts, weights[known // self._size()] if len(known) else np.zeros(1)
 
     def words(self, letters: Numbers, starts: Numbers, base: int) -> tuple[Numbers, Numbers]:
+        rows, words, base = self._windows(letters, starts)
+        return neighbours(rows, words, base, self.length, self.mistakes)
+
+    def _size(self) -> int:
+        return len(set(self.alphabet)) ** int(self.length)
+
+    def _windows(self, letters: Numbers, starts: Numbers) -> tuple[Numbers, Numbers, int]:
         known = np.array(sorted({ord(c) for c in self.alphabet}))
         at = np.searchsorted(known, letters)
         if len(letters) and (np.any(at >= len(known)) or np.any(known[np.minimum(at, len(known) - 1)] != letters)):
             raise ValueError(f"A string has a letter that is not in alphabet={self.alphabet!r}.")
-        base = len(known)
-        rows, words = windows(at, starts, base, self.length)
-        return neighbours(rows, words, base, self.length, self.mistakes)
+        return *windows(at, starts, len(known), self.length), len(known)
+
+    def _places(self) -> list[tuple[int, ...]]:
+        """The choices of places in which words with common neighbours may have to agree."""
+        fewest = max(self.length - 2 * self.mistakes, 0)
+        return [c for k in range(fewest, self.length + 1) for c in combinations(range(self.length), k)]
+
+    def _parts(self, letters: Numbers, starts: Numbers, base: int) -> tuple[Numbers, Numbers]:
+        """(string, choice of places and the letters there) for every word that occurs."""
+        rows, words, base = self._windows(letters, starts)
+        parts = []
+        for number, places in enumerate(self._places()):
+            part = np.full(len(words), number * self._size())
+            for place in places:
+                part += words // base**place % base * base**place
+            parts.append(part)
+        return np.tile(rows, len(parts)), np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +238,23 @@ def neighbours(
                 all_rows.append(more[0])
                 all_words.append(more[1])
     return np.concatenate(all_rows), np.concatenate(all_words)
+
+
+def common_neighbours(base: int, length: int, mistakes: int) -> list[int]:
+    """a_k with f(g) = Σ_k a_k C(g, k), where f(g) words are within ``mistakes`` of both of two words that agree in g places.
+
+    Where the two differ, a word near both has the letter of the one (i places), of the other (j) or a third; where
+    they agree, it may differ from both in r places.
+    """
+    f = []
+    for g in range(length + 1):
+        d, total = length - g, 0
+        for i, j in product(range(d + 1), repeat=2):
+            if i + j <= d:
+                ways = comb(d, i) * comb(d - i, j) * (base - 2) ** (d - i - j) if base > 1 else int(d == 0)
+                total += ways * sum(comb(g, r) * (base - 1) ** r for r in range(g + 1) if d - min(i, j) + r <= mistakes)
+        f.append(total)
+    return [sum((-1) ** (k - g) * comb(k, g) * f[g] for g in range(k + 1)) for k in range(length + 1)]
 
 
 def _check_length(length: Any) -> None:
