@@ -1,4 +1,6 @@
 # hinge: everything a developer or CI types. Each target sets up what it needs.
+SHELL := bash
+.SHELLFLAGS := -eo pipefail -c
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,43 +9,59 @@ WORKERS ?= 2
 # One BLAS thread per worker: the workers fill the cores already, and idle BLAS threads spin.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-.PHONY: build demo test test-all test-sanitize coverage lint format bench docs clean
+PIP := $(BIN)/python -m pip install -q
+NEEDED = $(BIN)/python tools/dependencies.py
 
-$(VENV)/.installed: pyproject.toml
+.PHONY: build ready demo test test-all test-sanitize coverage lint format bench docs clean
+
+$(VENV)/.tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade pip
-	$(BIN)/python -m pip install -q "scikit-build-core>=1.0" "nanobind>=3.0.1" cmake ninja
-	$(BIN)/python -m pip install -q --no-build-isolation -e '.[test,lint]'
-	touch $@ $(VENV)/.built
-
-$(VENV)/.built: $(VENV)/.installed $(NATIVE)
-	$(BIN)/python -m pip install -q --no-build-isolation --no-deps -e .
+	$(NEEDED) --build | $(PIP) -r /dev/stdin
 	touch $@
 
-build: $(VENV)/.built
+# Bytecode is made when a module is first imported: most of what is installed never is.
+$(VENV)/.needed: $(VENV)/.tools
+	$(NEEDED) cli | $(PIP) --no-compile -r /dev/stdin
+	touch $@
+
+# For this machine (see native/core/hot.hpp), in a folder of its own: a wheel made here is still for all machines.
+$(VENV)/.built: $(VENV)/.tools $(NATIVE)
+	$(PIP) --no-build-isolation --no-deps --config-settings=build-dir=build/machine \
+	  --config-settings=cmake.define.HINGE_LEVELS=machine -e .
+	touch $@
+
+# What hinge needs is fetched while it is compiled.
+build: $(VENV)/.tools
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.needed $(VENV)/.built
+
+$(VENV)/.installed: $(VENV)/.tools
+	$(NEEDED) test lint | $(PIP) -r /dev/stdin
+	touch $@
+
+ready: build $(VENV)/.installed
 
 demo: build
 	$(BIN)/hinge fit heart --out demo_output --time 20
 
-test: build
+test: ready
 	$(PYTEST) -m "not slow"
 
-test-all: build
+test-all: ready
 	$(PYTEST)
 
-coverage: build
+coverage: ready
 	$(PYTEST) -m "not slow" --cov=hinge --cov-report=term-missing:skip-covered --cov-report=html
 
-$(VENV)/.bench: pyproject.toml $(VENV)/.built
-	$(BIN)/python -m pip install -q --no-build-isolation -e '.[bench]'
+$(VENV)/.bench: $(VENV)/.tools
+	$(NEEDED) bench | $(PIP) -r /dev/stdin
 	touch $@
 
 # make bench FAMILY=linear ARGS="--task 'lasso*' --json results.json"
 FAMILY ?= linear
-bench: $(VENV)/.bench
+bench: build $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(FAMILY) $(ARGS)
 
-docs: build
+docs: ready
 	$(BIN)/python tools/pages.py docs/_build
 
 # The core with AddressSanitizer and UndefinedBehaviorSanitizer, installed beside the normal one, under the tests that
@@ -53,8 +71,8 @@ SANITIZE_TESTS ?= tests/contracts tests/theory tests/models
 SANITIZE_ARGS ?=
 $(SANITIZED)/.built: $(VENV)/.installed $(NATIVE) $(shell find src -name '*.py')
 	rm -rf $(SANITIZED)
-	$(BIN)/python -m pip install -q --no-build-isolation --no-deps --target $(SANITIZED) \
-	  -C cmake.define.HINGE_SANITIZE=ON -C build-dir=build/sanitize/cmake .
+	$(PIP) --no-build-isolation --no-deps --target $(SANITIZED) \
+	  --config-settings=cmake.define.HINGE_SANITIZE=ON --config-settings=build-dir=build/sanitize/cmake .
 	touch $@
 
 test-sanitize: $(SANITIZED)/.built
@@ -64,12 +82,12 @@ test-sanitize: $(SANITIZED)/.built
 	$(BIN)/python -S -m pytest -q -m "not slow" -p no:cacheprovider --dist worksteal \
 	  --tx "$(WORKERS)*popen//python=$(BIN)/python -S" $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
-lint: build
+lint: ready
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.[ch]pp')
 
-format: build
+format: ready
 	$(BIN)/python tools/stubs.py
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	$(BIN)/clang-format -i $$(find native -name '*.[ch]pp')

@@ -67,13 +67,11 @@ def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float,
     """Held-out score, its standard error and the seconds it took, by library."""
     path = SHARED / f"{name}.csv.gz"
     seen = profile(read_table(path), target)
-    classes, y = None, seen.y
-    if seen.task in ("binary", "multiclass"):
-        classes, y = np.unique(seen.y, return_inverse=True)
-        y = y.astype(np.float64)
+    classes, y = seen.classes, seen.y
     train, test = hold_out(y, seen.task, 99)
     mean = float(np.mean(y[train]))
-    frame = seen.frame.with_columns(pl.Series(target, seen.y))
+    labels = y if classes is None else classes[y.astype(np.int64)]
+    frame = seen.frame.with_columns(pl.Series(target, labels))
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         part = Path(folder) / f"{name}.parquet"
@@ -98,7 +96,6 @@ def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float,
     table.columns = [f"c{k}" for k in range(table.shape[1])]  # LightGBM refuses some characters in names
     place = {name: f"c{k}" for k, name in enumerate(kinds)}
     categories, numbers = [place[c] for c in categories], [place[c] for c in numbers]
-    labels = seen.y
     for library, model in rivals(seen.task, categories, numbers).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

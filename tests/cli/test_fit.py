@@ -11,6 +11,8 @@ import pytest
 import hinge as hg
 from cli.conftest import dirty, table
 from hinge.cli.candidates import FAMILIES
+from hinge.cli.fit import last_fits
+from hinge.cli.fitting import Fitting
 from hinge.cli.search import Result, Search, split
 from hinge.explain.page.scores import losses, score
 
@@ -173,6 +175,62 @@ def test_datasets_are_listed_and_written(hinge, tmp_path):
     assert code == 0
     assert pl.read_csv(tmp_path / "i.csv").height == 1338
     assert hinge("datasets", "iris")[0] == 2
+
+
+# --- time ---
+
+
+def test_no_time_at_all_still_gives_a_model(fit, tmp_path):
+    card = fit(table(tmp_path / "t.csv", n=1200), "-t", "y", "-o", tmp_path / "out", "--time", "0.01")
+    assert card["board"][0]["state"] == "done"
+    assert hg.load(tmp_path / "out" / "model.hinge") is not None
+
+
+def fitting(n, fit_seconds, rounds=None, sampled=True):
+    """A setting that took so long on a tenth of the rows."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
+    y = frame["a"].to_numpy() + 0.1 * rng.normal(size=n)
+    sample = np.arange(0, n, 10)
+    search = Search.over(frame[sample], y[sample], None, "real", {"a": "number", "b": "number"}, 0)
+    family = next(f for f in FAMILIES if f.name == ("boosting" if rounds else "linear"))
+    chosen = Result(family, family.settings[0], "done", train_rows=len(sample), fit_seconds=fit_seconds, rounds=rounds)
+    return Fitting(frame, y, search, chosen, sampled)
+
+
+def test_the_model_that_is_scored_makes_do_with_fewer_rows_if_time_is_short():
+    whole = fitting(4000, fit_seconds=1.0)
+    train, test = np.arange(3000), np.arange(3000, 4000)
+    _, plenty, _ = last_fits(whole, train, test, 100.0)
+    assert len(plenty) == 3000
+    _, rows, final = last_fits(
+        whole, train, test, 10.0
+    )  # five seconds for it; the training rows would take seven and a half
+    assert len(rows) == 2000
+    assert set(rows) <= set(train)
+    assert final.named_steps["prep"].n_features_in_ == 2
+
+
+def test_boosting_keeps_to_the_time_by_its_rounds():
+    whole = fitting(6000, fit_seconds=1.0, rounds=100)
+    quick = whole.fit(np.arange(6000), seconds=5.0)  # a tenth took 1 s for 120 rounds, so 5 s are for 60 rounds of all
+    assert quick.named_steps["model"].n_iter_ <= 60
+    assert whole.rounds is not None  # what early stopping found on many rows …
+    again = whole.fit(np.arange(6000))
+    assert again.named_steps["model"].n_iter_ == whole.rounds  # … is what the last fit uses, with no row set aside
+
+
+def test_what_would_take_too_long_on_all_rows_is_not_chosen():
+    by_name = {f.name: f for f in FAMILIES}
+    search = Search(None, np.zeros(100), None, "real", {}, 0, [])
+    for name, loss, seconds in (("baseline", 2.0, 0.01), ("linear", 1.0, 0.1), ("forest", 0.5, 9.0)):
+        result = Result(by_name[name], by_name[name].settings[0], "done", np.full(100, loss))
+        result.train_rows, result.fit_seconds = 80, seconds
+        search.results.append(result)
+    assert search.choose().family.name == "forest"
+    search.leave_out_slow(1000, 60.0)
+    assert search.choose().family.name == "linear"
+    assert "would take about 1" in search.results[2].why
 
 
 # --- the parts of the search ---

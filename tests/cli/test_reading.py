@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from hinge.cli.errors import UserError
-from hinge.cli.reading import MAX_LINE, read_table
+from hinge.cli.reading import read_table
+from hinge.cli.text import MAX_LINE
 
 FRAME = pl.DataFrame({"n": [1.5, None, 3.0, 4.0], "größe": ["klein", "groß", None, "klein"], "y": [1, 0, 1, 0]})
 
@@ -85,6 +86,62 @@ def test_double_names_and_blank_rows_are_said(tmp_path):
     assert table.frame.columns == ["a", "a.2", "b"]
     assert table.frame.height == 2
     assert [("2 times" in n) or ("without any value" in n) for n in table.notes] == [True, True]
+
+
+def in_small_pieces(monkeypatch, piece=2000, block=64):
+    """As a file of gigabytes is read."""
+    monkeypatch.setattr("hinge.cli.separated.PIECE", piece)
+    monkeypatch.setattr("hinge.cli.text.BLOCK", block)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_pieces_make_the_table_that_the_whole_file_makes(tmp_path, monkeypatch, packed):
+    rng = np.random.default_rng(0)
+    lines = ["whole,decimal,late decimal,late word,city,note,truth,gap"]
+    for i in range(400):
+        late = f"{i}.5" if i > 300 else str(i)
+        word = "0x" if i > 350 else f"{i % 7:03d}"
+        note = f'"said ""{i}"",\ntwice"' if i % 3 == 0 else f"row {i}"
+        lines.append(
+            f"{i},{rng.normal():.6f},{late},{word},{rng.choice(['Zürich', 'Oslo'])},{note},{str(i % 2 == 0).lower()},"
+            f"{'' if i % 4 else 'x'}"
+        )
+    content = ("\n".join(lines) + "\n").encode()
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    whole = read_table(path)
+    in_small_pieces(monkeypatch)
+    again = read_table(path)
+    assert again.notes == whole.notes == []
+    assert again.frame.columns == whole.frame.columns
+    for name in whole.frame.columns:
+        assert again.frame[name].to_list() == whole.frame[name].to_list(), name
+    assert again.frame["late word"][0] == "000"  # not the number 0: a word further down says that these are words
+    assert again.frame["city"].dtype == pl.Categorical  # stored once each
+    assert again.frame["whole"].dtype == pl.Int64
+
+
+def test_pieces_keep_the_notes_and_the_faults_of_a_file(tmp_path, monkeypatch):
+    in_small_pieces(monkeypatch)
+    path = tmp_path / "t.csv"
+    path.write_bytes(("name,y\n" + "Oslo,1\n" * 200 + "Müller,1\n").encode("cp1252"))
+    table = read_table(path)
+    assert table.frame["name"].to_list() == ["Oslo"] * 200 + ["Müller"]
+    assert "near line 202" in table.notes[0]
+    path.write_text("a,b\n" + "1,2\n" * 300 + "1,2,3\n")
+    with pytest.raises(UserError, match="line 302 has 3 fields"):
+        read_table(path)
+    path.write_bytes(b"a,b\n" + b"1,2\n" * 300 + b"1,\0\n")
+    with pytest.raises(UserError, match="line 302: a zero byte"):
+        read_table(path)
+
+
+def test_a_quote_that_is_never_closed_is_said(tmp_path, monkeypatch):
+    in_small_pieces(monkeypatch, piece=300)
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n" * 100 + '1,5" pipe\n' + "1,2\n" * 300)
+    with pytest.raises(UserError, match="a quote"):
+        read_table(path)
 
 
 BAD = {

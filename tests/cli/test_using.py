@@ -53,6 +53,36 @@ def test_other_kinds_of_input_give_the_same_predictions(hinge, models, tmp_path)
     assert len(answers) == 1
 
 
+@pytest.mark.parametrize("out", ["p.csv", "p.jsonl", "p.parquet", None])
+def test_a_file_is_predicted_in_pieces_as_it_is_whole(hinge, models, tmp_path, monkeypatch, out):
+    data, folder = models["multiclass"]
+    target = [] if out is None else ["--out", tmp_path / out]
+    answers = []
+    for piece in (1 << 25, 500):
+        monkeypatch.setattr("hinge.cli.separated.PIECE", piece)
+        monkeypatch.setattr("hinge.cli.text.BLOCK", min(piece, 1 << 22))
+        code, said, err = hinge("predict", folder / "model.hinge", data, "--with-inputs", *target)
+        assert code == 0, err
+        if out == "p.parquet":
+            answers.append(pl.read_parquet(tmp_path / out).rows())
+        else:
+            answers.append(said if out is None else (tmp_path / out).read_text())
+    assert answers[0] == answers[1]
+    assert [p.name for p in tmp_path.iterdir()] == ([] if out is None else [out])
+
+
+def test_predictions_appear_whole_or_not_at_all(hinge, models, tmp_path, monkeypatch):
+    data, folder = models["binary"]
+    monkeypatch.setattr("hinge.cli.separated.PIECE", 500)
+    monkeypatch.setattr("hinge.cli.text.BLOCK", 500)
+    broken = tmp_path / "broken.csv"
+    broken.write_text(data.read_text() + "1,2,3,4,5,6\n")
+    code, _, err = hinge("predict", folder / "model.hinge", broken, "--out", tmp_path / "p.csv")
+    assert code == 3
+    assert "line 302 has 6 fields" in err
+    assert [p.name for p in tmp_path.iterdir()] == ["broken.csv"]
+
+
 def corrupt(folder, tmp_path, how):
     raw = bytearray((folder / "model.hinge").read_bytes())
     path = tmp_path / "bad.hinge"

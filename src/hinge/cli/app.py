@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
@@ -76,6 +77,7 @@ def fit(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report."""
+    began = perf_counter()  # before what takes a second to import
     with guard():
         from hinge.cli.fit import run
         from hinge.cli.fitting import Request
@@ -85,7 +87,7 @@ def fit(
             raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)
         command = "hinge " + shlex.join(sys.argv[1:])
         request = Request(
-            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command
+            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, began
         )  # fmt: skip
         folder = out or default_folder(file)
         if folder.exists() and not folder.is_dir():

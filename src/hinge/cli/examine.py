@@ -14,6 +14,7 @@ from hinge.cli.fitting import Fitting, Request, checksum, versions
 from hinge.cli.profile import Profile
 from hinge.cli.search import Result, Search, certificate_of, fit_model, inner
 from hinge.explain.page import measure
+from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.evidence import Evidence
 from hinge.explain.page.notes import Note
 from hinge.explain.page.scores import METRIC, details, explained, losses, predict_for, score
@@ -103,7 +104,7 @@ def _measure(
         evidence.certificate = certificate.explain()
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, seen, search, whole)
-    evidence.convergence = _convergence(search)
+    evidence.convergence = _convergence(search, 0.1 * seconds)
     evidence.sentences = _advice(search, chosen, whole, trained, train, test, 0.3 * seconds)
 
 
@@ -115,21 +116,24 @@ def _advice(
 
     rng = np.random.default_rng(search.seed)
     affordable = len(search.y) * seconds / (DIAGNOSIS_FITS * max(chosen.fit_seconds, 1e-3))
-    limit = int(np.clip(affordable, *DIAGNOSED_ROWS))
-    rows = np.sort(rng.permutation(train)[:limit])
+    most = int(np.clip(affordable, *DIAGNOSED_ROWS))
+    rows = np.sort(rng.permutation(train)[:most])
     measure = "log loss" if search.classes is not None else "squared error"
     skip = ["rivals", "probes", "bias_variance"]
     other = {}
     if len(test):
-        held = np.sort(rng.permutation(test)[:limit])
+        held = np.sort(rng.permutation(test)[:most])
         other = {"X_test": whole.frame[held], "y_test": search.labels(whole.y[held])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
         try:
-            report = hg.diagnose(
-                trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
-                max_rows=limit, random_state=search.seed,
-            )  # fmt: skip
+            with limit(max(2 * seconds, 1.0)):
+                report = hg.diagnose(
+                    trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
+                    max_rows=most, random_state=search.seed,
+                )  # fmt: skip
+        except OutOfTime:
+            return [("", "The diagnosis was left out: the time was up.", "Give more time (--time).")]
         except (ValueError, ArithmeticError) as error:
             return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")]
     skipped = set(SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS))
@@ -149,7 +153,7 @@ def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> 
     return measure.coefficients(inner(model), prep.get_feature_names_out(), prep.transform(seen.frame[rows]), y)
 
 
-def _convergence(search: Search) -> dict[str, list[tuple[float, float]]]:
+def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, float]]]:
     """Objective above its proved bound against time, for the convex families."""
     found = {}
     for name in ("linear", "sparse"):
@@ -158,8 +162,13 @@ def _convergence(search: Search) -> dict[str, list[tuple[float, float]]]:
             continue
         fold = search.folds[0]
         prep, X, *_ = search.prepare(fold, result.family.encode)
-        key = "regressor__history" if search.task == "real" else "history"
-        core = inner(fit_model(result.setting, search, prep, X, search.labels(search.y[fold.train]), **{key: True}))
+        changes: dict[str, Any] = {"regressor__history" if search.task == "real" else "history": True}
+        try:
+            with limit(max(seconds, 1.0)):
+                labels = search.labels(search.y[fold.train])
+                core = inner(fit_model(result.setting, search, prep, X, labels, **changes))
+        except OutOfTime:
+            continue
         bound = core.certificate_.dual
         if np.isfinite(bound):
             found[f"{name} {result.setting.name}"] = [

@@ -15,10 +15,11 @@ from hinge.cli.examine import examine
 from hinge.cli.fitting import Fitting, Request
 from hinge.cli.profile import Profile, profile
 from hinge.cli.reading import read_table
-from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, split
+from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, places
 from hinge.explain.page.evidence import Evidence
 
 SEARCH_SHARE = 0.6  # of the time; the rest is for the last fits and the report
+REPORT_SHARE = 0.15  # at least
 HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
 SMALL = 1000  # below this many rows every row is needed for learning: cross-validation scores the model
 
@@ -40,35 +41,57 @@ class Outcome:
 
 def run(request: Request, console: Any = None) -> Outcome:
     """Read, look, try, choose, fit, measure."""
-    began = time.perf_counter()
+    began = request.began
     table = read_table(request.file)
     if request.rows is not None and request.rows < table.frame.height:
         table.frame = table.frame.sample(request.rows, seed=request.seed)
         table.notes.append(f"{request.rows} rows drawn at random, as asked for")
     seen = profile(table, request.target, request.task, drop=request.drop, keep=request.keep)
     del table
-    classes, y = None, seen.y
-    if seen.task in ("binary", "multiclass"):
-        classes, y = np.unique(seen.y, return_inverse=True)
-        y = y.astype(np.float64)
+    classes, y = seen.classes, seen.y
     if len(y) < 20:
         raise UserError(f"{request.file}: {len(y)} rows with a target are too few to learn from; 20 are the least.")
     _introduce(console, request, seen, classes)
     train, test = hold_out(y, seen.task, request.seed)
     kinds = {c.name: c.kind for c in seen.columns}
     sample = _sample(y, train, seen.task, request)
-    search = Search.over(seen.frame[sample], y[sample], classes, seen.task, kinds, request.seed)
+    search = Search.over(seen.frame[sample], y[sample], classes, seen.task, kinds, request.seed, request.seconds)
     tried = families(request.models, seen.task, len(train))
-    _search(search, tried, request.seconds * SEARCH_SHARE, console)
+    spent = time.perf_counter() - began
+    _search(search, tried, SEARCH_SHARE * max(request.seconds - spent, 0.4 * request.seconds), console)
+    for_report = REPORT_SHARE * request.seconds
+    for_fits = max(request.seconds - (time.perf_counter() - began) - for_report, for_report)
+    search.leave_out_slow(len(y), for_fits)
     chosen = search.choose()
+    if console is not None:
+        console.print(draw(search.results, search.task, chosen))
+        console.print()
     whole = Fitting(seen.frame, y, search, chosen, sampled=len(sample) < len(train))
-    trained = whole.fit(train) if len(test) else None
-    final = whole.fit(np.arange(len(y)))
-    left = max(request.seconds - (time.perf_counter() - began), 0.25 * request.seconds)
+    trained, train, final = last_fits(whole, train, test, for_fits)
+    left = max(request.seconds - (time.perf_counter() - began), for_report)
     evidence = examine(request, seen, search, chosen, whole, trained, final, train, test, sample, left)
     evidence.seconds = time.perf_counter() - began
     card = make_card(request, seen, evidence, classes)
     return Outcome(request, seen, search, chosen, final, evidence, card, test)
+
+
+def last_fits(
+    whole: Fitting, train: np.ndarray, test: np.ndarray, seconds: float
+) -> tuple[Any, np.ndarray, Any]:  # fmt: skip
+    """The model that is scored on held-out rows (None if there are none) with its rows, and the one fitted to all rows.
+
+    If time is short the first makes do with fewer rows: its score is then that of a slightly worse model.
+    """
+    every = np.arange(len(whole.y))
+    if not len(test):
+        return None, train, whole.fit(every, seconds)
+    began, share = time.perf_counter(), 0.5 * seconds
+    cost = whole.chosen.cost(len(train))
+    if cost > share:
+        enough = int(np.clip(len(train) * share / cost, min(2 * len(whole.search.y), len(train)), len(train)))
+        train = np.sort(np.random.default_rng(whole.search.seed + 3).permutation(train)[:enough])
+    trained = whole.fit(train, share)
+    return trained, train, whole.fit(every, seconds - (time.perf_counter() - began))
 
 
 def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,8 +99,8 @@ def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarra
     n = len(y)
     if n < SMALL:
         return np.arange(n), np.arange(0)
-    fold = split(y, task, int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT))), seed + 1)[0]
-    return fold.train, fold.test
+    place = places(y, task, int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT))), seed + 1)
+    return np.flatnonzero(place != 0), np.flatnonzero(place == 0)
 
 
 def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np.ndarray:
@@ -131,8 +154,6 @@ def _search(search: Search, tried: list[Family], seconds: float, console: Any) -
             live.update(draw(results, search.task, left=seconds - (time.perf_counter() - began)))
 
         search.run(tried, seconds, show)
-    console.print(draw(search.results, search.task, search.choose()))
-    console.print()
 
 
 def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any) -> dict[str, Any]:

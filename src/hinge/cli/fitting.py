@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hinge.cli.search import Result, Search, fit_model, preparation
+from hinge.cli.search import Result, Search, best_rounds, fit_model, preparation
 
 MAX_HASHED = 2 << 30
+MAX_WATCHED = 50_000
+PATIENCE = 20  # rounds that early stopping adds, about
+FEWEST_ROUNDS, MOST_ROUNDS = 20, 3000
 
 
 @dataclass
@@ -29,38 +33,67 @@ class Request:
     keep: tuple[str, ...] = ()
     rows: int | None = None
     command: str = ""
+    began: float = field(default_factory=time.perf_counter)
 
 
 @dataclass
 class Fitting:
-    """The chosen setting, ready to be fitted to any rows."""
+    """The chosen setting, ready to be fitted to any rows.
+
+    Attributes
+    ----------
+    sampled : bool
+        Whether the search used a part of the training rows.
+    rounds : int, optional
+        Rounds of boosting that many rows asked for.
+    """
 
     frame: Any
     y: np.ndarray
     search: Search
     chosen: Result
     sampled: bool
+    rounds: int | None = None
 
-    def fit(self, rows: np.ndarray) -> Any:
-        """A pipeline fitted to these rows of the table."""
+    def fit(self, rows: np.ndarray, seconds: float = np.inf) -> Any:
+        """A pipeline fitted to these rows of the table; boosting keeps to the time, the others take what they need."""
         from sklearn.pipeline import Pipeline
 
-        whole = len(rows) == self.frame.height
+        changes = self._changes(len(rows), seconds)
+        watched = np.arange(0)
+        if self._watches(len(rows)):  # rows set aside here: the estimator would copy all others
+            order = np.random.default_rng(self.search.seed).permutation(len(rows))
+            cut = min(len(rows) // 10, MAX_WATCHED)
+            watched, rows = rows[np.sort(order[:cut])], rows[np.sort(order[cut:])]
         prep = preparation(self.chosen.family.encode, self.search.kinds)
+        whole = len(rows) == self.frame.height
         X = prep.fit_transform(self.frame if whole else self.frame[rows])
-        labels = self.search.labels(self.y if whole else self.y[rows])
-        model = fit_model(self.chosen.setting, self.search, prep, X, labels, **self._rounds(len(rows)))
+        watch = {}
+        if len(watched):
+            watch = {"X_val": prep.transform(self.frame[watched]), "y_val": self.search.labels(self.y[watched])}
+        model = fit_model(
+            self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, **changes
+        )  # fmt: skip
+        if len(watched):
+            self.rounds = best_rounds(model)
         return Pipeline([("prep", prep), ("model", model)])
 
-    def _rounds(self, rows: int) -> dict[str, Any]:
-        """The rounds that early stopping asked for during the search, so that no row need be set aside again.
+    def _watches(self, rows: int) -> bool:
+        """Whether rows have to be set aside for early stopping: more rows than the search had bear more rounds."""
+        many = self.sampled and rows > 2 * len(self.search.y)
+        return self.chosen.rounds is not None and many and self.rounds is None
 
-        More rows than the search had bear more rounds; then rows are set aside again.
-        """
-        rounds = self.chosen.rounds
-        if rounds is None or (self.sampled and rows > 2 * len(self.search.y)):
+    def _changes(self, rows: int, seconds: float) -> dict[str, Any]:
+        """The rounds that early stopping asked for before, so that no row need be set aside again, and that fit the time."""
+        if self.chosen.rounds is None:
             return {}
-        return {"early_stopping": False, "max_iter": max(round(1.1 * rounds), 1)}
+        wanted = self.rounds or round(1.1 * self.chosen.rounds)
+        changes: dict[str, Any] = {} if self._watches(rows) else {"early_stopping": False, "max_iter": max(wanted, 1)}
+        if np.isfinite(seconds):
+            cost = self.chosen.cost(rows) / (self.chosen.rounds + PATIENCE)
+            limit = max(int(seconds / max(cost, 1e-9)), FEWEST_ROUNDS)
+            changes["max_iter"] = min(limit, changes.get("max_iter", MOST_ROUNDS))
+        return changes
 
 
 def versions() -> dict[str, str]:

@@ -20,7 +20,7 @@ def gives_away(head: Any, kind: str, codes: np.ndarray, task: str) -> tuple[str,
     if len(np.unique(t)) < 2:
         return "", 0.0
     if kind == "number":
-        x = head.drop_nulls().to_numpy()
+        x = head.drop_nulls().to_numpy().astype(np.float64)
         same, strength = _monotone(x, t, task)
     else:
         x = np.unique(head.drop_nulls().to_numpy().astype(str), return_inverse=True)[1]
@@ -85,7 +85,7 @@ def summands(numbers: list[Any], y: np.ndarray, task: str) -> list[str]:
         return []
     n = min(len(y), 5000)
     rows = np.linspace(0, len(y) - 1, n).astype(int)
-    X = np.column_stack([s.to_numpy()[rows] for s in numbers])
+    X = np.column_stack([s.to_numpy()[rows].astype(np.float64) for s in numbers])
     scale = X.std(axis=0)
     use = scale > 0
     if n < 4 * use.sum() or not use.any():

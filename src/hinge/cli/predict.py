@@ -1,41 +1,94 @@
-"""``hinge predict``."""
+"""``hinge predict``: a part of the table at a time, so that a file may be larger than memory."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hinge.cli.errors import USAGE, UserError
-from hinge.cli.using import load_fitted, read_for
+from hinge.cli.reading import read_parts
+from hinge.cli.using import BATCH, Fitted, conform, load_fitted, remarks
 from hinge.cli.write import prediction_columns
 
 WRITERS = {".csv": "write_csv", ".parquet": "write_parquet", ".jsonl": "write_ndjson", ".ndjson": "write_ndjson",
            ".arrow": "write_ipc", ".feather": "write_ipc"}  # fmt: skip
 
 
+@dataclass
+class Predictions:
+    """The predictions for a file, part by part, and what was odd about it."""
+
+    fitted: Fitted
+    file: Path
+    with_inputs: bool
+    rows: int = 0
+    said: list[str] = field(default_factory=list)
+    unfit: Counter[str] = field(default_factory=Counter)
+
+    def __iter__(self) -> Iterator[Any]:
+        import polars as pl
+
+        card = self.fitted.card
+        words = {c["name"] for c in card["columns"] if c["kind"] in ("category", "text")}
+        for k, table in enumerate(read_parts(self.file, words, BATCH)):
+            frame, unfit = conform(table, self.fitted, first=k == 0)
+            self.unfit.update(unfit)
+            self.said = table.notes
+            self.rows += frame.height
+            if frame.height:
+                prediction = self.fitted.predict(frame)
+                result = pl.DataFrame(prediction_columns(prediction, card["task"], card["classes"], card["target"]))
+                yield pl.concat([table.frame, result], how="horizontal") if self.with_inputs else result
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.said, *remarks(self.unfit, self.fitted)]
+
+
 def run(
     model: Path, file: Path, out: Path | None, with_inputs: bool, as_json: bool
 ) -> tuple[dict[str, Any], list[str]] | None:  # fmt: skip
     """Predict; prints CSV without --out."""
-    import polars as pl
-
     if out is not None and out.suffix not in WRITERS:
         raise UserError(f"--out {out}: expected a name that ends in {', '.join(WRITERS)}.", USAGE)
-    fitted = load_fitted(model)
-    frame, _, notes, table = read_for(fitted, file, with_target=False)
-    prediction = fitted.predict(frame)
-    columns = prediction_columns(prediction, fitted.task, fitted.card["classes"], fitted.target)
-    result = pl.DataFrame(columns)
-    if with_inputs:
-        result = pl.concat([table.frame, result], how="horizontal")
-    for note in notes:
+    predictions = Predictions(load_fitted(model), file, with_inputs)
+    rows: list[dict[str, Any]] = []
+    if out is not None:
+        _write(predictions, out)
+    elif as_json:
+        rows = [row for part in predictions for row in part.to_dicts()]
+    else:
+        for k, part in enumerate(predictions):
+            sys.stdout.write(part.write_csv(include_header=k == 0))
+    for note in predictions.notes:
         print(f"hinge: {file}: {note}", file=sys.stderr)
     if out is not None:
-        getattr(result, WRITERS[out.suffix])(out)
-        data = {"file": str(out), "rows": result.height, "notes": notes}
-        return data, [f"{result.height} predictions in {out}"]
-    if as_json:
-        return {"rows": result.height, "notes": notes, "predictions": result.to_dicts()}, []
-    sys.stdout.write(result.write_csv())
-    return None
+        data = {"file": str(out), "rows": predictions.rows, "notes": predictions.notes}
+        return data, [f"{predictions.rows} predictions in {out}"]
+    return ({"rows": predictions.rows, "notes": predictions.notes, "predictions": rows}, []) if as_json else None
+
+
+def _write(predictions: Predictions, out: Path) -> None:
+    """The file appears when it is whole. CSV and JSON lines are written as they come, the others at the end."""
+    import polars as pl
+
+    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        if out.suffix == ".csv":
+            with unfinished.open("wb") as file:
+                for k, part in enumerate(predictions):
+                    part.write_csv(file, include_header=k == 0)
+        elif WRITERS[out.suffix] == "write_ndjson":
+            with unfinished.open("wb") as file:
+                for part in predictions:
+                    part.write_ndjson(file)
+        else:
+            getattr(pl.concat(list(predictions), how="vertical_relaxed"), WRITERS[out.suffix])(unfinished)
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)

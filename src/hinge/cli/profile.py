@@ -15,6 +15,7 @@ from hinge.explain.page.notes import Note
 
 TASKS = ("binary", "multiclass", "real", "count")
 LOOK = 50_000  # rows that are looked at to judge a column
+LARGE = 500_000  # rows from which numbers are stored in four bytes where nothing is lost
 MOSTLY = 0.95
 MANY_CLASSES = 200
 MAX_COUNT = 100_000
@@ -53,10 +54,19 @@ class ColumnInfo:
 
 @dataclass
 class Profile:
-    """A table ready for learning: the columns kept, in canonical types, the target, and remarks."""
+    """A table ready for learning: the columns kept, in canonical types, the target, and remarks.
+
+    Attributes
+    ----------
+    y : array
+        Targets, or numbers of classes.
+    classes : array of str, optional
+        The names of the classes, sorted.
+    """
 
     frame: Any
     y: np.ndarray
+    classes: np.ndarray | None
     target: str
     task: str
     columns: list[ColumnInfo]
@@ -90,10 +100,11 @@ def profile(
             raise UserError(f"{table.path}: every value of the target {target!r} is missing.")
         notes.append(Note("D06", target, f"{lost} of {frame.height} rows have no {target} and were left out"))
         frame, y_all = frame.filter(there), y_all.filter(there)
-    task, y = read_target(y_all, task, notes)
+    task, y, classes = read_target(y_all, task, notes)
     keep_set = set(keep)
-    result = Profile(None, y, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows_read)
-    series = [_canonical(frame[c], notes) for c in frame.columns if c != target and c not in drop]
+    result = Profile(None, y, classes, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows_read)
+    table.frame = None  # columns go over one by one; none is held twice for long
+    series = [_canonical(frame.drop_in_place(c), notes) for c in frame.columns if c != target and c not in drop]
     series = _judge(series, y, result, keep_set)
     if not series:
         raise UserError(
@@ -123,10 +134,8 @@ def _nearest(name: str, names: list[str]) -> str:
 # --- the target ---
 
 
-def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndarray]:
-    """The task and the targets: floats for "real" and "count", labels as text otherwise."""
-    import polars as pl
-
+def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndarray, np.ndarray | None]:
+    """The task, the targets (numbers of classes for classes), and the names of the classes."""
     name = series.name
     if task not in ("auto", *TASKS):
         raise UserError(f"--task {task} is not known; expected auto, {', '.join(TASKS)}.", 2)
@@ -146,7 +155,7 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
             )
         if y.min() == y.max():
             raise UserError(f"the target {name!r} is {y[0]:g} in every row; there is nothing to learn.")
-        return task, y
+        return task, y, None
     labels = labels_of(series, numbers)
     found = labels.value_counts(sort=True)
     classes = found.height
@@ -165,8 +174,18 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
     rare = [str(v) for v, c in zip(found[name].to_list(), counts) if c < 10]
     if rare:
         notes.append(Note("D09", name, f"classes of {name} with fewer than ten rows: {', '.join(rare[:8])}"))
-    task = "binary" if classes == 2 else "multiclass"
-    return task, labels.cast(pl.String).to_numpy().astype(str)
+    names = np.sort(found[name].to_numpy().astype(str))
+    return "binary" if classes == 2 else "multiclass", class_numbers(labels, names), names
+
+
+def class_numbers(labels: Any, classes: np.ndarray) -> np.ndarray:
+    """The places of labels among the classes, as floats; NaN for a label that is not among them."""
+    import polars as pl
+
+    places = labels.replace_strict(
+        classes.tolist(), np.arange(len(classes), dtype=float), default=None, return_dtype=pl.Float64
+    )
+    return places.to_numpy().copy()
 
 
 def numbers_of(series: Any) -> Any:
@@ -230,13 +249,16 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
     if dtype == pl.Boolean:
         return series.cast(pl.String), "category"
     if dtype.is_numeric() or isinstance(dtype, pl.Decimal):
-        return series.cast(pl.Float64).fill_nan(None), "number"
+        return _narrow(series.cast(pl.Float64).fill_nan(None)), "number"
     if dtype == pl.Duration:
         return (series.dt.total_microseconds() / 1e6).rename(series.name), "number"
     if dtype in (pl.Date, pl.Datetime):
         return series.cast(pl.Datetime("us")), "date"
     if dtype == pl.Time:
         return series.cast(pl.Int64).cast(pl.Float64) / 3.6e12, "number"
+    few = dtype == pl.Categorical or isinstance(dtype, pl.Enum)
+    if few and len(series) >= LARGE and _plain_levels(series):
+        return series.cast(pl.Categorical), "category"
     text = series.cast(pl.String).str.strip_chars()
     look = text.head(LOOK).drop_nulls()
     if len(look) == 0:
@@ -250,7 +272,7 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
             notes.append(
                 Note("D07", series.name, f"{series.name}: {len(odd)} values are not numbers ({seen}); taken as missing")
             )
-        return whole.fill_nan(None), "number"
+        return _narrow(whole.fill_nan(None)), "number"
     dates = parse_dates(look.head(2000))
     if dates is not None and dates.null_count() <= (1 - MOSTLY) * len(dates):
         return parse_dates(text), "date"
@@ -258,6 +280,30 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
     if words > TEXT_WORDS and look.n_unique() > 0.5 * len(look):
         return text, "text"
     return text, "category"
+
+
+def _narrow(numbers: Any) -> Any:
+    """The same numbers, in four bytes each if the table is large and nothing is lost."""
+    import polars as pl
+
+    if len(numbers) < LARGE:
+        return numbers
+    narrow = numbers.cast(pl.Float32)
+    return narrow if bool(narrow.cast(pl.Float64).eq_missing(numbers).all()) else numbers
+
+
+def _plain_levels(series: Any) -> bool:
+    """Whether categories can stay as they are: trimmed words, neither numbers nor dates nor text."""
+    import polars as pl
+
+    levels = series.unique().cast(pl.String).drop_nulls()
+    trimmed = levels.str.strip_chars()
+    numbers = trimmed.cast(pl.Float64, strict=False)
+    words = float(trimmed.str.split(" ").list.len().mean() or 0)
+    return (
+        len(levels) > 0 and bool((levels == trimmed).all()) and numbers.null_count() == len(levels)
+        and words <= TEXT_WORDS and parse_dates(levels) is None
+    )  # fmt: skip
 
 
 def parse_dates(text: Any) -> Any:
@@ -281,7 +327,7 @@ def _judge(series: list[tuple[Any, str]], y: np.ndarray, result: Profile, keep: 
     """Leave out what cannot or must not be learned from, with a remark each."""
     kept: list[tuple[Any, str]] = []
     look = min(len(y), LOOK)
-    codes = y[:look] if y.dtype.kind == "f" else np.unique(y[:look], return_inverse=True)[1].astype(float)
+    codes = y[:look]
     seen: dict[Any, Any] = {}
     for s, kind in series:
         code, why = _fault(s, kind, codes, look, result, seen)

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.candidates import Family, Setting, Shape
+from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.scores import Score, explained, losses, predict_for, score
 
 # No setting may use up more than this share of the time: the next ones want their turn.
 LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
+GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
 @dataclass
@@ -30,7 +32,9 @@ class Result:
     predictions: np.ndarray | None = None
     score: Score | None = None
     explained: float = 0.0
-    fit_seconds: float = 0.0
+    train_rows: int = 0
+    fit_seconds: float = 0.0  # of one fold
+    prepare_seconds: float = 0.0  # of one fold's training rows, about
     predict_micros: float = 0.0
     size: int = 0
     certificate: Any = None
@@ -40,6 +44,11 @@ class Result:
     @property
     def name(self) -> str:
         return f"{self.family.name} {self.setting.name}"
+
+    def cost(self, rows: int) -> float:
+        """Seconds that a fit to so many rows will take, by what the folds took."""
+        more = rows / max(self.train_rows, 1)
+        return self.fit_seconds * more ** GROWTH.get(self.family.name, 1.0) + self.prepare_seconds * more
 
 
 @dataclass
@@ -66,10 +75,12 @@ class Search:
     mean: float = 1.0
 
     @classmethod
-    def over(cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int) -> Search:
-        """Folds for these rows: ten for few rows, three for many."""
+    def over(
+        cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0
+    ) -> Search:  # fmt: skip
+        """Folds for these rows: ten for few rows, three for many (by the time there is)."""
         n = len(y)
-        k = 10 if n < 1000 else 5 if n < 20_000 else 3
+        k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
         return cls(frame, y, classes, task, kinds, seed, split(y, task, k, seed), mean=float(np.mean(y)))
 
     def labels(self, y: np.ndarray) -> np.ndarray:
@@ -115,12 +126,19 @@ class Search:
         done = [r for r in self.results if r.state == "done" and family in (None, r.family.name)]
         return min(done, key=lambda r: float(np.mean(r.loss)), default=None)  # type: ignore[arg-type]
 
+    def leave_out_slow(self, rows: int, seconds: float) -> None:
+        """Take from the choice what cannot be fitted to so many rows in this time (boosting does with fewer rounds)."""
+        for result in self.results[1:]:
+            if result.state == "done" and result.rounds is None and result.cost(rows) > seconds:
+                result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
+
     def choose(self) -> Result:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
         best = self.best()
         assert best is not None
         assert best.loss is not None
-        choices = [r for name in {r.family.name for r in self.results} if (r := self.best(name)) is not None]
+        names = dict.fromkeys(r.family.name for r in self.results)
+        choices = [r for name in names if (r := self.best(name)) is not None]
         for result in sorted(choices, key=lambda r: r.family.rank):
             difference = result.loss - best.loss
             if np.mean(difference) <= np.std(difference) / np.sqrt(len(difference)):
@@ -134,6 +152,8 @@ class Search:
         trivial = self.results[0]
         try:
             self._folds(result, began, seconds if result is not trivial else np.inf)
+        except OutOfTime:
+            result.state = "no time"
         except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
             result.state, result.why = "failed", " ".join(str(error).split())[:200]
         if result.state == "done" and result.loss is not None and trivial.loss is not None:
@@ -154,7 +174,8 @@ class Search:
                 return
             prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
             start = time.perf_counter()
-            model = fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]))
+            with limit(min(left, share - fit_time)):
+                model = fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]))
             fit_time += time.perf_counter() - start
             start = time.perf_counter()
             p = predict_for(model, Z, self.task, self.classes)
@@ -165,20 +186,22 @@ class Search:
             predictions[fold.test] = p
             loss[fold.test] = losses(self.y[fold.test], p, self.task, self.mean)
             if getattr(model, "early_stopping", False) and hasattr(model, "trees_"):
-                rounds.append(model.n_iter_ - model.n_iter_no_change)
+                rounds.append(best_rounds(model))
         result.loss, result.predictions, result.state = loss, predictions, "done"
+        result.train_rows = len(fold.train)
         result.fit_seconds = fit_time / len(self.folds)
+        result.prepare_seconds = 2 * prep_time * len(fold.train)  # it is learned, and then done
         result.predict_micros = 1e6 * predict_time / n
         result.certificate = certificate_of(model)
         result.size = size_of(model)
         result.rounds = float(np.mean(rounds)) if rounds else None
 
 
-def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
-    """k folds, stratified for classes (rare classes are spread as far as they go)."""
+def places(y: np.ndarray, task: str, k: int, seed: int) -> np.ndarray:
+    """Which of k folds every row belongs to, stratified for classes (rare classes are spread as far as they go)."""
     rng = np.random.default_rng(seed)
     n = len(y)
-    place = np.empty(n, dtype=np.int64)
+    place = np.empty(n, dtype=np.int32)
     if task in ("binary", "multiclass"):
         # Shuffle, then deal the rows out class by class, one fold after the other.
         order = rng.permutation(n)
@@ -186,6 +209,12 @@ def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
         place[order] = np.arange(n) % k
     else:
         place[rng.permutation(n)] = np.arange(n) % k
+    return place
+
+
+def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
+    """k folds."""
+    place = places(y, task, k, seed)
     return [Fold(np.flatnonzero(place != f), np.flatnonzero(place == f)) for f in range(k)]
 
 
@@ -198,8 +227,17 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
     return hg.TablePrep(kinds, min_frequency=5)
 
 
-def fit_model(setting: Setting, search: Search, prep: Any, X: Any, labels: np.ndarray, **changes: Any) -> Any:
-    """A model of this setting on prepared rows."""
+def best_rounds(model: Any) -> int:
+    """The rounds of boosting after which the rows set aside were predicted best."""
+    stopped = model.n_iter_ < model.max_iter
+    return max(model.n_iter_ - model.n_iter_no_change * stopped, 1)
+
+
+def fit_model(
+    setting: Setting, search: Search, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Any:  # fmt: skip
+    """A model of this setting on prepared rows; ``watch`` may hold rows for early stopping."""
     categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
     shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed)
     model = setting.make(shape)
@@ -207,7 +245,7 @@ def fit_model(setting: Setting, search: Search, prep: Any, X: Any, labels: np.nd
         model.set_params(**changes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
-        return model.fit(X, labels)
+        return model.fit(X, labels, **(watch or {}))
 
 
 def inner(model: Any) -> Any:

@@ -76,8 +76,11 @@ def load_fitted(path: Path) -> Fitted:
     return Fitted(path, model, card)
 
 
-def conform(table: Table, fitted: Fitted) -> tuple[Any, list[str]]:
-    """The columns the model needs, in the types it was trained on, and remarks on what did not fit."""
+def conform(table: Table, fitted: Fitted, *, first: bool = True) -> tuple[Any, dict[str, int]]:
+    """The columns the model needs, in the types it was trained on, and how many values of which did not fit.
+
+    A column none of whose values fits is an error in the first part of a table.
+    """
     import polars as pl
 
     frame = table.frame
@@ -86,7 +89,7 @@ def conform(table: Table, fitted: Fitted) -> tuple[Any, list[str]]:
         raise UserError(
             f"{table.path} lacks {_listed(missing)} that {fitted.path} needs.{_renamed(missing, table, fitted)}"
         )
-    notes: list[str] = []
+    unfit: dict[str, int] = {}
     columns = []
     for info in fitted.card["columns"]:
         series = frame[info["name"]]
@@ -99,15 +102,21 @@ def conform(table: Table, fitted: Fitted) -> tuple[Any, list[str]]:
             read = _text(series)
         lost = read.null_count() - series.null_count()
         if lost > 0:
-            if lost == len(series) - series.null_count():
+            if first and lost == len(series) - series.null_count():
                 shown = series.drop_nulls().head(1).to_list()
                 raise UserError(
                     f"{table.path}: column {info['name']!r} should hold a {kind}, but no value is one (such as "
                     f"{str(shown[0])[:40]!r})."
                 )
-            notes.append(f"{info['name']}: {lost} values are not a {kind}; taken as missing")
+            unfit[info["name"]] = lost
         columns.append(read)
-    return pl.DataFrame(columns), notes
+    return pl.DataFrame(columns), unfit
+
+
+def remarks(unfit: dict[str, int], fitted: Fitted) -> list[str]:
+    """What is said about values that did not fit."""
+    kinds = {c["name"]: c["kind"] for c in fitted.card["columns"]}
+    return [f"{name}: {lost} values are not a {kinds[name]}; taken as missing" for name, lost in unfit.items()]
 
 
 def _listed(names: list[str]) -> str:
@@ -155,20 +164,17 @@ def _text(series: Any) -> Any:
 def read_for(fitted: Fitted, file: Path, *, with_target: bool) -> tuple[Any, np.ndarray | None, list[str], Table]:
     """The rows of a file for a model: inputs, targets (class numbers or numbers; rows without one are left out)."""
     table = read_table(file)
-    if not with_target:
-        frame, notes = conform(table, fitted)
-        return frame, None, notes, table
-    if fitted.target not in table.frame.columns:
-        raise UserError(f"{file} lacks the target {fitted.target!r}, which is needed to score predictions.")
-    there = table.frame[fitted.target].is_not_null()
-    table.frame = table.frame.filter(there)
-    frame, notes = conform(table, fitted)
-    return frame, targets(table, fitted), notes, table
+    if with_target:
+        if fitted.target not in table.frame.columns:
+            raise UserError(f"{file} lacks the target {fitted.target!r}, which is needed to score predictions.")
+        table.frame = table.frame.filter(table.frame[fitted.target].is_not_null())
+    frame, unfit = conform(table, fitted)
+    return frame, targets(table, fitted) if with_target else None, remarks(unfit, fitted), table
 
 
 def targets(table: Table, fitted: Fitted) -> np.ndarray:
     """The target column in the terms of the model."""
-    from hinge.cli.profile import labels_of, numbers_of
+    from hinge.cli.profile import class_numbers, labels_of, numbers_of
 
     series = table.frame[fitted.target]
     numbers = numbers_of(series)
@@ -176,10 +182,12 @@ def targets(table: Table, fitted: Fitted) -> np.ndarray:
         if numbers is None:
             raise UserError(f"{table.path}: the target {fitted.target!r} holds text, not numbers.")
         return numbers.to_numpy().astype(np.float64)
-    labels = labels_of(series, numbers).to_numpy().astype(str)
-    unknown = np.setdiff1d(labels, fitted.classes)
+    labels = labels_of(series, numbers)
+    places = class_numbers(labels, fitted.classes)
+    unknown = np.flatnonzero(np.isnan(places))
     if len(unknown):
+        label = labels[int(unknown[0])]
         raise UserError(
-            f"{table.path}: the target {fitted.target!r} has {unknown[0]!r}, a class that {fitted.path} does not know."
+            f"{table.path}: the target {fitted.target!r} has {label!r}, a class that {fitted.path} does not know."
         )
-    return np.searchsorted(fitted.classes, labels).astype(np.float64)
+    return places

@@ -236,9 +236,23 @@ def _from_series(name: str, series: Any, missing: Iterable[str]) -> Column:
         return Column(name, times=series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]"))
     if dtype == nw.Duration:
         return Column(name, numbers=_seconds(series.to_numpy()))
-    if dtype == nw.String:
-        return from_texts(name, series.to_list(), missing)
-    return from_values(name, series.to_list(), missing, categorical=dtype in (nw.Categorical, nw.Enum))
+    categorical = dtype in (nw.Categorical, nw.Enum)
+    if dtype == nw.String or (categorical and series.implementation.is_polars()):
+        return _from_text_series(name, series, missing, categorical)
+    return from_values(name, series.to_list(), missing, categorical)
+
+
+def _from_text_series(name: str, series: Any, missing: Iterable[str], categorical: bool) -> Column:
+    """As :func:`from_texts`, without a Python object for every row."""
+    if series.implementation.is_pandas_like():
+        codes, levels = series.to_native().factorize()
+        levels = list(levels)
+    else:
+        levels = series.cast(nw.String).unique().drop_nulls().to_list()
+        numbered = series.cast(nw.String).replace_strict(levels, range(len(levels)), return_dtype=nw.Int64)
+        codes = numbered.fill_null(-1).to_numpy()
+    codes, distinct = sort_levels(np.asarray(codes, dtype=np.int64), levels, missing)
+    return Column(name, codes=codes, levels=distinct, categorical=categorical)
 
 
 def _seconds(values: np.ndarray) -> np.ndarray:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.evidence import Curve, Effect, Partial
 from hinge.explain.page.scores import losses, predict_for, score
 
 IMPORTANCE_ROWS, PARTIAL_ROWS, GRID = 3000, 300, 24
+TYPICAL_ROWS = 100_000  # by which the typical values of a column are told
 NORMAL_95 = 1.959964
 
 
@@ -56,7 +58,10 @@ def partial(model: Any, frame: Any, column: str, kind: str, task: str, classes: 
 
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.permutation(frame.height)[:PARTIAL_ROWS])
-    table, values = frame[rows], frame[column].drop_nulls()
+    table, values = frame[rows], frame[column]
+    if len(values) > TYPICAL_ROWS:
+        values = values.gather(np.sort(rng.permutation(len(values))[:TYPICAL_ROWS]))
+    values = values.drop_nulls()
     if kind == "text" or len(values) == 0:
         return None
     if kind == "category":
@@ -135,7 +140,11 @@ def learning_curve(
         part = np.sort(order[:size])
         if classes is not None and len(np.unique(y[part])) < 2:
             continue
-        model = fit(part)
+        try:
+            with limit(seconds - spent if len(rows) >= 2 else np.inf):
+                model = fit(part)
+        except OutOfTime:
+            break
         seen = part[:: max(1, len(part) // 5000)]
         inside = score(losses(y[seen], predict_for(model, frame[seen], task, classes), task, mean), task)
         outside = score(losses(y[test], predict_for(model, frame[test], task, classes), task, mean), task)
