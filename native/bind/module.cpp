@@ -3,6 +3,11 @@
 #include "bind/modules.hpp"
 
 NB_MODULE(_core, m) {
+#ifdef HINGE_LEVEL  // core/hot.hpp
+  if (!__builtin_cpu_supports("x86-64-v" HINGE_LEVEL))
+    throw nanobind::import_error("this build of hinge is for machines of level x86-64-v" HINGE_LEVEL
+                                 ", which this one is not; build it here (make clean build)");
+#endif
   m.doc() = "The compiled core of hinge. Private: use hinge, whose _native module is its only importer.";
   hinge::bind_core(m);
   hinge::bind_losses(m);
