@@ -27,7 +27,7 @@ $(VENV)/.needed: $(VENV)/.tools
 # For this machine (see native/core/hot.hpp), in a folder of its own: a wheel made here is still for all machines.
 $(VENV)/.built: $(VENV)/.tools $(NATIVE)
 	$(PIP) --no-build-isolation --no-deps --config-settings=build-dir=build/machine \
-	  --config-settings=cmake.define.HINGE_LEVELS=machine -e .
+	  --config-settings=cmake.define.HINGE_LEVELS=machine --config-settings=cmake.define.HINGE_TOGETHER=ON -e .
 	touch $@
 
 # What hinge needs is fetched while it is compiled.
