@@ -229,7 +229,7 @@ def test_an_interrupted_search_goes_on(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(tuning._Task, "score_fold", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        hg.tune(hg.Lasso(), X, y, grid, state=path)
+        hg.tune(hg.Lasso(), X, y, grid, state=path, n_jobs=1)
     calls.clear()
     found = hg.tune(hg.Lasso(), X, y, grid, state=path, progress=True)
     assert len(calls) == 2  # of five folds, three were known
