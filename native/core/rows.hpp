@@ -16,6 +16,7 @@ struct DenseRowView {
   index_t stride, cols;
   static constexpr bool sparse = false;
 
+  HINGE_INLINE void announce(index_t) const {}
   HINGE_INLINE void prefetch(index_t i) const { __builtin_prefetch(data + i * stride); }
   HINGE_INLINE double dot(index_t i, const double* __restrict w) const {
     const T* __restrict x = data + i * stride;
@@ -42,6 +43,8 @@ struct SparseRowView {
   const I* indptr;
   static constexpr bool sparse = true;
 
+  // Where a row begins has to be at hand before the row itself can be asked for: some rows earlier still.
+  HINGE_INLINE void announce(index_t i) const { __builtin_prefetch(indptr + i); }
   HINGE_INLINE void prefetch(index_t i) const {
     const char* value = reinterpret_cast<const char*>(data + indptr[i]);
     const char* index = reinterpret_cast<const char*>(indices + indptr[i]);
@@ -93,5 +96,18 @@ struct DenseColumnView {
 using ColumnView = std::variant<std::monostate, DenseColumnView<float>, DenseColumnView<double>,
                                 SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
                                 SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;
+
+// How many rows ahead memory is asked for: where a row begins and its target, and the row.
+constexpr index_t kAnnounced = 12, kFetched = 4;
+
+// Before visiting row order[k] of n in an order that jumps about.
+template <class View, class Target>
+HINGE_INLINE void look_ahead(const View& rows, const Target* y, const index_t* order, index_t k, index_t n) {
+  if (k + kAnnounced < n) {
+    rows.announce(order[k + kAnnounced]);
+    __builtin_prefetch(y + order[k + kAnnounced]);
+  }
+  if (k + kFetched < n) rows.prefetch(order[k + kFetched]);
+}
 
 }  // namespace hinge

@@ -15,7 +15,7 @@ HINGE_HOT void visit_all(const View& rows, const double* y, const double* weight
   const index_t n = static_cast<index_t>(order.size());
   for (index_t k = 0; k < n; ++k) {
     const index_t i = order[k];
-    if (k + 2 < n) rows.prefetch(order[k + 2]);
+    look_ahead(rows, y, order.data(), k, n);
     const double s = weight ? weight[i] : 1.0, age = state.age;
     state.age += s;
     if (y[i] * (rows.dot(i, state.w) + state.b) > 0) continue;
@@ -44,7 +44,7 @@ HINGE_HOT std::int64_t visit_classes(const View& rows, const std::int32_t* y, co
   std::int64_t mistakes = 0;
   for (index_t at = 0; at < n; ++at) {
     const index_t i = order[at];
-    if (at + 2 < n) rows.prefetch(order[at + 2]);
+    look_ahead(rows, y, order.data(), at, n);
     std::fill(z.begin(), z.end(), 0.0);
     rows.each(i, [&](index_t j, double x) { add_scores(w + j * k, x, k, z.data()); });
     if (intercept) add_scores(w + d * k, 1.0, k, z.data());

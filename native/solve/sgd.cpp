@@ -160,7 +160,8 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
     const index_t m = std::min(o.batch, n - first);
     for (index_t k = 0; k < m; ++k) {
       const index_t i = order[first + k];
-      if (first + k + 2 < n) rows.prefetch(order[first + k + 2]);
+      look_ahead(rows, p.y, order.data(), first + k, n);
+      if (first + k + kAnnounced < n) __builtin_prefetch(p.c + order[first + k + kAnnounced]);
       const double dot = w.lazy() ? w.settled_dot(rows, i) : row_dot(rows, i, w.data());
       z[k] = w.scale() * dot + (p.intercept ? b : 0.0) + (p.offset ? p.offset[i] : 0.0);
       y[k] = p.y[i];
