@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -287,3 +289,23 @@ def test_learners_that_share():
         has = hasattr(learner, "warm_start") or not isinstance(learner, hg.LinearSVC)
         assert isinstance(sharing_for(learner), Separately) is not has
     assert isinstance(sharing_for(hg.DecisionTreeRegressor()), Separately)
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np, hinge as hg
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 20))
+y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=3000) > 0).astype(int)
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    for _ in range(1000):
+        hg.tune(hg.SVC(), X, y, {"C": [1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}, n_jobs=2)
+except KeyboardInterrupt:
+    print("interrupted with", threading.active_count(), "thread")
+"""
+
+
+def test_an_interrupted_search_leaves_no_thread_in_the_core():
+    child = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120)
+    assert (child.returncode, child.stdout) == (0, "interrupted with 1 thread\n"), child.stderr

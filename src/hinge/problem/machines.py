@@ -114,11 +114,9 @@ def fill(upper: Array, total: float) -> Array:
     return np.clip(total - before, 0.0, upper)
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """Scores without the bias, and both objectives; ``reference`` is what the gap is relative to."""
+class Gap:
+    """What follows from both objectives and from what their difference is relative to."""
 
-    scores: Array
     primal: float
     dual: float
     reference: float
@@ -130,6 +128,16 @@ class Judgement:
     @property
     def relative_gap(self) -> float:
         return self.gap / max(self.reference, np.finfo(float).tiny) if self.gap > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Judgement(Gap):
+    """Scores without the bias, and both objectives; ``reference`` is what the gap is relative to."""
+
+    scores: Array
+    primal: float
+    dual: float
+    reference: float
 
 
 def judge(

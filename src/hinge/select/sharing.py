@@ -296,7 +296,7 @@ class SupportVectors(KernelSharing):
 
 
 def _part(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    return K[rows].take(columns, axis=1)  # twice as fast as one look-up for every pair
+    return K[rows].take(columns, axis=1)  # rows are copied whole: only columns are looked up one by one
 
 
 def _stretched(start: np.ndarray, dual: Dual, ratio: float) -> np.ndarray:

@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -283,6 +284,7 @@ class _Task:
     def __post_init__(self) -> None:
         self.memory: dict[Any, Any] = {}
         self.lock = threading.Lock()
+        self.stopped = False
 
     def fill(
         self, which: Iterable[int], splits: Any, share: float, journal: Journal, bar: Progress, n_jobs: int | None
@@ -302,6 +304,8 @@ class _Task:
             for k, score in self.score_fold(missing, train, test, share) if missing else ():
                 scores[k, f] = found[k] = score
                 bar.advance(1)
+                if self.stopped:
+                    return
             journal.write(share, f, found)
 
         parts = [which]
@@ -312,10 +316,26 @@ class _Task:
         # here, before any thread starts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            joblib.Parallel(n_jobs=n_jobs or 1, backend="threading")(
-                joblib.delayed(one)(f, part) for f in range(len(splits)) for part in parts
-            )
+            self.run_all(one, [(f, part) for f in range(len(splits)) for part in parts], n_jobs or 1)
         return scores
+
+    def run_all(self, one: Callable[..., None], tasks: list[Any], n_jobs: int) -> None:
+        """Several at a time. After an error or Ctrl-C those under way end with the fit they are at.
+
+        They are waited for: a thread that is inside the core when the process ends would bring it down.
+        """
+        if n_jobs == 1:
+            for task in tasks:
+                one(*task)
+            return
+        with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs)) as pool:
+            try:
+                for future in [pool.submit(one, *task) for task in tasks]:
+                    future.result()
+            except BaseException:
+                self.stopped = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def spreads(self) -> bool:
         """Whether fits are too small to use several threads each, so that several are better run at a time."""

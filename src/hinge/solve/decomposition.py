@@ -27,6 +27,7 @@ from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
 from hinge.problem.machines import (
     NOTHING,
     Dual,
+    Gap,
     Judgement,
     centred,
     judge,
@@ -56,7 +57,7 @@ INTERIOR = 1e-3
 
 
 @dataclass(frozen=True)
-class DualSolution:
+class DualSolution(Gap):
     """α per variable, Σ s α per point, scores without the bias, and both objectives."""
 
     alpha: Array
@@ -70,14 +71,6 @@ class DualSolution:
     iterations: int
     seconds: float = 0.0
     stopped: bool = False
-
-    @property
-    def gap(self) -> float:
-        return max(self.primal - self.dual, 0.0)
-
-    @property
-    def relative_gap(self) -> float:
-        return self.gap / max(self.reference, np.finfo(float).tiny) if self.gap > 0 else 0.0
 
 
 @dataclass(frozen=True)
