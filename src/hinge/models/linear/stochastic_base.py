@@ -17,12 +17,14 @@ from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import NoPenalty, Penalty
+from hinge.problem.quick import quick_certificate
 from hinge.solve.base import Status
 from hinge.solve.native import native_problem
 
 RATES = ("optimal", "invscaling", "constant", "adaptive")
 SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length
 TRIES = 12
+JUDGE_PASSES = 10
 
 
 @dataclass
@@ -162,7 +164,9 @@ class StochasticModel(LinearModel):
         ]
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
-        judged = [certificate(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
+        # The full judge goes through X some ten times: it should not take longer than what it judges.
+        judge = certificate if self.n_iter_ >= JUDGE_PASSES else quick_certificate
+        judged = [judge(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
         status = Status.RULE if all(ended) else Status.MAX_ITER
         self.certificate_ = with_run(
             max(judged, key=lambda c: c.error),
