@@ -211,8 +211,8 @@ class DenseRows final : public Design {
     if constexpr (std::is_same_v<T, double>)
       if (OuterSum::suits(cols_))
         return outer_gram(
-            rows_, cols_, h,
-            [&](const ScaledRow& r, OuterSum& sum) { sum.add(r.factor, row(r.row), cols_, nullptr); }, G);
+            rows_, cols_, h, [&](const ScaledRow& r, OuterSum& sum) { sum.add(r.factor, row(r.row), cols_, nullptr); },
+            G);
     blocked_gram<T>(
         rows_, cols_, h,
         [&](const ScaledRow* kept, index_t m, T* out) {

@@ -26,7 +26,8 @@ HINGE_HOT void add_tiles(const double* panel, index_t panels, index_t m, index_t
   const index_t size = OuterSum::kBlock * kWidth, stride = panels * kWidth;
   for (index_t p = 0; p < panels; ++p)
     for (index_t row = p * kWidth; row < d; row += kTall)
-      add_tile(panel + row / kWidth * size + row % kWidth, panel + p * size, m, sum + row * stride + p * kWidth, stride);
+      add_tile(panel + row / kWidth * size + row % kWidth, panel + p * size, m, sum + row * stride + p * kWidth,
+               stride);
 }
 
 HINGE_HOT void copy_row(double factor, const double* __restrict from, index_t m, double* __restrict panel) {
@@ -47,7 +48,10 @@ bool OuterSum::suits(index_t d) {
 }
 
 OuterSum::OuterSum(index_t d)
-    : d_(d), panels_((d + kWidth - 1) / kWidth), panel_(panels_ * kBlock * kWidth), sum_(panels_ * panels_ * kWidth * kWidth) {}
+    : d_(d),
+      panels_((d + kWidth - 1) / kWidth),
+      panel_(panels_ * kBlock * kWidth),
+      sum_(panels_ * panels_ * kWidth * kWidth) {}
 
 void OuterSum::add(double factor, const double* head, index_t m, const double* tail) {
   double* row = panel_.data() + held_ * kWidth;

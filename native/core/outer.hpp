@@ -1,8 +1,9 @@
-// Sums of outer products, G = sum_i x_i x_i' for rows of up to some hundred numbers: the matrix of the normal equations.
+// Sums of outer products, G = sum_i x_i x_i' for rows of up to some hundred numbers: the matrix of the normal
+// equations.
 //
-// A rank-k update of so small a matrix is over before a general BLAS has hit its stride. Here rows are laid out in panels
-// of 24 columns that stay in the first-level cache, and tiles of 8 x 24 of the lower triangle stay in registers while
-// they are added up, which needs the 32 registers of AVX-512; elsewhere `OuterSum::suits` says no.
+// A rank-k update of so small a matrix is over before a general BLAS has hit its stride. Here rows are laid out in
+// panels of 24 columns that stay in the first-level cache, and tiles of 8 x 24 of the lower triangle stay in registers
+// while they are added up, which needs the 32 registers of AVX-512; elsewhere `OuterSum::suits` says no.
 #pragma once
 #include <vector>
 

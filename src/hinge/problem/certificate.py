@@ -136,7 +136,9 @@ def certificate(
     best, kind = -np.inf, "stationarity"
     if dual is None and objective.outputs == 1 and objective.loss.smooth and has_dual(objective):
         risk, z, cu, g = objective.evaluate(w, b)
-        if not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum():  # the slopes will do as they are
+        if (
+            not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum()
+        ):  # the slopes will do as they are
             best = _bound(objective, objective.slopes_of_scores(z), g)
     else:
         z = objective.scores(w, b)

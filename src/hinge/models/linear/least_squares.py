@@ -90,7 +90,9 @@ class LinearRegression(LinearRegressor):
         self._moments: tuple[Any, ...] | None = None
         if y.ndim == 1 and not self.positive:
             problem = Centred(objective.design, objective.y, objective.c, self.fit_intercept)
-            rss = objective.weight_sum * float(weighted_sum(objective.c, problem.residual(result.w[:, None])[:, 0] ** 2))
+            rss = objective.weight_sum * float(
+                weighted_sum(objective.c, problem.residual(result.w[:, None])[:, 0] ** 2)
+            )
             self._moments = (problem.gram() * objective.weight_sum, problem.x_mean, result, rss, objective.weight_sum)
         return self
 
