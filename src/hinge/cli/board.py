@@ -68,7 +68,7 @@ def draw(results: list[Result], task: str, chosen: Result | None = None, left: f
     best = min((r.score for r in rows if r.state == "done"), default=float("nan"))
     for r in rows:
         if r.state != "done":
-            table.add_row(r.name, r.setting, f"[dim]{r.state}[/dim]", "", "", "", "", "", style="dim")
+            table.add_row("  " + r.name, r.setting, f"[dim]{r.state}[/dim]", "", "", "", "", "", style="dim")
             continue
         style = "bold green" if r.chosen else "bold" if r.score == best else ""
         table.add_row(

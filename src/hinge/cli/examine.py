@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import asdict
 from typing import Any
@@ -77,6 +78,7 @@ def _measure(
 ) -> None:  # fmt: skip
     task, classes, seed = search.task, search.classes, search.seed
     rows = test if len(test) else train
+    deadline = time.perf_counter() + seconds
     kinds = search.kinds
     evidence.outputs = [str(c) for c in classes] if classes is not None and task == "multiclass" else []
     if chosen.family.name != "baseline":
@@ -96,7 +98,7 @@ def _measure(
             fold = search.folds[0]
             inside, held = fold.train, fold.test
         evidence.curve = measure.learning_curve(
-            whole.fit, seen.frame, whole.y, inside, held, task, classes, seed, 0.35 * seconds
+            whole.fit, seen.frame, whole.y, inside, held, task, classes, seed, 0.3 * seconds
         )
     model = final.named_steps["model"]
     certificate = certificate_of(model)
@@ -105,7 +107,9 @@ def _measure(
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, seen, search, whole)
     evidence.convergence = _convergence(search, 0.1 * seconds)
-    evidence.sentences = _advice(search, chosen, whole, trained, train, test, 0.3 * seconds)
+    evidence.sentences = _advice(
+        search, chosen, whole, trained, train, test, max(deadline - time.perf_counter(), 0.25 * seconds)
+    )  # fmt: skip
 
 
 def _advice(
@@ -115,7 +119,7 @@ def _advice(
     import hinge as hg
 
     rng = np.random.default_rng(search.seed)
-    affordable = len(search.y) * seconds / (DIAGNOSIS_FITS * max(chosen.fit_seconds, 1e-3))
+    affordable = 0.5 * len(search.y) * seconds / (DIAGNOSIS_FITS * max(chosen.fit_seconds, 1e-3))
     most = int(np.clip(affordable, *DIAGNOSED_ROWS))
     rows = np.sort(rng.permutation(train)[:most])
     measure = "log loss" if search.classes is not None else "squared error"
@@ -127,7 +131,7 @@ def _advice(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
         try:
-            with limit(max(2 * seconds, 1.0)):
+            with limit(max(seconds, 1.0)):
                 report = hg.diagnose(
                     trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
                     max_rows=most, random_state=search.seed,

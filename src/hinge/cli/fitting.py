@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.search import Result, Search, best_rounds, fit_model, preparation
+from hinge.cli.search import Result, Search, common_rounds, first_rounds, fit_model, preparation
 
 MAX_HASHED = 2 << 30
 MAX_WATCHED = 50_000
@@ -75,7 +75,8 @@ class Fitting:
             self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, **changes
         )  # fmt: skip
         if len(watched):
-            self.rounds = best_rounds(model)
+            self.rounds = common_rounds([model])
+            model = first_rounds(model, self.rounds)
         return Pipeline([("prep", prep), ("model", model)])
 
     def _watches(self, rows: int) -> bool:

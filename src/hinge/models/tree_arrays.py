@@ -68,6 +68,13 @@ class Trees:
             here[here >= 0] += sets[t]
         return cls(outputs, additive, start, **arrays)
 
+    def first(self, count: int) -> Trees:
+        """The first so many trees; the arrays are shared."""
+        nodes = {
+            n: None if (a := getattr(self, n)) is None else a[: self.start[count]] for n in (*SHAPE, "value", *DETAILS)
+        }
+        return Trees(self.outputs, self.additive, self.start[: count + 1], sets=self.sets, **nodes)
+
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_predictor": None}
 
