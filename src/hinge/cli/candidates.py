@@ -181,10 +181,10 @@ FAMILIES = (
     Family("boosting", "boosted trees", 8, "codes", (
         Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=500, n_iter_no_change=20, leaf=LEAF)),
         _boosting(0.03, 31, 0.5),
+        _boosting(0.03, 63, 0.5),
         _boosting(0.05, 15, 0.7),
         _boosting(0.03, 15, 0.3),
         _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
-        _boosting(0.03, 63, 0.5),
     ), rounds=True, early=2),
     Family("additive", "boosted, one column at a time", 4, "codes", (
         Setting("rate 0.1", _of_trees(

@@ -84,7 +84,8 @@ def run(request: Request, console: Any = None) -> Outcome:
 def report_seconds(best: Result | None, train: int, seconds: float) -> float:
     """The time to keep for the report."""
     needs = REPORT_SECONDS + (0.0 if best is None else REPORT_FITS * best.cost(min(train, REPORT_ROWS)))
-    return float(np.clip(needs, *(share * seconds for share in REPORT_SHARES)))
+    least, most = REPORT_SHARES
+    return float(np.clip(needs, least * seconds, most * seconds))
 
 
 def after_search(best: Result | None, train: int, rows: int, seconds: float) -> float:

@@ -116,4 +116,6 @@ def _sink(predictions: Predictions, file: Path, how: str) -> None:
     try:
         getattr(register_io_source(source, schema=first.schema), how)(file)
     except BaseException:
-        raise (faults or [None])[0] or RuntimeError(f"{file} could not be written") from None
+        if faults:
+            raise faults[0] from None
+        raise

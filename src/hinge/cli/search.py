@@ -251,15 +251,18 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
 def common_rounds(models: list[Any]) -> int:
     """The rounds of boosting after which the rows that were watched were predicted best, over all models.
 
-    One number for all folds: the scores of the folds are those of models as the last fit will make them, and no rows
-    need be kept from learning. It is fitted to the same rows as the scores, as every other choice of a setting is.
+    One number for all folds: their scores are those of models as the last fit will make them, and no rows need be kept
+    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is. A model that had
+    stopped by then counts as it was when it did.
     """
-    shortest = min(len(model.validation_score_) for model in models)
-    return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
+    longest = max(len(model.validation_score_) for model in models)
+    curves = [np.pad(model.validation_score_, (0, longest - len(model.validation_score_)), "edge") for model in models]
+    return int(np.argmin(np.mean(curves, axis=0))) + 1
 
 
 def first_rounds(model: Any, rounds: int) -> Any:
-    """A boosted model as it was after so many rounds."""
+    """A boosted model as it was after so many rounds, if it had that many."""
+    rounds = min(rounds, model.n_iter_)
     short = copy.copy(model)
     short.trees_ = model.trees_.first(rounds * model.trees_.outputs)
     short.n_iter_ = rounds

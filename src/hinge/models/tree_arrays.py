@@ -70,9 +70,10 @@ class Trees:
 
     def first(self, count: int) -> Trees:
         """The first so many trees; the arrays are shared."""
-        nodes = {
-            n: None if (a := getattr(self, n)) is None else a[: self.start[count]] for n in (*SHAPE, "value", *DETAILS)
-        }
+        nodes: dict[str, Any] = {}
+        for name in (*SHAPE, "value", *DETAILS):
+            array = getattr(self, name)
+            nodes[name] = None if array is None else array[: self.start[count]]
         return Trees(self.outputs, self.additive, self.start[: count + 1], sets=self.sets, **nodes)
 
     def __getstate__(self) -> dict[str, Any]:
