@@ -27,6 +27,21 @@ def test_the_report_is_complete_in_itself(models, task):
     assert "nan" not in re.sub(r"[a-z]*nan[a-z]+|[a-z]+nan", "", page.lower())
 
 
+def test_the_browser_sees_what_is_wrong_with_a_page(tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text(
+        '<p id="tip"></p><img src="file:///not/there.png"><div style="width:3000px">wide</div>'
+        "<p id='here' onmousemove='document.getElementById(\"tip\").innerText=\"felt\"'>here</p>"
+        "<script>console.log('said'); undefined_function()</script>"
+    )
+    seen = visit(page, hover="#here")
+    assert "said" in seen.console
+    assert any("undefined_function is not defined" in line for line in seen.console)
+    assert seen.requests == [page.as_uri(), "file:///not/there.png"]
+    assert seen.tip == "felt"
+    assert seen.wide
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_the_report_in_chromium(models, task, tmp_path):
     report = models[task][1] / "report.html"
