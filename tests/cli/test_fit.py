@@ -285,9 +285,7 @@ def test_boosting_takes_the_rounds_that_are_best_over_all_folds(rng):
     ]
     rounds = common_rounds(models)
     longest = max(m.n_iter_ for m in models)
-    means = [
-        np.mean([m.validation_score_[min(k, m.n_iter_) - 1] for m in models]) for k in range(1, longest + 1)
-    ]
+    means = [np.mean([m.validation_score_[min(k, m.n_iter_) - 1] for m in models]) for k in range(1, longest + 1)]
     assert rounds == np.argmin(means) + 1
     staged = list(models[0].staged_predict_proba(X))
     short = first_rounds(models[0], rounds)

@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from hinge.explain.findings import CODES
+from hinge.explain.page.causes import CAUSES
 from hinge.explain.page.charts import Chart, intervals, log_ticks, matrix, number, ticks
 from kit.browser import visit
 
@@ -18,7 +20,7 @@ def test_the_report_is_complete_in_itself(models, task):
     page = (models[task][1] / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["'](https?:)?//""", page)
     assert not re.search(r"@import|url\(|<link(?! rel=\"icon\" href=\"data:,\")|fetch\(|XMLHttp", page)
-    for part in ("The problem", "The data", "The models", "How good it is", "What matters", "The proof", "Again"):
+    for part in ("The problem", "The data", "The models", "How good it is", "What matters", "The proof", "Do it again"):
         assert f">{part}</h2>" in page
     for chart in ("Learning curve", "when a column is shuffled", "How far from the optimum"):
         assert chart in page
@@ -56,6 +58,17 @@ def test_the_report_in_chromium(models, task, tmp_path):
     assert not narrow.wide  # nothing sticks out on a phone
 
 
+def test_findings_are_explained_on_the_page(models):
+    assert set(CAUSES) == set(CODES)
+    for task in TASKS:
+        page = (models[task][1] / "report.html").read_text(encoding="utf-8")
+        linked = set(re.findall(r'class="code" href="#(\w+)"', page))
+        assert linked <= set(re.findall(r'<dt id="(\w+)"', page))
+        assert "What was measured" in page
+        assert "is due to the solver" in page
+        assert re.search(r"Learning curve: R\(n\) = .* n<sup>−", page)
+
+
 def test_hostile_names_stay_text(tmp_path, hinge):
     rng = np.random.default_rng(0)
     rows = ['<script>alert(1)</script>,"a&b\'",y']
@@ -91,6 +104,7 @@ def test_ticks_are_round_and_inside(rng):
         assert all(low - 1e-6 * span <= m <= high + 1e-6 * span for m in marks)
         assert 2 <= len(marks) <= 12
     assert log_ticks(0.5, 2000) == [1, 10, 100, 1000]
+    assert log_ticks(40, 900) == [50, 100, 200, 500]
 
 
 def test_charts_map_their_ranges_to_their_corners():

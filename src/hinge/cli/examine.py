@@ -19,6 +19,7 @@ from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.evidence import Evidence
 from hinge.explain.page.notes import Note
 from hinge.explain.page.scores import METRIC, details, explained, losses, predict_for, score
+from hinge.explain.report_text import fact_lines, parts_sentence
 
 # Findings that the remarks on the columns make already, before anything is fitted.
 SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
@@ -107,15 +108,18 @@ def _measure(
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, seen, search, whole)
     evidence.convergence = _convergence(search, 0.1 * seconds)
-    evidence.sentences = _advice(
+    evidence.sentences, evidence.facts = _advice(
         search, chosen, whole, trained, train, test, max(deadline - time.perf_counter(), 0.25 * seconds)
     )  # fmt: skip
 
 
 def _advice(
     search: Search, chosen: Result, whole: Fitting, trained: Any, train: np.ndarray, test: np.ndarray, seconds: float
-) -> list[tuple[str, str, str]]:  # fmt: skip
-    """What :func:`hinge.diagnose` finds, as (code, what was seen, what to do), on as many rows as the time allows."""
+) -> tuple[list[tuple[str, str, str]], list[str]]:  # fmt: skip
+    """What :func:`hinge.diagnose` finds, on as many rows as the time allows.
+
+    Findings as (code, what was seen, what to do), and one sentence for every part of the risk that was measured.
+    """
     import hinge as hg
 
     rng = np.random.default_rng(search.seed)
@@ -137,13 +141,15 @@ def _advice(
                     max_rows=most, random_state=search.seed,
                 )  # fmt: skip
         except OutOfTime:
-            return [("", "The diagnosis was left out: the time was up.", "Give more time (--time).")]
+            return [("", "The diagnosis was left out: the time was up.", "Give more time (--time).")], []
         except (ValueError, ArithmeticError) as error:
-            return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")]
+            return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")], []
     skipped = set(SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS))
     if len(rows) < len(whole.y):
         skipped.add("H508")  # it numbers rows, and those of a part are not those of the file
-    return [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
+    found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
+    part = [] if len(rows) == len(train) else [f"Measured on {len(rows)} of the {len(train)} training rows:"]
+    return found, [*part, parts_sentence(report), *fact_lines(report)]
 
 
 def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> list[Any]:

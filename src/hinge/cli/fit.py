@@ -204,6 +204,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "details": {k: clean(v) for k, v in evidence.details.items()},
         "held_out": evidence.held_out,
         "advice": [list(said) for said in evidence.sentences],
+        "facts": evidence.facts,
         "importances": [asdict(e) for e in evidence.importances],
         "seed": request.seed,
         "command": request.command,
