@@ -48,7 +48,8 @@ class Family:
     rounds : bool
         Whether it grows round by round, and the folds say when to stop.
     early : int
-        How many settings are tried before all families have had their turn.
+        How many settings are tried before slow families have their turn.
+    slow : bool
     """
 
     name: str
@@ -60,6 +61,7 @@ class Family:
     min_rows: int = 0
     rounds: bool = False
     early: int = 1
+    slow: bool = False
 
 
 def _hg() -> Any:
@@ -195,14 +197,14 @@ FAMILIES = (
     ), max_rows=200_000),
     Family("forest", "random forest", 6, "codes", (
         Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
-    ), max_rows=1_000_000),
+    ), max_rows=1_000_000, slow=True),
     Family("kernel", "kernel machine, RBF", 5, "onehot", tuple(
         Setting(f"strength {s:g}, width {w:g}", _kernel(s, w)) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
-    ), max_rows=6000),
+    ), max_rows=6000, slow=True),
     Family("network", "two hidden layers", 7, "onehot", (
         Setting("64, 64", _network((64, 64), 1e-3)),
         Setting("128, 128", _network((128, 128), 1e-4)),
-    ), max_rows=500_000, min_rows=500),
+    ), max_rows=500_000, min_rows=500, slow=True),
 )  # fmt: skip
 NAMES = tuple(f.name for f in FAMILIES)
 

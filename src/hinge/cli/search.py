@@ -19,6 +19,7 @@ from hinge.explain.page.scores import Score, explained, losses, predict_for, sco
 LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
 AT_LEAST = 0.3  # of the time, for something better than a constant
+TIMED_ROWS = 1000
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
@@ -108,7 +109,9 @@ class Search:
         found, the more exactly that is known.
         """
         began = time.perf_counter()
-        turns = [(f, s) for f in families for s in f.settings[: f.early]]
+        turns = [(f, f.settings[0]) for f in families if not f.slow]
+        turns += [(f, s) for f in families for s in f.settings[1 : f.early]]
+        turns += [(f, f.settings[0]) for f in families if f.slow]
         later = [(f, s) for f in families for s in f.settings[f.early :]]
         for family, setting in turns:
             self._try(family, setting, began, self._until(began, seconds), watch)
@@ -178,7 +181,7 @@ class Search:
         n = len(self.y)
         loss = np.empty(n)
         predictions: Any = None
-        models, fit_time, predict_time = [], 0.0, 0.0
+        models, fit_time = [], 0.0
         for k, fold in enumerate(self.folds):
             left = seconds - (time.perf_counter() - began)
             share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
@@ -195,9 +198,7 @@ class Search:
             result.rounds = common_rounds(models)
             models = [first_rounds(model, result.rounds) for model in models]
         for fold, model in zip(self.folds, models, strict=True):
-            start = time.perf_counter()
             p = predict_for(model, fold.prepared[result.family.encode][2], self.task, self.classes)
-            predict_time += time.perf_counter() - start + prep_time * len(fold.test)
             if not np.all(np.isfinite(p)):
                 raise ArithmeticError("predictions are not finite")
             predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
@@ -207,9 +208,16 @@ class Search:
         result.train_rows = len(fold.train)
         result.fit_seconds = fit_time / len(self.folds)
         result.prepare_seconds = 2 * prep_time * len(fold.train)  # it is learned, and then done
-        result.predict_micros = 1e6 * predict_time / n
+        result.predict_micros = self._micros(prep, model, fold)
         result.certificate = certificate_of(model)
         result.size = size_of(model)
+
+    def _micros(self, prep: Any, model: Any, fold: Fold) -> float:
+        """Microseconds to predict a row, preparation included, among many."""
+        rows = self.frame[np.resize(fold.test, max(len(fold.test), TIMED_ROWS))]
+        start = time.perf_counter()
+        predict_for(model, prep.transform(rows), self.task, self.classes)
+        return 1e6 * (time.perf_counter() - start) / rows.height
 
     def _watch(self, fold: Fold, Z: Any) -> dict[str, Any]:
         """The rows by which boosting tells when to stop: those of the fold, but for classes that its training rows lack."""
