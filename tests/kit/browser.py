@@ -112,9 +112,14 @@ class Chrome:
         return json.loads(message)
 
 
+def browser() -> str | None:
+    """Where Chromium is."""
+    return next((found for name in CHROMES if (found := shutil.which(name))), None)
+
+
 def visit(path: Path, picture: Path | None = None, width: int = 1200, height: int = 900, hover: str = "") -> Visit:
     """Open a file in headless Chromium; skips the test, with a reason, where there is none."""
-    program = next((found for name in CHROMES if (found := shutil.which(name))), None)
+    program = browser()
     if program is None:
         pytest.skip("no Chromium on this machine (apt-get install chromium)")
     with Chrome(program) as chrome:
