@@ -14,8 +14,8 @@ from cli.conftest import dirty, table
 from hinge.cli.candidates import FAMILIES
 from hinge.cli.fit import after_search, last_fits
 from hinge.cli.fitting import Fitting
-from hinge.cli.search import Result, Search, common_rounds, first_rounds, split
-from hinge.explain.page.scores import losses, score
+from hinge.cli.search import Result, Search, common_rounds, first_rounds, fit_model, split
+from hinge.explain.page.scores import losses, predict_for, score
 
 # Time enough: what is tried must not depend on how busy the machine is.
 QUICK = ("--time", "600", "--models", "linear,tree")
@@ -284,13 +284,30 @@ def test_boosting_takes_the_rounds_that_are_best_over_all_folds(rng):
         for rows in (np.arange(400) % 2 == 0, np.arange(400) % 2 == 1)
     ]
     rounds = common_rounds(models)
-    longest = max(m.n_iter_ for m in models)
-    means = [np.mean([m.validation_score_[min(k, m.n_iter_) - 1] for m in models]) for k in range(1, longest + 1)]
-    assert rounds == np.argmin(means) + 1
+    curves = [m.validation_score_[: min(m.n_iter_ for m in models)] for m in models]
+    assert rounds == np.argmin(np.mean(curves, axis=0)) + 1
     staged = list(models[0].staged_predict_proba(X))
     short = first_rounds(models[0], rounds)
     np.testing.assert_allclose(short.predict_proba(X), staged[rounds - 1], rtol=1e-12)
     assert models[0].n_iter_ == len(staged)  # the model itself is as it was
+
+
+def test_folds_of_boosting_do_not_choose_their_own_rounds(rng):
+    frame = pl.DataFrame({f"x{j}": rng.normal(size=300) for j in range(3)})
+    y = (frame["x0"].to_numpy() + rng.normal(size=300) > 0).astype(float)
+    family = next(f for f in FAMILIES if f.name == "additive")
+    search = Search.over(frame, y, np.array(["no", "yes"]), "binary", dict.fromkeys(frame.columns, "number"), 0)
+    search.run([FAMILIES[0], family], 600.0)
+    result = search.results[1]
+    assert result.state == "done"
+    # Every fold was predicted by a model of the same number of rounds.
+    for fold in search.folds:
+        prep, X, Z, _ = search.prepare(fold, "codes")
+        changes = {"early_stopping": False, "max_iter": result.rounds}
+        model = fit_model(result.setting, search, prep, X, search.labels(y[fold.train]), **changes)
+        np.testing.assert_allclose(
+            predict_for(model, Z, "binary", search.classes), result.predictions[fold.test], rtol=1e-9
+        )
 
 
 def test_folds_partition_the_rows_and_keep_the_classes_together(rng):

@@ -14,10 +14,8 @@ def by_family(results: list[Result]) -> list[Result]:
     rows: dict[str, Result] = {}
     for result in results:
         before = rows.get(result.family.name)
-        better = (
-            before is None
-            or before.score is None
-            or (result.score is not None and result.score.value < before.score.value)
+        better = before is None or (
+            result.score is not None and (before.score is None or result.score.value < before.score.value)
         )
         if better:
             rows[result.family.name] = result

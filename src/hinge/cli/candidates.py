@@ -176,8 +176,11 @@ FAMILIES = (
     Family("linear", "linear, ridge penalty", 2, "onehot", tuple(
         Setting(f"L2({strength:g})", _linear("L2", strength)) for strength in (1e-3, 1e-2, 1e-4, 1e-1)
     )),
+    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
+        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (1e-3, 1e-2, 1e-4)
+    ), max_rows=200_000),
     Family("tree", "one decision tree", 3, "codes", tuple(
-        Setting(f"{leaves} leaves", _of_trees("DecisionTree", max_leaf_nodes=leaves, leaf=(0.002, 5, 500)))
+        Setting(f"{leaves} leaves", _of_trees("DecisionTree", max_leaf_nodes=leaves, leaf=(0.002, 20, 500)))
         for leaves in (16, 64)
     )),
     Family("boosting", "boosted trees", 8, "codes", (
@@ -192,9 +195,6 @@ FAMILIES = (
         Setting("rate 0.1", _of_trees(
             BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),
     ), rounds=True),
-    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
-        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (1e-3, 1e-2, 1e-4)
-    ), max_rows=200_000),
     Family("forest", "random forest", 6, "codes", (
         Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
     ), max_rows=1_000_000, slow=True),

@@ -14,6 +14,7 @@ from hinge.cli.board import board_rows
 from hinge.cli.fitting import Fitting, Request, checksum, versions
 from hinge.cli.profile import Profile
 from hinge.cli.search import Result, Search, certificate_of, fit_model, inner
+from hinge.explain.optimisation import NO_SOLVER
 from hinge.explain.page import measure
 from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.evidence import Evidence
@@ -149,7 +150,7 @@ def _advice(
         skipped.add("H508")  # it numbers rows, and those of a part are not those of the file
     found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
     part = [] if len(rows) == len(train) else [f"Measured on {len(rows)} of the {len(train)} training rows:"]
-    return found, [*part, parts_sentence(report), *fact_lines(report)]
+    return found, [*part, parts_sentence(report), *(fact for fact in fact_lines(report) if fact != NO_SOLVER)]
 
 
 def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> list[Any]:

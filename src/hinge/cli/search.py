@@ -20,6 +20,7 @@ LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
 AT_LEAST = 0.3  # of the time, for something better than a constant
 TIMED_ROWS = 1000
+STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
@@ -195,6 +196,7 @@ class Search:
                 models.append(fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]), watch))
             fit_time += time.perf_counter() - start
         if result.family.rounds:
+            self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
             result.rounds = common_rounds(models)
             models = [first_rounds(model, result.rounds) for model in models]
         for fold, model in zip(self.folds, models, strict=True):
@@ -211,6 +213,24 @@ class Search:
         result.predict_micros = self._micros(prep, model, fold)
         result.certificate = certificate_of(model)
         result.size = size_of(model)
+
+    def _go_on(self, result: Result, models: list[Any], end: float) -> None:
+        """Fit models that stopped long before the others again, to as many rounds, if there is time until ``end``.
+
+        Where a model stops is decided by few rows; were that its last word, every fold would choose its own rounds by the
+        rows that score it.
+        """
+        rounds = int(np.median([model.n_iter_ for model in models]))
+        for k, fold in enumerate(self.folds):
+            if models[k].n_iter_ < STOPPED_EARLY * rounds:
+                prep, X, Z, _ = self.prepare(fold, result.family.encode)
+                changes = {"max_iter": rounds, "n_iter_no_change": rounds}
+                labels = self.labels(self.y[fold.train])
+                try:
+                    with limit(end - time.perf_counter()):
+                        models[k] = fit_model(result.setting, self, prep, X, labels, self._watch(fold, Z), **changes)
+                except OutOfTime:
+                    return
 
     def _micros(self, prep: Any, model: Any, fold: Fold) -> float:
         """Microseconds to predict a row, preparation included, among many."""
@@ -260,17 +280,14 @@ def common_rounds(models: list[Any]) -> int:
     """The rounds of boosting after which the rows that were watched were predicted best, over all models.
 
     One number for all folds: their scores are those of models as the last fit will make them, and no rows need be kept
-    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is. A model that had
-    stopped by then counts as it was when it did.
+    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is.
     """
-    longest = max(len(model.validation_score_) for model in models)
-    curves = [np.pad(model.validation_score_, (0, longest - len(model.validation_score_)), "edge") for model in models]
-    return int(np.argmin(np.mean(curves, axis=0))) + 1
+    shortest = min(len(model.validation_score_) for model in models)
+    return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
 
 
 def first_rounds(model: Any, rounds: int) -> Any:
-    """A boosted model as it was after so many rounds, if it had that many."""
-    rounds = min(rounds, model.n_iter_)
+    """A boosted model as it was after so many rounds."""
     short = copy.copy(model)
     short.trees_ = model.trees_.first(rounds * model.trees_.outputs)
     short.n_iter_ = rounds

@@ -138,7 +138,7 @@ def _data(e: Evidence) -> str:
 
 def _models(e: Evidence) -> str:
     head = (
-        f"<tr><th>model</th><th>setting</th><th class='num'>CV {esc(e.metric)} ± se</th><th class='num'>explained</th>"
+        f"<tr><th>model</th><th class='num'>CV {esc(e.metric)} ± se</th><th class='num'>explained</th>"
         "<th class='num'>fit</th><th class='num'>predict a row</th><th class='num'>size</th><th>certificate</th></tr>"
     )
     body = "".join(_board_row(r) for r in e.board)
@@ -157,7 +157,7 @@ def _models(e: Evidence) -> str:
 
 
 def _board_row(r: BoardRow) -> str:
-    name = f"<td>{esc(r.name)}<div class='soft'>{esc(r.what)}</div></td><td>{esc(r.setting)}</td>"
+    name = f"<td class='model'>{esc(r.name)}<div class='soft'>{esc(r.what)}; {esc(r.setting)}</div></td>"
     if r.state != "done":
         return f"<tr class='out'>{name}<td colspan='6'>{esc(r.state)}{': ' + esc(r.why) if r.why else ''}</td></tr>"
     size = f"{r.size / 1e6:.3g} MB" if r.size > 1e6 else f"{r.size / 1e3:.3g} kB"
