@@ -241,9 +241,12 @@ def test_boosting_keeps_to_the_time_by_its_rounds():
     whole = fitting(6000, fit_seconds=1.0, rounds=100)
     quick = whole.fit(np.arange(6000), seconds=5.0)  # a tenth took 1 s for 120 rounds, so 5 s are for 60 rounds of all
     assert quick.named_steps["model"].n_iter_ <= 60
+    assert whole.cut is None or whole.cut == (60, 110)  # said only if early stopping had gone on
     assert whole.rounds is not None  # what early stopping found on many rows …
     again = whole.fit(np.arange(6000))
     assert again.named_steps["model"].n_iter_ == whole.rounds  # … is what the last fit uses, with no row set aside
+    whole.fit(np.arange(6000), seconds=1.7)  # 20 rounds
+    assert whole.cut == (20, whole.rounds)
 
 
 def test_what_would_take_too_long_on_all_rows_is_not_chosen():

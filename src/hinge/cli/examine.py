@@ -54,6 +54,10 @@ def examine(
     notes = list(seen.notes)
     if np.mean(base - loss) <= np.std(base - loss) / np.sqrt(len(loss)):
         notes.append(Note("D15", "", "no model is better than the best constant, beyond noise"))
+    if whole.cut is not None:
+        done, wanted = whole.cut
+        text = f"time was short: boosting did {done} rounds where the folds asked for {wanted}; a longer --time does better"
+        notes.append(Note("D17", "", text))
     evidence = Evidence(
         title=f"{seen.target} from {request.file.name}", source=str(request.file), target=seen.target, task=task,
         metric=METRIC[task], classes=[] if classes is None else [str(c) for c in classes], rows=len(y),

@@ -67,7 +67,7 @@ def summary(outcome: Outcome, files: dict[str, Path]) -> tuple[dict[str, Any], l
     data = outcome.card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
     extra = ", ".join(f"{name} {number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric)
     commands = usage(files)
-    late = [f"  {n.code} {n.text}" for n in e.notes if n.code == "D15"]
+    late = [f"  {n.code} {n.text}" for n in e.notes if n.code in ("D15", "D17")]
     return data, [
         e.reason,
         f"Held out: {e.metric} {number(e.score, 4)} ± {number(e.error, 2)} (best constant {number(e.trivial, 4)}, "

@@ -102,6 +102,12 @@ DIAGNOSES = {
         "If the words mean that a number is missing, empty those cells; if they are codes, move them to a column of their "
         "own.",
     ),
+    "D17": Diagnosis(
+        "Cut short by time",
+        "The last fits would have taken longer than the time that was left, so that boosting did fewer rounds than the "
+        "search had found best.",
+        "Give more time (--time), or try fewer families (--models boosting).",
+    ),
 }
 
 
