@@ -9,10 +9,12 @@ import scipy.optimize
 
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
-from hinge.problem.objective import Objective, make_objective
+from hinge.problem.objective import Array, Objective, make_objective
 from hinge.problem.penalties import Penalty
 from hinge.problem.sums import weighted_sum
 from hinge.solve.choose import Result
+
+ROUNDS = 20  # in which Huber's weights and scale are fitted in turns
 
 
 class _RealLoss(LinearRegressor):
@@ -337,6 +339,25 @@ def _with(objective: Objective, loss: Loss, penalty: Penalty) -> Objective:
     )  # fmt: skip
 
 
+def scale_of(squares: Array, c: Array, epsilon: float) -> float:
+    """The best scale for residuals given by their squares: the root of h(t) = Σ cᵢ min(t rᵢ², ε²) = 1, t = 1/σ².
+
+    h is concave, increasing and piecewise linear, so Newton's method from t = 0 never overshoots and ends exactly.
+    Zero if there is no root: so many residuals are zero that every smaller scale is better.
+    """
+    t = 0.0
+    for _ in range(200):
+        inside = t * squares <= epsilon**2
+        slope = float(weighted_sum(c, np.where(inside, squares, 0.0)))
+        left = 1.0 - float(weighted_sum(c, np.where(inside, t * squares, epsilon**2)))
+        if slope <= 0.0:
+            return 0.0
+        if left <= 1e-15:
+            break
+        t += left / slope
+    return 1.0 / float(np.sqrt(t))
+
+
 class _ScaleSearch:
     """The best scale: the root of φ'(σ) = 1 − Σ cᵢ min(rᵢ²/σ², ε²), with the weights refitted at every σ."""
 
@@ -352,20 +373,33 @@ class _ScaleSearch:
         self.iterations += max(result.solution.iterations, 1)
         return scale, result
 
+    def residuals(self, fit: Result) -> Array:
+        return self.objective.y - self.objective.scores(fit.w, fit.b)
+
     def slope(self, log_scale: float) -> float:
         scale, self.last = self.at(float(np.exp(log_scale)))
-        r = (self.objective.y - self.objective.scores(self.last.w, self.last.b)) / scale
+        r = self.residuals(self.last) / scale
         return 1.0 - float(weighted_sum(self.objective.c, np.minimum(r**2, self.model.epsilon**2)))
 
     def best(self) -> tuple[float, Result]:
         y, c = self.objective.y, self.objective.c
         spread = float(np.sqrt(weighted_sum(c, (y - weighted_sum(c, y)) ** 2)))
         floor = 1e-10 * max(spread, np.max(np.abs(self.objective.y), initial=0.0), 1e-300)
-        # Start from the residuals of least squares, then widen until the slope changes sign.
+        # Start from the residuals of least squares.
         fit = self.model._solve(self.model._at_scale(self.objective, 10.0 * spread + floor))
         self.start = (fit.w, fit.b)
-        r = np.abs(self.objective.y - self.objective.scores(fit.w, fit.b))
-        guess = np.log(max(float(np.sqrt(weighted_sum(c, r**2))), floor))
+        squares = self.residuals(fit) ** 2
+        guess = np.log(max(float(np.sqrt(weighted_sum(c, squares))), floor))
+        # The weights hardly depend on the scale: in turns, each given the other, a few rounds are enough.
+        for _ in range(ROUNDS):
+            scale = scale_of(squares, c, self.model.epsilon)
+            if not scale > floor:
+                break
+            scale, fit = self.at(scale)
+            squares = self.residuals(fit) ** 2
+            if abs(np.log(scale_of(squares, c, self.model.epsilon) / scale)) <= 1e-4 * self.model.tol:
+                return scale, fit
+        # Otherwise bracket the root, the weights refitted at every trial.
         low, high = guess - 1.0, guess + 0.1
         while self.slope(high) < 0:
             low, high = high, high + 1.0
