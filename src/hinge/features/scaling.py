@@ -36,6 +36,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [[-1.0], [1.0]]
     """
 
+    n_samples_seen_: Any
     mean_: Any
     var_: Any
     scale_: Any
@@ -54,14 +55,24 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
         """Means and deviations; a weight of 2 means the same as having the row twice."""
-        X = self._check(X, reset=True)
+        if hasattr(self, "n_samples_seen_"):
+            del self.n_samples_seen_
+        return self.partial_fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
+        """The means and deviations of these rows together with all those before."""
+        first = not hasattr(self, "n_samples_seen_")
+        X = self._check(X, reset=first)
         weights = np.ones(X.shape[0])
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not np.any(weights > 0):
                 raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
         mean, variance, total = moments(X, weights)
-        self.n_samples_seen_ = int(X.shape[0]) if sample_weight is None and np.all(total == X.shape[0]) else total
+        whole = sample_weight is None and np.all(total == X.shape[0]) and (first or np.ndim(self.n_samples_seen_) == 0)
+        if not first:
+            mean, variance, total = self._together(mean, variance, total)
+        self.n_samples_seen_ = int(total[0]) if whole else total
         self.mean_ = mean if self.with_mean or self.with_std else None
         self.var_, self.scale_ = None, None
         if self.with_std:
@@ -71,6 +82,24 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             constant = ~(deviation > 10 * np.finfo(X.dtype).eps * np.abs(mean))
             self.scale_ = np.where(constant, 1.0, deviation)
         return self
+
+    def _together(
+        self, mean: np.ndarray, variance: np.ndarray, total: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Moments of the rows so far and of a further piece (Chan, Golub & LeVeque 1983)."""
+        before = np.broadcast_to(np.asarray(self.n_samples_seen_, dtype=np.float64), total.shape)
+        both = before + total
+        share = np.divide(total, both, out=np.zeros_like(both), where=both > 0)
+        old_mean = mean if self.mean_ is None else self.mean_
+        old_variance = variance if self.var_ is None else self.var_
+        with np.errstate(invalid="ignore"):
+            step = mean - old_mean
+            new_mean, new_variance = old_mean + share * step, old_variance + share * (variance - old_variance)
+            new_variance = new_variance + share * (1.0 - share) * step**2
+        # Where one side has no value yet, the other is all there is.
+        new_mean = np.where(before == 0, mean, np.where(total == 0, old_mean, new_mean))
+        new_variance = np.where(before == 0, variance, np.where(total == 0, old_variance, new_variance))
+        return new_mean, new_variance, both
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
         """Scaled rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,17 @@ def named_kernel(kernel: Any, gamma: Any, degree: float, coef0: float) -> Kernel
     if kernel not in known:
         raise ValueError(f"kernel={kernel!r} is unknown; choose one of {', '.join(sorted(known))}, or pass a kernel.")
     return known[kernel]()
+
+
+def with_parameters(kernel: Any, parameters: dict[str, Any] | None) -> Any:
+    """A function that stands for a kernel, with its further arguments; anything else as it is."""
+    if not parameters:
+        return kernel
+    if isinstance(kernel, str | Kernel) or not callable(kernel):
+        raise ValueError(
+            f"kernel_params is for kernels that are functions; kernel={kernel!r} takes its parameters by itself."
+        )
+    return partial(kernel, **parameters)
 
 
 def is_precomputed(kernel: Any) -> bool:

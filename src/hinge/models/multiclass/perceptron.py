@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels, drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
-from hinge.models.linear.perceptron import rows_of
+from hinge.models.linear.base import rows_of
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
 

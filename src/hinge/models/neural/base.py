@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -221,7 +222,7 @@ class BaseNetwork(CallbackSupportMixin, BaseEstimator):
             batch=batch,
             max_iter=int(self.max_iter),
             tol=self.tol,
-            n_iter_no_change=int(self.n_iter_no_change),
+            n_iter_no_change=int(min(self.n_iter_no_change, sys.maxsize)),
             shuffle=bool(self.shuffle),
             verbose=bool(self.verbose),
         )
