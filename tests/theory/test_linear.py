@@ -562,7 +562,7 @@ class TestFeatureSelection:
                 [step.error for step in one.path_], [step.error for step in many.path_], rtol=1e-4
             )
         with pytest.raises(ValueError, match="does not take it"):
-            hg.ForwardSelector(hg.KernelPerceptron()).fit(X, y, s)
+            hg.ForwardSelector(hg.GaussianProcessClassifier()).fit(X, y, s)
 
     def test_price_of_a_feature(self, rng):
         X = rng.normal(size=(100, 6))
