@@ -9,6 +9,8 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from hinge._native import check_indices
+
 
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """z = (x − mean) / deviation, feature by feature; mean and deviation are those of the training rows.
@@ -129,6 +131,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _check(self, X: Any, reset: bool) -> Any:
         if scipy.sparse.issparse(X) and self.with_mean:
             raise ValueError("A sparse matrix cannot be centred and stay sparse: use StandardScaler(with_mean=False).")
+        check_indices(X)
         return validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
         )  # fmt: skip

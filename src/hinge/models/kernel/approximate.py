@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge._native import Design
+from hinge._native import Design, check_indices
 from hinge.models.base import FLOATS
 from hinge.models.kernel.function import named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate
@@ -109,6 +109,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if takes_objects(kernel):
             self.n_features_in_ = 1
             return evaluate.objects(X)
+        check_indices(X)
         return evaluate.canonical(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset))
 
     def transform(self, X: Any) -> Array:
@@ -177,6 +178,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """Draw frequencies; of X only the number of features (and the scale, where asked) matters."""
         if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
             raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
+        check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         kernel = named_kernel(self.kernel, self.gamma, 3, 1.0).resolve(X)
         factor = 1.0
@@ -192,6 +194,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def transform(self, X: Any) -> Array:
         """Features of new inputs."""
         check_is_fitted(self)
+        check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS, order="C", reset=False)
         phase = Design(X).matmul(self.random_weights_)
         phase += self.random_offset_

@@ -11,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from hinge._native import core
+from hinge._native import check_indices, core
 from hinge.models.base import FLOATS, check_objects, check_weights
 from hinge.problem.kernels import (
     RBF,
@@ -83,6 +83,7 @@ def check_kernel_fit(
     """X, y and weights as a kernel machine wants them; square for precomputed kernels, objects for string kernels."""
     if takes_objects(kernel):
         return check_objects(estimator, X, y, sample_weight, multi_output=options.get("multi_output", False))
+    check_indices(X)
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
     X = _square_if_precomputed(kernel, evaluate.canonical(X))
     return X, y, check_weights(sample_weight, X)
@@ -94,6 +95,7 @@ def check_kernel_inputs(estimator: Any, kernel: Kernel, X: Any, sample_weight: A
         X = evaluate.objects(X)
         estimator.n_features_in_ = 1
         return X, check_weights(sample_weight, np.zeros((len(X), 1)))
+    check_indices(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, order="C")
     X = _square_if_precomputed(kernel, evaluate.canonical(X))
     return X, check_weights(sample_weight, X)
@@ -111,6 +113,7 @@ def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
     """X for prediction, checked against what the estimator was fitted on."""
     if takes_objects(kernel):
         return evaluate.objects(X)
+    check_indices(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
     return evaluate.spread(X) if isinstance(kernel, Precomputed) else evaluate.canonical(X)
 

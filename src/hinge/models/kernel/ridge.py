@@ -201,6 +201,8 @@ def _solve(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -
         G = G * root[:, None] * root[None, :]
     G[np.arange(n), np.arange(n)] = diagonal * root**2 + alpha
     factor, u, info = scipy.linalg.lapack.dposv(G, targets * root[:, None], lower=1, overwrite_a=1)
+    if not np.all(np.isfinite(u)):
+        raise ValueError("The kernel matrix is not finite: X has values so large that products overflow; rescale them.")
     if info > 0:
         raise ValueError(
             f"The kernel matrix plus alpha={alpha:g} is not positive definite; check it with hg.check_psd, or raise alpha."
