@@ -50,9 +50,9 @@ def check_objects(
     return X, y, check_weights(sample_weight, np.zeros((len(X), 1)))
 
 
-def require_no_overflow(*moments: Any) -> None:
-    """Refuses sums of products that are not finite, where the inputs were: the inputs are too large."""
-    if not all(np.all(np.isfinite(values)) for values in moments):
+def require_no_overflow(*sums: Any) -> None:
+    """Refuses sums of products that are not finite where the inputs were: those are too large."""
+    if not all(np.all(np.isfinite(values)) for values in sums):
         raise ValueError("X, y or sample_weight has values so large that sums of products overflow; rescale them.")
 
 

@@ -174,7 +174,7 @@ class BayesianRidge(_EvidenceRegressor):
                 gamma = float(np.sum(alpha * e / (lam + alpha * e)))
                 new_lam = (gamma + 2.0 * self.lambda_1) / (float(c @ c) + 2.0 * self.lambda_2)
                 new_alpha = (total - gamma + 2.0 * self.alpha_1) / (fit.residual(c) + 2.0 * self.alpha_2)
-                require_no_overflow(new_lam, new_alpha, 1.0 / new_lam if new_lam else np.inf)
+                require_no_overflow(*(np.log([v]) if v > 0 else np.inf for v in (new_lam, new_alpha)))
                 still = abs(np.log(new_lam / lam)) < self.tol and abs(np.log(new_alpha / alpha)) < self.tol
                 alpha, lam, old = new_alpha, new_lam, c
                 c = fit.weights(alpha, lam)

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from hinge._native import Design, core
-from hinge.models.base import check_predict
+from hinge.models.base import check_predict, require_no_overflow
 from hinge.models.linear.base import LinearClassifier, check_strength, dense, named_penalty, rows_of, taken
 from hinge.problem.losses import PerceptronLoss
 from hinge.problem.objective import make_objective
@@ -224,6 +224,7 @@ class Perceptron(LinearClassifier):
         shown = [walk.weights(self.average is True) for walk in self._state]
         self.coef_ = np.array([w for w, _ in shown], dtype=dtype)
         self.intercept_ = np.array([b for _, b in shown], dtype=dtype)
+        require_no_overflow(np.sum(self.coef_**2))
         self.mistakes_per_epoch_ = [np.array(walk.counts) for walk in self._state]
         self.mistakes_ = np.array([counts.sum() for counts in self.mistakes_per_epoch_])
         self.n_iter_ = max(len(counts) for counts in self.mistakes_per_epoch_)
