@@ -115,8 +115,13 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         X = validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], reset=False
         )  # fmt: skip
-        if scipy.sparse.issparse(X):
-            return self._sparse(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = self._sparse(X) if scipy.sparse.issparse(X) else self._table(X)
+        if not np.all(np.isfinite(out.data if scipy.sparse.issparse(out) else out)):
+            raise ValueError("X has values so large that their products overflow; rescale its columns.")
+        return out
+
+    def _table(self, X: np.ndarray) -> np.ndarray:
         out: np.ndarray = np.empty((len(X), self.n_output_features_), dtype=X.dtype, order=self.order)  # type: ignore[call-overload]
         for begin in range(0, len(X), ROWS):
             self._dense(X[begin : begin + ROWS], out[begin : begin + ROWS])

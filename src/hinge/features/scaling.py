@@ -155,10 +155,14 @@ def _moments(x: np.ndarray, w: np.ndarray, zeros: float = 0.0) -> tuple[float, f
     total = float(w.sum()) + zeros
     if total <= 0:
         return np.nan, np.nan, 0.0
-    mean = float(w @ x) / total
-    left = x - mean
-    shift = (float(w @ left) - zeros * mean) / total
-    return mean + shift, max((float(w @ left**2) + zeros * mean**2) / total - shift**2, 0.0), total
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = w @ x / total
+        left = x - mean
+        shift = (w @ left - zeros * mean) / total
+        variance = (w @ left**2 + zeros * mean**2) / total - shift**2
+    if not (np.isfinite(mean) and np.isfinite(variance)):
+        raise ValueError("X has values so large that their squares overflow; divide its columns first.")
+    return float(mean + shift), max(float(variance), 0.0), total
 
 
 def _sparse_moments(X: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

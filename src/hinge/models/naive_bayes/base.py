@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge._native import check_indices
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, codes_among, contiguous, unique_codes
-from hinge.models.posterior import OUTPUT, JointPosterior
+from hinge.models.posterior import JointPosterior, told
 
 # Where a probability is exactly zero, its logarithm counts as this much when scores are added up: no other class
 # loses to it, and 0 · log 0 is 0.
@@ -92,12 +92,10 @@ class NaiveBayes(JointPosterior, ClassifierMixin, BaseEstimator):
         values, finite = self._scores(X, output)
         if not finite:
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-            if output in (OUTPUT.probability, OUTPUT.log_probability):
-                # So far out that every density is zero in floating point: nothing is learned beyond the prior.
-                prior = self.class_prior_ if hasattr(self, "class_prior_") else np.exp(self.class_log_prior_)
-                with np.errstate(divide="ignore"):
-                    known = prior if output == OUTPUT.probability else np.log(prior)
-                values = np.where(np.isnan(values).any(axis=1, keepdims=True), known, values).astype(values.dtype)
+        if not finite or np.isnan(values).any():
+            with np.errstate(divide="ignore"):
+                prior = self.class_log_prior_ if hasattr(self, "class_log_prior_") else np.log(self.class_prior_)
+            values = told(values, output, prior)
         return values
 
 
