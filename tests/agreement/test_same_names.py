@@ -52,12 +52,16 @@ VALUES = {
     ("RandomForestClassifier", "class_weight", "balanced_subsample"): "weights are those of all the data",
     ("ExtraTreesClassifier", "class_weight", "balanced_subsample"): "weights are those of all the data",
     **{
-        (f"GradientBoosting{kind}", "max_features", value): "a share of the features, as of the histogram booster"
+        (f"GradientBoosting{kind}", parameter, value): reason
         for kind in ("Classifier", "Regressor")
-        for value in ("sqrt", "log2", None)
+        for parameter, value, reason in (
+            ("max_features", "sqrt", "a share of the features, as of the histogram booster"),
+            ("max_features", "log2", "a share of the features, as of the histogram booster"),
+            ("max_features", None, "a share of the features, as of the histogram booster"),
+            ("max_leaf_nodes", None, "max_depth is None here: a limit is asked for"),
+            ("n_iter_no_change", None, "early_stopping=False says so"),
+        )
     },
-    ("GradientBoostingClassifier", "max_leaf_nodes", None): "max_depth is None here: a limit is asked for",
-    ("GradientBoostingRegressor", "max_leaf_nodes", None): "max_depth is None here: a limit is asked for",
 }
 
 # Fitted attributes that are not there, and why.
