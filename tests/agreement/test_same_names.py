@@ -61,8 +61,8 @@ OF_TREES = dict.fromkeys(
 )
 ATTRIBUTES = {
     "AdaBoostClassifier": {"estimator_": "the template is the parameter", "feature_importances_": "see estimators_"},
-    "BaggingClassifier": {"estimator_": "the template is the parameter", "estimators_samples_": "see samples_"},
-    "BaggingRegressor": {"estimator_": "the template is the parameter", "estimators_samples_": "see samples_"},
+    "BaggingClassifier": {"estimator_": "the template is the parameter", "estimators_samples_": "the draws are not kept"},
+    "BaggingRegressor": {"estimator_": "the template is the parameter", "estimators_samples_": "the draws are not kept"},
     **dict.fromkeys(("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"), OF_TREES),
     "GaussianProcessClassifier": {"base_estimator_": INSIDE},
     **{
