@@ -214,6 +214,44 @@ def test_a_sparse_input_with_repeated_entries_is_left_alone(estimator):
     assert halves.nnz == 2 * S.nnz
 
 
+@every_sparse
+@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csc_array], ids=["csr", "csc"])
+def test_a_broken_sparse_matrix_is_refused(estimator, make):
+    """Indices outside the matrix, where compiled code would write: refused in fit and after it, whatever the weights."""
+    X, y = make_data(estimator, n=60)
+    X[np.random.default_rng(2).random(X.shape) < 0.5] = 0.0
+    model = fitted(estimator, make(X), y)
+    weights = [None, np.append(0.0, np.ones(len(y) - 1))] if takes_weights(estimator) else [None]
+    for part, value in (("indices", 10_000), ("indices", -1), ("indptr", 10_000_000)):
+        broken = make(X)
+        getattr(broken, part)[3] = value
+        for weight in weights:
+            with pytest.raises(ValueError, match="broken sparse matrix"):
+                fitted(estimator, broken, y, sample_weight=weight)
+        with pytest.raises(ValueError, match="broken sparse matrix"):
+            outputs(model, broken)
+
+
+@pytest.mark.parametrize("estimator", [e for e in TABLES if get_tags(e).estimator_type == "classifier"], ids=name)
+def test_labels_of_any_kind(estimator):
+    """The least and largest integers of a type, booleans, bytes in either order; what cannot be ordered is refused."""
+    X, y = make_data(estimator, n=60, classes=2)
+    second = y == np.unique(y)[1]
+    wanted = fitted(estimator, X, second.astype(int)).predict(X)
+    for kind in ("int8", "uint8", "int64", "uint64"):
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        model = fitted(estimator, X, np.where(second, np.array(high, kind), np.array(low, kind)))
+        assert model.classes_.tolist() == [low, high]
+        assert np.array_equal(model.predict(X) == model.classes_[1], wanted)
+    near = fitted(estimator, X, np.where(second, np.uint64(2**63 + 5), np.uint64(2**63)))
+    assert near.classes_.tolist() == [2**63, 2**63 + 5]
+    for labels in (second, second.astype(">i4"), np.where(second, "b", "a").astype(">U1")):
+        model = fitted(estimator, X, labels)
+        assert np.array_equal(model.predict(X) == model.classes_[1], wanted)
+    with pytest.raises(ValueError, match=r"cannot be put in order|label|missing|NaN|None|y "):
+        fitted(estimator, X, np.where(second, "a", None).astype(object))
+
+
 @every
 def test_read_only_and_memory_mapped_inputs(estimator, tmp_path):
     X, y = make_data(estimator)
@@ -230,13 +268,15 @@ def _fit_or_clear_error(estimator, X, y):
     """Either finite answers or a ValueError with a message; anything else is a bug."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        if np.abs(X).max() > 1e150:
+            warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of the overflow that is then refused
         try:
-            model = fitted(estimator, X, y)
+            said = outputs(fitted(estimator, X, y), X)
         except ValueError as error:
             if len(str(error)) < 15:
                 raise
             return
-    for method, value in outputs(model, X).items():
+    for method, value in said.items():
         assert value.dtype.kind != "f" or np.all(np.isfinite(value)), method
 
 
@@ -260,7 +300,20 @@ def test_bad_numbers_are_refused_by_name(estimator):
 
 
 @every
-@pytest.mark.parametrize("trouble", ["one sample", "two samples", "one class", "constant", "huge", "tiny", "duplicate"])
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "one sample",
+        "two samples",
+        "one class",
+        "constant",
+        "huge",
+        "overflowing",
+        "one overflowing",
+        "tiny",
+        "duplicate",
+    ],
+)
 def test_extremes_give_finite_answers_or_a_clear_error(estimator, trouble):
     X, y = make_data(estimator, n=60)
     match trouble:
@@ -274,6 +327,10 @@ def test_extremes_give_finite_answers_or_a_clear_error(estimator, trouble):
             X[:, 1:] = 1.0
         case "huge":
             X = X * 1e100
+        case "overflowing":
+            X = X * 1e300
+        case "one overflowing":
+            X[0, 0] = 1e308
         case "tiny":
             X = X * 1e-200
         case "duplicate":

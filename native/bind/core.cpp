@@ -65,6 +65,16 @@ void bind_finite(nb::module_& m) {
       "x"_a.noconvert());
 }
 
+template <class I>
+void bind_within(nb::module_& m) {
+  m.def(
+      "all_within",
+      [](In1<I> x, index_t bound) {
+        return enter([&](Monitor&) { return all_within(x.data(), static_cast<index_t>(x.shape(0)), bound); });
+      },
+      "x"_a.noconvert(), "bound"_a);
+}
+
 template <class T, class I>
 void bind_sparse(nb::module_& m) {
   m.def(
@@ -237,6 +247,8 @@ void bind_core(nb::module_& m) {
   bind_dense<double>(m);
   bind_finite<float>(m);
   bind_finite<double>(m);
+  bind_within<std::int32_t>(m);
+  bind_within<std::int64_t>(m);
   bind_sparse<float, std::int32_t>(m);
   bind_sparse<float, std::int64_t>(m);
   bind_sparse<double, std::int32_t>(m);

@@ -1,4 +1,4 @@
-// Whether all of an array is finite, on all threads: a pass at the speed of memory.
+// Whether an array is fit to be computed with, on all threads: a pass at the speed of memory.
 #pragma once
 #include "core/hot.hpp"
 
@@ -6,5 +6,9 @@ namespace hinge {
 
 template <class T>
 bool all_finite(const T* x, index_t n);
+
+// Whether every index is at least 0 and below `bound`.
+template <class I>
+bool all_within(const I* x, index_t n, index_t bound);
 
 }  // namespace hinge

@@ -123,10 +123,22 @@ class Design:
 
 def _canonical(X: Any) -> Any:
     """X itself; a copy with sorted indices if it is sparse and has them unsorted or twice."""
-    if scipy.sparse.issparse(X) and X.format in ("csr", "csc") and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    if scipy.sparse.issparse(X) and X.format in ("csr", "csc"):
+        check_indices(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
     return X
+
+
+def check_indices(X: Any) -> None:
+    """Refuses a sparse matrix whose indices lie outside it: compiled code, SciPy's too, reads and writes where they say."""
+    if not (scipy.sparse.issparse(X) and X.format in ("csr", "csc")):
+        return
+    starts, minor = X.indptr, X.shape[1 if X.format == "csr" else 0]
+    ok = starts[0] == 0 and starts[-1] <= min(len(X.indices), len(X.data)) and bool(np.all(starts[1:] >= starts[:-1]))
+    if not (ok and _core.all_within(np.ascontiguousarray(X.indices), minor)):
+        raise ValueError(f"X is a broken sparse matrix: its indices or indptr point outside its shape {X.shape}.")
 
 
 def _view(X: Any) -> Any:

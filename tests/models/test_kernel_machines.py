@@ -264,3 +264,20 @@ def test_the_learner_takes_strings_and_graphs():
     kind = np.repeat([1, 0], 6)
     space = hg.RKHS(hg.WeisfeilerLehman(2).normalised())
     assert hg.Learner(space, hg.Logistic(), hg.L2(1e-4)).fit(rings + paths, kind).score(rings + paths, kind) == 1.0
+
+
+@pytest.mark.mission("K1")
+def test_kernel_params_are_the_arguments_of_a_function(rng):
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+
+    def power(A, B, degree=1, shift=0.0):
+        return (A @ B.T + shift) ** degree
+
+    parameters, named = {"degree": 2, "shift": 1.0}, hg.Polynomial(2, 1.0, 1.0)
+    ridge = hg.KernelRidge(kernel=power, kernel_params=parameters).fit(X, y)
+    np.testing.assert_allclose(ridge.predict(X), hg.KernelRidge(kernel=named).fit(X, y).predict(X), atol=1e-9)
+    features = hg.Nystroem(power, kernel_params=parameters, n_components=8).fit_transform(X)
+    same = hg.Nystroem(named, n_components=8).fit_transform(X)
+    np.testing.assert_allclose(features @ features.T, same @ same.T, atol=1e-6)
+    with pytest.raises(ValueError, match="kernel_params"):
+        hg.KernelRidge(kernel="rbf", kernel_params={"gamma": 1.0}).fit(X, y)

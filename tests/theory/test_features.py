@@ -177,7 +177,10 @@ TEXTS = [
     [
         {}, {"binary": True}, {"ngram_range": (1, 3)}, {"lowercase": False}, {"min_df": 2}, {"max_df": 0.3},
         {"max_features": 4}, {"analyzer": "char", "ngram_range": (2, 3)}, {"analyzer": "char_wb", "ngram_range": (2, 5)},
-        {"stop_words": ["the"]}, {"vocabulary": ["dog", "the"]},
+        {"stop_words": ["the"]}, {"vocabulary": ["dog", "the"]}, {"stop_words": "english"},
+        {"strip_accents": "unicode"}, {"strip_accents": "ascii"}, {"strip_accents": str.swapcase, "lowercase": False},
+        {"preprocessor": str.upper, "stop_words": ["THE"]}, {"tokenizer": str.split, "token_pattern": None},
+        {"analyzer": str.split}, {"analyzer": "char", "strip_accents": "ascii"},
     ],
     ids=str,
 )  # fmt: skip
@@ -286,3 +289,44 @@ def test_both_scalers_can_be_in_one_file(tmp_path, rng):
     loaded = hg.load(tmp_path / "both.hinge")
     assert [type(step) for step in loaded] == [type(step) for step in pipeline]
     np.testing.assert_array_equal(loaded.predict(X), pipeline.predict(X))
+
+
+@pytest.mark.mission("F3")
+def test_texts_may_be_bytes_or_files(tmp_path):
+    paths = [tmp_path / f"{k}.txt" for k in range(len(TEXTS))]
+    for path, text in zip(paths, TEXTS, strict=True):
+        path.write_bytes(text.encode("utf-16"))
+    wanted = hg.TfidfVectorizer().fit_transform(TEXTS).toarray()
+    raw = [path.read_bytes() for path in paths]
+    np.testing.assert_array_equal(hg.TfidfVectorizer(encoding="utf-16").fit_transform(raw).toarray(), wanted)
+    named = hg.TfidfVectorizer(input="filename", encoding="utf-16")
+    np.testing.assert_array_equal(named.fit_transform(paths).toarray(), wanted)
+    opened = [path.open(encoding="utf-16") for path in paths]
+    np.testing.assert_array_equal(hg.TfidfVectorizer(input="file").fit_transform(opened).toarray(), wanted)
+    for file in opened:
+        file.close()
+    bad = b"caf\xe9"
+    with pytest.raises(UnicodeDecodeError):
+        hg.CountVectorizer().fit([bad])
+    assert list(hg.CountVectorizer(decode_error="ignore").fit([bad]).get_feature_names_out()) == ["caf"]
+
+
+@pytest.mark.mission("F2")
+@pytest.mark.parametrize("kind", ["dense", "missing", "sparse"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_scaler_may_see_its_rows_in_pieces(rng, kind, weighted):
+    X = rng.normal(size=(90, 4)) * [1.0, 10.0, 1e-3, 0.0] + [0.0, 1e6, 5.0, 3.0]
+    s = rng.integers(0, 3, size=90).astype(float) if weighted else None
+    if kind == "missing":
+        X[rng.random(X.shape) < 0.2] = np.nan
+        X[:40, 1] = np.nan  # a whole piece without a value
+    if kind == "sparse":
+        X = scipy.sparse.csr_array(np.where(rng.random(X.shape) < 0.5, 0.0, X))
+    whole = hg.StandardScaler(with_mean=kind != "sparse").fit(X, sample_weight=s)
+    pieces = hg.StandardScaler(with_mean=kind != "sparse")
+    for part in (slice(0, 40), slice(40, 41), slice(41, 90)):
+        pieces.partial_fit(X[part], sample_weight=None if s is None else s[part])
+    for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
+        np.testing.assert_allclose(getattr(pieces, name), getattr(whole, name), rtol=1e-9, err_msg=name)
+    assert np.shape(pieces.n_samples_seen_) == np.shape(whole.n_samples_seen_)
+    assert hg.StandardScaler().fit([[1.0], [3.0]]).fit([[5.0], [7.0]]).mean_.tolist() == [6.0]

@@ -424,6 +424,26 @@ def test_kernel_perceptron_is_the_perceptron_of_the_features_and_keeps_its_bound
     assert model.mistakes_ <= (radius / gamma) ** 2
 
 
+@pytest.mark.mission("K6")
+def test_a_weight_scales_the_steps_of_the_kernel_perceptron(rng):
+    X = rng.normal(size=(60, 2))
+    y, s = np.sign(X[:, 0] ** 2 - X[:, 1]), rng.integers(0, 4, size=60) / 2
+    kernel = hg.Polynomial(2)
+    phi = kernel.features(X)
+    w, mistakes = np.zeros(phi.shape[1]), 0
+    for _ in range(5):
+        for x, t, step in zip(phi, y, s, strict=True):
+            if step > 0 and t * (w @ x) <= 0:
+                w, mistakes = w + step * t * x, mistakes + 1
+    model = hg.KernelPerceptron(kernel=kernel, max_iter=5).fit(X, y, sample_weight=s)
+    np.testing.assert_allclose(model.decision_function(X), phi @ w, rtol=1e-9)
+    assert model.mistakes_ == mistakes
+    given = hg.KernelPerceptron(kernel="precomputed", max_iter=5).fit(kernel(X), y, sample_weight=s)
+    np.testing.assert_allclose(given.decision_function(kernel(X)), phi @ w, rtol=1e-9)
+    linear = hg.Perceptron(fit_intercept=False, shuffle=False, max_iter=5, tol=None).fit(phi, y, sample_weight=s)
+    np.testing.assert_allclose(linear.coef_[0], w, rtol=1e-9)
+
+
 LOSSES = [
     (hg.Squared(), "real"),
     (hg.Huber(0.5), "real"),

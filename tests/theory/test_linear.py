@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import PredefinedSplit
+from sklearn.model_selection import PredefinedSplit, train_test_split
 
 import hinge as hg
 from hinge.solve import solve
@@ -349,10 +349,73 @@ class TestPerceptron:
         best = hg.MaxMarginClassifier(fit_intercept=False).fit(X, y).geometric_margin_
         assert model.mistakes_[0] <= (spread * bound.radius / best) ** 2
 
+    @pytest.mark.parametrize(("penalty", "ratio"), [("l2", 0.0), ("l1", 1.0), ("elasticnet", 0.3)])
+    def test_a_penalty_shrinks_at_every_visit(self, rng, penalty, ratio):
+        X, y, s = rng.normal(size=(50, 3)), np.where(rng.random(50) < 0.5, 1, -1), rng.uniform(0.2, 3.0, size=50)
+        w, b, total, eta, alpha, wrong = np.zeros(3), 0.0, np.zeros(4), 0.5, 0.05, 0
+        for _ in range(4):
+            for xi, yi, si in zip(X, y, s):
+                if yi * (w @ xi + b) <= 0:
+                    w, b = w + eta * si * yi * xi, b + eta * si * yi
+                w = np.sign(w) * np.maximum(np.abs(w) - eta * alpha * ratio, 0.0) / (1 + eta * alpha * (1 - ratio))
+                total += np.append(w, b)
+            wrong += np.sum(y * (X @ w + b) <= 0)
+        options = {"shuffle": False, "max_iter": 4, "tol": None, "penalty": penalty, "alpha": alpha, "l1_ratio": ratio}
+        last = hg.Perceptron(eta0=eta, **options).fit(X, y, sample_weight=s)
+        np.testing.assert_allclose(np.append(last.coef_[0], last.intercept_), np.append(w, b), atol=1e-12)
+        assert last.mistakes_[0] == wrong
+        assert last.bound_ is None
+        mean = hg.Perceptron(eta0=eta, average=True, **options).fit(X, y, sample_weight=s)
+        np.testing.assert_allclose(np.append(mean.coef_[0], mean.intercept_), total / 200, atol=1e-12)
+        pieces = hg.Perceptron(eta0=eta, average=True, **options)
+        for _ in range(4):
+            pieces.partial_fit(scipy.sparse.csr_array(X), y, classes=[-1, 1], sample_weight=s)
+        np.testing.assert_allclose(pieces.coef_, mean.coef_, atol=1e-12)
+
+    @pytest.mark.parametrize("penalty", [None, "l2"])
+    def test_examples_held_out_may_stop_it(self, rng, penalty):
+        X = rng.normal(size=(400, 3))
+        y = np.where(X @ [1.0, -2.0, 0.5] + rng.normal(size=400) > 0, 1, -1)
+        options = {"early_stopping": True, "validation_fraction": 0.25, "penalty": penalty, "random_state": 3}
+        model = hg.Perceptron(n_iter_no_change=4, **options).fit(X, y)
+        train, held = train_test_split(np.arange(400), test_size=0.25, random_state=3)
+        shares, best, idle, epochs = [], np.inf, 0, 0
+        while idle < 4:
+            epochs += 1
+            part = hg.Perceptron(max_iter=epochs, tol=None, penalty=penalty, random_state=3).fit(X[train], y[train])
+            shares.append(np.mean(y[held] * part.decision_function(X[held]) <= 0))
+            idle, best = (0 if shares[-1] < best - 1e-3 else idle + 1), min(best, shares[-1])
+        assert model.n_iter_ == epochs
+        np.testing.assert_array_equal(model.coef_, part.coef_)
+
+    def test_a_generator_may_be_the_seed(self, rng):
+        X, y = rng.normal(size=(50, 3)), np.where(rng.random(50) < 0.5, 1, -1)
+        one, two = (hg.Perceptron(random_state=np.random.RandomState(5), max_iter=2).fit(X, y) for _ in range(2))
+        np.testing.assert_array_equal(one.coef_, two.coef_)
+
 
 def noisy_classes(rng, n=120):
     X = rng.normal(size=(n, 3))
     return X, np.where(X @ [1.0, 1.0, 0.0] + 0.6 * rng.normal(size=n) > 0, 1, -1)
+
+
+@pytest.mark.mission("W7", "M4")
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "b", "c"]])
+def test_crammer_and_singers_machine_goes_by_its_other_name(rng, labels):
+    X, y = rng.normal(size=(90, 3)), rng.choice(labels, size=90)
+    s = np.where(y == "a", 2.0, 1.0)
+    named = hg.LinearSVC(multi_class="crammer_singer", C=0.5, class_weight={"a": 2.0}).fit(X, y)
+    model = hg.MulticlassSVM(C=0.5, tol=1e-6).fit(X, y, sample_weight=s)
+    np.testing.assert_allclose(named.decision_function(X), model.decision_function(X), atol=1e-9)
+    assert named.coef_.shape == ((1, 3) if len(labels) == 2 else (3, 3))
+    assert np.array_equal(named.predict(X), model.predict(X))
+
+
+@pytest.mark.mission("W2")
+def test_ridge_may_be_chosen_by_a_score_that_takes_no_weights(table):
+    X, y, _ = table
+    for cv in (None, 5):
+        assert hg.RidgeCV(scoring="neg_max_error", cv=cv).fit(X, y).best_score_ < 0
 
 
 @pytest.mark.mission("W7")
@@ -499,7 +562,7 @@ class TestFeatureSelection:
                 [step.error for step in one.path_], [step.error for step in many.path_], rtol=1e-4
             )
         with pytest.raises(ValueError, match="does not take it"):
-            hg.ForwardSelector(hg.KernelPerceptron()).fit(X, y, s)
+            hg.ForwardSelector(hg.GaussianProcessClassifier()).fit(X, y, s)
 
     def test_price_of_a_feature(self, rng):
         X = rng.normal(size=(100, 6))

@@ -21,6 +21,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from hinge._native import check_indices
 from hinge.explain.measure import take_rows
 from hinge.models.base import take_input_tags
 
@@ -54,6 +55,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):
         if not 0 < self.calibration_size < 1:
             raise ValueError(f"calibration_size must lie between 0 and 1, got {self.calibration_size!r}.")
         X = as_table(X)
+        check_indices(X)
         validate_data(self, X, skip_check_array=True)
         if (n := _num_samples(X)) < 4:
             raise ValueError(f"{type(self).__name__} needs at least 4 examples to calibrate with; got n_samples = {n}.")

@@ -18,6 +18,8 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from hinge._native import check_indices
+
 ROWS = 512  # a block of rows whose products stay in the cache
 MOST_OUTPUTS = 2**31 - 1
 
@@ -90,6 +92,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f'order must be "C" or "F", got {self.order!r}.')
         if not self.coef0 >= 0:
             raise ValueError(f"coef0 must not be negative, got {self.coef0!r}.")
+        check_indices(X)
         d = validate_data(self, X, accept_sparse=("csr", "csc")).shape[1]
         count = _number(d, low, high, self.interaction_only) + (low > 0 and self.include_bias)
         count -= low == 0 and not self.include_bias
@@ -108,11 +111,17 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """The monomials of any rows; CSR in, CSR out."""
         check_is_fitted(self)
+        check_indices(X)
         X = validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], reset=False
         )  # fmt: skip
-        if scipy.sparse.issparse(X):
-            return self._sparse(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = self._sparse(X) if scipy.sparse.issparse(X) else self._table(X)
+        if not np.all(np.isfinite(out.data if scipy.sparse.issparse(out) else out)):
+            raise ValueError("X has values so large that their products overflow; rescale its columns.")
+        return out
+
+    def _table(self, X: np.ndarray) -> np.ndarray:
         out: np.ndarray = np.empty((len(X), self.n_output_features_), dtype=X.dtype, order=self.order)  # type: ignore[call-overload]
         for begin in range(0, len(X), ROWS):
             self._dense(X[begin : begin + ROWS], out[begin : begin + ROWS])

@@ -9,6 +9,8 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hinge._native import check_indices
+
 SHAPES: dict[str, tuple[Any, Any]] = {
     "log1p": (np.log1p, np.expm1),
     "sqrt": (np.sqrt, np.square),
@@ -92,6 +94,7 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return Z
 
     def _check(self, X: Any, reset: bool) -> Any:
+        check_indices(X)
         return validate_data(self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], reset=reset)
 
 

@@ -9,6 +9,8 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from hinge._native import check_indices
+
 
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """z = (x − mean) / deviation, feature by feature; mean and deviation are those of the training rows.
@@ -36,6 +38,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [[-1.0], [1.0]]
     """
 
+    n_samples_seen_: Any
     mean_: Any
     var_: Any
     scale_: Any
@@ -54,14 +57,24 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
         """Means and deviations; a weight of 2 means the same as having the row twice."""
-        X = self._check(X, reset=True)
+        if hasattr(self, "n_samples_seen_"):
+            del self.n_samples_seen_
+        return self.partial_fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
+        """The means and deviations of these rows together with all those before."""
+        first = not hasattr(self, "n_samples_seen_")
+        X = self._check(X, reset=first)
         weights = np.ones(X.shape[0])
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not np.any(weights > 0):
                 raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
         mean, variance, total = moments(X, weights)
-        self.n_samples_seen_ = int(X.shape[0]) if sample_weight is None and np.all(total == X.shape[0]) else total
+        whole = sample_weight is None and np.all(total == X.shape[0]) and (first or np.ndim(self.n_samples_seen_) == 0)
+        if not first:
+            mean, variance, total = self._together(mean, variance, total)
+        self.n_samples_seen_ = int(total[0]) if whole else total
         self.mean_ = mean if self.with_mean or self.with_std else None
         self.var_, self.scale_ = None, None
         if self.with_std:
@@ -71,6 +84,24 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             constant = ~(deviation > 10 * np.finfo(X.dtype).eps * np.abs(mean))
             self.scale_ = np.where(constant, 1.0, deviation)
         return self
+
+    def _together(
+        self, mean: np.ndarray, variance: np.ndarray, total: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Moments of the rows so far and of a further piece (Chan, Golub & LeVeque 1983)."""
+        before = np.broadcast_to(np.asarray(self.n_samples_seen_, dtype=np.float64), total.shape)
+        both = before + total
+        share = np.divide(total, both, out=np.zeros_like(both), where=both > 0)
+        old_mean = mean if self.mean_ is None else self.mean_
+        old_variance = variance if self.var_ is None else self.var_
+        with np.errstate(invalid="ignore"):
+            step = mean - old_mean
+            new_mean, new_variance = old_mean + share * step, old_variance + share * (variance - old_variance)
+            new_variance = new_variance + share * (1.0 - share) * step**2
+        # Where one side has no value yet, the other is all there is.
+        new_mean = np.where(before == 0, mean, np.where(total == 0, old_mean, new_mean))
+        new_variance = np.where(before == 0, variance, np.where(total == 0, old_variance, new_variance))
+        return new_mean, new_variance, both
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
         """Scaled rows."""
@@ -100,6 +131,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _check(self, X: Any, reset: bool) -> Any:
         if scipy.sparse.issparse(X) and self.with_mean:
             raise ValueError("A sparse matrix cannot be centred and stay sparse: use StandardScaler(with_mean=False).")
+        check_indices(X)
         return validate_data(
             self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
         )  # fmt: skip
@@ -123,10 +155,14 @@ def _moments(x: np.ndarray, w: np.ndarray, zeros: float = 0.0) -> tuple[float, f
     total = float(w.sum()) + zeros
     if total <= 0:
         return np.nan, np.nan, 0.0
-    mean = float(w @ x) / total
-    left = x - mean
-    shift = (float(w @ left) - zeros * mean) / total
-    return mean + shift, max((float(w @ left**2) + zeros * mean**2) / total - shift**2, 0.0), total
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = w @ x / total
+        left = x - mean
+        shift = (w @ left - zeros * mean) / total
+        variance = (w @ left**2 + zeros * mean**2) / total - shift**2
+    if not (np.isfinite(mean) and np.isfinite(variance)):
+        raise ValueError("X has values so large that their squares overflow; divide its columns first.")
+    return float(mean + shift), max(float(variance), 0.0), total
 
 
 def _sparse_moments(X: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

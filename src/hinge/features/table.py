@@ -13,6 +13,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
+from hinge._native import check_indices
 from hinge.features import encoders
 from hinge.features.columns import MISSING_TEXTS, Column, read_columns, rename
 from hinge.features.frames import as_frame
@@ -227,6 +228,7 @@ class TablePrep(TransformerMixin, BaseEstimator):
         if frame is None:
             if isinstance(X, list | tuple):
                 X = np.array(X, dtype=object) if np.asarray(X).dtype.kind in "US" else np.asarray(X)
+            check_indices(X)
             return validate_data(
                 self, X, reset=reset, dtype=None, accept_sparse=("csc", "csr"), ensure_all_finite=False
             )  # fmt: skip

@@ -2,58 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.features.encoders import unit_rows
-from hinge.features.words import TOKEN, HashedPlaces, count_terms, cutter, document_frequencies
-
-
-class TextVectorizer(TransformerMixin, BaseEstimator):
-    """What the vectorisers share: cutting texts into terms."""
-
-    lowercase: bool
-    stop_words: Any
-    token_pattern: str
-    ngram_range: tuple[int, int]
-    analyzer: str
-    binary: bool
-    dtype: Any
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
-
-    def build_analyzer(self) -> Any:
-        """A function from a text to its terms."""
-        low, high = self.ngram_range
-        if not 1 <= low <= high:
-            raise ValueError(f"ngram_range must be (min, max) with 1 ≤ min ≤ max, got {self.ngram_range!r}.")
-        if isinstance(self.stop_words, str):
-            raise ValueError("stop_words must be None or a list of words; leave common words out by max_df instead.")
-        return cutter(self.analyzer, (low, high), self.lowercase, self.token_pattern, self.stop_words or ())
-
-    def _texts(self, texts: Iterable[Any]) -> list[str]:
-        if isinstance(texts, str):
-            raise ValueError("Give a list of texts, not one text.")
-        items = list(np.asarray(texts, dtype=object).ravel()) if hasattr(texts, "__array__") else list(texts)
-        bad = next((t for t in items if not isinstance(t, str)), None)
-        if bad is not None:
-            raise ValueError(f"Texts must be strings, got {bad!r}; fill missing texts with ''.")
-        return items
-
-    def _finish(self, counts: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        if self.binary:
-            counts.data = np.sign(counts.data)
-        return counts.astype(self.dtype)
+from hinge.features.text_base import TextVectorizer
+from hinge.features.words import TOKEN, HashedPlaces, count_terms, document_frequencies
 
 
 class CountVectorizer(TextVectorizer):
@@ -61,15 +18,25 @@ class CountVectorizer(TextVectorizer):
 
     Parameters
     ----------
+    input : {"content", "filename", "file"}
+        Whether texts are given, or the names of their files, or files that are open.
+    encoding, decode_error : str
+        How bytes become text, and what happens where they do not: "strict", "ignore" or "replace".
+    strip_accents : {"ascii", "unicode"} or function, optional
+        Letters without their accents.
     lowercase : bool
         Whether case is ignored.
-    stop_words : list of str, optional
+    preprocessor : function from text to text, optional
+        In place of ``lowercase`` and ``strip_accents``.
+    tokenizer : function from text to words, optional
+        In place of ``token_pattern``.
+    stop_words : list of str or "english", optional
         Words to leave out.
     token_pattern : str
         A regular expression for words: two letters or more.
     ngram_range : (int, int)
         The shortest and longest runs of words (or characters) that are terms.
-    analyzer : {"word", "char", "char_wb"}
+    analyzer : {"word", "char", "char_wb"} or function from text to terms
         Runs of words, of characters, or of characters inside words.
     max_df, min_df : float or int
         Terms in more, or in fewer, training texts are left out: a share if a float, a number if an int.
@@ -100,11 +67,17 @@ class CountVectorizer(TextVectorizer):
     def __init__(
         self,
         *,
+        input: str = "content",
+        encoding: str = "utf-8",
+        decode_error: str = "strict",
+        strip_accents: Any = None,
         lowercase: bool = True,
+        preprocessor: Any = None,
+        tokenizer: Any = None,
         stop_words: Any = None,
         token_pattern: str = TOKEN,
         ngram_range: tuple[int, int] = (1, 1),
-        analyzer: str = "word",
+        analyzer: Any = "word",
         max_df: Any = 1.0,
         min_df: Any = 1,
         max_features: int | None = None,
@@ -112,7 +85,13 @@ class CountVectorizer(TextVectorizer):
         binary: bool = False,
         dtype: Any = np.float64,
     ) -> None:
+        self.input = input
+        self.encoding = encoding
+        self.decode_error = decode_error
+        self.strip_accents = strip_accents
         self.lowercase = lowercase
+        self.preprocessor = preprocessor
+        self.tokenizer = tokenizer
         self.stop_words = stop_words
         self.token_pattern = token_pattern
         self.ngram_range = ngram_range
@@ -189,7 +168,8 @@ class TfidfVectorizer(CountVectorizer):
         Count one more text that has every term.
     sublinear_tf : bool
         1 + ln(count) instead of the count.
-    lowercase, stop_words, token_pattern, ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
+    input, encoding, decode_error, strip_accents, lowercase, preprocessor, tokenizer, stop_words, token_pattern, \
+ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
         As for :class:`CountVectorizer`.
 
     Attributes
@@ -209,11 +189,17 @@ class TfidfVectorizer(CountVectorizer):
     def __init__(
         self,
         *,
+        input: str = "content",
+        encoding: str = "utf-8",
+        decode_error: str = "strict",
+        strip_accents: Any = None,
         lowercase: bool = True,
+        preprocessor: Any = None,
+        tokenizer: Any = None,
         stop_words: Any = None,
         token_pattern: str = TOKEN,
         ngram_range: tuple[int, int] = (1, 1),
-        analyzer: str = "word",
+        analyzer: Any = "word",
         max_df: Any = 1.0,
         min_df: Any = 1,
         max_features: int | None = None,
@@ -226,9 +212,10 @@ class TfidfVectorizer(CountVectorizer):
         sublinear_tf: bool = False,
     ) -> None:
         super().__init__(
-            lowercase=lowercase, stop_words=stop_words, token_pattern=token_pattern, ngram_range=ngram_range,
-            analyzer=analyzer, max_df=max_df, min_df=min_df, max_features=max_features, vocabulary=vocabulary,
-            binary=binary, dtype=dtype,
+            input=input, encoding=encoding, decode_error=decode_error, strip_accents=strip_accents,
+            lowercase=lowercase, preprocessor=preprocessor, tokenizer=tokenizer, stop_words=stop_words,
+            token_pattern=token_pattern, ngram_range=ngram_range, analyzer=analyzer, max_df=max_df, min_df=min_df,
+            max_features=max_features, vocabulary=vocabulary, binary=binary, dtype=dtype,
         )  # fmt: skip
         self.norm = norm
         self.use_idf = use_idf
@@ -273,7 +260,8 @@ class HashingVectorizer(TextVectorizer):
         What rows are divided by.
     alternate_sign : bool
         Whether the hash decides the sign of a term too.
-    lowercase, stop_words, token_pattern, ngram_range, analyzer, binary, dtype
+    input, encoding, decode_error, strip_accents, lowercase, preprocessor, tokenizer, stop_words, token_pattern, \
+ngram_range, analyzer, binary, dtype
         As for :class:`CountVectorizer`.
 
     Examples
@@ -287,18 +275,30 @@ class HashingVectorizer(TextVectorizer):
     def __init__(
         self,
         *,
+        input: str = "content",
+        encoding: str = "utf-8",
+        decode_error: str = "strict",
+        strip_accents: Any = None,
         lowercase: bool = True,
+        preprocessor: Any = None,
+        tokenizer: Any = None,
         stop_words: Any = None,
         token_pattern: str = TOKEN,
         ngram_range: tuple[int, int] = (1, 1),
-        analyzer: str = "word",
+        analyzer: Any = "word",
         n_features: int = 2**20,
         binary: bool = False,
         norm: str | None = "l2",
         alternate_sign: bool = True,
         dtype: Any = np.float64,
     ) -> None:
+        self.input = input
+        self.encoding = encoding
+        self.decode_error = decode_error
+        self.strip_accents = strip_accents
         self.lowercase = lowercase
+        self.preprocessor = preprocessor
+        self.tokenizer = tokenizer
         self.stop_words = stop_words
         self.token_pattern = token_pattern
         self.ngram_range = ngram_range
@@ -310,6 +310,10 @@ class HashingVectorizer(TextVectorizer):
         self.dtype = dtype
 
     def fit(self, raw_documents: Any = None, y: Any = None) -> HashingVectorizer:
+        """Nothing to learn."""
+        return self
+
+    def partial_fit(self, raw_documents: Any = None, y: Any = None) -> HashingVectorizer:
         """Nothing to learn."""
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,22 +15,43 @@ import scipy.sparse
 TOKEN = r"(?u)\b\w\w+\b"
 
 
+def strip_accents(text: str, how: str) -> str:
+    """Letters without their accents: "unicode" drops the marks, "ascii" whatever is not ASCII after that too."""
+    if text.isascii():
+        return text
+    parts = unicodedata.normalize("NFKD", text)
+    if how == "ascii":
+        return parts.encode("ascii", "ignore").decode("ascii")
+    return "".join(c for c in parts if not unicodedata.combining(c))
+
+
 def cutter(
-    analyzer: str = "word", ngram_range: tuple[int, int] = (1, 1), lowercase: bool = True, token_pattern: str = TOKEN,
-    stop_words: Iterable[str] = (),
+    analyzer: str = "word", ngram_range: tuple[int, int] = (1, 1), prepare: Callable[[str], str] = str.lower,
+    find: Callable[[str], list[str]] | None = None, stop_words: Iterable[str] = (),
 ) -> Callable[[str], list[str]]:  # fmt: skip
     """A function from a text to its terms.
 
     "word" gives runs of words, "char" runs of characters, "char_wb" runs of characters within words, which are padded
     by a blank on either side.
+
+    Parameters
+    ----------
+    analyzer : {"word", "char", "char_wb"}
+    ngram_range : (int, int)
+        The shortest and the longest run.
+    prepare : function from text to text
+        What is done first.
+    find : function from a text to its words, optional
+        Those of two letters or more by default.
+    stop_words : words to leave out
     """
     low, high = ngram_range
     stop = frozenset(stop_words)
     if analyzer == "word":
-        find = re.compile(token_pattern).findall
+        find = re.compile(TOKEN).findall if find is None else find
 
         def cut(text: str) -> list[str]:
-            words = find(text.lower() if lowercase else text)
+            words = find(prepare(text))
             words = [w for w in words if w not in stop] if stop else words
             return _runs(words, low, high)
 
@@ -37,7 +59,7 @@ def cutter(
         blanks = re.compile(r"\s\s+")
 
         def cut(text: str) -> list[str]:
-            text = blanks.sub(" ", text.lower() if lowercase else text)
+            text = blanks.sub(" ", prepare(text))
             parts = [text] if analyzer == "char" else [f" {w} " for w in text.split()]
             # A word shorter than the run counts once, as it is.
             return [

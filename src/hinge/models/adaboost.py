@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
+from hinge._native import check_indices
 from hinge.models.base import LogProba, code_labels, take_input_tags
 from hinge.models.tree import DecisionTreeClassifier
 from hinge.models.tree_arrays import Trees
@@ -228,6 +229,7 @@ def _probabilities(s: np.ndarray) -> np.ndarray:
 
 
 def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
+    check_indices(X)
     return validate_data(
         estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan", dtype=[np.float64, np.float32]
     )

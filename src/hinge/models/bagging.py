@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from hinge._native import core
+from hinge._native import check_indices, core
 from hinge.models.base import LogProba, code_labels, take_input_tags
 from hinge.models.forest_base import sample_size
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -167,6 +167,7 @@ def _numbers(X: Any) -> np.ndarray:
 
 
 def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
+    check_indices(X)
     return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite="allow-nan")
 
 

@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
-from hinge._native import surely_finite
+from hinge._native import check_indices, surely_finite
 
 ACCEPT_SPARSE = ("csr", "csc")
 FLOATS = [np.float64, np.float32]
@@ -24,6 +24,7 @@ def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **optio
 
 def finiteness(X: Any) -> dict[str, Any]:
     """Spares scikit-learn its search for NaN and infinity where all threads together found none."""
+    check_indices(X)
     return {"ensure_all_finite": False} if surely_finite(X) else {}
 
 
@@ -47,6 +48,12 @@ def check_objects(
     check_consistent_length(X, y)
     estimator.n_features_in_ = 1
     return X, y, check_weights(sample_weight, np.zeros((len(X), 1)))
+
+
+def require_no_overflow(*sums: Any) -> None:
+    """Refuses sums of products that are not finite where the inputs were: those are too large."""
+    if not all(np.all(np.isfinite(values)) for values in sums):
+        raise ValueError("X, y or sample_weight has values so large that sums of products overflow; rescale them.")
 
 
 def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -119,11 +126,22 @@ def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "iu" and y.size:
         low, high = int(y.min()), int(y.max())
         if high - low <= max(1000, y.size):
-            offset = y - y.dtype.type(low)
+            lowest = y.dtype.type(low)
+            # The difference may wrap around (127 − (−128) in int8): without its sign it is right.
+            offset = y - lowest
+            offset = (
+                offset.view(f"u{offset.itemsize}").astype(np.intp) if offset.itemsize < 8 else offset.view(np.int64)
+            )
             present = np.bincount(offset, minlength=high - low + 1) > 0
-            return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[offset]
-    check_classification_targets(y)
-    return np.unique(y, return_inverse=True)
+            return np.flatnonzero(present).astype(y.dtype) + lowest, (np.cumsum(present) - 1)[offset]
+    try:
+        check_classification_targets(y)
+        return np.unique(y, return_inverse=True)
+    except TypeError:  # from sorting
+        kinds = sorted({type(label).__name__ for label in y})
+        raise ValueError(
+            f"y has labels of kinds that cannot be put in order ({', '.join(kinds)}); make them all text or all numbers."
+        ) from None
 
 
 def signs(codes: np.ndarray) -> np.ndarray:

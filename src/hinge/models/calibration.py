@@ -31,6 +31,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from hinge._native import check_indices
 from hinge.models.base import check_weights, code_labels, take_input_tags
 from hinge.models.isotonic import IsotonicRegression
 from hinge.models.kernel.platt import fit_sigmoid, sigmoid
@@ -231,6 +232,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """Whatever the classifier takes as X (it checks for itself), and labels."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        check_indices(X)
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
         X, y = indexable(X, y)
         if not _num_samples(X):

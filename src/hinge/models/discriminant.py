@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
-from hinge.models.base import check_fit, check_predict, code_labels, keep_float32
+from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow
 from hinge.models.linear_form import LinearForm
 from hinge.models.posterior import OUTPUT, ClassPosterior, log_prior
 
@@ -151,6 +151,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         else:
             covariance = np.einsum("c,cij->ij", self.priors_, self._class_covariances(X, codes, weights))
             self.covariance_ = covariance
+        require_no_overflow(covariance)
         self._discriminate(covariance, total, X)
         return self
 
@@ -279,6 +280,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
                 f"y has only one sample in class {self.classes_[few[0]]!r}: its covariance is not defined."
             )
         covariances = self._class_covariances(X, codes, weights)
+        require_no_overflow(covariances)
         d = X.shape[1]
         covariances = (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(d)
         self.means_ = self._means

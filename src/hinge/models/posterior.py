@@ -41,6 +41,15 @@ class JointPosterior(ClassPosterior):
         return self._wanted(X, OUTPUT.joint)
 
 
+def told(values: np.ndarray, output: Any, log_prior: np.ndarray) -> np.ndarray:
+    """Probabilities, or their logarithms, with the prior for examples so far out that every density is zero in floating
+    point: they tell nothing."""
+    if output not in (OUTPUT.probability, OUTPUT.log_probability):
+        return values
+    prior = np.exp(log_prior) if output == OUTPUT.probability else log_prior
+    return np.where(np.isnan(values).any(axis=1, keepdims=True), prior, values).astype(values.dtype)
+
+
 def log_prior(given: Any, counts: np.ndarray, *, fit: bool = True, name: str = "class_prior") -> np.ndarray:
     """Logarithms of the class probabilities: given, counted, or all the same."""
     k = len(counts)

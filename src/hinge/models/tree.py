@@ -171,6 +171,12 @@ class BaseTree(BaseEstimator):
         """A sparse matrix of (row, node): one for every node a row passes, from the root to its leaf."""
         return self.tree_.paths(self._table(X))
 
+    @property
+    def n_outputs_(self) -> int:
+        """How many targets there are: one."""
+        check_is_fitted(self)
+        return 1
+
     def get_depth(self) -> int:
         """The depth of the tree."""
         check_is_fitted(self)

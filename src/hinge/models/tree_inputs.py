@@ -16,7 +16,7 @@ import scipy.sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from hinge._native import core
+from hinge._native import check_indices, core
 from hinge.features.frames import as_frame, chosen_columns, holds_text
 from hinge.models.base import FLOATS, check_weights, contiguous
 
@@ -126,6 +126,7 @@ def grow_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
 
 
 def _numeric(estimator: Any, X: Any, reset: bool = True) -> np.ndarray:
+    check_indices(X)
     X = validate_data(
         estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite="allow-nan", accept_sparse=("csr", "csc", "coo")
     )

@@ -20,8 +20,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from hinge._native import Design, core
-from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous
+from hinge._native import Design, check_indices, core
+from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, require_no_overflow
 from hinge.solve.closed_form import Centred
 
 # Branch and bound is exact at any size; beyond this it may take long.
@@ -52,6 +52,7 @@ class LeastSquaresErrors:
         problem = Centred(Design(X), y, s / s.sum(), fit_intercept)
         moment = problem.moment(problem.Y)
         self.matrix = np.block([[problem.gram(), moment], [moment.T, np.array([[problem.c @ problem.Y[:, 0] ** 2]])]])
+        require_no_overflow(self.matrix)
         scale = np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
         self.scale = np.where(scale > 0, scale, 1.0)
         self.matrix /= self.scale[:, None] * self.scale[None, :]
@@ -156,6 +157,7 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X; choosing none is a legitimate answer and not warned about."""
+        check_indices(X)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="No features were selected")
             return super().transform(X)
@@ -163,6 +165,7 @@ class FeatureSearch(SelectorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Search. A learner that is given weights must take ``sample_weight`` in its ``fit``."""
         quick = self.estimator is None
+        check_indices(X)
         X, y = validate_data(self, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=quick)
         X, weights = contiguous(X), check_weights(sample_weight, X)
         most = X.shape[1] if self.n_features_to_select is None else self.n_features_to_select

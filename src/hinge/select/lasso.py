@@ -142,6 +142,10 @@ class ElasticNetCV(LinearRegressor):
                 fold.append(c @ (y[test][:, None] - design.matmul(W) - B) ** 2)
             folds.append(fold)
             shares.append(s[test].sum())
+        if not folds:
+            raise ValueError(
+                "sample_weight leaves no fold with examples to learn from and to judge by; use another cv."
+            )
         return np.array(folds).transpose(1, 2, 0), np.array(shares)
 
 

@@ -57,6 +57,7 @@ class LogisticRegressionCV(LogisticClassifier):
     C_, l1_ratio_ : float
         The chosen values.
     scores_ : array of shape (folds, number of ρ, number of C)
+    coefs_paths_ : array of shape (folds, number of ρ, number of C, classes or 1, features, and one for the bias)
     Cs_, l1_ratios_ : arrays
     classes_, coef_, intercept_, n_iter_ : as in scikit-learn
     certificate_ : Certificate
@@ -126,6 +127,7 @@ class LogisticRegressionCV(LogisticClassifier):
         s = np.ones(len(codes)) if weights is None else weights
         scores, fits = self._folds(rows, np.asarray(y), codes, s)
         self.scores_ = scores
+        self.coefs_paths_ = np.array([[[self._row(*start) for start in line] for line in fold] for fold in fits])
         flat = -scores.reshape(len(scores), -1).T
         choice = choose_candidate(flat, np.tile(self.Cs_, len(self.l1_ratios_)))
         at, position = divmod(choice.pick(self.rule), len(self.Cs_))
@@ -138,6 +140,11 @@ class LogisticRegressionCV(LogisticClassifier):
             w, b = (np.mean([fold[at][position][part] for fold in fits], axis=0) for part in (0, 1))
             adopt_weights(self, w, b, X.dtype)
         return self
+
+    def _row(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Weights of a fold, one row per class (one for two classes), with the bias last if there is one."""
+        w = np.atleast_2d(w.T)
+        return np.column_stack([w, np.atleast_1d(b)]) if self.fit_intercept else w
 
     def _objective(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> Objective:
         k = len(self.classes_)

@@ -135,6 +135,7 @@ class RidgeCV(LinearRegressor):
 
     def _score_predictions(self, Y: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> list[np.ndarray]:
         scorer = check_scoring(self, scoring=self.scoring)
+        options = _weighted(weights)
         columns = [[j] for j in range(Y.shape[1])] if self.alpha_per_target else [list(range(Y.shape[1]))]
         return [
             np.array(
@@ -144,7 +145,7 @@ class RidgeCV(LinearRegressor):
                             _Constant(predictions[:, which, a]),
                             np.empty((len(Y), 1)),
                             Y[:, which],
-                            sample_weight=weights,
+                            **options,
                         )
                     ]
                     for a in range(predictions.shape[2])
@@ -166,7 +167,7 @@ class RidgeCV(LinearRegressor):
                 W, b = path.coef(alpha)
                 scores = test_design.matmul(W) + b
                 predicted = scores if y.ndim == 2 else scores[:, 0]
-                errors.append(-scorer(_Constant(predicted), X[test], y[test], sample_weight=weights[test]))
+                errors.append(-scorer(_Constant(predicted), X[test], y[test], **_weighted(weights[test])))
             columns.append(errors)
         return [np.array(columns).T]
 
@@ -194,6 +195,11 @@ class RidgeCV(LinearRegressor):
         judgement = with_run(worst, solver="ridge-path", iterations=1, seconds=0.0, status=Status.CONVERGED.value)
         self._adopt(Result(Solution(w[:, 0] if one else w, b, Status.CONVERGED, 1), judgement), X.dtype)
         del self.n_iter_
+
+
+def _weighted(weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Weights for a scorer, unless all are one: not every score can be weighted."""
+    return {} if np.all(weights == 1) else {"sample_weight": weights}
 
 
 class _Constant(RegressorMixin, BaseEstimator):

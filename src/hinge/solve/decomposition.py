@@ -106,7 +106,10 @@ def solve_dual(
     square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
     if not np.isfinite(square):
         raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
-    extent = 0.5 * float(dual.start.sum()) ** 2 * square  # of ½‖f‖², were all images the same
+    mass = float(dual.start.sum())
+    extent = 0.5 * mass * mass * square  # of ½‖f‖², were all images the same
+    if not np.isfinite(extent):
+        raise ValueError("C or sample_weight has values so large that the objective overflows; rescale them.")
     limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
     point = _Point(dual.start, 0.0, 0.0)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)

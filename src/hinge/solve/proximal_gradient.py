@@ -100,7 +100,10 @@ class _Model:
             if risk <= model + ROUNDING * abs(value):
                 return x, risk
             if not np.isfinite(self.L):
-                raise FloatingPointError("The risk is not finite anywhere along the gradient; check the loss.")
+                raise ValueError(
+                    "The risk is not finite anywhere along the gradient: rescale X and y if they have very large values, "
+                    "or check the loss."
+                )
             self.L *= GROW
 
     def moved(self, x: Array, before: Array) -> float:

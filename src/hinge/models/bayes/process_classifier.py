@@ -170,6 +170,11 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         self.predictive = predictive
         self.tol = tol
 
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        return len(self.classes_)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge.models.base import check_fit, check_predict, keep_float32
+from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.models.bayes.linear import predicted
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.decisions import Normal
@@ -174,6 +174,7 @@ class BayesianRidge(_EvidenceRegressor):
                 gamma = float(np.sum(alpha * e / (lam + alpha * e)))
                 new_lam = (gamma + 2.0 * self.lambda_1) / (float(c @ c) + 2.0 * self.lambda_2)
                 new_alpha = (total - gamma + 2.0 * self.alpha_1) / (fit.residual(c) + 2.0 * self.alpha_2)
+                require_no_overflow(*(np.log([v]) if v > 0 else np.inf for v in (new_lam, new_alpha)))
                 still = abs(np.log(new_lam / lam)) < self.tol and abs(np.log(new_alpha / alpha)) < self.tol
                 alpha, lam, old = new_alpha, new_lam, c
                 c = fit.weights(alpha, lam)
@@ -225,10 +226,12 @@ class _Spectral:
 def _eigenbasis(problem: Centred, total: float, n: int, d: int) -> tuple[Array, Array, Array]:
     """Eigenvalues of X̃'SX̃ (those that may differ from zero), its eigenvectors, and X̃'Sỹ in their basis."""
     moment = total * problem.moment(problem.Y)[:, 0]
+    gram = total * (problem.gram() if d <= n else problem.dual_gram(np.ones(d)))
+    require_no_overflow(gram, moment, total * problem.c @ problem.Y**2)
     if d <= n:
-        e, basis = scipy.linalg.eigh(total * problem.gram(), overwrite_a=True)
+        e, basis = scipy.linalg.eigh(gram, overwrite_a=True)
         return np.maximum(e, 0.0), basis, basis.T @ moment
-    e, U = scipy.linalg.eigh(total * problem.dual_gram(np.ones(d)), overwrite_a=True)
+    e, U = scipy.linalg.eigh(gram, overwrite_a=True)
     kept = e > EPS * d * max(float(e[-1]), 0.0)
     e, U = e[kept], U[:, kept]
     R = np.sqrt(total * problem.c)[:, None] * U
@@ -298,6 +301,7 @@ class ARDRegression(_EvidenceRegressor):
         d = X.shape[1]
         G, moment = total * problem.gram(), total * problem.moment(problem.Y)[:, 0]
         yy = total * float(problem.c @ problem.Y[:, 0] ** 2)
+        require_no_overflow(G, moment, yy)
         alpha, lam, w = 1.0 / (yy / total + EPS), np.ones(d), np.zeros(d)
         kept = np.arange(d)
         self.scores_ = []

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import Design
-from hinge.models.base import check_weights
+from hinge.models.base import check_weights, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
 from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
@@ -181,6 +181,7 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         variance = distribution.variance(mean)
         free = isinstance(objective.penalty, NoPenalty)
         information = information_matrix(objective, weight * whole.information(z))
+        require_no_overflow(information)
         covariance, rank = covariance_of(information) if free else (None, int(np.linalg.matrix_rank(information)))
         pearson = float(weight @ ((y - mean) ** 2 / variance))
         dof = total - rank

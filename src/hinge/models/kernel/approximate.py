@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge._native import Design
+from hinge._native import Design, check_indices
 from hinge.models.base import FLOATS
-from hinge.models.kernel.function import named_kernel, takes_objects
+from hinge.models.kernel.function import named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate
 from hinge.problem.kernels.base import Scaled
 
@@ -28,11 +28,15 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     kernel : str, Kernel or function
         A name as for :class:`SVC`, or any kernel.
     gamma, coef0, degree
-        Parameters of kernels given by name; gamma=None is 1/d.
+        Parameters of kernels given by name; gamma=None is 1/d, coef0=None is 1 and degree=None is 3.
+    kernel_params : dict, optional
+        Further arguments of a kernel that is a function.
     n_components : int
         The number m of centres, chosen at random from the data.
     random_state : int or None
         The seed; None for different draws every time.
+    n_jobs
+        Accepted for compatibility; the number of threads is :func:`hinge.set_num_threads`'s.
 
     Attributes
     ----------
@@ -57,17 +61,21 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         kernel: Any = "rbf",
         *,
         gamma: Any = None,
-        coef0: float = 1.0,
-        degree: int = 3,
+        coef0: float | None = 1.0,
+        degree: float | None = 3,
+        kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
         random_state: Any = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.coef0 = coef0
         self.degree = degree
+        self.kernel_params = kernel_params
         self.n_components = n_components
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -78,7 +86,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def fit(self, X: Any, y: Any = None) -> Nystroem:
         """Choose centres."""
-        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        degree, coef0 = 3 if self.degree is None else self.degree, 1.0 if self.coef0 is None else self.coef0
+        kernel = named_kernel(with_parameters(self.kernel, self.kernel_params), self.gamma, degree, coef0)
         if isinstance(kernel, Precomputed):
             raise ValueError("Nystroem needs the inputs themselves, not a precomputed kernel matrix.")
         if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
@@ -100,6 +109,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if takes_objects(kernel):
             self.n_features_in_ = 1
             return evaluate.objects(X)
+        check_indices(X)
         return evaluate.canonical(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset))
 
     def transform(self, X: Any) -> Array:
@@ -168,6 +178,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """Draw frequencies; of X only the number of features (and the scale, where asked) matters."""
         if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
             raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
+        check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         kernel = named_kernel(self.kernel, self.gamma, 3, 1.0).resolve(X)
         factor = 1.0
@@ -183,6 +194,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def transform(self, X: Any) -> Array:
         """Features of new inputs."""
         check_is_fitted(self)
+        check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS, order="C", reset=False)
         phase = Design(X).matmul(self.random_weights_)
         phase += self.random_offset_

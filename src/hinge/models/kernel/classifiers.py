@@ -162,8 +162,10 @@ class KernelLogisticRegression(_KernelClassifier):
 class KernelPerceptron(_KernelClassifier):
     """The perceptron in the space of a kernel.
 
-    Goes through the examples; on a mistake, y·f(x) ≤ 0, adds y·k(x, ·) to f. No bias. If some g of norm 1 has
-    y·g(x) ≥ γ everywhere and k(x, x) ≤ R², there are at most (R/γ)² mistakes in total.
+    Goes through the examples; on a mistake, y·f(x) ≤ 0, adds s·y·k(x, ·) to f. No bias. If some g of norm 1 has
+    y·g(x) ≥ γ everywhere and k(x, x) ≤ R², there are at most (R/γ)² mistakes in total (times (s_max/s_min)² with
+    weights). The weight s of an example (``sample_weight``; 1 by default) scales its steps, as in :class:`Perceptron`:
+    weight zero is as good as absent, weight two one step of double length.
 
     Parameters
     ----------
@@ -209,35 +211,45 @@ class KernelPerceptron(_KernelClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
 
+    weights_mean = "step"
+
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> KernelPerceptron:
-        """Learn from labelled examples, in their order."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelPerceptron:
+        """Learn from labelled examples, in their order; weights scale the steps."""
         if not self.max_iter > 0:
             raise ValueError(f"max_iter must be greater than 0, got {self.max_iter!r}.")
-        X, y, _ = check_kernel_fit(self, self._kernel(), X, y)
+        X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
-        self.kernel_ = self._kernel().resolve(X)
+        steps = np.ones(len(codes)) if weights is None else weights
+        self.kernel_ = self._resolve(X, steps)
         rows = _Rows(self.kernel_, X)
         runs = []
         for labels in self._tasks(codes):
             with iterations(self, X, y) as report:
-                runs.append(self._learn(rows, labels, report))
+                runs.append(self._learn(rows, labels, steps, report))
         self.functions_ = [self._expand(X, alpha) for alpha, *_ in runs]
         self.mistakes_ = max(mistakes for _, mistakes, *_ in runs)
         self.separated_ = all(passed for *_, passed, _ in runs)
         self.n_iter_ = max(passes for *_, passes in runs)
         return self
 
-    def _learn(self, rows: _Rows, y: Array, report: Report | None) -> tuple[Array, int, bool, int]:
+    def _resolve(self, X: Any, steps: Array) -> Kernel:
+        """The kernel with its scale, to which an example of weight zero contributes no rounding either."""
+        present, kernel = np.flatnonzero(steps), self._kernel()
+        weights = None if np.all(steps[present] == 1) else steps[present]
+        return kernel if is_precomputed(kernel) else kernel.resolve(take(kernel, X, present), weights)
+
+    def _learn(self, rows: _Rows, y: Array, steps: Array, report: Report | None) -> tuple[Array, int, bool, int]:
         random, n = np.random.default_rng(self.random_state), len(y)
+        present = np.flatnonzero(steps)
         alpha, scores, mistakes, passes = np.zeros(n), np.zeros(n), 0, 0
         while passes < self.max_iter:
             passes += 1
             clean = True
-            for i in random.permutation(n) if self.shuffle else range(n):
+            for i in random.permutation(present) if self.shuffle else present:
                 if y[i] * scores[i] <= 0:
-                    alpha[i] += y[i]
-                    scores += y[i] * rows[i]
+                    alpha[i] += steps[i] * y[i]
+                    scores += steps[i] * y[i] * rows[i]
                     mistakes, clean = mistakes + 1, False
             stopped = report is not None and report(passes)
             if clean or stopped:
@@ -259,7 +271,7 @@ class _Rows:
         if self.n <= BLOCK_ROWS or isinstance(kernel, Precomputed):
             self.blocks = dict(enumerate(np.split(full_gram(kernel, X), range(BLOCK_ROWS, self.n, BLOCK_ROWS))))
 
-    def __getitem__(self, i: int) -> Array:
+    def __getitem__(self, i: Any) -> Array:
         block, row = divmod(int(i), BLOCK_ROWS)
         if block not in self.blocks:
             part = self.X[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]

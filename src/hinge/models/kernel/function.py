@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from hinge._native import core
+from hinge._native import check_indices, core
 from hinge.models.base import FLOATS, check_objects, check_weights
 from hinge.problem.kernels import (
     RBF,
@@ -56,6 +57,17 @@ def named_kernel(kernel: Any, gamma: Any, degree: float, coef0: float) -> Kernel
     return known[kernel]()
 
 
+def with_parameters(kernel: Any, parameters: dict[str, Any] | None) -> Any:
+    """A function that stands for a kernel, with its further arguments; anything else as it is."""
+    if not parameters:
+        return kernel
+    if isinstance(kernel, str | Kernel) or not callable(kernel):
+        raise ValueError(
+            f"kernel_params is for kernels that are functions; kernel={kernel!r} takes its parameters by itself."
+        )
+    return partial(kernel, **parameters)
+
+
 def is_precomputed(kernel: Any) -> bool:
     return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
 
@@ -71,6 +83,7 @@ def check_kernel_fit(
     """X, y and weights as a kernel machine wants them; square for precomputed kernels, objects for string kernels."""
     if takes_objects(kernel):
         return check_objects(estimator, X, y, sample_weight, multi_output=options.get("multi_output", False))
+    check_indices(X)
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **options)
     X = _square_if_precomputed(kernel, evaluate.canonical(X))
     return X, y, check_weights(sample_weight, X)
@@ -82,6 +95,7 @@ def check_kernel_inputs(estimator: Any, kernel: Kernel, X: Any, sample_weight: A
         X = evaluate.objects(X)
         estimator.n_features_in_ = 1
         return X, check_weights(sample_weight, np.zeros((len(X), 1)))
+    check_indices(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, order="C")
     X = _square_if_precomputed(kernel, evaluate.canonical(X))
     return X, check_weights(sample_weight, X)
@@ -99,6 +113,7 @@ def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
     """X for prediction, checked against what the estimator was fitted on."""
     if takes_objects(kernel):
         return evaluate.objects(X)
+    check_indices(X)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
     return evaluate.spread(X) if isinstance(kernel, Precomputed) else evaluate.canonical(X)
 

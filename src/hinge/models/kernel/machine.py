@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -63,7 +63,8 @@ class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
 
     def _certify(self, solutions: list[DualSolution]) -> None:
         self.certificate_ = make_certificate(solutions, self.tol)
-        self.n_iter_ = max(1, self.certificate_.iterations)
+        steps = [max(1, solution.iterations) for solution in solutions]
+        self.n_iter_ = np.array(steps) if is_classifier(self) else max(steps)
         self.fit_status_ = 0 if self.certificate_.converged else 1
         if not self.certificate_.converged and self.certificate_.status != Status.STOPPED.value:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
 from hinge.models.kernel.function import check_kernel_fit, check_kernel_inputs
 from hinge.models.kernel.machine import SupportVectorMachine, ones_or
@@ -200,6 +201,7 @@ class NuSVR(RegressorMixin, SupportVectorMachine):
         if not np.isfinite(self.C):
             raise ValueError("C must be finite for regression.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
+        require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
         self.kernel_ = self._kernel().resolve(X, weights)
         targets = np.ascontiguousarray(y, dtype=np.float64)
         upper = float(self.C) * ones_or(weights, len(targets))

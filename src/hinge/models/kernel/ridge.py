@@ -20,6 +20,7 @@ from hinge.models.kernel.function import (
     named_kernel,
     take,
     takes_objects,
+    with_parameters,
 )
 from hinge.problem.certificate import Certificate
 from hinge.problem.kernels import full_gram
@@ -88,6 +89,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         A name as for :class:`SVC`, or any kernel.
     gamma, degree, coef0
         Parameters of kernels given by name; gamma=None is 1/d.
+    kernel_params : dict, optional
+        Further arguments of a kernel that is a function.
     alphas : array, optional
         Penalties to choose from by exact leave-one-out error, instead of ``alpha``.
     loo : bool
@@ -125,6 +128,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         gamma: Any = None,
         degree: int = 3,
         coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
         alphas: Any = None,
         loo: bool = False,
     ) -> None:
@@ -133,6 +137,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.kernel_params = kernel_params
         self.alphas = alphas
         self.loo = loo
 
@@ -152,7 +157,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         if not len(alphas) or not np.all(alphas > 0):
             name = "alpha" if self.alphas is None else "alphas"
             raise ValueError(f"{name} must be greater than 0, got {getattr(self, name)!r}.")
-        kernel = named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        function = with_parameters(self.kernel, self.kernel_params)
+        kernel = named_kernel(function, self.gamma, self.degree, self.coef0)
         X, y, weights = check_kernel_fit(self, kernel, X, y, sample_weight, multi_output=True, y_numeric=True)
         targets = np.asarray(y, dtype=np.float64)
         self.kernel_ = kernel.resolve(X, weights)
@@ -195,6 +201,8 @@ def _solve(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -
         G = G * root[:, None] * root[None, :]
     G[np.arange(n), np.arange(n)] = diagonal * root**2 + alpha
     factor, u, info = scipy.linalg.lapack.dposv(G, targets * root[:, None], lower=1, overwrite_a=1)
+    if not np.all(np.isfinite(u)):
+        raise ValueError("The kernel matrix is not finite: X has values so large that products overflow; rescale them.")
     if info > 0:
         raise ValueError(
             f"The kernel matrix plus alpha={alpha:g} is not positive definite; check it with hg.check_psd, or raise alpha."

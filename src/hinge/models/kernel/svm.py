@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
 from hinge.models.kernel.function import check_kernel_fit
 from hinge.models.kernel.machine import SupportVectorMachine, ones_or
@@ -221,6 +222,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
         if not self.epsilon >= 0:
             raise ValueError(f"epsilon must not be negative, got {self.epsilon!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
+        require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
         self.kernel_ = self._kernel().resolve(X, weights)
         targets = np.ascontiguousarray(y, dtype=np.float64)
         upper = float(self.C) * ones_or(weights, len(targets))

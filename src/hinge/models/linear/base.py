@@ -50,6 +50,7 @@ FOREIGN_SOLVERS = frozenset(
         "highs-ipm",
         "interior-point",
         "revised",
+        "revised simplex",
         "simplex",
     ]
 )
@@ -77,6 +78,28 @@ def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
             f"{name} must be a finite number {'of zero or more' if zero else 'above zero'}, got {value!r}."
         )
     return float(value)
+
+
+def named_penalty(name: Any, alpha: Any, l1_ratio: Any) -> Penalty:
+    """A penalty of the learners that go example by example, by scikit-learn's name of it."""
+    ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": l1_ratio}
+    if name is None:
+        return NoPenalty()
+    if name not in ratios:
+        raise ValueError(f"penalty must be 'l2', 'l1', 'elasticnet' or None, got {name!r}.")
+    return elastic_penalty(check_strength("alpha", alpha), ratios[name])
+
+
+def rows_of(X: Any) -> Any:
+    """X stored by rows."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+
+
+def taken(weights: list[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
+    """The weights of some rows."""
+    return [None if s is None else s[rows] for s in weights]
 
 
 def dense(coef: Any) -> np.ndarray:
@@ -117,6 +140,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     """
 
     coef_: Any
+    n_iter_: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -156,6 +156,7 @@ class LogisticRegression(LogisticClassifier):
                 self._minimise(X, signs(codes), Logistic(), penalty, weights)
             else:
                 self._minimise(X, codes.astype(np.float64), Softmax(), penalty, weights, classes=k)
+        self.n_iter_ = np.array([self.n_iter_])
         self.separation_ = self._find_separation(X, codes, weights) if free else None
         if self.separation_ is not None:
             warnings.warn(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
 
 from hinge._native import Design, core
-from hinge.models.base import check_predict
-from hinge.models.linear.base import LinearClassifier, dense
+from hinge.models.base import check_predict, require_no_overflow
+from hinge.models.linear.base import LinearClassifier, check_strength, dense, named_penalty, rows_of, taken
+from hinge.problem.losses import PerceptronLoss
+from hinge.problem.objective import make_objective
+from hinge.problem.penalties import Penalty
+from hinge.solve.native import native_problem
 
 AVERAGES = (False, True, "voted")
 SUSPECTS = 1000  # examples mistaken last, kept to see whether they are mistaken still
@@ -50,21 +56,35 @@ class Perceptron(LinearClassifier):
     its visits count sᵢ times in the average and in the votes. Weight zero is as good as absent; weight two is one step
     of double length, which is not quite two copies of the example.
 
+    With a penalty every visit also shrinks the weights, whether or not it is a mistake: stochastic gradient descent on
+    Σ sᵢ max(0, −yᵢ(⟨w, xᵢ⟩ + b))/n + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) with steps of length η. The least value is that of w = 0,
+    so it is a way to weights that are small or sparse, and no problem whose solution is sought; there is no bound then.
+
     Parameters
     ----------
+    penalty : {"l2", "l1", "elasticnet", None}
+        What shrinks the weights.
+    alpha : float
+        The strength α of the penalty.
+    l1_ratio : float
+        ρ, for ``penalty="elasticnet"``.
     fit_intercept : bool
         Whether there is a bias; without one the hyperplane goes through the origin.
     max_iter : int
         The largest number of epochs.
     tol : float or None
         Stop early when the (weighted) share of mistakes in an epoch has not fallen by this much for ``n_iter_no_change``
-        epochs; None to go on to ``max_iter``.
+        epochs (with a penalty: the mean loss); None to go on to ``max_iter``.
     shuffle : bool
         Go through the examples in a new order in every epoch.
     eta0 : float
-        The rate η: it scales the weights and changes no prediction.
-    random_state : int
-        The seed of the orders.
+        The rate η: without a penalty it scales the weights and changes no prediction.
+    random_state : int, RandomState or None
+        The seed of the orders, and of what is held out; None is 0.
+    early_stopping : bool
+        Hold out a share of the examples, and let ``tol`` judge the share of mistakes among those.
+    validation_fraction : float
+        The share held out.
     n_iter_no_change : int
         See ``tol``.
     warm_start : bool
@@ -75,20 +95,19 @@ class Perceptron(LinearClassifier):
     class_weight : dict or "balanced", optional
         Factors on the weights of the classes. With more than two, each class against the others has the factor of
         that class on its own examples, and one on the others.
-    penalty, alpha, l1_ratio, verbose, n_jobs, early_stopping, validation_fraction
-        Accepted for compatibility at their defaults; the perceptron has no penalty (:class:`SGDClassifier` with
-        ``loss="perceptron"`` has).
+    verbose, n_jobs
+        Accepted for compatibility.
 
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_, t_ : as in scikit-learn
     mistakes_ : array of int
-        How many mistakes each binary problem made.
+        How many mistakes each binary problem made; with a penalty, how many its weights made at the ends of the epochs.
     mistakes_per_epoch_ : list of arrays
         The same, epoch by epoch.
     bound_ : MistakeBound or None
         For two classes: R, γ and (R/γ)² with the weights found as the separating direction; None if they do not
-        separate the training data.
+        separate the training data, or if there is a penalty.
 
     Examples
     --------
@@ -115,7 +134,7 @@ class Perceptron(LinearClassifier):
         verbose: int = 0,
         eta0: float = 1.0,
         n_jobs: int | None = None,
-        random_state: int | None = 0,
+        random_state: Any = 0,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
@@ -148,12 +167,12 @@ class Perceptron(LinearClassifier):
         X, targets, weights = self._check_stream(X, y, sample_weight)
         self._check_options()
         self._state = self._walks(len(targets), X.shape[1], coef_init, intercept_init)
-        runs = self._runs(X, targets, weights)
-        for run in runs:
-            run.train()
+        runs, held = self._split_runs(X, targets, weights)
+        for run, judge in zip(runs, held):
+            run.train(judge)
         self._show(X.dtype)
         self.t_ = float(self.n_iter_ * X.shape[0] + 1)
-        self.bound_ = runs[0].bound() if len(runs) == 1 else None
+        self.bound_ = runs[0].bound() if len(runs) == 1 and self.penalty is None else None
         self.voters_: Any = runs[0].voters() if self.average == "voted" else None
         return self
 
@@ -174,13 +193,39 @@ class Perceptron(LinearClassifier):
         return self
 
     def _runs(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[_Run]:
-        rows = rows_of(X)
-        return [_Run(self, rows, y, s, walk) for y, s, walk in zip(targets, weights, self._state)]
+        rows, seed = rows_of(X), self._seed()
+        if self.penalty is None:
+            return [_Run(self, rows, y, s, walk, seed) for y, s, walk in zip(targets, weights, self._state)]
+        penalty = named_penalty(self.penalty, self.alpha, self.l1_ratio)
+        return [
+            _ShrinkingRun(self, rows, y, s, walk, seed, penalty) for y, s, walk in zip(targets, weights, self._state)
+        ]
+
+    def _split_runs(
+        self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]
+    ) -> tuple[list[_Run], list[_Run | None]]:
+        """What learns, and what judges it: examples held out, or None."""
+        if not self.early_stopping:
+            return self._runs(X, targets, weights), [None] * len(targets)
+        train, held = train_test_split(
+            np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=self._seed()
+        )
+        X = X.tocsr() if scipy.sparse.issparse(X) else X
+        learning, judging = (
+            self._runs(X[rows], [y[rows] for y in targets], taken(weights, rows)) for rows in (train, held)
+        )
+        return learning, list(judging)
+
+    def _seed(self) -> int:
+        if self.random_state is None or isinstance(self.random_state, int | np.integer):
+            return int(self.random_state or 0)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _show(self, dtype: Any) -> None:
         shown = [walk.weights(self.average is True) for walk in self._state]
         self.coef_ = np.array([w for w, _ in shown], dtype=dtype)
         self.intercept_ = np.array([b for _, b in shown], dtype=dtype)
+        require_no_overflow(np.sum(self.coef_**2))
         self.mistakes_per_epoch_ = [np.array(walk.counts) for walk in self._state]
         self.mistakes_ = np.array([counts.sum() for counts in self.mistakes_per_epoch_])
         self.n_iter_ = max(len(counts) for counts in self.mistakes_per_epoch_)
@@ -190,13 +235,11 @@ class Perceptron(LinearClassifier):
             raise ValueError(f"average must be one of {AVERAGES}, got {self.average!r}.")
         if self.average == "voted" and len(self.classes_) > 2:
             raise ValueError(f"average='voted' is for two classes; y has {len(self.classes_)}. Use average=True.")
-        if self.penalty is not None or self.early_stopping:
+        if self.average == "voted" and self.penalty is not None:
             raise ValueError(
-                "The perceptron has no penalty and no early_stopping; "
-                "use SGDClassifier(loss='perceptron', ...) for those."
+                "average='voted' keeps the examples of the mistakes only; use average=True with a penalty."
             )
-        if not self.eta0 > 0:
-            raise ValueError(f"eta0 must be greater than zero, got {self.eta0!r}.")
+        check_strength("eta0", self.eta0, zero=False)
 
     def _walks(self, count: int, d: int, coef: Any = None, intercept: Any = None) -> list[Walk]:
         if coef is None and self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (count, d):
@@ -216,13 +259,6 @@ class Perceptron(LinearClassifier):
             products = products + 1.0
         signs_of_all = np.sign(np.cumsum(products * steps, axis=1))
         return (signs_of_all @ (votes / votes.sum())).astype(self.coef_.dtype)
-
-
-def rows_of(X: Any) -> Any:
-    """X stored by rows."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
 @dataclass
@@ -253,8 +289,10 @@ class Walk:
 class _Run:
     """One binary perceptron in training on some examples."""
 
-    def __init__(self, model: Perceptron, X: Any, y: np.ndarray, weights: np.ndarray | None, walk: Walk) -> None:
-        self.model, self.X, self.y, self.s, self.walk = model, X, y, weights, walk
+    def __init__(
+        self, model: Perceptron, X: Any, y: np.ndarray, weights: np.ndarray | None, walk: Walk, seed: int
+    ) -> None:
+        self.model, self.X, self.y, self.s, self.walk, self.seed = model, X, y, weights, walk, seed
         self.design = Design(X)
         self.last: np.ndarray = np.empty(0, dtype=np.int64)
         self.rows: list[np.ndarray] = []
@@ -265,21 +303,36 @@ class _Run:
         model, walk = self.model, self.walk
         walk.b, walk.late_b, walk.age, rows, times = core.perceptron_epoch(
             self.design.native, self.y, self.s, walk.w, walk.late, walk.b, walk.late_b, walk.age, model.fit_intercept,
-            float(model.eta0), model.shuffle, model.random_state or 0, len(walk.counts),
+            float(model.eta0), model.shuffle, self.seed, len(walk.counts),
         )  # fmt: skip
         walk.counts.append(len(rows))
         self.last = rows[-SUSPECTS:]
         if model.average == "voted":
             self.rows.append(rows)
             self.times.append(times)
+        return self.share(rows)
+
+    def share(self, rows: np.ndarray) -> float:
+        """The weight of some examples over that of all."""
         return len(rows) / len(self.y) if self.s is None else float(self.s[rows].sum() / self.s.sum())
 
-    def train(self) -> None:
+    def mistaken(self) -> np.ndarray:
+        """The examples that the weights as they would be shown now are wrong about."""
+        w, b = self.walk.weights(self.model.average is True)
+        return np.flatnonzero(self.y * (self.design.matmul(w) + b) <= 0)
+
+    def finished(self) -> bool:
+        """Whether more epochs would change nothing."""
+        return self.walk.counts[-1] == 0
+
+    def train(self, held: _Run | None) -> None:
         model, best, idle = self.model, np.inf, 0
         for _ in range(model.max_iter):
             wrong = self.epoch()
-            if self.walk.counts[-1] == 0:
+            if self.finished():
                 return
+            if held is not None:
+                wrong = held.share(held.mistaken())
             if model.tol is not None:
                 idle = 0 if wrong < best - model.tol else idle + 1
                 best = min(best, wrong)
@@ -307,3 +360,40 @@ class _Run:
         votes = np.diff(np.append(times, self.walk.age))
         steps = self.y[rows] if self.s is None else self.s[rows] * self.y[rows]
         return self.X[rows], self.model.eta0 * steps, votes
+
+
+class _ShrinkingRun(_Run):
+    """The same with a penalty: every visit shrinks the weights."""
+
+    def __init__(
+        self, model: Perceptron, X: Any, y: np.ndarray, weights: np.ndarray | None, walk: Walk, seed: int,
+        penalty: Penalty,
+    ) -> None:  # fmt: skip
+        super().__init__(model, X, y, weights, walk, seed)
+        # Σ cᵢ ℓᵢ with cᵢ = sᵢ/n: a step is n·cᵢ = sᵢ times as long as one without weights.
+        steps = np.ones(len(y)) if weights is None else weights
+        objective = make_objective(self.design, y, PerceptronLoss(), penalty, fit_intercept=model.fit_intercept)
+        self.objective = replace(objective, c=steps / len(y))
+        coordinates = penalty.coordinates(X.shape[1])
+        assert coordinates is not None
+        self.l2 = float(coordinates.l2[0])
+
+    def epoch(self) -> float:
+        """Go through the examples once; their mean loss as they were met."""
+        model, walk = self.model, self.walk
+        averaged = model.average is True
+        mean, mean_b = walk.weights(averaged)
+        mean = mean.copy()
+        walk.b, mean_b, steps, loss = core.sgd_epoch(
+            native_problem(self.objective), walk.w, mean, walk.b, mean_b, int(walk.age), l2=self.l2, batch=1,
+            eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=averaged, shuffle=bool(model.shuffle),
+            seed=self.seed, epoch=len(walk.counts),
+        )  # fmt: skip
+        walk.age = float(steps)
+        if averaged:
+            walk.late, walk.late_b = walk.age * (walk.w - mean), walk.age * (walk.b - mean_b)
+        walk.counts.append(len(self.mistaken()))
+        return loss
+
+    def finished(self) -> bool:
+        return False

@@ -233,6 +233,10 @@ class LinearSVR(_RealLoss):
     def _penalty(self, total: float) -> Penalty:
         return elastic_penalty(1.0 / (check_strength("C", self.C, zero=False) * total), self.l1_ratio)
 
+    def _adopt(self, result: Result, dtype: Any) -> None:
+        super()._adopt(result, dtype)
+        self.intercept_ = np.atleast_1d(self.intercept_)
+
 
 class HuberRegressor(LinearRegressor):
     """Huber's regression with its scale: minimises Σ sᵢ [σ + σ·H_ε((yᵢ − ⟨w, xᵢ⟩ − b)/σ)] + α[ρ‖w‖₁ + (1−ρ)‖w‖²].

@@ -25,7 +25,8 @@ from hinge.problem.losses import (
 
 MARGIN_LOSSES = {
     "hinge": Hinge, "log_loss": Logistic, "squared_hinge": SquaredHinge, "perceptron": PerceptronLoss,
-    "squared_error": SquaredMargin,
+    "squared_error": SquaredMargin, "huber": Huber, "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
 }  # fmt: skip
 REAL_LOSSES = {
     "squared_error": Squared, "huber": Huber, "epsilon_insensitive": EpsilonInsensitive,
@@ -47,7 +48,8 @@ class SGDClassifier(StochasticModel, LinearClassifier):
     Parameters
     ----------
     loss : str or Loss
-        "hinge", "log_loss", "squared_hinge", "perceptron", "squared_error", or a margin loss object.
+        "hinge", "log_loss", "squared_hinge", "perceptron", or a margin loss object; or a loss of regression on −1 and
+        +1: "squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive".
     penalty : {"l2", "l1", "elasticnet", None}
     alpha : float
         The strength α.

@@ -11,12 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from hinge._native import core
-from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
-from hinge.models.linear.perceptron import rows_of
+from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, taken
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
-from hinge.problem.penalties import NoPenalty, Penalty
+from hinge.problem.penalties import Penalty
 from hinge.problem.quick import quick_certificate
 from hinge.solve.base import Status
 from hinge.solve.native import native_problem
@@ -73,11 +72,6 @@ def share_of_nonzeros(X: Any) -> float:
     return float(np.count_nonzero(values)) / max(1, some.shape[0] * some.shape[1])
 
 
-def taken(weights: list[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
-    """The weights of some rows."""
-    return [None if s is None else s[rows] for s in weights]
-
-
 class StochasticModel(LinearModel):
     """What SGDClassifier and SGDRegressor share; parameters are described there."""
 
@@ -98,12 +92,7 @@ class StochasticModel(LinearModel):
         return cls()
 
     def _penalty(self) -> Penalty:
-        ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}
-        if self.penalty is None:
-            return NoPenalty()
-        if self.penalty not in ratios:
-            raise ValueError(f"penalty must be 'l2', 'l1', 'elasticnet' or None, got {self.penalty!r}.")
-        return elastic_penalty(check_strength("alpha", self.alpha), ratios[self.penalty])
+        return named_penalty(self.penalty, self.alpha, self.l1_ratio)
 
     def _rate(self, loss: Loss) -> tuple[float, float, float]:
         """η₀, decay and power of η_t = η₀/(1 + decay·t)^power."""

@@ -59,8 +59,9 @@ class LinearSVC(MarginClassifier):
         The relative duality gap to reach.
     C : float
         The weight of the data against the penalty, above zero.
-    multi_class : {"ovr"}
-        One against the rest.
+    multi_class : {"ovr", "crammer_singer"}
+        One against the rest, or one problem over all classes: that of :class:`MulticlassSVM`, whose loss is its own
+        and which has the L2 penalty, on the biases too.
     fit_intercept : bool
         Whether there is a bias.
     class_weight : dict or "balanced", optional
@@ -69,8 +70,10 @@ class LinearSVC(MarginClassifier):
         The seed of stochastic solvers.
     max_iter : int, optional
         A limit on iterations; each solver has its own default.
-    dual, intercept_scaling, verbose
-        Accepted for compatibility: the bias is not penalised, so it needs no scaling, and the solver is chosen.
+    intercept_scaling : float
+        For "crammer_singer", as in :class:`MulticlassSVM`; otherwise the bias is not penalised and needs no scaling.
+    dual, verbose
+        Accepted for compatibility: the solver is chosen.
     l1_ratio : float, optional
         The penalty is ρ‖w‖₁ + (1−ρ)/2·‖w‖²; overrides ``penalty`` if given.
     solver : str
@@ -137,6 +140,8 @@ class LinearSVC(MarginClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit; a weight of 2 means the same as having the example twice."""
         X, codes, weights = self._check(X, y, sample_weight)
+        if self.multi_class == "crammer_singer":
+            return self._fit_as_one_problem(X, codes, weights)
         total = float(len(codes)) if weights is None else float(weights.sum())
         ratio = self._l1_ratio()
         penalty = elastic_penalty(1.0 / (check_strength("C", self.C, zero=False) * total), ratio)
@@ -146,12 +151,23 @@ class LinearSVC(MarginClassifier):
         del self._weights
         return self
 
+    def _fit_as_one_problem(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> LinearSVC:
+        from hinge.models.multiclass.svm import MulticlassSVM  # here: it builds upon this package
+
+        limit = {} if self.max_iter is None else {"max_iter": self.max_iter}
+        model = MulticlassSVM(
+            self.C, fit_intercept=self.fit_intercept, intercept_scaling=self.intercept_scaling, tol=self.tol, **limit
+        ).fit(X, codes, weights)
+        two = len(self.classes_) == 2
+        self.coef_ = np.diff(model.coef_, axis=0) if two else model.coef_
+        self.intercept_ = np.diff(model.intercept_) if two else model.intercept_
+        self.dual_coef_, self.support_, self.certificate_ = model.dual_coef_, model.support_, model.certificate_
+        self.n_iter_ = model.n_iter_
+        return self
+
     def _l1_ratio(self) -> float:
         if self.multi_class != "ovr":
-            raise ValueError(
-                f"multi_class must be 'ovr' (one against the rest), got {self.multi_class!r}; "
-                "one problem over all classes (Crammer & Singer) is hinge.MulticlassSVM."
-            )
+            raise ValueError(f"multi_class must be 'ovr' or 'crammer_singer', got {self.multi_class!r}.")
         if self.penalty not in ("l1", "l2"):
             raise ValueError(f"penalty must be 'l2' or 'l1', got {self.penalty!r}.")
         return self.l1_ratio if self.l1_ratio is not None else float(self.penalty == "l1")

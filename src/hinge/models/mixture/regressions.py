@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge.models.base import check_fit, check_predict, keep_float32
+from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.mixture.em import draw, draw_order
 from hinge.models.posterior import OUTPUT, finish
@@ -101,6 +101,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                 raise ValueError(f"{name} must be above zero, got {getattr(self, name)!r}.")
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, accept_sparse=False)
         y = np.asarray(y, dtype=np.float64)
+        require_no_overflow(np.sum(y**2))
         problem = _Problem(X, y, weights, self.n_components, self.alpha, self.prior_observations)
         random = check_random_state(self.random_state)
         best: tuple[Lines, list[float], bool] | None = None

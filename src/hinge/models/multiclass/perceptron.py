@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
-from hinge.models.base import check_fit, check_predict, code_labels, drop_absent
+from hinge.models.base import check_fit, check_predict, code_labels, drop_absent, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
-from hinge.models.linear.perceptron import rows_of
+from hinge.models.linear.base import rows_of
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
 
@@ -116,6 +116,7 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
             w -= late / age
         self.coef_ = np.ascontiguousarray(w[:d].T, dtype=X.dtype)
         self.intercept_ = w[d].astype(X.dtype)
+        require_no_overflow(np.sum(self.coef_**2))
         self.mistakes_, self.n_iter_ = np.array(mistakes, dtype=np.float64), len(mistakes)
         return self
 

@@ -99,12 +99,17 @@ class Reduction(MetaEstimatorMixin, HighestScore):
         X, y, weights = drop_absent(*check_fit(self, X, y, sample_weight, reset=first))
         return X, codes_among(self.classes_, y), weights, first
 
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        return len(self.classes_)
+
     def _check_takes_weights(self, sample_weight: Any) -> None:
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise TypeError(f"estimator={type(self.estimator).__name__} does not take sample_weight.")
 
     def _learn(self, problems: list[Problem]) -> None:
-        self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        self.estimators_ = Parallel(n_jobs=self.n_jobs, verbose=getattr(self, "verbose", 0), prefer="threads")(
             delayed(fit_binary)(self.estimator, *problem) for problem in problems
         )
 
@@ -130,6 +135,8 @@ class OneVsRestClassifier(Reduction):
         The binary learner: any scikit-learn compatible classifier.
     n_jobs : int, optional
         How many learners to fit at once (threads).
+    verbose : int
+        How much joblib prints of them.
 
     Attributes
     ----------
@@ -147,9 +154,10 @@ class OneVsRestClassifier(Reduction):
     array(['b'], dtype='<U1')
     """
 
-    def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
+    def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsRestClassifier:
         """Fit one learner per class."""

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
-from hinge.models.base import check_fit, check_predict, code_labels
+from hinge.models.base import check_fit, check_predict, code_labels, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 from hinge.problem.certificate import Certificate
@@ -118,6 +118,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
             found = self._solve(X, share, settings, report)
         w, bias, self.dual_coef_, self.n_iter_, steps, done, primal, gap = found
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
+        require_no_overflow(self.dual_coef_, primal, gap)
         if w is not None:
             self.coef_, self.intercept_ = np.ascontiguousarray(w.T, dtype=X.dtype), np.asarray(bias, dtype=X.dtype)
         self.certificate_ = Certificate.of_gap(

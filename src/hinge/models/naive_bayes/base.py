@@ -19,8 +19,9 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hinge._native import check_indices
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, codes_among, contiguous, unique_codes
-from hinge.models.posterior import JointPosterior
+from hinge.models.posterior import JointPosterior, told
 
 # Where a probability is exactly zero, its logarithm counts as this much when scores are added up: no other class
 # loses to it, and 0 · log 0 is 0.
@@ -52,6 +53,7 @@ class NaiveBayes(JointPosterior, ClassifierMixin, BaseEstimator):
         return self._learn(X, codes_among(self.classes_, y), check_weights(sample_weight, X), first=first)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        check_indices(X)
         X, y = validate_data(
             self, X, y, reset=reset, dtype=FLOATS, ensure_all_finite=False,
             accept_sparse=ACCEPT_SPARSE if self.accepts_sparse else False,
@@ -81,6 +83,7 @@ class NaiveBayes(JointPosterior, ClassifierMixin, BaseEstimator):
 
     def _wanted(self, X: Any, output: Any) -> np.ndarray:
         check_is_fitted(self)
+        check_indices(X)
         X = validate_data(
             self, X, reset=False, dtype=FLOATS, ensure_all_finite=False,
             accept_sparse=ACCEPT_SPARSE if self.accepts_sparse else False,
@@ -89,6 +92,10 @@ class NaiveBayes(JointPosterior, ClassifierMixin, BaseEstimator):
         values, finite = self._scores(X, output)
         if not finite:
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        if not finite or np.isnan(values).any():
+            with np.errstate(divide="ignore"):
+                prior = self.class_log_prior_ if hasattr(self, "class_log_prior_") else np.log(self.class_prior_)
+            values = told(values, output, prior)
         return values
 
 

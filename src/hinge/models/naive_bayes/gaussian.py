@@ -58,6 +58,7 @@ class GaussianNB(NaiveBayes):
         k = len(self.classes_)
         count, mean, square = core.class_moments(Design(X).native, codes, weights, k)
         self._require_finite(X, mean)
+        self._require_finite(X, square)
         if not first:
             count, mean, square = _merge((self.class_count_, self.theta_, self._scatter), (count, mean, square))
         self.class_count_, self.theta_, self._scatter = count, mean, square

@@ -14,7 +14,7 @@ from hinge.models.base import check_weights, codes_among, unique_codes
 from hinge.models.naive_bayes.categorical import count_categories, score_categories, smoothed_logs
 from hinge.models.naive_bayes.discrete import BernoulliNB, check_alpha
 from hinge.models.naive_bayes.gaussian import GaussianNB
-from hinge.models.posterior import OUTPUT, JointPosterior, finish, log_prior
+from hinge.models.posterior import OUTPUT, JointPosterior, finish, log_prior, told
 from hinge.models.tree_inputs import check_targets, fit_table, grow_table, predict_table
 
 KINDS = ("gaussian", "bernoulli", "categorical")
@@ -182,7 +182,7 @@ class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
             zero = np.zeros(len(self.classes_))
             part_table = np.ascontiguousarray(table[:, labels])
             joint += score_categories(part_table, self.category_log_prob_, zero, OUTPUT.joint)[0]
-        return finish(joint, output)[0]
+        return told(finish(joint, output)[0], output, self.class_log_prior_)
 
 
 def _refuse_sparse(X: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hinge._native import check_indices
 from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.neural import display
@@ -166,6 +168,7 @@ class BaseNetwork(CallbackSupportMixin, BaseEstimator):
 
     def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Valid arrays, without the examples of weight zero: they count as absent, labels included."""
+        check_indices(X)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, order="C", reset=reset,
             y_numeric=self._estimator_type_is_regressor(),
@@ -221,7 +224,7 @@ class BaseNetwork(CallbackSupportMixin, BaseEstimator):
             batch=batch,
             max_iter=int(self.max_iter),
             tol=self.tol,
-            n_iter_no_change=int(self.n_iter_no_change),
+            n_iter_no_change=int(min(self.n_iter_no_change, sys.maxsize)),
             shuffle=bool(self.shuffle),
             verbose=bool(self.verbose),
         )

@@ -170,7 +170,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         if reset:
-            self._multilabel = type_of_target(y).startswith("multilabel")
+            self._multilabel = y.ndim == 2 and type_of_target(y).startswith("multilabel")
             if self._multilabel:
                 self.classes_ = unique_labels(y)
             else:

@@ -439,8 +439,11 @@ def resolve_gamma(gamma: Any, X: Any, weight: Array | None = None) -> float:
     if gamma == "auto":
         return 1.0 / d
     c = normalise_weights(weight, X.shape[0])
-    mean = float(np.sum(c @ X)) / d
-    variance = float(c @ _squares(X)) / d - mean**2
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.sum(c @ X, dtype=np.float64) / d
+        variance = float(c @ _squares(X) / d - mean**2)
+    if not np.isfinite(variance):
+        raise ValueError("X has values so large that their squares overflow; rescale its columns.")
     return 1.0 / (d * variance) if variance > 0 else 1.0
 
 

@@ -1,0 +1,102 @@
+"""What the text vectorisers share: from documents to texts, and from texts to terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from hinge.features.words import cutter, strip_accents
+
+
+class TextVectorizer(TransformerMixin, BaseEstimator):
+    """What the vectorisers share: cutting texts into terms."""
+
+    input: str
+    encoding: str
+    decode_error: str
+    strip_accents: Any
+    lowercase: bool
+    preprocessor: Any
+    tokenizer: Any
+    stop_words: Any
+    token_pattern: str
+    ngram_range: tuple[int, int]
+    analyzer: Any
+    binary: bool
+    dtype: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags
+
+    def build_analyzer(self) -> Any:
+        """A function from a text to its terms."""
+        low, high = self.ngram_range
+        if not 1 <= low <= high:
+            raise ValueError(f"ngram_range must be (min, max) with 1 ≤ min ≤ max, got {self.ngram_range!r}.")
+        if callable(self.analyzer):
+            return self.analyzer
+        find = self.build_tokenizer()
+        return cutter(self.analyzer, (low, high), self.build_preprocessor(), find, self.get_stop_words() or ())
+
+    def build_preprocessor(self) -> Callable[[str], str]:
+        """What is done to a text before it is cut: small letters, no accents."""
+        if self.preprocessor is not None:
+            return self.preprocessor
+        bare = self.strip_accents
+        if not (bare is None or bare in ("ascii", "unicode") or callable(bare)):
+            raise ValueError(f"strip_accents must be None, 'ascii', 'unicode' or a function, got {bare!r}.")
+        if bare is None:
+            return str.lower if self.lowercase else str
+        strip = bare if callable(bare) else partial(strip_accents, how=bare)
+        return (lambda text: strip(text.lower())) if self.lowercase else strip
+
+    def build_tokenizer(self) -> Callable[[str], list[str]]:
+        """A function from a text to its words."""
+        return self.tokenizer if self.tokenizer is not None else re.compile(self.token_pattern).findall
+
+    def get_stop_words(self) -> frozenset[str] | None:
+        """The words that are left out."""
+        if isinstance(self.stop_words, str):
+            if self.stop_words != "english":
+                raise ValueError(f"stop_words must be None, 'english' or a list of words, got {self.stop_words!r}.")
+            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # here: few want it
+
+            return ENGLISH_STOP_WORDS
+        return None if self.stop_words is None else frozenset(self.stop_words)
+
+    def decode(self, doc: Any) -> Any:
+        """The text of a document: read from its file, and its bytes decoded."""
+        if self.input == "filename":
+            doc = Path(doc).read_bytes()
+        elif self.input == "file":
+            doc = doc.read()
+        return doc.decode(self.encoding, self.decode_error) if isinstance(doc, bytes) else doc
+
+    def _texts(self, texts: Iterable[Any]) -> list[Any]:
+        if isinstance(texts, str):
+            raise ValueError("Give a list of texts, not one text.")
+        if self.input not in ("content", "filename", "file"):
+            raise ValueError(f"input must be 'content', 'filename' or 'file', got {self.input!r}.")
+        items = list(np.asarray(texts, dtype=object).ravel()) if hasattr(texts, "__array__") else list(texts)
+        items = [self.decode(item) for item in items]
+        whole = self.preprocessor is None and not callable(self.analyzer)  # one's own functions may read anything
+        bad = next((t for t in items if whole and not isinstance(t, str)), None)
+        if bad is not None:
+            raise ValueError(f"Texts must be strings, got {bad!r}; fill missing texts with ''.")
+        return items
+
+    def _finish(self, counts: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        if self.binary:
+            counts.data = np.sign(counts.data)
+        return counts.astype(self.dtype)
