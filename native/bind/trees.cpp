@@ -14,6 +14,7 @@
 #include "models/tree_cart.hpp"
 #include "models/tree_predict.hpp"
 #include "models/tree_shap.hpp"
+#include "models/tree_stump.hpp"
 
 namespace hinge {
 namespace {
@@ -47,6 +48,12 @@ nb::dict to_dict(Nodes&& t) {
   d["gain"] = own(std::move(t.gain));
   d["weight"] = own(std::move(t.weight));
   d["count"] = own(std::move(t.count));
+  return d;
+}
+
+nb::dict to_dict(CartTree&& t) {
+  nb::dict d = to_dict(std::move(t.nodes));
+  d["impurity"] = own(std::move(t.impurity));
   return d;
 }
 
@@ -139,11 +146,7 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
       parallel_for(trees, one);
   });
   nb::list out;
-  for (CartTree& t : grown) {
-    nb::dict d = to_dict(std::move(t.nodes));
-    d["impurity"] = own(std::move(t.impurity));
-    out.append(d);
-  }
+  for (CartTree& t : grown) out.append(to_dict(std::move(t)));
   return nb::make_tuple(out, own(std::move(bags), want_bags ? trees : 0, n));
 }
 
@@ -269,6 +272,28 @@ void bind_trees(nb::module_& m) {
   bind_sorted<double>(m);
   m.def("grow_trees", &grow_trees, "sorted"_a.none(), "bins"_a.none(), "y"_a.noconvert(), "weight"_a.noconvert().none(),
         "frequency"_a, "options"_a, "trees"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
+  nb::class_<Stumps>(m, "TreeStumps")
+      .def(
+          "__init__",
+          [](Stumps* self, std::shared_ptr<Sorted> sorted, Vector y) {
+            if (static_cast<index_t>(y.shape(0)) != sorted->rows || sorted->rows == 0 ||
+                std::any_of(sorted->features.begin(), sorted->features.end(),
+                            [](const Feature& f) { return f.categorical || f.missing; }))
+              throw nb::value_error("stumps need a class for every row, and numbers without missing values");
+            enter([&](Monitor&) { new (self) Stumps(std::move(sorted), y.data()); });
+          },
+          "sorted"_a, "y"_a.noconvert())
+      .def(
+          "grow",
+          [](const Stumps& s, Vector weight, const nb::dict& options) {
+            if (static_cast<index_t>(weight.shape(0)) != s.rows())
+              throw nb::value_error("one weight per row is needed");
+            const CartOptions o = cart_options(options);
+            std::vector<std::uint8_t> said(static_cast<std::size_t>(s.rows()));
+            CartTree tree = enter([&](Monitor&) { return s.grow(weight.data(), o, said.data()); });
+            return nb::make_tuple(to_dict(std::move(tree)), own(std::move(said)));
+          },
+          "weight"_a.noconvert(), "options"_a);
   m.def(
       "bootstrap",
       [](In1<std::uint32_t> order, std::optional<Vector> count, index_t draws, std::uint64_t seed, std::uint64_t tree) {

@@ -134,19 +134,27 @@ class BaseTree(BaseEstimator):
     def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Grow the tree on a prepared table; y holds class codes (with ``classes_`` set) or targets."""
         y = np.ascontiguousarray(y, dtype=np.float64)
-        n, d = table.X.shape
-        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
-        frequency = is_frequency(weight)
-        total = float(n if weight is None else weight.sum())
-        options = cart_options(self, d, total if frequency else n, total, classes, random=self.splitter == "random")
+        options = self.options_for(table, weight)
         if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
         seed = int(check_random_state(self.random_state).randint(INT32))
         parts = (None, table.native) if isinstance(table, Binned) else (table.native, None)
-        grown, _ = core.grow_trees(*parts, y, weight, frequency, options, 1, seed, 0, None, False)
-        self.tree_ = Trees.stack(grown, max(1, classes), additive=False)
-        self.max_features_ = feature_count(self.max_features, d)
-        self.n_features_in_ = d
+        grown, _ = core.grow_trees(*parts, y, weight, is_frequency(weight), options, 1, seed, 0, None, False)
+        return self.keep(grown[0], table)
+
+    def options_for(self, table: Presorted | Binned, weight: np.ndarray | None) -> dict[str, Any]:
+        """The settings as the native code takes them."""
+        n, d = table.X.shape
+        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
+        total = float(n if weight is None else weight.sum())
+        count = total if is_frequency(weight) else n
+        return cart_options(self, d, count, total, classes, random=self.splitter == "random")
+
+    def keep(self, grown: dict[str, np.ndarray], table: Presorted | Binned) -> Any:
+        """A tree grown by the native code on the table becomes the fit."""
+        self.tree_ = Trees.stack([grown], grown["value"].shape[1], additive=False)
+        self.n_features_in_ = table.X.shape[1]
+        self.max_features_ = feature_count(self.max_features, self.n_features_in_)
         self.missing_features_ = table.missing
         if self.ccp_alpha < 0:
             raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
