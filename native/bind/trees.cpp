@@ -106,10 +106,13 @@ CartOptions cart_options(const nb::dict& d) {
   return o;
 }
 
-// Trees on one table: one of sorted and bins is None. With draws > 0 each tree has a bootstrap sample of its own.
+// Trees on one table: one of sorted and bins is None. Those of an ensemble are numbered from `first` on: the same
+// number and seed give the same tree, whichever are grown with it. With draws > 0 each tree has a bootstrap sample of
+// its own.
 nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_ptr<Bins>& bins, Vector y,
                      std::optional<Vector> weight, bool frequency, const nb::dict& options, index_t trees,
-                     std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order, bool want_bags) {
+                     index_t first, std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order,
+                     bool want_bags) {
   const index_t n = sorted ? sorted->rows : bins->rows;
   if (static_cast<index_t>(y.shape(0)) != n || (weight && static_cast<index_t>(weight->shape(0)) != n) ||
       (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
@@ -121,11 +124,12 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
   const std::vector<std::uint32_t> rows = draws > 0 ? copy(*order) : std::vector<std::uint32_t>{};
   enter([&](Monitor&) {
     const auto one = [&](index_t t) {
+      const auto number = static_cast<std::uint64_t>(first + t);
       CartRows r;
       std::vector<double> own_weight;
       r.weight = w, r.frequency = frequency;
       if (draws > 0) {
-        own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, static_cast<std::uint64_t>(t) + 1);
+        own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, number + 1);
         if (w && !frequency)
           for (index_t i = 0; i < n; ++i) own_weight[i] *= w[i];
         r.weight = own_weight.data();
@@ -138,7 +142,7 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
         for (index_t i = 0; i < n; ++i)
           if (!w || w[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
       }
-      grown[t] = grow_cart(sorted.get(), bins.get(), y.data(), r, o, mix64(seed + static_cast<std::uint64_t>(t)));
+      grown[t] = grow_cart(sorted.get(), bins.get(), y.data(), r, o, mix64(seed + number));
     };
     if (trees == 1)
       one(0);  // the tree itself is grown in parallel
@@ -271,7 +275,8 @@ void bind_trees(nb::module_& m) {
   bind_sorted<float>(m);
   bind_sorted<double>(m);
   m.def("grow_trees", &grow_trees, "sorted"_a.none(), "bins"_a.none(), "y"_a.noconvert(), "weight"_a.noconvert().none(),
-        "frequency"_a, "options"_a, "trees"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
+        "frequency"_a, "options"_a, "trees"_a, "first"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(),
+        "want_bags"_a);
   nb::class_<Stumps>(m, "TreeStumps")
       .def(
           "__init__",

@@ -15,7 +15,7 @@ from hinge._native import core, native_loss
 from hinge.models.base import drop_absent
 from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss, Leaves
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.models.tree_arrays import Trees
+from hinge.models.tree_arrays import Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
@@ -295,8 +295,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """Total gain by feature, scaled to sum to one."""
         check_is_fitted(self)
-        gains = self.trees_.importances(self.n_features_in_, normalised=False)
-        return gains / gains.sum() if gains.sum() > 0 else gains
+        gains = map(self.trees_.gains, range(len(self.trees_)))
+        return as_shares(add_gains(np.zeros(self.n_features_in_), gains, scaled=False))
 
     def shap_values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """How much each feature moves the score of each row (TreeSHAP), and the expected score.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
 from hinge.models.base import LogProba, code_labels, drop_absent
-from hinge.models.tree_arrays import Trees
+from hinge.models.tree_arrays import Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
@@ -24,7 +24,7 @@ from hinge.models.tree_inputs import (
     predict_table,
     weights_of,
 )
-from hinge.models.tree_pruning import PruningPath, choose_alpha, prune_tree, pruning_path
+from hinge.models.tree_pruning import PruningPath, choose_alpha, prune_trees, pruning_path
 
 # The order of the native enumeration.
 CRITERIA = {
@@ -139,7 +139,7 @@ class BaseTree(BaseEstimator):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
         seed = int(check_random_state(self.random_state).randint(INT32))
         parts = (None, table.native) if isinstance(table, Binned) else (table.native, None)
-        grown, _ = core.grow_trees(*parts, y, weight, is_frequency(weight), options, 1, seed, 0, None, False)
+        grown, _ = core.grow_trees(*parts, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
         return self.keep(grown[0], table)
 
     def options_for(self, table: Presorted | Binned, weight: np.ndarray | None) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class BaseTree(BaseEstimator):
         if self.ccp_alpha < 0:
             raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
         if self.ccp_alpha > 0:
-            self.tree_ = prune_tree(self.tree_, self.ccp_alpha)
+            self.tree_ = prune_trees(self.tree_, self.ccp_alpha)
         return self
 
     def _table(self, X: Any) -> np.ndarray:
@@ -193,7 +193,7 @@ class BaseTree(BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """Fall of impurity by feature, scaled to sum to one."""
         check_is_fitted(self)
-        return self.tree_.importances(self.n_features_in_)
+        return as_shares(add_gains(np.zeros(self.n_features_in_), [self.tree_.gains(0)]))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
         """The α at which leaves of the full tree are cut, and what is left: see :func:`pruning_path`."""
@@ -215,7 +215,7 @@ class BaseTree(BaseEstimator):
                 raise ValueError("prune needs ccp_alpha, or X and y to choose it by cross-validation.")
             ccp_alpha = choose_alpha(self, X, y, cv)
         pruned = copy.copy(self)
-        pruned.tree_ = prune_tree(self.tree_, ccp_alpha)
+        pruned.tree_ = prune_trees(self.tree_, ccp_alpha)
         pruned.pruned_alpha_ = float(ccp_alpha)
         return pruned
 
