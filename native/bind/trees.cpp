@@ -195,6 +195,7 @@ GrowOptions grow_options(const nb::dict& d) {
   o.max_leaves = nb::cast<int>(d["max_leaves"]);
   o.max_depth = nb::cast<int>(d["max_depth"]);
   o.by_level = nb::cast<bool>(d["by_level"]);
+  o.min_split = nb::cast<std::int64_t>(d["min_split"]);
   o.split.l2 = nb::cast<double>(d["l2"]);
   o.split.min_hessian = nb::cast<double>(d["min_hessian"]);
   o.split.min_count = nb::cast<std::int64_t>(d["min_count"]);
@@ -338,6 +339,7 @@ void bind_trees(nb::module_& m) {
             enter([&](Monitor&) { b.gradients(*loss, logistic, {own_curvature, bound}); });
           },
           "loss"_a, "logistic"_a, "own_curvature"_a, "bound"_a)
+      .def("left_out", [](const Booster& b) { return own(b.left_out()); })
       .def("softmax", [](Booster& b) { enter([&](Monitor&) { b.softmax(); }); })
       .def(
           "grow",

@@ -54,7 +54,7 @@ def feature_count(max_features: Any, d: int) -> int:
     return max(1, int(max_features * d))
 
 
-def _share(value: float, total: float, name: str, least: int) -> float:
+def limit_of_rows(value: float, total: float, name: str, least: int) -> float:
     """A limit given as a number of rows, or as a fraction of all of them."""
     if isinstance(value, (int, np.integer)):
         if value < least:
@@ -84,8 +84,8 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, classes: i
         "max_depth": estimator.max_depth or 0,
         "max_leaf_nodes": estimator.max_leaf_nodes or 0,
         "max_features": 0 if features == d else features,
-        "min_samples_split": _share(estimator.min_samples_split, count, "min_samples_split", 2),
-        "min_samples_leaf": _share(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
+        "min_samples_split": limit_of_rows(estimator.min_samples_split, count, "min_samples_split", 2),
+        "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
         "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
         "min_decrease": estimator.min_impurity_decrease,
         "random_thresholds": random,
@@ -396,4 +396,4 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         return self._values(X)[:, 0]
 
 
-__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count"]
+__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count", "limit_of_rows"]
