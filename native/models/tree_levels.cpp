@@ -61,47 +61,68 @@ HINGE_AVX512 void step(const double* columns, const double* threshold, const std
   }
 }
 
-// The first three levels, whose few columns are read whole.
+// The first four levels, whose few columns are read whole.
 HINGE_AVX512 void top(const float* columns, const float* t, const std::int32_t* o, std::int32_t* node) {
-  const __m512i one = _mm512_set1_epi32(1), two = _mm512_set1_epi32(2);
-  const __m512i third = _mm512_loadu_si512(t + 3);
-  const auto load = [&](int k, index_t i) HINGE_AVX512 { return _mm512_loadu_ps(columns + o[k] + i); };
+  const __m512i one = _mm512_set1_epi32(1);
+  const __m512i third = _mm512_loadu_si512(t + 3), fourth = _mm512_loadu_si512(t + 7);
   for (index_t i = 0; i < Levels::kRows; i += 16) {
-    const __mmask16 a = _mm512_cmp_ps_mask(load(0, i), _mm512_set1_ps(t[0]), _CMP_GT_OQ);
-    const __mmask16 b =
-        _mm512_cmp_ps_mask(_mm512_mask_blend_ps(a, load(1, i), load(2, i)),
-                           _mm512_mask_blend_ps(a, _mm512_set1_ps(t[1]), _mm512_set1_ps(t[2])), _CMP_GT_OQ);
-    const __m512i at = _mm512_mask_add_epi32(_mm512_maskz_mov_epi32(a, two), b, _mm512_maskz_mov_epi32(a, two), one);
-    const __m512 x = _mm512_mask_blend_ps(a, _mm512_mask_blend_ps(b, load(3, i), load(4, i)),
-                                          _mm512_mask_blend_ps(b, load(5, i), load(6, i)));
+    const auto load = [&](int k) HINGE_AVX512 { return _mm512_loadu_ps(columns + o[k] + i); };
+    const auto either = [&](__mmask16 m, __m512 l, __m512 r) HINGE_AVX512 { return _mm512_mask_blend_ps(m, l, r); };
+    const auto further = [&](__m512i at, __mmask16 right) HINGE_AVX512 {
+      const __m512i twice = _mm512_add_epi32(at, at);
+      return _mm512_mask_add_epi32(twice, right, twice, one);
+    };
+    const __mmask16 a = _mm512_cmp_ps_mask(load(0), _mm512_set1_ps(t[0]), _CMP_GT_OQ);
+    const __mmask16 b = _mm512_cmp_ps_mask(either(a, load(1), load(2)),
+                                           either(a, _mm512_set1_ps(t[1]), _mm512_set1_ps(t[2])), _CMP_GT_OQ);
+    __m512i at = further(_mm512_maskz_mov_epi32(a, one), b);
+    const __m512 x = either(a, either(b, load(3), load(4)), either(b, load(5), load(6)));
     const __mmask16 c = _mm512_cmp_ps_mask(x, _mm512_castsi512_ps(_mm512_permutexvar_epi32(at, third)), _CMP_GT_OQ);
-    const __m512i twice = _mm512_add_epi32(at, at);
-    _mm512_store_si512(node + i, _mm512_mask_add_epi32(twice, c, twice, one));
+    at = further(at, c);
+    const __m512 z = either(a, either(b, either(c, load(7), load(8)), either(c, load(9), load(10))),
+                            either(b, either(c, load(11), load(12)), either(c, load(13), load(14))));
+    const __mmask16 d = _mm512_cmp_ps_mask(z, _mm512_castsi512_ps(_mm512_permutexvar_epi32(at, fourth)), _CMP_GT_OQ);
+    _mm512_store_si512(node + i, further(at, d));
   }
 }
 
 HINGE_AVX512 void top(const double* columns, const double* t, const std::int32_t* o, std::int32_t* node) {
-  const __m256i one = _mm256_set1_epi32(1), two = _mm256_set1_epi32(2);
-  const __m512d third = _mm512_loadu_pd(t + 3);
-  const auto load = [&](int k, index_t i) HINGE_AVX512 { return _mm512_loadu_pd(columns + o[k] + i); };
+  const __m256i one = _mm256_set1_epi32(1);
+  const __m512d third = _mm512_loadu_pd(t + 3), fourth = _mm512_loadu_pd(t + 7);
   for (index_t i = 0; i < Levels::kRows; i += 8) {
-    const __mmask8 a = _mm512_cmp_pd_mask(load(0, i), _mm512_set1_pd(t[0]), _CMP_GT_OQ);
-    const __mmask8 b =
-        _mm512_cmp_pd_mask(_mm512_mask_blend_pd(a, load(1, i), load(2, i)),
-                           _mm512_mask_blend_pd(a, _mm512_set1_pd(t[1]), _mm512_set1_pd(t[2])), _CMP_GT_OQ);
-    const __m256i at = _mm256_mask_add_epi32(_mm256_maskz_mov_epi32(a, two), b, _mm256_maskz_mov_epi32(a, two), one);
-    const __m512d x = _mm512_mask_blend_pd(a, _mm512_mask_blend_pd(b, load(3, i), load(4, i)),
-                                           _mm512_mask_blend_pd(b, load(5, i), load(6, i)));
+    const auto load = [&](int k) HINGE_AVX512 { return _mm512_loadu_pd(columns + o[k] + i); };
+    const auto either = [&](__mmask8 m, __m512d l, __m512d r) HINGE_AVX512 { return _mm512_mask_blend_pd(m, l, r); };
+    const auto further = [&](__m256i at, __mmask8 right) HINGE_AVX512 {
+      const __m256i twice = _mm256_add_epi32(at, at);
+      return _mm256_mask_add_epi32(twice, right, twice, one);
+    };
+    const __mmask8 a = _mm512_cmp_pd_mask(load(0), _mm512_set1_pd(t[0]), _CMP_GT_OQ);
+    const __mmask8 b = _mm512_cmp_pd_mask(either(a, load(1), load(2)),
+                                          either(a, _mm512_set1_pd(t[1]), _mm512_set1_pd(t[2])), _CMP_GT_OQ);
+    __m256i at = further(_mm256_maskz_mov_epi32(a, one), b);
+    const __m512d x = either(a, either(b, load(3), load(4)), either(b, load(5), load(6)));
     const __mmask8 c = _mm512_cmp_pd_mask(x, _mm512_permutexvar_pd(_mm512_cvtepi32_epi64(at), third), _CMP_GT_OQ);
-    const __m256i twice = _mm256_add_epi32(at, at);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(node + i), _mm256_mask_add_epi32(twice, c, twice, one));
+    at = further(at, c);
+    const __m512d z = either(a, either(b, either(c, load(7), load(8)), either(c, load(9), load(10))),
+                             either(b, either(c, load(11), load(12)), either(c, load(13), load(14))));
+    const __mmask8 d = _mm512_cmp_pd_mask(z, _mm512_permutexvar_pd(_mm512_cvtepi32_epi64(at), fourth), _CMP_GT_OQ);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(node + i), further(at, d));
   }
 }
 
+// Values of up to 64 leaves, from registers: 16 at a time by the low bits of the node, then by the two above them.
 HINGE_AVX512 void add_values(const double* value, const std::int32_t* node, double* sums) {
+  __m512d v[8];
+  for (int k = 0; k < 8; ++k) v[k] = _mm512_loadu_pd(value + 8 * k);
   for (index_t i = 0; i < Levels::kRows; i += 8) {
-    const __m256i at = _mm256_load_si256(reinterpret_cast<const __m256i*>(node + i));
-    _mm512_storeu_pd(sums + i, _mm512_add_pd(_mm512_loadu_pd(sums + i), _mm512_i32gather_pd(at, value, 8)));
+    const __m512i at = _mm512_cvtepi32_epi64(_mm256_load_si256(reinterpret_cast<const __m256i*>(node + i)));
+    const __mmask8 high = _mm512_test_epi64_mask(at, _mm512_set1_epi64(32));
+    const __mmask8 low = _mm512_test_epi64_mask(at, _mm512_set1_epi64(16));
+    const __m512d a =
+        _mm512_mask_blend_pd(low, _mm512_permutex2var_pd(v[0], at, v[1]), _mm512_permutex2var_pd(v[2], at, v[3]));
+    const __m512d b =
+        _mm512_mask_blend_pd(low, _mm512_permutex2var_pd(v[4], at, v[5]), _mm512_permutex2var_pd(v[6], at, v[7]));
+    _mm512_storeu_pd(sums + i, _mm512_add_pd(_mm512_loadu_pd(sums + i), _mm512_mask_blend_pd(high, a, b)));
   }
 }
 
@@ -116,7 +137,7 @@ void add_values(const double*, const std::int32_t*, double*) {}
 
 #endif
 
-constexpr index_t kBeyond = 32;  // entries that a step may read behind its level
+constexpr index_t kBeyond = 64;  // entries that may be read behind those of a level or tree
 
 int depth_of(const Ensemble& e, std::int64_t base, std::int32_t node) {
   if (e.feature[base + node] < 0) return 0;
@@ -142,7 +163,7 @@ bool Levels::build(const Ensemble& e) {
   const index_t inner = (index_t{1} << depth_) - 1;
   offset_.assign(trees * inner + kBeyond, 0);
   threshold_.assign(trees * inner + kBeyond, std::numeric_limits<double>::infinity());
-  value_.resize(trees * (inner + 1));
+  value_.resize(trees * (inner + 1) + kBeyond);
   for (index_t t = 0; t < trees; ++t) {
     const std::int64_t base = e.start[t];
     const auto place = [&](auto&& self, std::int32_t node, int level, index_t at) -> void {
@@ -178,7 +199,7 @@ void Levels::add(index_t t, const T* columns, double* sums) const {
   threshold += t * inner;
   alignas(64) std::int32_t node[kRows];
   top(columns, threshold, offset, node);
-  for (int level = 3; level < depth_; ++level) {
+  for (int level = 4; level < depth_; ++level) {
     const index_t begin = (index_t{1} << level) - 1;
     step(columns, threshold + begin, offset + begin, level, node);
   }
