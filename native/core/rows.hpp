@@ -28,6 +28,13 @@ struct DenseRowView {
     const T* __restrict x = data + i * stride;
     for (index_t j = 0; j < cols; ++j) w[j] += c * static_cast<double>(x[j]);
   }
+  HINGE_INLINE void axpy_twice(index_t i, double c, double* __restrict w, double e, double* __restrict v) const {
+    const T* __restrict x = data + i * stride;
+    for (index_t j = 0; j < cols; ++j) {
+      w[j] += c * static_cast<double>(x[j]);
+      v[j] += e * static_cast<double>(x[j]);
+    }
+  }
   template <class F>
   HINGE_INLINE void each(index_t i, const F& f) const {
     const T* x = data + i * stride;
@@ -74,6 +81,14 @@ struct SparseRowView {
     for (index_t e = static_cast<index_t>(indptr[i]); e < static_cast<index_t>(indptr[i + 1]); ++e)
       w[indices[e]] += c * static_cast<double>(data[e]);
   }
+  // Two vectors in one go through the row.
+  HINGE_INLINE void axpy_twice(index_t i, double c, double* __restrict w, double f, double* __restrict v) const {
+    for (index_t e = static_cast<index_t>(indptr[i]); e < static_cast<index_t>(indptr[i + 1]); ++e) {
+      const double x = static_cast<double>(data[e]);
+      w[indices[e]] += c * x;
+      v[indices[e]] += f * x;
+    }
+  }
   template <class F>
   HINGE_INLINE void each(index_t i, const F& f) const {
     for (index_t e = static_cast<index_t>(indptr[i]); e < static_cast<index_t>(indptr[i + 1]); ++e)
@@ -97,17 +112,22 @@ using ColumnView = std::variant<std::monostate, DenseColumnView<float>, DenseCol
                                 SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
                                 SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;
 
-// How many rows ahead memory is asked for: where a row begins and its target, and the row.
+// How many visits ahead memory is asked for: where a row begins and what goes with it, and the row.
 constexpr index_t kAnnounced = 12, kFetched = 4;
 
-// Before visiting row order[k] of n in an order that jumps about.
-template <class View, class Target>
-HINGE_INLINE void look_ahead(const View& rows, const Target* y, const index_t* order, index_t k, index_t n) {
-  if (k + kAnnounced < n) {
-    rows.announce(order[k + kAnnounced]);
-    __builtin_prefetch(y + order[k + kAnnounced]);
-  }
-  if (k + kFetched < n) rows.prefetch(order[k + kFetched]);
+// Before visiting row at[k] of n in an order that jumps about.
+template <class View>
+HINGE_INLINE void look_ahead(const View& rows, const index_t* at, index_t k, index_t n) {
+  if (k + kAnnounced < n) rows.announce(at[k + kAnnounced]);
+  if (k + kFetched < n) rows.prefetch(at[k + kFetched]);
+}
+
+// The same for numbers that go with the rows; `weight` may be null.
+template <class Target>
+HINGE_INLINE void look_ahead(const Target* y, const double* weight, const index_t* order, index_t k, index_t n) {
+  if (k + kAnnounced >= n) return;
+  __builtin_prefetch(y + order[k + kAnnounced]);
+  if (weight) __builtin_prefetch(weight + order[k + kAnnounced]);
 }
 
 }  // namespace hinge

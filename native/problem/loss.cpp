@@ -25,6 +25,12 @@ HINGE_HOT double sum_gradient(const L& l, const double* __restrict y, const doub
 }
 
 template <class L>
+HINGE_HOT void all_slopes(const L& l, const double* __restrict y, const double* __restrict s,
+                          const double* __restrict c, double* __restrict u, index_t n) {
+  for (index_t i = 0; i < n; ++i) u[i] = c[i] * l.d1(y[i], s[i]);
+}
+
+template <class L>
 HINGE_HOT double sum_curvature(const L& l, const double* __restrict y, const double* __restrict s,
                                const double* __restrict c, double* __restrict u, double* __restrict h, index_t n) {
   double total = 0;
@@ -56,6 +62,9 @@ class Arrays final : public Loss {
   }
   double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const override {
     return sum_gradient(l_, y, s, c, u, n);
+  }
+  void slopes(const double* y, const double* s, const double* c, double* u, index_t n) const override {
+    all_slopes(l_, y, s, c, u, n);
   }
   double curvature(const double* y, const double* s, const double* c, double* u, double* h, index_t n) const override {
     return sum_curvature(l_, y, s, c, u, h, n);

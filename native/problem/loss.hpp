@@ -16,6 +16,8 @@ class Loss {
   virtual double value(const double* y, const double* s, const double* c, index_t n) const = 0;  // sum c l
   // u = c l', returns sum c l
   virtual double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const = 0;
+  // u = c l'
+  virtual void slopes(const double* y, const double* s, const double* c, double* u, index_t n) const = 0;
   // u = c l', h = c l'', returns sum c l
   virtual double curvature(const double* y, const double* s, const double* c, double* u, double* h,
                            index_t n) const = 0;

@@ -5,23 +5,24 @@
 #include <type_traits>
 
 #include "core/random.hpp"
+#include "core/shuffled.hpp"
 
 namespace hinge {
 namespace {
 
 template <class View>
-HINGE_HOT void visit_all(const View& rows, const double* y, const double* weight, const std::vector<index_t>& order,
-                         bool intercept, double rate, PerceptronState& state, Mistakes& out) {
-  const index_t n = static_cast<index_t>(order.size());
+HINGE_HOT void visit_some(const View& rows, const index_t* at, const double* y, const double* weight,
+                          const index_t* order, index_t n, bool intercept, double rate, PerceptronState& state,
+                          Mistakes& out) {
   for (index_t k = 0; k < n; ++k) {
-    const index_t i = order[k];
-    look_ahead(rows, y, order.data(), k, n);
+    const index_t i = order[k], row = at[k];
+    look_ahead(rows, at, k, n);
+    look_ahead(y, weight, order, k, n);
     const double s = weight ? weight[i] : 1.0, age = state.age;
     state.age += s;
-    if (y[i] * (rows.dot(i, state.w) + state.b) > 0) continue;
+    if (y[i] * (rows.dot(row, state.w) + state.b) > 0) continue;
     const double step = rate * s * y[i], late = step * age;
-    rows.axpy(i, step, state.w);
-    rows.axpy(i, late, state.late);
+    rows.axpy_twice(row, step, state.w, late, state.late);
     if (intercept) {
       state.b += step;
       state.late_b += late;
@@ -36,17 +37,17 @@ HINGE_INLINE void add_scores(const double* __restrict w, double x, index_t k, do
 }
 
 template <class View>
-HINGE_HOT std::int64_t visit_classes(const View& rows, const std::int32_t* y, const double* weight,
-                                     const std::vector<index_t>& order, index_t d, index_t k, bool intercept, double* w,
-                                     double* late, double& age) {
-  const index_t n = static_cast<index_t>(order.size());
+HINGE_HOT std::int64_t visit_classes(const View& rows, const index_t* row_at, const std::int32_t* y,
+                                     const double* weight, const index_t* order, index_t n, index_t d, index_t k,
+                                     bool intercept, double* w, double* late, double& age) {
   std::vector<double> z(k);
   std::int64_t mistakes = 0;
   for (index_t at = 0; at < n; ++at) {
-    const index_t i = order[at];
-    look_ahead(rows, y, order.data(), at, n);
+    const index_t i = order[at], row = row_at[at];
+    look_ahead(rows, row_at, at, n);
+    look_ahead(y, weight, order, at, n);
     std::fill(z.begin(), z.end(), 0.0);
-    rows.each(i, [&](index_t j, double x) { add_scores(w + j * k, x, k, z.data()); });
+    rows.each(row, [&](index_t j, double x) { add_scores(w + j * k, x, k, z.data()); });
     if (intercept) add_scores(w + d * k, 1.0, k, z.data());
     const index_t guess = std::max_element(z.begin(), z.end()) - z.begin(), truth = y[i];
     const double s = weight ? weight[i] : 1.0, before = age;
@@ -60,7 +61,7 @@ HINGE_HOT std::int64_t visit_classes(const View& rows, const std::int32_t* y, co
       late[j * k + truth] += before * step;
       late[j * k + guess] -= before * step;
     };
-    rows.each(i, move);
+    rows.each(row, move);
     if (intercept) move(d, 1.0);
   }
   return mistakes;
@@ -88,8 +89,12 @@ Mistakes perceptron_epoch(const Design& X, const double* y, const double* weight
                           const Visits& visits, PerceptronState& state, Monitor& monitor) {
   const std::vector<index_t> order = visits.order(X.rows());
   Mistakes out;
-  monitor.poll();
-  with_rows(X, [&](const auto& rows) { visit_all(rows, y, weight, order, intercept, rate, state, out); });
+  with_rows(X, [&](const auto& rows) {
+    visit_rows(rows, order, 1, false, monitor, [&](const auto& view, const index_t* at, index_t begin, index_t end) {
+      visit_some(view, at, y, weight, order.data() + begin, end - begin, intercept, rate, state, out);
+      return true;
+    });
+  });
   return out;
 }
 
@@ -98,9 +103,12 @@ std::int64_t multiclass_perceptron_epoch(const Design& X, const std::int32_t* y,
                                          Monitor& monitor) {
   const std::vector<index_t> order = visits.order(X.rows());
   std::int64_t mistakes = 0;
-  monitor.poll();
   with_rows(X, [&](const auto& rows) {
-    mistakes = visit_classes(rows, y, weight, order, X.cols(), k, intercept, w, late, age);
+    visit_rows(rows, order, 1, false, monitor, [&](const auto& view, const index_t* at, index_t begin, index_t end) {
+      mistakes +=
+          visit_classes(view, at, y, weight, order.data() + begin, end - begin, X.cols(), k, intercept, w, late, age);
+      return true;
+    });
   });
   return mistakes;
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/random.hpp"
+#include "core/shuffled.hpp"
 
 namespace hinge {
 namespace {
@@ -18,6 +19,11 @@ HINGE_HOT double row_dot(const View& rows, index_t i, const double* w) {
 template <class View>
 HINGE_HOT void row_axpy(const View& rows, index_t i, double c, double* w) {
   rows.axpy(i, c, w);
+}
+
+template <class View>
+HINGE_HOT void row_axpy_twice(const View& rows, index_t i, double c, double* w, double e, double* v) {
+  rows.axpy_twice(i, c, w, e, v);
 }
 
 // Below this the common factor is multiplied into the weights.
@@ -69,8 +75,10 @@ class LazyWeights {
   // late for, so the average costs nothing for features that are not met.
   template <class View>
   void add(const View& rows, index_t i, double c) {
-    row_axpy(rows, i, c, v_);
-    if (!moved_.empty()) row_axpy(rows, i, c * now_.factor, moved_.data());
+    if (moved_.empty())
+      row_axpy(rows, i, c, v_);
+    else
+      row_axpy_twice(rows, i, c, v_, c * now_.factor, moved_.data());
   }
 
   // The prox of a step of length eta, owed by all features.
@@ -153,50 +161,59 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
   std::iota(order.begin(), order.end(), index_t{0});
   if (o.shuffle) Random(o.seed, static_cast<std::uint64_t>(o.epoch) + 1).shuffle(order.data(), n);
   LazyWeights w(p, o, state.w);
-  std::vector<double> y(o.batch), z(o.batch), c(o.batch), u(o.batch);
+  std::vector<double> y, z, c, u(o.batch);  // of a range of visits; of a batch
   double total = 0, b = state.b, b_sum = 0;
   const index_t steps_before = state.steps;
-  for (index_t first = 0; first < n; first += o.batch, ++state.steps) {
-    const index_t m = std::min(o.batch, n - first);
-    for (index_t k = 0; k < m; ++k) {
-      const index_t i = order[first + k];
-      look_ahead(rows, p.y, order.data(), first + k, n);
-      if (first + k + kAnnounced < n) __builtin_prefetch(p.c + order[first + k + kAnnounced]);
-      const double dot = w.lazy() ? w.settled_dot(rows, i) : row_dot(rows, i, w.data());
-      z[k] = w.scale() * dot + (p.intercept ? b : 0.0) + (p.offset ? p.offset[i] : 0.0);
+  const auto steps = [&](const View& view, const index_t* at, index_t begin, index_t end) {
+    const index_t visits = end - begin;
+    for (auto* v : {&y, &z, &c}) v->resize(visits);
+    for (index_t k = 0; k < visits; ++k) {
+      const index_t i = order[begin + k];
       y[k] = p.y[i];
-      c[k] = p.c[i] * static_cast<double>(n) / static_cast<double>(m);
+      c[k] = p.c[i];
+      z[k] = p.offset ? p.offset[i] : 0.0;
     }
-    const double loss = p.loss.gradient(y.data(), z.data(), c.data(), u.data(), m);
-    if (!std::isfinite(loss)) return std::numeric_limits<double>::infinity();
-    total += loss * static_cast<double>(m);
-    const double t = static_cast<double>(state.steps);
-    const double eta = o.power == 0   ? o.eta0
-                       : o.power == 1 ? o.eta0 / (1.0 + o.decay * t)
-                                      : o.eta0 / std::pow(1.0 + o.decay * t, o.power);
-    double gb = 0;
-    for (index_t k = 0; k < m; ++k)
-      if (u[k] != 0.0) {
-        w.add(rows, order[first + k], -eta * u[k] / w.scale());
-        gb += u[k];
+    for (index_t first = 0; first < visits; first += o.batch, ++state.steps) {
+      const index_t m = std::min(o.batch, visits - first);
+      for (index_t k = first; k < first + m; ++k) {
+        look_ahead(view, at, k, visits);
+        const double dot = w.lazy() ? w.settled_dot(view, at[k]) : row_dot(view, at[k], w.data());
+        z[k] += w.scale() * dot + (p.intercept ? b : 0.0);
       }
-    if (p.intercept) b -= eta * o.bias_rate * gb;
-    w.shrink(eta);
-    if (w.bounded())
-      for (index_t k = 0; k < m; ++k) rows.each(order[first + k], [&](index_t j, double) { w.clip(j); });
-    w.count();
-    b_sum += b;
-    if ((state.steps & 1023) == 0) monitor.poll();
-  }
+      p.loss.slopes(y.data() + first, z.data() + first, c.data() + first, u.data(), m);
+      const double t = static_cast<double>(state.steps);
+      const double eta = o.power == 0   ? o.eta0
+                         : o.power == 1 ? o.eta0 / (1.0 + o.decay * t)
+                                        : o.eta0 / std::pow(1.0 + o.decay * t, o.power);
+      const double rate = eta * static_cast<double>(n) / static_cast<double>(m);
+      double gb = 0;
+      for (index_t k = 0; k < m; ++k)
+        if (u[k] != 0.0) {
+          w.add(view, at[first + k], -rate * u[k] / w.scale());
+          gb += u[k];
+        }
+      if (p.intercept) b -= rate * o.bias_rate * gb;
+      w.shrink(eta);
+      if (w.bounded())
+        for (index_t k = first; k < first + m; ++k) view.each(at[k], [&](index_t j, double) { w.clip(j); });
+      w.count();
+      b_sum += b;
+    }
+    // Not needed for the steps: all at once is much faster.
+    total += p.loss.value(y.data(), z.data(), c.data(), visits);
+    return std::isfinite(total);
+  };
+  visit_rows(rows, order, o.batch, p.loss.whole_arrays(), monitor, steps);
+  if (!std::isfinite(total)) return std::numeric_limits<double>::infinity();
   w.fold();
   state.b = b;
   if (o.average) {
-    const double steps = static_cast<double>(state.steps), fresh = 1.0 / steps;
+    const double count = static_cast<double>(state.steps), fresh = 1.0 / count;
     const double kept = static_cast<double>(steps_before) * fresh;
     for (index_t j = 0; j < d; ++j) state.mean[j] = kept * state.mean[j] + fresh * w.sum()[j];
     state.mean_b = kept * state.mean_b + fresh * b_sum;
   }
-  return total / static_cast<double>(n);
+  return total;
 }
 
 }  // namespace

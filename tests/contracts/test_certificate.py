@@ -8,6 +8,7 @@ import pytest
 import hinge as hg
 import zoo
 from hinge.problem.certificate import dual_value
+from hinge.problem.quick import balanced_sides, quick_certificate, ray_bound
 from hinge.solve.choose import solve
 
 N, D = 40, 6
@@ -117,3 +118,39 @@ def test_stationarity_of_nonconvex_penalties(penalty):
     assert result.certificate.converged
     assert np.array_equal(np.flatnonzero(result.w), [0, 1])
     assert o.value(result.w, result.b) < o.value(*o.zero())
+
+
+@pytest.mark.mission("O8")
+@pytest.mark.parametrize("loss", zoo.LOSSES, ids=zoo.name)
+def test_the_quick_gap_bounds_the_suboptimality_at_any_weights(loss):
+    """Weak duality of the two-pass judge, for every penalty with a dual, with and without a bias and offsets."""
+    for k, penalty in enumerate(DUAL):
+        o = problem(loss, penalty, seed=k, intercept=k % 2 == 0, offset=k % 3 == 0)
+        reference = solve(o, tol=1e-6, warn=False)
+        best = reference.certificate.primal
+        rng = np.random.default_rng(k)
+        for scale in (0.0, 0.1, 1.0):
+            w = penalty.prox(reference.w + scale * rng.normal(size=D), 0.1 if scale else 1e-12)
+            b = reference.b + scale * rng.normal() * o.fit_intercept
+            judged = quick_certificate(o, w, b)
+            assert judged.primal == pytest.approx(float(long_primal(o, w, b)), rel=1e-12)
+            assert judged.gap >= judged.primal - best - 1e-9 * max(abs(best), 1e-3), f"{penalty}"
+
+
+@pytest.mark.mission("O8")
+def test_the_ray_bound_is_the_best_of_its_ray():
+    """No multiple of the balanced slopes gives a bound that is noticeably better, and it closes at the optimum."""
+    for loss in (hg.Logistic(), hg.Hinge(), hg.Squared()):
+        o = problem(loss, hg.L2(0.3))
+        reference = solve(o, tol=1e-10, warn=False)
+        for scale in (0.0, 1.0):
+            w = reference.w + scale * np.random.default_rng(3).normal(size=D)
+            u = balanced_sides(o.c, o.slopes_of_scores(o.scores(w, reference.b)))
+            assert abs(o.c @ u) <= 1e-15
+            brute = max(float(long_dual(o, s * u)) for s in np.linspace(0.0, 1.0, 2001))
+            found = ray_bound(o, u)
+            assert found <= reference.certificate.primal * (1 + 1e-12)
+            assert found >= brute - 0.02 * abs(brute)
+        if loss.smooth:
+            closed = quick_certificate(o, reference.w, reference.b)
+            assert closed.relative_gap <= 1e-6

@@ -103,11 +103,19 @@ def codes_among(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.searchsorted(classes, y)
 
 
+LARGEST_CODE = 2**24  # whole numbers below it are exact in any float
+
+
 def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The classes in order and the labels as 0 … k−1, by counting rather than sorting where labels are small integers.
 
     Refuses what is not a vector of class labels.
     """
+    if y.dtype.kind == "f" and y.ndim == 1 and y.size and np.max(np.abs(y)) < LARGEST_CODE:
+        whole = y.astype(np.int64)
+        if np.array_equal(whole, y):
+            classes, codes = unique_codes(whole)
+            return classes.astype(y.dtype), codes
     if y.dtype.kind in "iu" and y.size:
         low, high = int(y.min()), int(y.max())
         if high - low <= max(1000, y.size):

@@ -134,7 +134,7 @@ def certificate(
     z = objective.scores(w, b)
     primal = objective.risk_of_scores(z) + objective.penalty.value(w)
     best, kind = -np.inf, "stationarity"
-    if _has_dual(objective):
+    if has_dual(objective):
         best = trivial_bound(objective)
         for u in _candidates(objective, w, z, dual):
             best = max(best, dual_value(objective, u))
@@ -157,7 +157,7 @@ def certificate(
     )
 
 
-def _has_dual(objective: Objective) -> bool:
+def has_dual(objective: Objective) -> bool:
     loss, penalty = objective.loss, objective.penalty
     return loss.convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
 

@@ -13,6 +13,7 @@ from hinge.models.base import check_predict
 from hinge.models.linear.base import LinearClassifier, dense
 
 AVERAGES = (False, True, "voted")
+SUSPECTS = 1000  # examples mistaken last, kept to see whether they are mistaken still
 
 
 @dataclass(frozen=True)
@@ -255,6 +256,7 @@ class _Run:
     def __init__(self, model: Perceptron, X: Any, y: np.ndarray, weights: np.ndarray | None, walk: Walk) -> None:
         self.model, self.X, self.y, self.s, self.walk = model, X, y, weights, walk
         self.design = Design(X)
+        self.last: np.ndarray = np.empty(0, dtype=np.int64)
         self.rows: list[np.ndarray] = []
         self.times: list[np.ndarray] = []
 
@@ -266,6 +268,7 @@ class _Run:
             float(model.eta0), model.shuffle, model.random_state or 0, len(walk.counts),
         )  # fmt: skip
         walk.counts.append(len(rows))
+        self.last = rows[-SUSPECTS:]
         if model.average == "voted":
             self.rows.append(rows)
             self.times.append(times)
@@ -285,6 +288,9 @@ class _Run:
 
     def bound(self) -> MistakeBound | None:
         ones, walk = 1.0 if self.model.fit_intercept else 0.0, self.walk
+        # Examples mistaken lately are likely to be mistaken still, and then there is no need to look at the others.
+        if len(self.last) and np.min(self.y[self.last] * (self.X[self.last] @ walk.w + walk.b)) <= 0:
+            return None
         margins = self.y * (self.design.matmul(walk.w) + walk.b)
         size = float(np.sqrt(walk.w @ walk.w + ones * walk.b**2))
         if size == 0 or margins.min() <= 0:

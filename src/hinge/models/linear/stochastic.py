@@ -54,7 +54,8 @@ class SGDClassifier(StochasticModel, LinearClassifier):
     l1_ratio : float
         ρ, for ``penalty="elasticnet"``.
     fit_intercept : bool
-        Whether there is a bias; it is not penalised.
+        Whether there is a bias; it is not penalised. Its steps are as much shorter as X is sparse: by the share of
+        entries that are not zero, at most a hundred times.
     max_iter : int
         The largest number of epochs.
     tol : float or None

@@ -17,12 +17,16 @@ from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import NoPenalty, Penalty
+from hinge.problem.quick import quick_certificate
 from hinge.solve.base import Status
 from hinge.solve.native import native_problem
 
 RATES = ("optimal", "invscaling", "constant", "adaptive")
 SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length
 TRIES = 12
+JUDGE_PASSES = 10
+SLOWEST_BIAS = 0.01
+LOOKED_AT = 1000
 
 
 @dataclass
@@ -60,6 +64,13 @@ class Stream:
             self.w[:], self.mean[:] = saved
             self.scale *= SHORTER
         raise ValueError("The steps overflow at any length: scale the features to similar size.")
+
+
+def share_of_nonzeros(X: Any) -> float:
+    """The share of entries of X that are not zero, seen on rows spread over it."""
+    some = X[:: max(1, X.shape[0] // LOOKED_AT)]
+    values = some.data if hasattr(some, "tocsr") else some
+    return float(np.count_nonzero(values)) / max(1, some.shape[0] * some.shape[1])
 
 
 def taken(weights: list[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
@@ -108,12 +119,15 @@ class StochasticModel(LinearModel):
         first = check_strength("eta0", self.eta0, zero=False)
         return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)
 
-    def _options(self, penalty: Penalty, d: int) -> dict[str, Any]:
+    def _options(self, penalty: Penalty, X: Any) -> dict[str, Any]:
+        d = X.shape[1]
         coordinates = penalty.coordinates(d)
         assert coordinates is not None
         return {
             "l2": float(coordinates.l2[0]) if d else 0.0,
-            "bias_rate": 1.0,
+            # The bias moves at every visit, a weight only where its feature is met: at full length the bias of sparse
+            # data would drown what the weights say.
+            "bias_rate": max(SLOWEST_BIAS, share_of_nonzeros(X)),
             "average": bool(self.average),
             "shuffle": bool(self.shuffle),
             "seed": self.random_state if isinstance(self.random_state, int) else 0,
@@ -151,7 +165,7 @@ class StochasticModel(LinearModel):
         objectives = self._objectives(part, [y[train] for y in targets], taken(weights, train))
         rate, options = (
             self._rate(objectives[0].loss),
-            self._options(objectives[0].penalty, X.shape[1]),
+            self._options(objectives[0].penalty, X),
         )
         held_sets = None
         if held is not None:
@@ -162,7 +176,9 @@ class StochasticModel(LinearModel):
         ]
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
-        judged = [certificate(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
+        # The full judge goes through X some ten times: it should not take longer than what it judges.
+        judge = certificate if self.n_iter_ >= JUDGE_PASSES else quick_certificate
+        judged = [judge(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
         status = Status.RULE if all(ended) else Status.MAX_ITER
         self.certificate_ = with_run(
             max(judged, key=lambda c: c.error),
@@ -222,7 +238,7 @@ class StochasticModel(LinearModel):
         ]
         rate, options = (
             self._rate(objectives[0].loss),
-            self._options(objectives[0].penalty, X.shape[1]),
+            self._options(objectives[0].penalty, X),
         )
         for stream, objective in zip(self._state, objectives):
             stream.epoch(objective, rate, options)

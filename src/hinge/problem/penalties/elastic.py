@@ -47,6 +47,10 @@ class CoordinatePenalty(Penalty):
     def conjugate(self, g: Array) -> float:
         a, b, lower, upper = self._for(g)
         excess = np.maximum(np.abs(g) - a, 0.0)  # the slope left after the kink at zero
+        if (
+            np.all(b > 0) and np.all(np.isinf(lower)) and np.all(np.isinf(upper))
+        ):  # the usual case, in a tenth of the time
+            return float(np.sum(excess**2 / (2.0 * b)))
         reach = np.where(g > 0, upper, -lower)  # how far the weight may move in the direction of g
         with np.errstate(divide="ignore", invalid="ignore"):
             far = np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf)

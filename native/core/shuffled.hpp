@@ -1,0 +1,115 @@
+// Rows in an order that jumps about, at nearly the speed of rows that follow each other.
+//
+// A jump costs a walk through the page tables and a miss for every cache line of the row; asking for memory ahead hides
+// the misses, but not the walks, and together they can take longer than the work on the row. So while one thread works
+// on a block of rows another copies those of the next block to where they follow each other. What is computed does not
+// change by it.
+#pragma once
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "core/monitor.hpp"
+#include "core/pool.hpp"
+#include "core/rows.hpp"
+
+namespace hinge {
+
+// Copies of some rows of a view, one after the other.
+template <class View>
+class PackedRows;
+
+template <class T>
+class PackedRows<DenseRowView<T>> {
+ public:
+  using View = DenseRowView<T>;
+  void pack(const View& from, const index_t* order, index_t n) {
+    data_.resize(n * from.cols);
+    for (index_t k = 0; k < n; ++k) {
+      if (k + kFetched < n) from.prefetch(order[k + kFetched]);
+      std::copy_n(from.data + order[k] * from.stride, from.cols, data_.data() + k * from.cols);
+    }
+    view_ = {data_.data(), from.cols, from.cols};
+  }
+  const View& view() const { return view_; }
+
+  static index_t bytes(const View& rows, index_t n) { return n * rows.cols * static_cast<index_t>(sizeof(T)); }
+
+ private:
+  View view_{};
+  std::vector<T> data_;
+};
+
+template <class T, class I>
+class PackedRows<SparseRowView<T, I>> {
+ public:
+  using View = SparseRowView<T, I>;
+  void pack(const View& from, const index_t* order, index_t n) {
+    start_.resize(n + 1);
+    start_[0] = 0;
+    for (index_t k = 0; k < n; ++k) start_[k + 1] = start_[k] + from.indptr[order[k] + 1] - from.indptr[order[k]];
+    if (static_cast<index_t>(data_.size()) < static_cast<index_t>(start_[n])) {
+      data_.resize(start_[n]);
+      indices_.resize(start_[n]);
+    }
+    for (index_t k = 0; k < n; ++k) {
+      if (k + kFetched < n) from.prefetch(order[k + kFetched]);
+      const I begin = from.indptr[order[k]], length = start_[k + 1] - start_[k];
+      std::copy_n(from.data + begin, length, data_.data() + start_[k]);
+      std::copy_n(from.indices + begin, length, indices_.data() + start_[k]);
+    }
+    view_ = {data_.data(), indices_.data(), start_.data()};
+  }
+  const View& view() const { return view_; }
+
+  static index_t bytes(const View& rows, index_t n) {
+    return static_cast<index_t>(rows.indptr[n] - rows.indptr[0]) * static_cast<index_t>(sizeof(T) + sizeof(I));
+  }
+
+ private:
+  View view_{};
+  std::vector<T> data_;
+  std::vector<I> indices_, start_;
+};
+
+// Data beyond this many bytes are not at hand; rows beyond kLongRow bytes are streams in themselves.
+constexpr index_t kAtHand = index_t{1} << 24, kLongRow = 8192, kPackedBlock = index_t{1} << 18;
+
+// Visits rows order[0], order[1], ... Calls body(view, at, begin, end) for consecutive ranges of visits, where visit k
+// is row at[k - begin] of view; ranges other than the last are multiples of `multiple` long. Ends where body returns
+// false. The body may run on any thread, one range at a time, and must not poll: Ctrl-C is looked at here. With `alone`
+// it runs on the calling thread, on the rows where they are.
+template <class View, class Body>
+void visit_rows(const View& rows, const std::vector<index_t>& order, index_t multiple, bool alone, Monitor& monitor,
+                const Body& body) {
+  const index_t n = static_cast<index_t>(order.size()), bytes = PackedRows<View>::bytes(rows, n);
+  const index_t each = std::max<index_t>(1, n > 0 ? bytes / n : 1);
+  const index_t block = multiple * std::max<index_t>(1, kPackedBlock / each / multiple);
+  alone = alone || num_threads() == 1;
+  if (alone || bytes < kAtHand || each > kLongRow || std::is_sorted(order.begin(), order.end())) {
+    for (index_t begin = 0; begin < n; begin += block) {
+      monitor.poll();
+      if (!body(rows, order.data() + begin, begin, std::min(begin + block, n))) return;
+    }
+    return;
+  }
+  std::vector<index_t> at(block);
+  std::iota(at.begin(), at.end(), index_t{0});
+  PackedRows<View> packed[2];
+  const auto pack = [&](index_t begin) {
+    if (begin < n) packed[begin / block % 2].pack(rows, order.data() + begin, std::min(block, n - begin));
+  };
+  pack(0);
+  bool goes_on = true;
+  for (index_t begin = 0; begin < n && goes_on; begin += block) {
+    parallel_for(2, [&](index_t part) {
+      if (part == 0)
+        goes_on = body(packed[begin / block % 2].view(), at.data(), begin, std::min(begin + block, n));
+      else
+        pack(begin + block);
+    });
+  }
+}
+
+}  // namespace hinge
