@@ -124,8 +124,12 @@ def test_limits_of_nodes(rng):
         assert tree.count.min() >= np.ceil(0.05 * rows)
         tree = hg.GradientBoostingRegressor(min_weight_fraction_leaf=0.05, **free).fit(X, y, sample_weight=w).trees_
         assert tree.count.min() >= np.ceil(0.05 * rows)
-    with pytest.raises(ValueError, match="counts"):
-        hg.GradientBoostingRegressor(min_weight_fraction_leaf=0.05).fit(X, y, sample_weight=weight / 7)
+    tree = (
+        hg.GradientBoostingRegressor(min_weight_fraction_leaf=0.05, **free).fit(X, y, sample_weight=weight / 7).trees_
+    )
+    assert tree.count.min() >= 20
+    with pytest.raises(ValueError, match="min_weight_fraction_leaf"):
+        hg.GradientBoostingRegressor(min_weight_fraction_leaf=0.7).fit(X, y)
 
 
 @pytest.mark.mission("T8")

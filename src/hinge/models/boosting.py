@@ -53,7 +53,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         The least gain worth a split; in the second form divided by the weight of all rows, which for squared error is
         the fall of the impurity.
     min_weight_fraction_leaf : float
-        The least share of all rows (or counts) in a leaf.
+        The least share of all rows in a leaf; of the weight where weights are whole numbers, that is, counts of rows.
     init : None or "zero"
         Start from the best constant, or from zero; ``fit(init_score=...)`` starts from anything.
     criterion, ccp_alpha

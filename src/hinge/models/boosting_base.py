@@ -165,15 +165,12 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             if min(used) < 0 or max(used) >= d:
                 raise ValueError(f"interaction_cst must hold features from 0 to {d - 1}; got {self.interaction_cst}.")
             allowed += [[f] for f in range(d) if f not in used]
-        counted, total = weight is None or is_frequency(weight), float(n if weight is None else weight.sum())
-        rows = total if counted else n
+        total = float(n if weight is None else weight.sum())
+        rows = total if is_frequency(weight) else n
         least = limit_of_rows(self.min_samples_leaf, rows, "min_samples_leaf", 1)
-        if self.min_weight_fraction_leaf:
-            if not 0 <= self.min_weight_fraction_leaf <= 0.5:
-                raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
-            if not counted:
-                raise ValueError("min_weight_fraction_leaf needs weights that are counts; see min_samples_leaf.")
-            least = max(least, np.ceil(self.min_weight_fraction_leaf * total))
+        if not 0 <= self.min_weight_fraction_leaf <= 0.5:
+            raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
+        least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
         return {
             "max_leaves": int(leaves),
             "max_depth": self.max_depth or 0,
