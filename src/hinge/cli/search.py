@@ -229,8 +229,8 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
 
 def best_rounds(model: Any) -> int:
     """The rounds of boosting after which the rows set aside were predicted best."""
-    stopped = model.n_iter_ < model.max_iter
-    return max(model.n_iter_ - model.n_iter_no_change * stopped, 1)
+    stopped = model.n_iter_ < model.rounds
+    return max(model.n_iter_ - model.patience * stopped, 1)
 
 
 def fit_model(

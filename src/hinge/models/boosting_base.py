@@ -126,12 +126,19 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             )
         return int(self.n_estimators)
 
+    @property
+    def patience(self) -> int:
+        """For how many rounds early stopping waits."""
+        return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
+
     def _check(self) -> None:
         for name in ("learning_rate", "subsample"):
             value = getattr(self, name)
             if not value > 0 or (name == "subsample" and value > 1):
                 limit = "greater than zero" if name == "learning_rate" else "in (0, 1]"
                 raise ValueError(f"{name} must be {limit}; got {value}.")
+        if self.patience < 1:
+            raise ValueError(f"n_iter_no_change must be at least 1 or None; got {self.n_iter_no_change}.")
         if self.rounds < 1:
             name = "max_iter" if self.n_estimators is None else "n_estimators"
             raise ValueError(f"{name} must be at least 1; got {self.rounds}.")

@@ -46,11 +46,10 @@ class History:
         if e.verbose:
             seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
             print(f"round {round_ + 1}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
-        patience = e.n_iter_no_change or 10
-        if len(self.validation) <= patience:
+        if len(self.validation) <= e.patience:
             return False
-        before = min(self.validation[:-patience])
-        return min(self.validation[-patience:]) > before - e.tol
+        before = min(self.validation[: -e.patience])
+        return min(self.validation[-e.patience :]) > before - e.tol
 
     def _record(self, booster: Any, y: np.ndarray, weight: Any) -> None:
         scores = booster.scores().T
