@@ -64,7 +64,7 @@ def rivals(task: str, categories: list[str], numbers: list[str]) -> dict[str, An
 
 
 def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float, float]]:
-    """Held-out score, its standard error and the seconds it took, by library."""
+    """Held-out score, its standard error and the seconds it took, by library; printed with the paired differences."""
     path = SHARED / f"{name}.csv.gz"
     seen = profile(read_table(path), target)
     classes, y = seen.classes, seen.y
@@ -82,8 +82,10 @@ def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float,
         took = time.perf_counter() - began
     chosen = f"hinge fit ({outcome.chosen.family.name})"
     p = predict_for(outcome.pipeline, seen.frame[test], seen.task, classes)
-    result = score(losses(y[test], p, seen.task, mean), seen.task)
+    ours = losses(y[test], p, seen.task, mean)
+    result = score(ours, seen.task)
     found[chosen] = (result.value, result.error, took)
+    behind = {}
     table = seen.frame.to_pandas()
     kinds = {c.name: c.kind for c in seen.columns}
     for column, kind in kinds.items():
@@ -103,11 +105,16 @@ def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float,
             model.fit(table.iloc[train], labels[train])
             took = time.perf_counter() - began
             p = predict_for(model, table.iloc[test], seen.task, classes)
-        result = score(losses(y[test], p, seen.task, mean), seen.task)
+        theirs = losses(y[test], p, seen.task, mean)
+        result = score(theirs, seen.task)
         found[library] = (result.value, result.error, took)
+        difference = theirs - ours
+        behind[library] = (
+            f"   mean loss {difference.mean():+.3g} ± {difference.std() / len(test) ** 0.5:.2g} beside hinge"
+        )
     print(f"{name} ({METRIC[seen.task]}, {len(train)} + {len(test)} rows)")
     for library, (value, error, took) in found.items():
-        print(f"  {library:32s} {value:12.5g} ± {error:.2g}   {took:.1f} s", flush=True)
+        print(f"  {library:32s} {value:12.5g} ± {error:.2g}   {took:.1f} s{behind.get(library, '')}", flush=True)
     return found
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import pages
 import reference
-from kit.browser import visit
+from kit.browser import browser, visit
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -32,8 +32,16 @@ def test_the_readme_has_five_examples_that_run():
 
 
 @pytest.mark.parametrize("path", pages.PAGES, ids=lambda path: path.name)
-def test_the_documentation_builds(path):
-    assert "</h1>" in pages.render(path)
+def test_the_documentation_builds(path, tmp_path):
+    text = pages.render(path)
+    assert "</h1>" in text
+    if browser():
+        place = tmp_path / f"{path.stem}.html"
+        place.write_text(text, encoding="utf-8")
+        seen = visit(place, width=390)
+        assert seen.console == []
+        assert seen.requests == [place.as_uri()]
+        assert not seen.wide
 
 
 def test_the_estimator_of_the_guide_passes_scikit_learns_checks(monkeypatch):

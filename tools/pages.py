@@ -43,7 +43,7 @@ aside a:hover,aside a.here{color:var(--link)}aside a.here{font-weight:600}
 main{max-width:54rem;padding:1.6rem 2rem 5rem;min-width:0}
 h1{font-size:2rem;line-height:1.2;margin:.2rem 0 1rem;letter-spacing:-.01em}h2{margin:2.2rem 0 .6rem;font-size:1.35rem}
 a{color:var(--link)}pre{background:var(--code);padding:.75rem 1rem;overflow-x:auto;border-radius:8px;line-height:1.45;font-size:.88rem}
-pre.output{background:transparent;border-left:3px solid var(--line);border-radius:0;margin-top:-.6rem;color:var(--soft)}
+pre.output{white-space:pre-wrap;overflow-wrap:anywhere;background:transparent;border-left:3px solid var(--line);border-radius:0;margin-top:-.6rem;color:var(--soft)}
 code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,monospace;font-size:.9em}
 table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line);
 text-align:left;vertical-align:top}img{max-width:100%}

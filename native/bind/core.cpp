@@ -91,6 +91,14 @@ void expect(bool ok, const char* what) {
 
 void bind_core(nb::module_& m) {
   m.def("num_threads", &num_threads);
+  // `with SerialBlas():` around SciPy's work on small matrices.
+  struct SerialBlock {
+    std::optional<blas::SerialBlas> serial;
+  };
+  nb::class_<SerialBlock>(m, "SerialBlas")
+      .def(nb::init<>())
+      .def("__enter__", [](SerialBlock& b) { b.serial.emplace(); })
+      .def("__exit__", [](SerialBlock& b, nb::args) { b.serial.reset(); });
   m.def("set_num_threads", &set_num_threads, "threads"_a);
   m.def("set_blas", &set_blas);
 
@@ -159,6 +167,19 @@ void bind_core(nb::module_& m) {
                        x.cols(), x.cols());
           },
           "h"_a.noconvert() = nb::none())
+      .def(
+          "moments",
+          [](const Design& x, Vector h, Vector y) {
+            for (const Vector& v : {h, y})
+              expect(static_cast<index_t>(v.shape(0)) == x.rows(), "h and y must have one entry per row of X");
+            return own(enter([&](Monitor&) {
+                         std::vector<double> A((x.cols() + 2) * (x.cols() + 2));
+                         x.moments(h.data(), y.data(), A.data());
+                         return A;
+                       }),
+                       x.cols() + 2, x.cols() + 2);
+          },
+          "h"_a.noconvert(), "y"_a.noconvert())
       .def(
           "columns",
           [](const Design& x, In1<index_t> which) {

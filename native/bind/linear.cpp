@@ -60,6 +60,22 @@ std::vector<Kinks> copy_kinks(const KinkArrays& kinks) {
 }  // namespace
 
 void bind_linear(nb::module_& m) {
+  m.def(
+      "evaluate",  // risk, scores, c l' and the gradient of the risk, in one pass over X
+      [](const Design& X, const Loss& loss, Vector y, Vector c, std::optional<Vector> offset, Vector w, double b) {
+        const auto n = static_cast<std::size_t>(X.rows());
+        if (y.shape(0) != n || c.shape(0) != n || (offset && offset->shape(0) != n))
+          throw nb::value_error("y, c and offset must have one entry per row of X");
+        if (w.shape(0) != static_cast<std::size_t>(X.cols()))
+          throw nb::value_error("w must have one entry per column of X");
+        Evaluation at(X.rows(), X.cols());
+        enter([&](Monitor&) {
+          const double* shift = offset ? offset->data() : nullptr;
+          evaluate({X, y.data(), c.data(), shift, loss, b != 0.0, {}}, w.data(), b, false, at);
+        });
+        return nb::make_tuple(at.risk, own(std::move(at.z)), own(std::move(at.u)), own(std::move(at.g)));
+      },
+      "X"_a, "loss"_a, "y"_a.noconvert(), "c"_a.noconvert(), "offset"_a.noconvert().none(), "w"_a.noconvert(), "b"_a);
   nb::class_<Arguments>(m, "LinearProblem")
       .def(
           "__init__",

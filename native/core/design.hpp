@@ -43,6 +43,8 @@ class Design {
   virtual void matmat(const double* W, index_t k, double* Z) const = 0;   // Z = X W
   virtual void rmatmat(const double* U, index_t k, double* G) const = 0;  // G = X'U (d x k)
   virtual void gram(const double* h, double* G) const = 0;                // G = X' diag(h) X; h may be null (all ones)
+  // A = [X 1 y]' diag(h) [X 1 y], (d + 2) x (d + 2): all that least squares has to know.
+  virtual void moments(const double* h, const double* y, double* A) const;
   virtual void square_sums(const double* h,
                            double* out) const = 0;  // out_j = sum_i h_i x_ij^2; h may be null
 

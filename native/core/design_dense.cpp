@@ -107,6 +107,23 @@ void Design::fused(const double* w, const RowBody& body, double* z, double* u, d
   rmatvec(u, g);
 }
 
+void Design::moments(const double* h, const double* y, double* A) const {
+  const index_t d = cols_, m = d + 2;
+  std::vector<double> G(d * d), hy(rows_), sums(d), products(d);
+  gram(h, G.data());
+  rmatvec(h, sums.data());
+  for (index_t i = 0; i < rows_; ++i) hy[i] = h[i] * y[i];
+  rmatvec(hy.data(), products.data());
+  for (index_t i = 0; i < d; ++i) {
+    std::copy_n(G.data() + i * d, d, A + i * m);
+    A[i * m + d] = A[d * m + i] = sums[i];
+    A[i * m + d + 1] = A[(d + 1) * m + i] = products[i];
+  }
+  A[d * m + d] = vec::sum(h, rows_);
+  A[d * m + d + 1] = A[(d + 1) * m + d] = vec::sum(hy.data(), rows_);
+  A[(d + 1) * m + d + 1] = vec::dot(hy.data(), y, rows_);
+}
+
 template <class T>
 class DenseRows final : public Design {
  public:
@@ -191,12 +208,30 @@ class DenseRows final : public Design {
   }
 
   void gram(const double* h, double* G) const override {
+    if constexpr (std::is_same_v<T, double>)
+      if (OuterSum::suits(cols_))
+        return outer_gram(
+            rows_, cols_, h, [&](const ScaledRow& r, OuterSum& sum) { sum.add(r.factor, row(r.row), cols_, nullptr); },
+            G);
     blocked_gram<T>(
         rows_, cols_, h,
         [&](const ScaledRow* kept, index_t m, T* out) {
           for (index_t i = 0; i < m; ++i, out += cols_) scale_row(row(kept[i].row), T(kept[i].factor), out, cols_);
         },
         G);
+  }
+
+  void moments(const double* h, const double* y, double* A) const override {
+    if constexpr (std::is_same_v<T, double>)
+      if (OuterSum::suits(cols_ + 2))
+        return outer_gram(
+            rows_, cols_ + 2, h,
+            [&](const ScaledRow& r, OuterSum& sum) {
+              const double tail[] = {1.0, y[r.row]};
+              sum.add(r.factor, row(r.row), cols_, tail);
+            },
+            A);
+    Design::moments(h, y, A);
   }
 
   void square_sums(const double* h, double* out) const override {

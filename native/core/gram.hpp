@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/blas.hpp"
+#include "core/outer.hpp"
 #include "core/pool.hpp"
 
 namespace hinge {
@@ -27,12 +28,35 @@ struct ScaledRow {
   double factor;  // sqrt(h)
 };
 
-template <class T, class Fill>
-void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_rows, double* G) {
+inline std::vector<ScaledRow> rows_that_count(index_t total, const double* h) {
   std::vector<ScaledRow> kept;
   kept.reserve(total);
   for (index_t i = 0; i < total; ++i)
     if (!h || h[i] > 0) kept.push_back({i, h ? std::sqrt(h[i]) : 1.0});
+  return kept;
+}
+
+// The same where OuterSum suits: take(row, sum) hands one of the rows over.
+template <class Take>
+void outer_gram(index_t total, index_t d, const double* h, const Take& take, double* G) {
+  const std::vector<ScaledRow> kept = rows_that_count(total, h);
+  const index_t n = static_cast<index_t>(kept.size()), parts = parts_for(n * d, 1 << 15, 16);
+  std::vector<std::vector<double>> partial(parts);
+  parallel_for(parts, [&](index_t part) {
+    OuterSum sum(d);
+    for (index_t i = range_begin(n, parts, part); i < range_begin(n, parts, part + 1); ++i) take(kept[i], sum);
+    partial[part].assign(d * d, 0.0);
+    sum.finish(partial[part].data());
+  });
+  std::fill(G, G + d * d, 0.0);
+  for (const auto& p : partial)
+    for (index_t e = 0; e < d * d; ++e) G[e] += p[e];
+  mirror_lower(G, d);
+}
+
+template <class T, class Fill>
+void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_rows, double* G) {
+  const std::vector<ScaledRow> kept = rows_that_count(total, h);
   const index_t n = static_cast<index_t>(kept.size());
   const auto fill = [&](index_t begin, index_t end, T* out) { fill_rows(kept.data() + begin, end - begin, out); };
   std::fill(G, G + d * d, 0.0);

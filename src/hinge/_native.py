@@ -108,6 +108,10 @@ class Design:
         """X' diag(h) X for h ≥ 0."""
         return self.native.gram(None if h is None else np.ascontiguousarray(h, dtype=np.float64))
 
+    def moments(self, h: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """[X 1 y]' diag(h) [X 1 y] for h ≥ 0, in one pass where X is dense."""
+        return self.native.moments(*(np.ascontiguousarray(v, dtype=np.float64) for v in (h, y)))
+
     def square_sums(self, h: np.ndarray | None = None) -> np.ndarray:
         """Σᵢ hᵢ xᵢⱼ² for every column j."""
         return self.native.square_sums(None if h is None else np.ascontiguousarray(h, dtype=np.float64))

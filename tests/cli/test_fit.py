@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import polars as pl
@@ -11,10 +12,10 @@ import pytest
 import hinge as hg
 from cli.conftest import dirty, table
 from hinge.cli.candidates import FAMILIES
-from hinge.cli.fit import last_fits
+from hinge.cli.fit import after_search, last_fits
 from hinge.cli.fitting import Fitting
-from hinge.cli.search import Result, Search, split
-from hinge.explain.page.scores import losses, score
+from hinge.cli.search import Result, Search, common_rounds, first_rounds, fit_model, split
+from hinge.explain.page.scores import losses, predict_for, score
 
 # Time enough: what is tried must not depend on how busy the machine is.
 QUICK = ("--time", "600", "--models", "linear,tree")
@@ -36,6 +37,31 @@ def test_a_dirty_file_gives_a_model_and_honest_remarks(hinge, tmp_path):
     assert code == 0
     assert out.count("\n") == 601
     assert "unknown" in err or "not a number" in err
+
+
+@pytest.mark.parametrize("rows", [None, 300])
+def test_predictions_carry_the_row_numbers_of_the_file(fit, tmp_path, rows):
+    data = dirty(tmp_path / "dirty.csv")
+    some = () if rows is None else ("--rows", str(rows))
+    card = fit(data, "-t", "target", "-o", tmp_path / "out", "--time", "600", "--models", "linear", *some)
+    held = pl.read_csv(tmp_path / "out" / "predictions.csv")
+    lines = data.read_text(encoding="utf-8").splitlines()  # line 0 is the header; one line is blank
+    assert held.height == card["rows"] < (rows or 600)
+    assert held["target"].to_list() == [lines[row].rpartition(",")[2] for row in held["row"].to_list()]
+
+
+def test_a_row_is_explained_by_its_number_in_the_file(hinge, tmp_path):
+    data = table(tmp_path / "t.csv", n=120)
+    lines = data.read_text().splitlines()
+    lines.insert(40, ",,,")
+    data.write_text("\n".join(lines) + "\n")
+    assert hinge("fit", data, "-t", "y", "-o", tmp_path / "out", *QUICK)[0] == 0
+    model = tmp_path / "out" / "model.hinge"
+    said = json.loads(hinge("explain", model, data, "--row", "41", "--json")[1])
+    assert {c["column"]: c["value"] for c in said["contributions"]}["c"] == lines[41].split(",")[2]
+    code, _, err = hinge("explain", model, data, "--row", "40")
+    assert code == 2
+    assert "not there" in err
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "real", "count"])
@@ -215,9 +241,12 @@ def test_boosting_keeps_to_the_time_by_its_rounds():
     whole = fitting(6000, fit_seconds=1.0, rounds=100)
     quick = whole.fit(np.arange(6000), seconds=5.0)  # a tenth took 1 s for 120 rounds, so 5 s are for 60 rounds of all
     assert quick.named_steps["model"].n_iter_ <= 60
+    assert whole.cut is None or whole.cut == (60, 110)  # said only if early stopping had gone on
     assert whole.rounds is not None  # what early stopping found on many rows …
     again = whole.fit(np.arange(6000))
     assert again.named_steps["model"].n_iter_ == whole.rounds  # … is what the last fit uses, with no row set aside
+    whole.fit(np.arange(6000), seconds=1.7)  # 20 rounds
+    assert whole.cut == (20, whole.rounds)
 
 
 def test_what_would_take_too_long_on_all_rows_is_not_chosen():
@@ -234,6 +263,54 @@ def test_what_would_take_too_long_on_all_rows_is_not_chosen():
 
 
 # --- the parts of the search ---
+
+
+def test_time_is_kept_for_what_comes_after_the_search():
+    slow = Result(FAMILIES[3], FAMILIES[3].settings[0], "done", np.ones(3), train_rows=1000, fit_seconds=1.0)
+    assert after_search(None, 1000, 1200, 60.0) == pytest.approx(0.12 * 60)  # nothing is known: the least for a report
+    assert after_search(slow, 1000, 1200, 60.0) == pytest.approx(1.0 + 1.2 + 2.0 + 6 * 1.0)
+    assert after_search(slow, 100_000, 120_000, 60.0) == 30.0  # never more than half
+    search = Search(None, np.zeros(3), None, "real", {}, 0, [], afterwards=lambda best: 50.0)
+    began = time.perf_counter()
+    assert search._until(began, 60.0) == pytest.approx(18.0, abs=1.0)  # with nothing found it goes on nevertheless
+    search.results = [slow, slow]
+    assert search._until(began, 60.0) == pytest.approx(10.0)
+
+
+def test_boosting_takes_the_rounds_that_are_best_over_all_folds(rng):
+    X, noise = rng.normal(size=(400, 3)), rng.normal(size=400)
+    y = np.digitize(X[:, 0] + 0.5 * noise, [-0.5, 0.5])
+    models = [
+        hg.GradientBoostingClassifier(max_iter=60, n_iter_no_change=5, early_stopping=True).fit(
+            X[rows], y[rows], X_val=X[~rows], y_val=y[~rows]
+        )
+        for rows in (np.arange(400) % 2 == 0, np.arange(400) % 2 == 1)
+    ]
+    rounds = common_rounds(models)
+    curves = [m.validation_score_[: min(m.n_iter_ for m in models)] for m in models]
+    assert rounds == np.argmin(np.mean(curves, axis=0)) + 1
+    staged = list(models[0].staged_predict_proba(X))
+    short = first_rounds(models[0], rounds)
+    np.testing.assert_allclose(short.predict_proba(X), staged[rounds - 1], rtol=1e-12)
+    assert models[0].n_iter_ == len(staged)  # the model itself is as it was
+
+
+def test_folds_of_boosting_do_not_choose_their_own_rounds(rng):
+    frame = pl.DataFrame({f"x{j}": rng.normal(size=300) for j in range(3)})
+    y = (frame["x0"].to_numpy() + rng.normal(size=300) > 0).astype(float)
+    family = next(f for f in FAMILIES if f.name == "additive")
+    search = Search.over(frame, y, np.array(["no", "yes"]), "binary", dict.fromkeys(frame.columns, "number"), 0)
+    search.run([FAMILIES[0], family], 600.0)
+    result = search.results[1]
+    assert result.state == "done"
+    # Every fold was predicted by a model of the same number of rounds.
+    for fold in search.folds:
+        prep, X, Z, _ = search.prepare(fold, "codes")
+        changes = {"early_stopping": False, "max_iter": result.rounds}
+        model = fit_model(result.setting, search, prep, X, search.labels(y[fold.train]), **changes)
+        np.testing.assert_allclose(
+            predict_for(model, Z, "binary", search.classes), result.predictions[fold.test], rtol=1e-9
+        )
 
 
 def test_folds_partition_the_rows_and_keep_the_classes_together(rng):

@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from hinge.explain.findings import CODES
+from hinge.explain.page.causes import CAUSES
 from hinge.explain.page.charts import Chart, intervals, log_ticks, matrix, number, ticks
 from kit.browser import visit
 
@@ -18,13 +20,28 @@ def test_the_report_is_complete_in_itself(models, task):
     page = (models[task][1] / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["'](https?:)?//""", page)
     assert not re.search(r"@import|url\(|<link(?! rel=\"icon\" href=\"data:,\")|fetch\(|XMLHttp", page)
-    for part in ("The problem", "The data", "The models", "How good it is", "What matters", "The proof", "Again"):
+    for part in ("The problem", "The data", "The models", "How good it is", "What matters", "The proof", "Do it again"):
         assert f">{part}</h2>" in page
     for chart in ("Learning curve", "when a column is shuffled", "How far from the optimum"):
         assert chart in page
     assert {"binary": "ROC curve", "multiclass": "Confusion matrix", "real": "Predicted and true",
             "count": "Calibration by tenths"}[task] in page  # fmt: skip
     assert "nan" not in re.sub(r"[a-z]*nan[a-z]+|[a-z]+nan", "", page.lower())
+
+
+def test_the_browser_sees_what_is_wrong_with_a_page(tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text(
+        '<p id="tip"></p><img src="file:///not/there.png"><div style="width:3000px">wide</div>'
+        "<p id='here' onmousemove='document.getElementById(\"tip\").innerText=\"felt\"'>here</p>"
+        "<script>console.log('said'); undefined_function()</script>"
+    )
+    seen = visit(page, hover="#here")
+    assert "said" in seen.console
+    assert any("undefined_function is not defined" in line for line in seen.console)
+    assert seen.requests == [page.as_uri(), "file:///not/there.png"]
+    assert seen.tip == "felt"
+    assert seen.wide
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -39,6 +56,17 @@ def test_the_report_in_chromium(models, task, tmp_path):
     narrow = visit(report, tmp_path / "narrow.png", width=390, height=800)
     assert narrow.console == []
     assert not narrow.wide  # nothing sticks out on a phone
+
+
+def test_findings_are_explained_on_the_page(models):
+    assert set(CAUSES) == set(CODES)
+    for task in TASKS:
+        page = (models[task][1] / "report.html").read_text(encoding="utf-8")
+        linked = set(re.findall(r'class="code" href="#(\w+)"', page))
+        assert linked <= set(re.findall(r'<dt id="(\w+)"', page))
+        assert "What was measured" in page
+        assert "is due to the solver" in page
+        assert re.search(r"Learning curve: R\(n\) = .* n<sup>−", page)
 
 
 def test_hostile_names_stay_text(tmp_path, hinge):
@@ -76,6 +104,7 @@ def test_ticks_are_round_and_inside(rng):
         assert all(low - 1e-6 * span <= m <= high + 1e-6 * span for m in marks)
         assert 2 <= len(marks) <= 12
     assert log_ticks(0.5, 2000) == [1, 10, 100, 1000]
+    assert log_ticks(40, 900) == [50, 100, 200, 500]
 
 
 def test_charts_map_their_ranges_to_their_corners():

@@ -11,6 +11,7 @@ import pytest
 import hinge as hg
 from cli.conftest import table
 from hinge.cli.explain import contributions
+from hinge.cli.reading import read_parts, read_table
 from hinge.cli.using import load_fitted, read_for
 
 TASKS = ["binary", "multiclass", "real", "count"]
@@ -36,8 +37,6 @@ def test_predictions_go_to_any_kind_of_file(hinge, models, tmp_path, ending):
     data, folder = models["binary"]
     out = tmp_path / f"p{ending}"
     assert hinge("predict", folder / "model.hinge", data, "--out", out, "--with-inputs")[0] == 0
-    from hinge.cli.reading import read_table
-
     assert read_table(out).frame.columns[:4] == ["a", "b", "c", "y"]
 
 
@@ -69,6 +68,48 @@ def test_a_file_is_predicted_in_pieces_as_it_is_whole(hinge, models, tmp_path, m
             answers.append(said if out is None else (tmp_path / out).read_text())
     assert answers[0] == answers[1]
     assert [p.name for p in tmp_path.iterdir()] == ([] if out is None else [out])
+
+
+@pytest.mark.parametrize("out", ["p.parquet", "p.arrow"])
+def test_columns_are_written_and_read_in_pieces(hinge, models, tmp_path, monkeypatch, out):
+    data, folder = models["multiclass"]
+    model = folder / "model.hinge"
+    assert hinge("predict", model, data, "--out", tmp_path / "whole.csv")[0] == 0
+    monkeypatch.setattr("hinge.cli.separated.PIECE", 500)
+    monkeypatch.setattr("hinge.cli.text.BLOCK", 500)
+    assert hinge("predict", model, data, "--out", tmp_path / out)[0] == 0
+    columns = read_table(tmp_path / out).frame
+    assert columns.height == 300
+    assert columns.write_csv() == (tmp_path / "whole.csv").read_text()
+    # and the other way round: a file of columns, some rows at a time
+    pl.read_csv(data).write_parquet(tmp_path / "data.parquet")
+    monkeypatch.setattr("hinge.cli.predict.BATCH", 70)
+    heights = [part.frame.height for part in read_parts(tmp_path / "data.parquet", set(), 70)]
+    assert heights == [70, 70, 70, 70, 20]
+    assert hinge("predict", model, tmp_path / "data.parquet")[1] == (tmp_path / "whole.csv").read_text()
+
+
+def test_a_fault_in_a_later_part_is_the_users_fault_in_columns_too(hinge, models, tmp_path, monkeypatch):
+    data, folder = models["binary"]
+    monkeypatch.setattr("hinge.cli.separated.PIECE", 500)
+    monkeypatch.setattr("hinge.cli.text.BLOCK", 500)
+    broken = tmp_path / "broken.csv"
+    broken.write_text(data.read_text() + "1,2,3,4,5,6\n")
+    code, _, err = hinge("predict", folder / "model.hinge", broken, "--out", tmp_path / "p.parquet")
+    assert code == 3
+    assert "line 302 has 6 fields" in err
+    assert [p.name for p in tmp_path.iterdir()] == ["broken.csv"]
+
+
+def test_a_score_on_training_rows_is_said_to_flatter(hinge, models, tmp_path):
+    data, folder = models["binary"]
+    model = folder / "model.hinge"
+    for command in (("report", model, data, "-o", tmp_path / "r.html"), ("compare", model, model, data)):
+        code, out, _ = hinge(*command)
+        assert code == 0
+        assert "fitted to these very rows" in out
+    other = table(tmp_path / "other.csv", seed=1)
+    assert "fitted to these very rows" not in hinge("compare", model, model, other)[1]
 
 
 def test_predictions_appear_whole_or_not_at_all(hinge, models, tmp_path, monkeypatch):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
+import sys
+import textwrap
 import threading
 import time
 
@@ -56,3 +59,23 @@ def test_other_threads_have_no_alarm():
     thread.start()
     thread.join()
     assert seen == [True]
+
+
+def test_a_module_is_imported_whole_though_time_is_up(tmp_path, monkeypatch):
+    code = """
+        import time
+        end = time.perf_counter() + 0.2
+        while time.perf_counter() < end:
+            pass
+        whole = True
+    """
+    (tmp_path / "slow_module.py").write_text(textwrap.dedent(code))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def work():
+        importlib.import_module("slow_module")
+        time.sleep(60)
+
+    with pytest.raises(OutOfTime), limit(0.02):
+        work()
+    assert sys.modules.pop("slow_module").whole

@@ -297,11 +297,13 @@ import numpy as np, hinge as hg
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 20))
 y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=3000) > 0).astype(int)
-threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+timer.start()
 try:
     for _ in range(1000):
         hg.tune(hg.SVC(), X, y, {"C": [1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}, n_jobs=2)
 except KeyboardInterrupt:
+    timer.join()
     print("interrupted with", threading.active_count(), "thread")
 """
 

@@ -14,10 +14,8 @@ def by_family(results: list[Result]) -> list[Result]:
     rows: dict[str, Result] = {}
     for result in results:
         before = rows.get(result.family.name)
-        better = (
-            before is None
-            or before.score is None
-            or (result.score is not None and result.score.value < before.score.value)
+        better = before is None or (
+            result.score is not None and (before.score is None or result.score.value < before.score.value)
         )
         if better:
             rows[result.family.name] = result
@@ -68,7 +66,7 @@ def draw(results: list[Result], task: str, chosen: Result | None = None, left: f
     best = min((r.score for r in rows if r.state == "done"), default=float("nan"))
     for r in rows:
         if r.state != "done":
-            table.add_row(r.name, r.setting, f"[dim]{r.state}[/dim]", "", "", "", "", "", style="dim")
+            table.add_row("  " + r.name, r.setting, f"[dim]{r.state}[/dim]", "", "", "", "", "", style="dim")
             continue
         style = "bold green" if r.chosen else "bold" if r.score == best else ""
         table.add_row(

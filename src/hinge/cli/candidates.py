@@ -45,6 +45,11 @@ class Family:
     settings : tuple of Setting
     max_rows, min_rows : int
         Limits of the training rows it is meant for.
+    rounds : bool
+        Whether it grows round by round, and the folds say when to stop.
+    early : int
+        How many settings are tried before slow families have their turn.
+    slow : bool
     """
 
     name: str
@@ -54,6 +59,9 @@ class Family:
     settings: tuple[Setting, ...]
     max_rows: int = 10**12
     min_rows: int = 0
+    rounds: bool = False
+    early: int = 1
+    slow: bool = False
 
 
 def _hg() -> Any:
@@ -148,55 +156,72 @@ def _constant(shape: Shape) -> Any:
 
 
 BOOST = "GradientBoosting"
+LEAF = (0.02, 5, 20)
+
+
+def _boosting(
+    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0
+) -> Setting:
+    """Boosting in small steps, each on a part of the rows and columns."""
+    options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
+    patience = round(2 / rate)
+    return Setting(f"rate {rate:g}, {leaves} leaves", _of_trees(
+        BOOST, max_iter=3000, l2_regularization=l2, subsample=0.8, n_iter_no_change=patience, **options
+    ))  # fmt: skip
+
+
 # In the order they get their turn: those that are quick or often best come first.
 FAMILIES = (
     Family("baseline", "the best constant", 0, "codes", (Setting("constant", _constant),)),
     Family("linear", "linear, ridge penalty", 2, "onehot", tuple(
         Setting(f"L2({strength:g})", _linear("L2", strength)) for strength in (1e-3, 1e-2, 1e-4, 1e-1)
     )),
-    Family("tree", "one decision tree", 3, "codes", tuple(
-        Setting(f"{leaves} leaves", _of_trees("DecisionTree", max_leaf_nodes=leaves, leaf=(0.002, 5, 500)))
-        for leaves in (16, 64)
-    )),
-    Family("boosting", "boosted trees", 8, "codes", (
-        Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=500, leaf=(0.005, 3, 20))),
-        Setting("rate 0.05, 15 leaves", _of_trees(
-            BOOST, max_iter=1500, learning_rate=0.05, max_leaf_nodes=15, leaf=(0.005, 3, 20), l2_regularization=1.0,
-            subsample=0.8, max_features=0.7, n_iter_no_change=20)),
-        Setting("rate 0.03, 31 leaves", _of_trees(
-            BOOST, max_iter=3000, learning_rate=0.03, leaf=(0.005, 3, 20), l2_regularization=1.0, subsample=0.8,
-            max_features=0.5, n_iter_no_change=30)),
-        Setting("rate 0.03, 63 leaves", _of_trees(
-            BOOST, max_iter=3000, learning_rate=0.03, max_leaf_nodes=63, leaf=(0.005, 3, 20), l2_regularization=1.0,
-            subsample=0.7, max_features=0.5, n_iter_no_change=30)),
-    )),
-    Family("forest", "random forest", 6, "codes", (
-        Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
-    ), max_rows=1_000_000),
-    Family("additive", "boosted, one column at a time", 4, "codes", (
-        Setting("rate 0.1", _of_trees(BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, leaf=(0.002, 5, 100))),
-    )),
     Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
         Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (1e-3, 1e-2, 1e-4)
     ), max_rows=200_000),
+    Family("tree", "one decision tree", 3, "codes", tuple(
+        Setting(f"{leaves} leaves", _of_trees("DecisionTree", max_leaf_nodes=leaves, leaf=(0.002, 20, 500)))
+        for leaves in (16, 64)
+    )),
+    Family("boosting", "boosted trees", 8, "codes", (
+        Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=500, n_iter_no_change=20, leaf=LEAF)),
+        _boosting(0.03, 31, 0.5),
+        _boosting(0.03, 63, 0.5),
+        _boosting(0.05, 15, 0.7),
+        _boosting(0.03, 15, 0.3),
+        _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
+    ), rounds=True, early=2),
+    Family("additive", "boosted, one column at a time", 4, "codes", (
+        Setting("rate 0.1", _of_trees(
+            BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),
+    ), rounds=True),
+    Family("forest", "random forest", 6, "codes", (
+        Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
+    ), max_rows=1_000_000, slow=True),
     Family("kernel", "kernel machine, RBF", 5, "onehot", tuple(
         Setting(f"strength {s:g}, width {w:g}", _kernel(s, w)) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
-    ), max_rows=6000),
+    ), max_rows=6000, slow=True),
     Family("network", "two hidden layers", 7, "onehot", (
         Setting("64, 64", _network((64, 64), 1e-3)),
         Setting("128, 128", _network((128, 128), 1e-4)),
-    ), max_rows=500_000, min_rows=500),
+    ), max_rows=500_000, min_rows=500, slow=True),
 )  # fmt: skip
 NAMES = tuple(f.name for f in FAMILIES)
 
 
+def named(models: str | None) -> list[str]:
+    """The names of families in a list with commas, or a UserError."""
+    asked = [name.strip() for name in (models or "").split(",") if name.strip()]
+    unknown = [name for name in asked if name not in NAMES]
+    if unknown:
+        raise UserError(f"--models {','.join(unknown)}: not known; choose from {', '.join(NAMES)}.", USAGE)
+    return asked
+
+
 def families(models: str | None, task: str, rows: int) -> list[Family]:
     """The families to try: all that suit the data, or those named, with the baseline always first."""
-    if models:
-        asked = [name.strip() for name in models.split(",") if name.strip()]
-        unknown = [name for name in asked if name not in NAMES]
-        if unknown:
-            raise UserError(f"--models {','.join(unknown)}: not known; choose from {', '.join(NAMES)}.", USAGE)
+    asked = named(models)
+    if asked:
         return [f for f in FAMILIES if f.name in asked or f.name == "baseline"]
     suited = [f for f in FAMILIES if f.min_rows <= rows <= f.max_rows]
     return [f for f in suited if not (f.name == "kernel" and task == "count")]

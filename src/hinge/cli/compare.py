@@ -35,8 +35,9 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
     data: dict[str, Any] = {"first": str(first), "second": str(second), "metric": a.card["metric"]}
     verdict = "Their own scores are from different rows unless data and seed agree; give a FILE to compare them on."
     if file is not None:
-        frame, y, _, _ = read_for(a, file, with_target=True)
-        other, _, _, _ = read_for(b, file, with_target=True)
+        frame, y, notes, _ = read_for(a, file, with_target=True)
+        other, _, more, _ = read_for(b, file, with_target=True)
+        notes = list(dict.fromkeys([*notes, *more]))
         assert y is not None
         mean = float(np.mean(y)) if a.classes is None else 1.0
         predictions = a.predict(frame), b.predict(other)
@@ -61,7 +62,7 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
             f"{number(high)}); take the simpler or quicker one."
         )
         data |= {"file": str(file), "rows": len(y), "scores": [s.value for s in both], "difference": gap,
-                 "interval": [low, high], "better": str(better) if sure else None}  # fmt: skip
+                 "notes": notes, "interval": [low, high], "better": str(better) if sure else None}  # fmt: skip
     widths = [max(len(row[k]) for row in cells) for k in range(3)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
-    return data | {"verdict": verdict}, [*lines, "", verdict]
+    return data | {"verdict": verdict}, [*lines, "", *(f"  {note}" for note in data.get("notes", ())), verdict]

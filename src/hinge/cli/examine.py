@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import asdict
 from typing import Any
@@ -13,11 +14,13 @@ from hinge.cli.board import board_rows
 from hinge.cli.fitting import Fitting, Request, checksum, versions
 from hinge.cli.profile import Profile
 from hinge.cli.search import Result, Search, certificate_of, fit_model, inner
+from hinge.explain.optimisation import NO_SOLVER
 from hinge.explain.page import measure
 from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.evidence import Evidence
 from hinge.explain.page.notes import Note
 from hinge.explain.page.scores import METRIC, details, explained, losses, predict_for, score
+from hinge.explain.report_text import fact_lines, parts_sentence
 
 # Findings that the remarks on the columns make already, before anything is fitted.
 SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
@@ -51,6 +54,10 @@ def examine(
     notes = list(seen.notes)
     if np.mean(base - loss) <= np.std(base - loss) / np.sqrt(len(loss)):
         notes.append(Note("D15", "", "no model is better than the best constant, beyond noise"))
+    if whole.cut is not None:
+        done, wanted = whole.cut
+        text = f"time was short: boosting did {done} rounds where the folds asked for {wanted}; a longer --time does better"
+        notes.append(Note("D17", "", text))
     evidence = Evidence(
         title=f"{seen.target} from {request.file.name}", source=str(request.file), target=seen.target, task=task,
         metric=METRIC[task], classes=[] if classes is None else [str(c) for c in classes], rows=len(y),
@@ -77,6 +84,7 @@ def _measure(
 ) -> None:  # fmt: skip
     task, classes, seed = search.task, search.classes, search.seed
     rows = test if len(test) else train
+    deadline = time.perf_counter() + seconds
     kinds = search.kinds
     evidence.outputs = [str(c) for c in classes] if classes is not None and task == "multiclass" else []
     if chosen.family.name != "baseline":
@@ -96,7 +104,7 @@ def _measure(
             fold = search.folds[0]
             inside, held = fold.train, fold.test
         evidence.curve = measure.learning_curve(
-            whole.fit, seen.frame, whole.y, inside, held, task, classes, seed, 0.35 * seconds
+            whole.fit, seen.frame, whole.y, inside, held, task, classes, seed, 0.3 * seconds
         )
     model = final.named_steps["model"]
     certificate = certificate_of(model)
@@ -105,17 +113,22 @@ def _measure(
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, seen, search, whole)
     evidence.convergence = _convergence(search, 0.1 * seconds)
-    evidence.sentences = _advice(search, chosen, whole, trained, train, test, 0.3 * seconds)
+    evidence.sentences, evidence.facts = _advice(
+        search, chosen, whole, trained, train, test, max(deadline - time.perf_counter(), 0.25 * seconds)
+    )  # fmt: skip
 
 
 def _advice(
     search: Search, chosen: Result, whole: Fitting, trained: Any, train: np.ndarray, test: np.ndarray, seconds: float
-) -> list[tuple[str, str, str]]:  # fmt: skip
-    """What :func:`hinge.diagnose` finds, as (code, what was seen, what to do), on as many rows as the time allows."""
+) -> tuple[list[tuple[str, str, str]], list[str]]:  # fmt: skip
+    """What :func:`hinge.diagnose` finds, on as many rows as the time allows.
+
+    Findings as (code, what was seen, what to do), and one sentence for every part of the risk that was measured.
+    """
     import hinge as hg
 
     rng = np.random.default_rng(search.seed)
-    affordable = len(search.y) * seconds / (DIAGNOSIS_FITS * max(chosen.fit_seconds, 1e-3))
+    affordable = 0.5 * len(search.y) * seconds / (DIAGNOSIS_FITS * max(chosen.fit_seconds, 1e-3))
     most = int(np.clip(affordable, *DIAGNOSED_ROWS))
     rows = np.sort(rng.permutation(train)[:most])
     measure = "log loss" if search.classes is not None else "squared error"
@@ -127,19 +140,21 @@ def _advice(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
         try:
-            with limit(max(2 * seconds, 1.0)):
+            with limit(max(seconds, 1.0)):
                 report = hg.diagnose(
                     trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
                     max_rows=most, random_state=search.seed,
                 )  # fmt: skip
         except OutOfTime:
-            return [("", "The diagnosis was left out: the time was up.", "Give more time (--time).")]
+            return [("", "The diagnosis was left out: the time was up.", "Give more time (--time).")], []
         except (ValueError, ArithmeticError) as error:
-            return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")]
+            return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")], []
     skipped = set(SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS))
     if len(rows) < len(whole.y):
         skipped.add("H508")  # it numbers rows, and those of a part are not those of the file
-    return [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
+    found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
+    part = [] if len(rows) == len(train) else [f"Measured on {len(rows)} of the {len(train)} training rows:"]
+    return found, [*part, parts_sentence(report), *(fact for fact in fact_lines(report) if fact != NO_SOLVER)]
 
 
 def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> list[Any]:

@@ -26,12 +26,16 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
     fitted = load_fitted(model)
     if row is None:
         return _whole(fitted, file, seed)
-    frame, _, _, _ = read_for(fitted, file, with_target=False)
-    if not 1 <= row <= frame.height:
-        raise UserError(f"--row {row}: {file} has rows 1 to {frame.height}.", USAGE)
-    shares, base, value, name = contributions(fitted, frame, row - 1, seed)
+    frame, _, _, table = read_for(fitted, file, with_target=False)
+    numbers = table.numbers()
+    place = int(np.searchsorted(numbers, row))
+    if place == len(numbers) or numbers[place] != row:
+        raise UserError(
+            f"--row {row}: {file} has rows {numbers[0]} to {numbers[-1]}, and this one is not there.", USAGE
+        )
+    shares, base, value, name = contributions(fitted, frame, place, seed)
     order = np.argsort(-np.abs(shares))
-    cells = [(fitted.columns[j], frame[fitted.columns[j]][row - 1], float(shares[j])) for j in order]
+    cells = [(fitted.columns[j], frame[fitted.columns[j]][place], float(shares[j])) for j in order]
     widths = max(len(c) for c, _, _ in cells)
     top = max(abs(s) for _, _, s in cells) or 1.0
     lines = [f"{name} for row {row}: {number(value, 4)}   (mean over {frame.height} rows: {number(base, 4)})", ""]

@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.board import draw
-from hinge.cli.candidates import Family, families
+from hinge.cli.candidates import Family, families, named
 from hinge.cli.errors import UserError
 from hinge.cli.examine import examine
 from hinge.cli.fitting import Fitting, Request
-from hinge.cli.profile import Profile, profile
+from hinge.cli.profile import Profile, check_task, profile
 from hinge.cli.reading import read_table
 from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, places
 from hinge.explain.page.evidence import Evidence
 
-SEARCH_SHARE = 0.6  # of the time; the rest is for the last fits and the report
-REPORT_SHARE = 0.15  # at least
+REPORT_SHARES = (0.12, 0.3)  # of the time: the least and the most that are kept for the report
+REPORT_FITS, REPORT_SECONDS = 6, 2.0  # what it takes: fits (to so many rows at most), and seconds besides
+REPORT_ROWS = 30_000
+MOST_AFTER_SEARCH = 0.5  # of the time
 HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
 SMALL = 1000  # below this many rows every row is needed for learning: cross-validation scores the model
 
@@ -42,9 +44,12 @@ class Outcome:
 def run(request: Request, console: Any = None) -> Outcome:
     """Read, look, try, choose, fit, measure."""
     began = request.began
+    named(request.models)  # mistakes of the command line are said before the table is read
+    check_task(request.task)
     table = read_table(request.file)
     if request.rows is not None and request.rows < table.frame.height:
-        table.frame = table.frame.sample(request.rows, seed=request.seed)
+        drawn = np.sort(np.random.default_rng(request.seed).permutation(table.frame.height)[: request.rows])
+        table.frame, table.rows = table.frame[drawn], table.numbers()[drawn]
         table.notes.append(f"{request.rows} rows drawn at random, as asked for")
     seen = profile(table, request.target, request.task, drop=request.drop, keep=request.keep)
     del table
@@ -56,11 +61,12 @@ def run(request: Request, console: Any = None) -> Outcome:
     kinds = {c.name: c.kind for c in seen.columns}
     sample = _sample(y, train, seen.task, request)
     search = Search.over(seen.frame[sample], y[sample], classes, seen.task, kinds, request.seed, request.seconds)
+    search.afterwards = lambda best: after_search(best, len(train), len(y), request.seconds)
     tried = families(request.models, seen.task, len(train))
-    spent = time.perf_counter() - began
-    _search(search, tried, SEARCH_SHARE * max(request.seconds - spent, 0.4 * request.seconds), console)
-    for_report = REPORT_SHARE * request.seconds
-    for_fits = max(request.seconds - (time.perf_counter() - began) - for_report, for_report)
+    deadline = began + request.seconds
+    _search(search, tried, max(deadline - time.perf_counter(), MOST_AFTER_SEARCH * request.seconds), console)
+    for_report = report_seconds(search.best(), len(train), request.seconds)
+    for_fits = max(deadline - time.perf_counter() - for_report, REPORT_SHARES[0] * request.seconds)
     search.leave_out_slow(len(y), for_fits)
     chosen = search.choose()
     if console is not None:
@@ -68,11 +74,24 @@ def run(request: Request, console: Any = None) -> Outcome:
         console.print()
     whole = Fitting(seen.frame, y, search, chosen, sampled=len(sample) < len(train))
     trained, train, final = last_fits(whole, train, test, for_fits)
-    left = max(request.seconds - (time.perf_counter() - began), for_report)
+    left = max(deadline - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
     evidence = examine(request, seen, search, chosen, whole, trained, final, train, test, sample, left)
     evidence.seconds = time.perf_counter() - began
     card = make_card(request, seen, evidence, classes)
     return Outcome(request, seen, search, chosen, final, evidence, card, test)
+
+
+def report_seconds(best: Result | None, train: int, seconds: float) -> float:
+    """The time to keep for the report."""
+    needs = REPORT_SECONDS + (0.0 if best is None else REPORT_FITS * best.cost(min(train, REPORT_ROWS)))
+    least, most = REPORT_SHARES
+    return float(np.clip(needs, least * seconds, most * seconds))
+
+
+def after_search(best: Result | None, train: int, rows: int, seconds: float) -> float:
+    """The time to keep for the last fits, of the best model so far, and for the report."""
+    fits = 0.0 if best is None else best.cost(train) + best.cost(rows)
+    return min(fits + report_seconds(best, train, seconds), MOST_AFTER_SEARCH * seconds)
 
 
 def last_fits(
@@ -91,7 +110,7 @@ def last_fits(
         enough = int(np.clip(len(train) * share / cost, min(2 * len(whole.search.y), len(train)), len(train)))
         train = np.sort(np.random.default_rng(whole.search.seed + 3).permutation(train)[:enough])
     trained = whole.fit(train, share)
-    return trained, train, whole.fit(every, seconds - (time.perf_counter() - began))
+    return trained, train, whole.fit(every, max(seconds - (time.perf_counter() - began), 0.8 * share))
 
 
 def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -185,6 +204,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "details": {k: clean(v) for k, v in evidence.details.items()},
         "held_out": evidence.held_out,
         "advice": [list(said) for said in evidence.sentences],
+        "facts": evidence.facts,
         "importances": [asdict(e) for e in evidence.importances],
         "seed": request.seed,
         "command": request.command,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.search import Result, Search, best_rounds, fit_model, preparation
+from hinge.cli.search import Result, Search, common_rounds, first_rounds, fit_model, preparation
 
 MAX_HASHED = 2 << 30
 MAX_WATCHED = 50_000
@@ -46,6 +46,8 @@ class Fitting:
         Whether the search used a part of the training rows.
     rounds : int, optional
         Rounds of boosting that many rows asked for.
+    cut : (int, int), optional
+        Rounds of boosting that there was time for, and those that were asked for, if that was more.
     """
 
     frame: Any
@@ -54,6 +56,7 @@ class Fitting:
     chosen: Result
     sampled: bool
     rounds: int | None = None
+    cut: tuple[int, int] | None = None
 
     def fit(self, rows: np.ndarray, seconds: float = np.inf) -> Any:
         """A pipeline fitted to these rows of the table; boosting keeps to the time, the others take what they need."""
@@ -74,8 +77,11 @@ class Fitting:
         model = fit_model(
             self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, **changes
         )  # fmt: skip
+        if self.cut is not None and model.n_iter_ < self.cut[0]:
+            self.cut = None  # it had stopped before
         if len(watched):
-            self.rounds = best_rounds(model)
+            self.rounds = common_rounds([model])
+            model = first_rounds(model, self.rounds)
         return Pipeline([("prep", prep), ("model", model)])
 
     def _watches(self, rows: int) -> bool:
@@ -93,6 +99,8 @@ class Fitting:
             cost = self.chosen.cost(rows) / (self.chosen.rounds + PATIENCE)
             limit = max(int(seconds / max(cost, 1e-9)), FEWEST_ROUNDS)
             changes["max_iter"] = min(limit, changes.get("max_iter", MOST_ROUNDS))
+            if limit < wanted:
+                self.cut = limit, wanted
         return changes
 
 

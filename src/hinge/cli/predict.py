@@ -15,8 +15,8 @@ from hinge.cli.reading import read_parts
 from hinge.cli.using import BATCH, Fitted, conform, load_fitted, remarks
 from hinge.cli.write import prediction_columns
 
-WRITERS = {".csv": "write_csv", ".parquet": "write_parquet", ".jsonl": "write_ndjson", ".ndjson": "write_ndjson",
-           ".arrow": "write_ipc", ".feather": "write_ipc"}  # fmt: skip
+WRITERS = {".csv": "write_csv", ".parquet": "sink_parquet", ".jsonl": "write_ndjson", ".ndjson": "write_ndjson",
+           ".arrow": "sink_ipc", ".feather": "sink_ipc"}  # fmt: skip
 
 
 @dataclass
@@ -74,9 +74,7 @@ def run(
 
 
 def _write(predictions: Predictions, out: Path) -> None:
-    """The file appears when it is whole. CSV and JSON lines are written as they come, the others at the end."""
-    import polars as pl
-
+    """Part by part; the file appears when it is whole."""
     unfinished = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         if out.suffix == ".csv":
@@ -88,7 +86,36 @@ def _write(predictions: Predictions, out: Path) -> None:
                 for part in predictions:
                     part.write_ndjson(file)
         else:
-            getattr(pl.concat(list(predictions), how="vertical_relaxed"), WRITERS[out.suffix])(unfinished)
+            _sink(predictions, unfinished, WRITERS[out.suffix])
         unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _sink(predictions: Predictions, file: Path, how: str) -> None:
+    """Parquet and Arrow, one group of rows per part. The types of input columns may widen on the way: those are kept."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    if predictions.with_inputs:
+        frames = pl.concat(list(predictions), how="vertical_relaxed").lazy()
+        getattr(frames, how)(file)
+        return
+    parts = iter(predictions)
+    first = next(parts)
+    faults: list[BaseException] = []
+
+    def source(*_: Any) -> Iterator[Any]:
+        yield first
+        try:
+            yield from parts
+        except BaseException as fault:  # polars would wrap it
+            faults.append(fault)
+            raise
+
+    try:
+        getattr(register_io_source(source, schema=first.schema), how)(file)
+    except BaseException:
+        if faults:
+            raise faults[0] from None
+        raise

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.errors import UserError
+from hinge.cli.errors import USAGE, UserError
 from hinge.cli.leaks import SUSPICIOUS, gives_away, summands
 from hinge.cli.reading import Table
 from hinge.explain.page.notes import Note
@@ -16,7 +16,7 @@ from hinge.explain.page.notes import Note
 TASKS = ("binary", "multiclass", "real", "count")
 LOOK = 50_000  # rows that are looked at to judge a column
 LARGE = 500_000  # rows from which numbers are stored in four bytes where nothing is lost
-MOSTLY = 0.95
+MOSTLY, HALF = 0.95, 0.5
 MANY_CLASSES = 200
 MAX_COUNT = 100_000
 ID_NAME = re.compile(
@@ -62,6 +62,8 @@ class Profile:
         Targets, or numbers of classes.
     classes : array of str, optional
         The names of the classes, sorted.
+    rows : array of int
+        The number that each row has in the file, from 1 below the header.
     """
 
     frame: Any
@@ -72,7 +74,7 @@ class Profile:
     columns: list[ColumnInfo]
     notes: list[Note] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    rows_read: int = 0
+    rows: np.ndarray = field(default_factory=lambda: np.arange(0))
 
 
 def profile(
@@ -91,7 +93,7 @@ def profile(
     if frame.width < 2:
         raise UserError(f"{table.path} has no column besides the target {target!r}.")
     notes = [Note("D12", "", f"{table.path.name}: {text}") for text in table.notes]
-    rows_read = frame.height
+    rows = table.numbers()
     y_all = frame[target]
     there = y_all.is_not_null() & (y_all.is_not_nan() if y_all.dtype.is_float() else True)
     if not there.all():
@@ -99,10 +101,10 @@ def profile(
         if lost == frame.height:
             raise UserError(f"{table.path}: every value of the target {target!r} is missing.")
         notes.append(Note("D06", target, f"{lost} of {frame.height} rows have no {target} and were left out"))
-        frame, y_all = frame.filter(there), y_all.filter(there)
-    task, y, classes = read_target(y_all, task, notes)
+        frame, y_all, rows = frame.filter(there), y_all.filter(there), rows[there.to_numpy()]
+    task, y, classes = read_target(y_all, task, notes, rows)
     keep_set = set(keep)
-    result = Profile(None, y, classes, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows_read)
+    result = Profile(None, y, classes, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows)
     table.frame = None  # columns go over one by one; none is held twice for long
     series = [_canonical(frame.drop_in_place(c), notes) for c in frame.columns if c != target and c not in drop]
     series = _judge(series, y, result, keep_set)
@@ -134,11 +136,18 @@ def _nearest(name: str, names: list[str]) -> str:
 # --- the target ---
 
 
-def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndarray, np.ndarray | None]:
-    """The task, the targets (numbers of classes for classes), and the names of the classes."""
-    name = series.name
+def check_task(task: str) -> None:
+    """A UserError unless this is a task."""
     if task not in ("auto", *TASKS):
-        raise UserError(f"--task {task} is not known; expected auto, {', '.join(TASKS)}.", 2)
+        raise UserError(f"--task {task} is not known; expected auto, {', '.join(TASKS)}.", USAGE)
+
+
+def read_target(
+    series: Any, task: str, notes: list[Note], rows: np.ndarray
+) -> tuple[str, np.ndarray, np.ndarray | None]:  # fmt: skip
+    """The task, the targets (numbers of classes for classes), and the names of the classes; rows has their numbers."""
+    name = series.name
+    check_task(task)
     numbers = numbers_of(series)
     if task == "auto":
         task = _infer_task(series, numbers)
@@ -148,7 +157,9 @@ def read_target(series: Any, task: str, notes: list[Note]) -> tuple[str, np.ndar
         y = numbers.to_numpy().astype(np.float64)
         if not np.all(np.isfinite(y)):
             bad = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise UserError(f"the target {name!r} is not a finite number in row {bad + 1}; mend it or remove the row.")
+            raise UserError(
+                f"the target {name!r} is not a finite number in row {rows[bad]}; mend it or remove the row."
+            )
         if task == "count" and (y.min() < 0 or np.any(y != np.round(y))):
             raise UserError(
                 f"the target {name!r} has negative or fractional values, so it is not a count; --task real."
@@ -264,7 +275,8 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
     if len(look) == 0:
         return text, "category"
     numbers = look.cast(pl.Float64, strict=False)
-    if 1 - numbers.null_count() / len(look) >= MOSTLY:
+    share = 1 - numbers.null_count() / len(look)
+    if share >= MOSTLY:
         whole = text.cast(pl.Float64, strict=False)
         odd = text.filter(whole.is_null() & text.is_not_null())
         if len(odd):
@@ -279,6 +291,10 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
     words = float(look.head(2000).str.split(" ").list.len().mean())
     if words > TEXT_WORDS and look.n_unique() > 0.5 * len(look):
         return text, "text"
+    if share >= HALF:
+        seen = ", ".join(repr(v) for v in look.filter(numbers.is_null()).unique(maintain_order=True).head(3).to_list())
+        said = f"{series.name}: {100 * share:.0f} % of its values are numbers, the others words ({seen}); taken as categories"
+        notes.append(Note("D16", series.name, said))
     return text, "category"
 
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,19 @@ class Table:
         What was odd about the file.
     target : str, optional
         The target, where the format names one.
+    rows : array of int, optional
+        The numbers of the rows in the file, from 1 below the header, if not all of them are here.
     """
 
     frame: Any
     path: Path
     notes: list[str] = field(default_factory=list)
     target: str | None = None
+    rows: np.ndarray | None = None
+
+    def numbers(self) -> np.ndarray:
+        """The number of every row in the file."""
+        return np.arange(1, self.frame.height + 1) if self.rows is None else self.rows
 
 
 def read_table(path: str | Path) -> Table:
@@ -54,7 +62,8 @@ def read_table(path: str | Path) -> Table:
     else:
         text = Text(path, packed)
         if kind == "text":
-            table = Table(read_separated(text), path)
+            frame, rows = read_separated(text)
+            table = Table(frame, path, rows=rows)
         else:
             table = {"jsonl": _read_jsonl, "json": _read_json, "svm": _read_svm}[kind](path, text.whole())
         table.notes[:0] = text.notes
@@ -64,7 +73,9 @@ def read_table(path: str | Path) -> Table:
 
 
 def read_parts(path: str | Path, as_text: set[str], rows: int) -> Iterator[Table]:
-    """The table in parts: one piece of a text file at a time, or so many rows of a table that was read whole.
+    """The table in parts: one piece of a text file, or so many rows, at a time.
+
+    JSON, LIBSVM text and packed Parquet are read whole.
 
     Parameters
     ----------
@@ -73,13 +84,17 @@ def read_parts(path: str | Path, as_text: set[str], rows: int) -> Iterator[Table
     rows : int
     """
     path = Path(path)
-    if path.exists() and _kind(path)[0] == "text":
-        text, empty = Text(path, _kind(path)[1]), True
+    kind, packed = _kind(path) if path.exists() else ("", False)
+    if kind == "text":
+        text, empty = Text(path, packed), True
         for frame in parts_of_separated(text, as_text):
             empty = empty and frame.height == 0
             yield Table(frame, path, text.notes)
         if empty:
             raise UserError(f"{path} has a header but no rows.")
+        return
+    if kind in ("parquet", "arrow") and not packed:
+        yield from _parts_of_columnar(path, kind, rows)
         return
     table = read_table(path)
     for start in range(0, table.frame.height, rows):
@@ -109,23 +124,46 @@ def _embedded(path: Path) -> Table:
         raise UserError(f"{path} does not exist (nor is it an embedded data set: {names}).")
     content, target = raw_table(str(path))
     text = Text(path, content=content)
-    return Table(read_separated(text), path, text.notes, target)
+    return Table(read_separated(text)[0], path, text.notes, target)
 
 
 def _read_columnar(path: Path, kind: str, packed: bool) -> Table:
     import polars as pl
 
     source: Any = path
-    try:
+    with _said_of(path, kind):
         if packed:
             with gzip.open(path) as file:
                 source = io.BytesIO(file.read())
         frame = (pl.read_parquet if kind == "parquet" else pl.read_ipc)(source)
+    return Table(_flat(frame, path), path)
+
+
+def _parts_of_columnar(path: Path, kind: str, rows: int) -> Iterator[Table]:
+    import polars as pl
+
+    with _said_of(path, kind):
+        whole = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path)
+        height = whole.select(pl.len()).collect().item()
+    if not height:
+        raise UserError(f"{path} has no rows.")
+    for start in range(0, height, rows):
+        with _said_of(path, kind):
+            frame = whole.slice(start, rows).collect()
+        yield Table(_flat(frame, path), path)
+
+
+@contextmanager
+def _said_of(path: Path, kind: str) -> Iterator[None]:
+    """What is wrong with a file of columns, as a UserError."""
+    import polars as pl
+
+    try:
+        yield
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise UserError(f"{path} is not a whole gzip file: {error}.") from None
     except (pl.exceptions.PolarsError, OSError) as error:
         raise UserError(f"{path} is not a {kind} file, or is damaged: {str(error).splitlines()[0]}.") from None
-    return Table(_flat(frame, path), path)
 
 
 def _flat(frame: Any, path: Path) -> Any:

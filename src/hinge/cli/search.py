@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Callable
@@ -17,6 +18,9 @@ from hinge.explain.page.scores import Score, explained, losses, predict_for, sco
 # No setting may use up more than this share of the time: the next ones want their turn.
 LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
+AT_LEAST = 0.3  # of the time, for something better than a constant
+TIMED_ROWS = 1000
+STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
@@ -38,7 +42,7 @@ class Result:
     predict_micros: float = 0.0
     size: int = 0
     certificate: Any = None
-    rounds: float | None = None  # rounds of boosting that early stopping asked for, on average
+    rounds: int | None = None  # rounds of boosting that did best over all folds
     why: str = ""
 
     @property
@@ -73,6 +77,7 @@ class Search:
     folds: list[Fold]
     results: list[Result] = field(default_factory=list)
     mean: float = 1.0
+    afterwards: Callable[[Result | None], float] = lambda best: 0.0
 
     @classmethod
     def over(
@@ -99,18 +104,30 @@ class Search:
     def run(
         self, families: list[Family], seconds: float, watch: Callable[[list[Result]], None] = lambda results: None
     ) -> list[Result]:
-        """Try the first setting of every family, then the others of those that are in reach of the best."""
+        """Try the first setting of every family, then the others of those that are in reach of the best.
+
+        ``seconds`` are for the search and whatever comes after it, which is given by ``afterwards``: the better what was
+        found, the more exactly that is known.
+        """
         began = time.perf_counter()
-        turns = [(f, f.settings[0]) for f in families]
-        later = [(f, s) for f in families for s in f.settings[1:]]
+        turns = [(f, f.settings[0]) for f in families if not f.slow]
+        turns += [(f, s) for f in families for s in f.settings[1 : f.early]]
+        turns += [(f, f.settings[0]) for f in families if f.slow]
+        later = [(f, s) for f in families for s in f.settings[f.early :]]
         for family, setting in turns:
-            self._try(family, setting, began, seconds, watch)
+            self._try(family, setting, began, self._until(began, seconds), watch)
         # The most promising family first: its other settings are worth the most.
         order = {f.name: self._distance(f) for f in families}
         for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
             if order[family.name] < 4.0 or family.rank <= 2:
-                self._try(family, setting, began, seconds, watch)
+                self._try(family, setting, began, self._until(began, seconds), watch)
         return self.results
+
+    def _until(self, began: float, seconds: float) -> float:
+        """When the search has to end, in seconds from its beginning; later as long as it has found nothing."""
+        end = seconds - self.afterwards(self.best())
+        nothing = sum(r.state == "done" for r in self.results) < 2
+        return max(end, time.perf_counter() - began + AT_LEAST * seconds) if nothing else end
 
     def _distance(self, family: Family) -> float:
         """How many standard errors a family is behind the best so far."""
@@ -165,7 +182,7 @@ class Search:
         n = len(self.y)
         loss = np.empty(n)
         predictions: Any = None
-        rounds, fit_time, predict_time = [], 0.0, 0.0
+        models, fit_time = [], 0.0
         for k, fold in enumerate(self.folds):
             left = seconds - (time.perf_counter() - began)
             share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
@@ -175,26 +192,58 @@ class Search:
             prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
             start = time.perf_counter()
             with limit(min(left, share - fit_time)):
-                model = fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]))
+                watch = self._watch(fold, Z) if result.family.rounds else None
+                models.append(fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]), watch))
             fit_time += time.perf_counter() - start
-            start = time.perf_counter()
-            p = predict_for(model, Z, self.task, self.classes)
-            predict_time += time.perf_counter() - start + prep_time * len(fold.test)
+        if result.family.rounds:
+            self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
+            result.rounds = common_rounds(models)
+            models = [first_rounds(model, result.rounds) for model in models]
+        for fold, model in zip(self.folds, models, strict=True):
+            p = predict_for(model, fold.prepared[result.family.encode][2], self.task, self.classes)
             if not np.all(np.isfinite(p)):
                 raise ArithmeticError("predictions are not finite")
             predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
             predictions[fold.test] = p
             loss[fold.test] = losses(self.y[fold.test], p, self.task, self.mean)
-            if getattr(model, "early_stopping", False) and hasattr(model, "trees_"):
-                rounds.append(best_rounds(model))
         result.loss, result.predictions, result.state = loss, predictions, "done"
         result.train_rows = len(fold.train)
         result.fit_seconds = fit_time / len(self.folds)
         result.prepare_seconds = 2 * prep_time * len(fold.train)  # it is learned, and then done
-        result.predict_micros = 1e6 * predict_time / n
+        result.predict_micros = self._micros(prep, model, fold)
         result.certificate = certificate_of(model)
         result.size = size_of(model)
-        result.rounds = float(np.mean(rounds)) if rounds else None
+
+    def _go_on(self, result: Result, models: list[Any], end: float) -> None:
+        """Fit models that stopped long before the others again, to as many rounds, if there is time until ``end``.
+
+        Where a model stops is decided by few rows; were that its last word, every fold would choose its own rounds by the
+        rows that score it.
+        """
+        rounds = int(np.median([model.n_iter_ for model in models]))
+        for k, fold in enumerate(self.folds):
+            if models[k].n_iter_ < STOPPED_EARLY * rounds:
+                prep, X, Z, _ = self.prepare(fold, result.family.encode)
+                changes = {"max_iter": rounds, "n_iter_no_change": rounds}
+                labels = self.labels(self.y[fold.train])
+                try:
+                    with limit(end - time.perf_counter()):
+                        models[k] = fit_model(result.setting, self, prep, X, labels, self._watch(fold, Z), **changes)
+                except OutOfTime:
+                    return
+
+    def _micros(self, prep: Any, model: Any, fold: Fold) -> float:
+        """Microseconds to predict a row, preparation included, among many."""
+        rows = self.frame[np.resize(fold.test, max(len(fold.test), TIMED_ROWS))]
+        start = time.perf_counter()
+        predict_for(model, prep.transform(rows), self.task, self.classes)
+        return 1e6 * (time.perf_counter() - start) / rows.height
+
+    def _watch(self, fold: Fold, Z: Any) -> dict[str, Any]:
+        """The rows by which boosting tells when to stop: those of the fold, but for classes that its training rows lack."""
+        y = self.y[fold.test]
+        known = np.arange(len(y)) if self.classes is None else np.flatnonzero(np.isin(y, self.y[fold.train]))
+        return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])}
 
 
 def places(y: np.ndarray, task: str, k: int, seed: int) -> np.ndarray:
@@ -227,10 +276,22 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
     return hg.TablePrep(kinds, min_frequency=5)
 
 
-def best_rounds(model: Any) -> int:
-    """The rounds of boosting after which the rows set aside were predicted best."""
-    stopped = model.n_iter_ < model.rounds
-    return max(model.n_iter_ - model.patience * stopped, 1)
+def common_rounds(models: list[Any]) -> int:
+    """The rounds of boosting after which the rows that were watched were predicted best, over all models.
+
+    One number for all folds: their scores are those of models as the last fit will make them, and no rows need be kept
+    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is.
+    """
+    shortest = min(len(model.validation_score_) for model in models)
+    return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
+
+
+def first_rounds(model: Any, rounds: int) -> Any:
+    """A boosted model as it was after so many rounds."""
+    short = copy.copy(model)
+    short.trees_ = model.trees_.first(rounds * model.trees_.outputs)
+    short.n_iter_ = rounds
+    return short
 
 
 def fit_model(

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from hinge.cli.errors import UserError
 from hinge.cli.text import MAX_LINE, NotUtf8, Text
 
@@ -191,11 +193,14 @@ def parts_of_separated(text: Text, as_text: set[str]) -> Iterator[Any]:
     file = Separated.of(text)
     file.as_text = as_text
     for frame in file.frames():
-        yield _without_blank_rows(frame, text.notes)
+        yield without_blank_rows(frame, text.notes)[0]
 
 
-def read_separated(text: Text) -> Any:
-    """The whole table, as a polars frame; ``text.notes`` says what was odd."""
+def read_separated(text: Text) -> tuple[Any, np.ndarray | None]:
+    """The whole table, as a polars frame, and the numbers of its rows if some were left out.
+
+    ``text.notes`` says what was odd.
+    """
     began = len(text.notes)
     file = Separated.of(text)
     for _ in range(3):
@@ -209,7 +214,7 @@ def read_separated(text: Text) -> Any:
         if not file.lost:
             break
         file.lost.clear()  # once more: what was read as numbers was words all along
-    return _without_blank_rows(_joined(parts, file), text.notes)
+    return without_blank_rows(_joined(parts, file), text.notes)
 
 
 def _joined(parts: list[Any], file: Separated) -> Any:
@@ -268,13 +273,14 @@ def _unique_name(name: str, taken: list[str]) -> str:
     return f"{stem}.{k}"
 
 
-def _without_blank_rows(frame: Any, notes: list[str]) -> Any:
+def without_blank_rows(frame: Any, notes: list[str]) -> tuple[Any, np.ndarray | None]:
+    """The rows that hold something, and, if others do not, their numbers in the file (from 1, below the header)."""
     import polars as pl
 
     if frame.width < 2:
-        return frame
+        return frame, None
     blank = frame.select(pl.all_horizontal(pl.all().is_null()).alias("blank")).to_series()
     if blank.any():
         notes.append(f"{int(blank.sum())} rows without any value were left out")
-        frame = frame.filter(~blank)
-    return frame
+        return frame.filter(~blank), np.flatnonzero(~blank.to_numpy()) + 1
+    return frame, None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.errors import MODEL, UserError
+from hinge.cli.fitting import checksum
 from hinge.cli.profile import parse_dates
 from hinge.cli.reading import Table, read_table
 from hinge.explain.page.scores import predict_for
@@ -169,7 +170,10 @@ def read_for(fitted: Fitted, file: Path, *, with_target: bool) -> tuple[Any, np.
             raise UserError(f"{file} lacks the target {fitted.target!r}, which is needed to score predictions.")
         table.frame = table.frame.filter(table.frame[fitted.target].is_not_null())
     frame, unfit = conform(table, fitted)
-    return frame, targets(table, fitted) if with_target else None, remarks(unfit, fitted), table
+    notes = remarks(unfit, fitted)
+    if with_target and fitted.card["data_sha256"] and checksum(file) == fitted.card["data_sha256"]:
+        notes.append(f"{fitted.path} was fitted to these very rows, so its score on them flatters it")
+    return frame, targets(table, fitted) if with_target else None, notes, table
 
 
 def targets(table: Table, fitted: Fitted) -> np.ndarray:

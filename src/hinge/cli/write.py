@@ -41,9 +41,9 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Path]:
         files = {name: folder / name for name in ("model.hinge", "report.html", "predictions.csv")}
         hg.save(outcome.pipeline, files["model.hinge"], card=outcome.card)
         e = outcome.evidence
-        rows = outcome.test if len(outcome.test) else np.arange(len(e.y))
+        rows = outcome.profile.rows[outcome.test] if len(outcome.test) else outcome.profile.rows
         truth = np.asarray(e.classes)[e.y.astype(np.int64)] if e.classes else e.y
-        columns = {"row": rows + 1, e.target: truth} | prediction_columns(e.prediction, e.task, e.classes, e.target)
+        columns = {"row": rows, e.target: truth} | prediction_columns(e.prediction, e.task, e.classes, e.target)
         pl.DataFrame(columns).write_csv(files["predictions.csv"])
         files["report.html"].write_text(document(e, usage(files)), encoding="utf-8")
     except OSError as error:
@@ -67,7 +67,7 @@ def summary(outcome: Outcome, files: dict[str, Path]) -> tuple[dict[str, Any], l
     data = outcome.card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
     extra = ", ".join(f"{name} {number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric)
     commands = usage(files)
-    late = [f"  {n.code} {n.text}" for n in e.notes if n.code == "D15"]
+    late = [f"  {n.code} {n.text}" for n in e.notes if n.code in ("D15", "D17")]
     return data, [
         e.reason,
         f"Held out: {e.metric} {number(e.score, 4)} ± {number(e.error, 2)} (best constant {number(e.trivial, 4)}, "

@@ -14,6 +14,8 @@ from hinge.explain.resample import set_final
 # Above this relative gap a fit has not reached its optimum in any sense that matters for predictions.
 LOOSE = 1e-3
 
+NO_SOLVER = "The model has no solver that could stop early."
+
 
 @dataclass(frozen=True)
 class Optimisation:
@@ -55,9 +57,7 @@ def read_optimisation(model: Any) -> Optimisation:
         reached = bool(proof.converged or error <= LOOSE)
         return Optimisation(reached, proof.kind, error, proof.iterations or iterations, most, None, proof.explain())
     if most is None or iterations is None or _rounds_are_capacity(last):
-        return Optimisation(
-            None, "none", np.nan, iterations, None, None, "The model has no solver that could stop early."
-        )
+        return Optimisation(None, "none", np.nan, iterations, None, None, NO_SOLVER)
     reached = iterations < most
     said = (
         f"It stopped by itself after {iterations} of at most {most} iterations."

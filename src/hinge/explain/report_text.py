@@ -65,6 +65,17 @@ def fact_lines(report: RiskReport) -> Iterator[str]:
         yield str(promise)
 
 
+def parts_sentence(report: RiskReport) -> str:
+    """Where the risk comes from, in one sentence."""
+    solver, rows = report.terms.optimisation, report.terms.estimation
+    total = report.held_out_risk.value
+    share = f" ({100 * rows / total:.0f} %)" if total > 0 else ""
+    return (
+        f"Of the held-out {report.measure} of {report.held_out_risk}, {solver:.2g} is due to the solver and "
+        f"{rows:.2g}{share} to the number of rows; the rest is noise and what this family cannot express."
+    )
+
+
 def as_text(report: RiskReport) -> str:
     """The report for a terminal."""
     lines = [f"{report.model} on {report.rows} rows × {report.columns} columns, judged by the {report.measure}"]

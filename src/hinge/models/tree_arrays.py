@@ -80,6 +80,14 @@ class Trees:
         """What predictions need, and no more."""
         return replace(self, gain=None, weight=None, count=None, impurity=None)
 
+    def first(self, count: int) -> Trees:
+        """The first so many trees; the arrays are shared."""
+        nodes: dict[str, Any] = {}
+        for name in (*SHAPE, "value", *DETAILS):
+            array = getattr(self, name)
+            nodes[name] = None if array is None else array[: self.start[count]]
+        return Trees(self.outputs, self.additive, self.start[: count + 1], sets=self.sets, **nodes)
+
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_predictor": None}
 

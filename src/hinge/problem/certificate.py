@@ -29,10 +29,12 @@ import scipy.linalg
 from hinge.problem.bias import best_bias
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import Coordinates
+from hinge.problem.sums import weighted_sum
 
 # The Newton step of the judge factors a matrix of this order at most.
 MAX_USED_FEATURES = 2000
 NEWTON_ROUNDS = 4
+BALANCED = 1e-13  # slopes whose sum is below this share of their size balance but for rounding
 
 
 @dataclass(frozen=True)
@@ -131,11 +133,19 @@ def certificate(
     objective: Objective, w: Array, b: Array, *, dual: Array | None = None, tol: float = 1e-6
 ) -> Certificate:
     """Judge weights w and bias b; ``dual`` may hold slopes uᵢ that a solver believes to be good."""
-    z = objective.scores(w, b)
-    primal = objective.risk_of_scores(z) + objective.penalty.value(w)
     best, kind = -np.inf, "stationarity"
-    if has_dual(objective):
-        best = trivial_bound(objective)
+    if dual is None and objective.outputs == 1 and objective.loss.smooth and has_dual(objective):
+        risk, z, cu, g = objective.evaluate(w, b)
+        if (
+            not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum()
+        ):  # the slopes will do as they are
+            best = _bound(objective, objective.slopes_of_scores(z), g)
+    else:
+        z = objective.scores(w, b)
+        risk = objective.risk_of_scores(z)
+    primal = risk + objective.penalty.value(w)
+    if has_dual(objective) and not primal - best <= tol * abs(primal):
+        best = max(best, trivial_bound(objective))
         for u in _candidates(objective, w, z, dual):
             best = max(best, dual_value(objective, u))
             if primal - best <= tol * abs(primal):
@@ -216,7 +226,7 @@ def balance(objective: Objective, u: Array) -> Array:
 
     def total(shift: float) -> tuple[float, float]:
         moved = u + shift
-        return float(c @ np.clip(moved, lo, hi)), float(c @ ((moved > lo) & (moved < hi)))
+        return float(weighted_sum(c, np.clip(moved, lo, hi))), float(weighted_sum(c, (moved > lo) & (moved < hi)))
 
     return np.clip(u + best_bias(total, span=1e12), lo, hi)
 
@@ -227,7 +237,7 @@ def best_shifts(objective: Objective, z: Array) -> Array:
     shift = np.zeros(k)
     for _ in range(30):
         u = loss.gradient(y, z + shift)
-        g = c @ u
+        g = weighted_sum(c, u)
         if np.max(np.abs(g)) <= 1e-15:
             break
         if loss.outputs == "classes":
@@ -250,20 +260,24 @@ def dual_value(objective: Objective, u: Array) -> float:
     loss at its best bias need not), it is balanced first: without that D(u) would not be a bound.
     """
     if objective.fit_intercept:
-        total, size = objective.c @ u, objective.c @ np.abs(u)
-        if u.ndim == 1 and abs(total) > 1e-13 * size:
+        total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
+        if u.ndim == 1 and abs(total) > BALANCED * size:
             u = balance(objective, u)
-            total, size = objective.c @ u, objective.c @ np.abs(u)
+            total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
         if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)):
             return -np.inf
-    g = objective.design.rmatmul(objective.weighted(u))
+    return _bound(objective, u, objective.design.rmatmul(objective.weighted(u)))
+
+
+def _bound(objective: Objective, u: Array, g: Array) -> float:
+    """D(u) for balanced slopes and g = X'(c∘u)."""
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is not None:
         # A weight that may grow without limit or penalty needs a slope of exactly zero; what rounding leaves there
         # is ignored.
         free = _free(coordinates, g)
         if np.any(free):
-            size = np.sqrt(objective.square_sums * (objective.c @ u**2 if u.ndim == 1 else 1.0))
+            size = np.sqrt(objective.square_sums * (weighted_sum(objective.c, u**2) if u.ndim == 1 else 1.0))
             g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
@@ -324,8 +338,8 @@ def _newton_step(
     gram = _gram(objective, c * h, used) + np.diag(coordinates.l2[used])
     if objective.fit_intercept:
         edge = objective.design.rmatmul(c * h)[used]
-        gram = np.block([[gram, edge[:, None]], [edge[None, :], np.array([[c @ h]])]])
-        rhs = np.append(rhs, -(c @ u))
+        gram = np.block([[gram, edge[:, None]], [edge[None, :], np.array([[weighted_sum(c, h)]])]])
+        rhs = np.append(rhs, -weighted_sum(c, u))
     solved = scipy.linalg.lstsq(gram, rhs)[0] if len(rhs) else rhs
     step = np.zeros(objective.d)
     step[used] = solved[: len(used)]

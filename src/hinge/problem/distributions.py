@@ -19,6 +19,7 @@ from hinge.problem.links import POSITIVE, REALS, UNIT, Interval
 from hinge.problem.losses import likelihood
 from hinge.problem.losses.base import Loss, Target
 from hinge.problem.losses.regression import Squared
+from hinge.problem.sums import weighted_sum
 from hinge.problem.wright import log_series
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ class Distribution:
 
     def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
         """The φ of maximum likelihood, for weights c that sum to one: the mean deviance where that is it."""
-        return 2.0 * float(c @ self.half_deviance(y, mean))
+        return 2.0 * float(weighted_sum(c, self.half_deviance(y, mean)))
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class GammaAmounts(Distribution):
 
     def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
         """1/k with log k − ψ(k) = ½ mean deviance, the likelihood equation of the shape k."""
-        half = float(c @ self.half_deviance(y, mean))
+        half = float(weighted_sum(c, self.half_deviance(y, mean)))
         if half <= 1e-12:
             return max(2.0 * half, 1e-300)
         low, high = 1e-3 / (1.0 + half), 10.0 + 1.0 / half
@@ -244,12 +245,12 @@ class Tweedie(Distribution):
 
     def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
         """By a search on log φ for 1 < p < 2, around the estimate from the variance."""
-        start = float(c @ ((y - mean) ** 2 / self.variance(mean)))
+        start = float(weighted_sum(c, (y - mean) ** 2 / self.variance(mean)))
         if not self.compound or not start > 0 or not np.any(y > 0):
             return super().best_dispersion(y, mean, c)
 
         def loss(log_phi: float) -> float:
-            return -float(c @ self.log_likelihood(y, mean, math.exp(log_phi)))
+            return -float(weighted_sum(c, self.log_likelihood(y, mean, math.exp(log_phi))))
 
         found = scipy.optimize.minimize_scalar(
             loss, bounds=(math.log(start) - 4.0, math.log(start) + 4.0), method="bounded", options={"xatol": 1e-7}

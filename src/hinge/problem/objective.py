@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge._native import Design, core, native_loss
 from hinge.problem.losses import Loss, Softmax, as_loss, normalise_weights
 from hinge.problem.penalties import Penalty, as_penalty
+from hinge.problem.sums import weighted_sum
 
 Array = NDArray[np.float64]
 
@@ -77,7 +78,7 @@ class Objective:
         """Σ cᵢ ℓ(yᵢ, zᵢ)."""
         if z.ndim == 1:
             return float(self.native.value(self.y, z, self.c))
-        return float(np.sum(self.c @ self.loss.value(self.y, z)))
+        return float(np.sum(weighted_sum(self.c, self.loss.value(self.y, z))))
 
     def slopes_of_scores(self, z: Array) -> Array:
         """uᵢ = ∂ℓ/∂s at the scores."""
@@ -89,7 +90,7 @@ class Objective:
         """Σ cᵢ ℓ*(yᵢ, uᵢ)."""
         if u.ndim == 1:
             return float(self.native.conjugate(self.y, self.c * u, self.c))
-        return float(np.sum(self.c @ self.loss.conjugate(self.y, u)))
+        return float(np.sum(weighted_sum(self.c, self.loss.conjugate(self.y, u))))
 
     def risk(self, w: Array, b: Array) -> float:
         return self.risk_of_scores(self.scores(w, b))
@@ -99,15 +100,22 @@ class Objective:
 
     def risk_gradient(self, w: Array, b: Array) -> tuple[float, Array, Array]:
         """The empirical risk, its gradient in w, and in b (zero when there is no bias)."""
+        if self.outputs == 1:
+            value, _, cu, g = self.evaluate(w, b)
+            return value, g, np.array([cu.sum()]) if self.fit_intercept else np.zeros(1)
         z = self.scores(w, b)
-        if z.ndim == 1:
-            value, cu = self.native.gradient(self.y, z, self.c)
-        elif isinstance(self.loss, Softmax):
+        if isinstance(self.loss, Softmax):
             value, cu = core.softmax_gradient(self.y, z, self.c)
         else:
             value, cu = self.risk_of_scores(z), self.weighted(self.loss.gradient(self.y, z))
         gb = np.atleast_1d(cu.sum(axis=0)) if self.fit_intercept else np.zeros(self.outputs)
         return value, self.design.rmatmul(cu), gb
+
+    def evaluate(self, w: Array, b: Array) -> tuple[float, Array, Array, Array]:
+        """The risk, the scores z, the weighted slopes c∘ℓ'(z) and X'(c∘ℓ'(z)) of one output, in one pass over X."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        bias = float(b[0]) if self.fit_intercept else 0.0
+        return core.evaluate(self.design.native, self.native, self.y, self.c, self.offset, w, bias)
 
     def weighted(self, u: Array) -> Array:
         """cᵢ uᵢ, for one or several outputs."""

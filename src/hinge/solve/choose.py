@@ -98,9 +98,11 @@ def _always(objective: Objective) -> bool:
 
 
 def _suits_closed_form(o: Objective) -> bool:
-    """Where one Newton step would not do: several targets, the dual side, and singular problems."""
+    """Dense doubles of moderate width, several targets, the dual side, and singular problems."""
     small = min(o.n, o.d) <= 8000
-    return type(o.penalty).__name__ == "NoPenalty" or (small and (o.outputs > 1 or o.d > o.n))
+    X = o.design.source
+    moderate = o.d <= 300 and isinstance(X, np.ndarray) and X.dtype == np.float64
+    return type(o.penalty).__name__ == "NoPenalty" or moderate or (small and (o.outputs > 1 or o.d > o.n))
 
 
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).

@@ -49,9 +49,12 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten in a range; every second or third if there are many."""
+    """Powers of ten in a range, every second or third if there are many; twos and fives between them if they are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     step = max(1, math.ceil((last - first) / 6))
+    if high < 200 * low:
+        fine = [m * 10.0**k for k in range(first, last + 1) for m in (1, 2, 5)]
+        return [v for v in fine if low * 0.999 <= v <= high * 1.001]
     return [10.0**k for k in range(first, last + 1, step) if low * 0.999 <= 10.0**k <= high * 1.001]
 
 
@@ -176,7 +179,8 @@ class Chart:
             out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
             out.append(f'<text class="tick" x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{number(value)}</text>')
         if self.names is not None:
-            slant = max(map(len, self.names), default=0) * len(self.names) > 62
+            shown_names = [name for name in self.names if name]
+            slant = max(map(len, shown_names), default=0) * len(shown_names) > 62
             for k, name in enumerate(self.names):
                 x, shown = self.at_x(k), html.escape(name if len(name) < 16 else name[:14] + "…")
                 how = (

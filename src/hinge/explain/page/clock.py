@@ -26,7 +26,10 @@ def limit(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def ring(*_: Any) -> None:
+    def ring(_: int, frame: Any) -> None:
+        if _imports(frame):  # a module half imported would stay so
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            return
         raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, ring)
@@ -36,3 +39,12 @@ def limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _imports(frame: Any) -> bool:
+    """Whether a module is being imported in this frame or those that called it."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False

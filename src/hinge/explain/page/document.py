@@ -9,6 +9,7 @@ from typing import Any
 
 from hinge.explain.findings import CODES
 from hinge.explain.page import pictures
+from hinge.explain.page.causes import CAUSES
 from hinge.explain.page.charts import number
 from hinge.explain.page.evidence import BoardRow, Evidence
 from hinge.explain.page.notes import DIAGNOSES
@@ -37,7 +38,7 @@ def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
         ("errors", "How good it is", _errors(e)),
         ("matters", "What matters", _matters(e)),
         ("proof", "The proof", _proof(e)),
-        ("again", "Again", _again(e, files or {})),
+        ("again", "Do it again", _again(e, files or {})),
         ("cures", "Causes and cures", _cures(e)),
     ]
     shown = [(key, title, body) for key, title, body in sections if body]
@@ -61,7 +62,11 @@ def mathematics(text: str) -> str:
     """A formula in plain text as HTML: a_b and a_{bc} are lowered, a^(…) is raised."""
     out = html.escape(text)
     out = re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", out)
-    out = re.sub(r"_(\w)", r"<sub>\1</sub>", out)
+    return raised(re.sub(r"_(\w)", r"<sub>\1</sub>", out))
+
+
+def raised(out: str) -> str:
+    """HTML in which a^(…) is raised."""
     while (start := out.find("^(")) >= 0:
         depth = 0
         for end in range(start + 1, len(out)):
@@ -80,7 +85,7 @@ def _result(e: Evidence) -> str:
     chosen = next((r for r in e.board if r.chosen), None)
     tiles = [
         _tile(e.chosen, chosen.what if chosen else "the model"),
-        _tile(f"{number(e.score)} ± {number(e.error, 2)}", f"{e.metric}, held out"),
+        _tile(number(e.score), f"± {number(e.error, 2)} {e.metric}, held out"),
         _tile(number(e.trivial), f"{e.metric} of the best constant"),
         _tile(f"{100 * e.explained:.1f} %", "of that is explained"),
     ]
@@ -96,17 +101,18 @@ def _code(code: str) -> str:
 
 def _sentences(e: Evidence) -> str:
     said = [(code, f"{seen} {action}") for code, seen, action in e.sentences] + [(n.code, n.text) for n in e.notes]
-    if not said:
-        return '<div class="card">Nothing about the data or the fit calls for a remark.</div>'
-    return '<div class="card">' + "".join(
-        f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in said
-    ) + "</div>"  # fmt: skip
+    found = "".join(f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in said)
+    found = found or "Nothing about the data or the fit calls for a remark."
+    facts = "".join(f"<li>{raised(esc(fact))}</li>" for fact in e.facts)
+    known = f'<div class="card"><h3>What was measured</h3><ul>{facts}</ul></div>' if facts else ""
+    return f'<div class="card">{found}</div>{known}'
 
 
 def _problem(e: Evidence) -> str:
     return (
-        '<div class="card"><p>A learning problem is a hypothesis space, a loss and a penalty. Here:</p>'
+        '<div class="grid"><div class="card"><p>A learning problem is a hypothesis space, a loss and a penalty. Here:</p>'
         f'<div class="formula">{mathematics(e.formula)}</div><p></p><div class="formula">{mathematics(e.objective)}</div></div>'
+        f'<div class="card">{pictures.target_chart(e)}</div></div>'
     )
 
 
@@ -127,12 +133,12 @@ def _data(e: Evidence) -> str:
         "<table><thead><tr><th>column</th><th>kind</th><th class='num'>distinct</th><th class='num'>missing</th>"
         f"<th>values</th></tr></thead><tbody>{''.join(rows)}{out}</tbody></table>"
     )
-    return f'<div class="grid"><div class="card scroll">{table}</div><div class="card">{pictures.target_chart(e)}</div></div>'
+    return f'<div class="card scroll">{table}</div>'
 
 
 def _models(e: Evidence) -> str:
     head = (
-        f"<tr><th>model</th><th>setting</th><th class='num'>CV {esc(e.metric)} ± se</th><th class='num'>explained</th>"
+        f"<tr><th>model</th><th class='num'>CV {esc(e.metric)} ± se</th><th class='num'>explained</th>"
         "<th class='num'>fit</th><th class='num'>predict a row</th><th class='num'>size</th><th>certificate</th></tr>"
     )
     body = "".join(_board_row(r) for r in e.board)
@@ -151,7 +157,7 @@ def _models(e: Evidence) -> str:
 
 
 def _board_row(r: BoardRow) -> str:
-    name = f"<td>{esc(r.name)}<div class='soft'>{esc(r.what)}</div></td><td>{esc(r.setting)}</td>"
+    name = f"<td class='model'>{esc(r.name)}<div class='soft'>{esc(r.what)}; {esc(r.setting)}</div></td>"
     if r.state != "done":
         return f"<tr class='out'>{name}<td colspan='6'>{esc(r.state)}{': ' + esc(r.why) if r.why else ''}</td></tr>"
     size = f"{r.size / 1e6:.3g} MB" if r.size > 1e6 else f"{r.size / 1e3:.3g} kB"
@@ -179,7 +185,12 @@ def _errors(e: Evidence) -> str:
         f"<tr><td>{esc(e.metric)}</td><td class='num'>{number(e.score, 4)} ± {number(e.error, 2)}</td></tr>"
         f"<tr><td>{esc(e.metric)} of the best constant</td><td class='num'>{number(e.trivial, 4)}</td></tr>"
     )
-    table = f'<div class="card"><h3>Figures</h3><div class="scroll"><table><tbody>{first}{figures}</tbody></table></div></div>'
+    table = (
+        '<div class="card"><h3>Figures</h3><div class="scroll"><table><tbody>'
+        f"{first}{figures}</tbody></table></div></div>"
+    )
+    if e.task == "binary":  # the small matrix and the figures fill one card together
+        table = table.replace('<div class="card">', f'<div class="card">{charts.pop()}', 1)
     return f'<p class="soft">On {esc(e.held_out)}.</p><div class="grid">' + "".join(
         f'<div class="card">{c}</div>' for c in charts
     ) + f"{table}</div>"  # fmt: skip
@@ -232,7 +243,7 @@ def _again(e: Evidence, files: Mapping[str, str]) -> str:
 
 
 def _cures(e: Evidence) -> str:
-    entries = {code: (CODES.get(code, ""), seen, action) for code, seen, action in e.sentences if code}
+    entries = {code: (CODES[code], *CAUSES[code]) for code, _, _ in e.sentences if code}
     for note in e.notes:
         known = DIAGNOSES[note.code]
         entries[note.code] = (known.title, known.cause, known.cure)

@@ -98,7 +98,8 @@ class Evidence:
     outputs: list[str] = field(default_factory=list)
     certificate: str = ""
     convergence: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    sentences: list[tuple[str, str, str]] = field(default_factory=list)
+    sentences: list[tuple[str, str, str]] = field(default_factory=list)  # code, what was seen, what to do
+    facts: list[str] = field(default_factory=list)
     command: str = ""
     seed: int = 0
     versions: dict[str, str] = field(default_factory=dict)

@@ -95,6 +95,19 @@ DIAGNOSES = {
         "No model predicts held-out rows better than the best constant, beyond noise.",
         "The columns may not say anything about the target, or there are too few rows to see it.",
     ),
+    "D16": Diagnosis(
+        "Numbers among words",
+        "A column holds numbers in most rows and words in many others. Every different value, numbers too, was taken as a "
+        "category of its own, so that 3 is no nearer to 4 than to 100.",
+        "If the words mean that a number is missing, empty those cells; if they are codes, move them to a column of their "
+        "own.",
+    ),
+    "D17": Diagnosis(
+        "Cut short by time",
+        "The last fits would have taken longer than the time that was left, so that boosting did fewer rounds than the "
+        "search had found best.",
+        "Give more time (--time), or try fewer families (--models boosting).",
+    ),
 }
 
 

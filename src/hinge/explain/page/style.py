@@ -15,16 +15,16 @@ p{margin:.4rem 0 .8rem}.soft{color:var(--soft)}a{color:var(--c0)}
 nav{display:flex;flex-wrap:wrap;gap:.35rem .9rem;font-size:.9rem;padding:.6rem 0;border-bottom:1px solid var(--line)}
 nav a{text-decoration:none}
 .card{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:1rem 1.1rem;margin:.8rem 0}
-.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:.9rem;align-items:start}
+.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:.9rem}
 .grid>.card{margin:0}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem;margin:1rem 0}
 .tile{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:.75rem .9rem}
 .tile b{display:block;font-size:1.45rem;line-height:1.25;font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:.86rem}
 .formula{font-family:"STIX Two Math","Cambria Math",Georgia,serif;font-size:1.12rem;background:var(--mark);border-radius:8px;
 padding:.7rem .9rem;overflow-x:auto;white-space:pre-wrap}
-.scroll{overflow-x:auto}.card{min-width:0;overflow-wrap:anywhere}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.93rem}
+h3:first-child{margin-top:0}.scroll{overflow-x:auto}.card{min-width:0;overflow-wrap:anywhere}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.93rem}
 th,td{text-align:left;padding:.38rem .7rem .38rem 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
-td.wrap{white-space:normal;min-width:12rem}th{color:var(--soft);font-weight:600}.num{text-align:right}
+td.wrap{white-space:normal;min-width:12rem}td.model{white-space:normal;min-width:8.5rem}td .soft{font-weight:400;font-size:.88em}th{color:var(--soft);font-weight:600}.num{text-align:right}
 tr.chosen td{background:var(--mark);font-weight:600}tr.out td{color:var(--soft)}
 figure{margin:0}figcaption{font-weight:600;margin-bottom:.35rem}svg{width:100%;max-width:640px;height:auto;display:block;overflow:visible;margin:0 auto}
 svg .grid{stroke:var(--line);stroke-width:1}
@@ -40,8 +40,8 @@ svg text.count{fill:var(--ink);font-size:12px}svg text.count.on{fill:#fff}
 .key{display:inline-block;width:.75rem;height:.75rem;border-radius:3px;margin-right:.35rem;vertical-align:-1px}
 .say{display:flex;gap:.7rem;align-items:baseline;padding:.5rem 0;border-bottom:1px solid var(--line)}.say:last-child{border:0}
 .code{flex:none;font:600 .8rem ui-monospace,monospace;background:var(--warnbg);color:var(--warn);border-radius:6px;padding:.1rem .45rem;text-decoration:none}
-pre{background:var(--page);border:1px solid var(--line);border-radius:8px;padding:.7rem .9rem;overflow-x:auto;font-size:.88rem;line-height:1.45}
-dl.cures dt{font-weight:600;margin-top:.9rem}dl.cures dd{margin:.15rem 0 0}
+pre{background:var(--page);border:1px solid var(--line);border-radius:8px;padding:.7rem .9rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem;line-height:1.45}
+ul{padding-left:1.2rem;margin:.3rem 0}li{margin:.25rem 0}dl.cures dt{font-weight:600;margin-top:.9rem}dl.cures dd{margin:.15rem 0 0}
 dl.cures :target,dt:target{background:var(--warnbg)}
 #tip{position:fixed;pointer-events:none;background:var(--ink);color:var(--page);padding:.28rem .55rem;border-radius:6px;
 font-size:.84rem;max-width:20rem;opacity:0;transition:opacity .1s;z-index:9}
@@ -50,7 +50,8 @@ footer{color:var(--soft);font-size:.88rem;margin-top:2.5rem}
 svg text.name{font-size:15px}}
 @media print{:root{--page:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--mark:#f2f4f8}nav,#tip{display:none}
 .card,figure,tr{break-inside:avoid}h2{break-after:avoid}main{max-width:none;padding:0}body{font-size:11pt}
-.grid{grid-template-columns:1fr 1fr}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
+.grid{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:8.5pt}
+td.wrap,td.model{min-width:0}th,td{white-space:normal;padding-right:.4rem}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 """
 
 SCRIPT = """

@@ -21,6 +21,7 @@ from hinge.problem.losses.base import Target
 from hinge.problem.losses.linked import Linked, likelihood_loss
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import NoPenalty
+from hinge.problem.sums import weighted_sum
 
 
 class GeneralisedLinearModel(RegressorMixin, LinearModel):
@@ -127,16 +128,16 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         if warm is not None and np.isfinite(objective.risk(*warm)):
             return warm
         w, b = objective.zero()
-        mean = float(objective.c @ objective.y)
+        mean = float(weighted_sum(objective.c, objective.y))
         link = self._pair()[1]
         if self.fit_intercept:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 if objective.offset is None:
                     guess = float(link.link(mean))
                 elif link.name == "log":
-                    guess = float(np.log(mean / (objective.c @ np.exp(objective.offset))))
+                    guess = float(np.log(mean / (weighted_sum(objective.c, np.exp(objective.offset)))))
                 else:
-                    guess = float(link.link(mean) - objective.c @ objective.offset)
+                    guess = float(link.link(mean) - weighted_sum(objective.c, objective.offset))
             b[0] = guess if np.isfinite(guess) else 0.0
         if not isinstance(objective.loss, Linked) or np.isfinite(objective.risk(w, b)):
             return w, b
@@ -151,7 +152,7 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         rhs = objective.design.rmatmul(c * target)
         if self.fit_intercept:
             gram = np.block([[gram, edge[:, None]], [edge[None, :], np.array([[c.sum()]])]])
-            rhs = np.append(rhs, c @ target)
+            rhs = np.append(rhs, weighted_sum(c, target))
         found = np.linalg.lstsq(gram, rhs, rcond=None)[0]
         w, b = found[:d], found[d:] if self.fit_intercept else np.zeros(1)
         if not np.isfinite(objective.risk(w, b)):

@@ -15,6 +15,7 @@ from hinge.models.linear.inference import Inference, infer
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2, Box, NoPenalty
+from hinge.problem.sums import weighted_sum
 from hinge.solve.closed_form import Centred
 
 
@@ -89,7 +90,9 @@ class LinearRegression(LinearRegressor):
         self._moments: tuple[Any, ...] | None = None
         if y.ndim == 1 and not self.positive:
             problem = Centred(objective.design, objective.y, objective.c, self.fit_intercept)
-            rss = objective.weight_sum * float(objective.c @ problem.residual(result.w[:, None])[:, 0] ** 2)
+            rss = objective.weight_sum * float(
+                weighted_sum(objective.c, problem.residual(result.w[:, None])[:, 0] ** 2)
+            )
             self._moments = (problem.gram() * objective.weight_sum, problem.x_mean, result, rss, objective.weight_sum)
         return self
 

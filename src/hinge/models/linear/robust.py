@@ -11,6 +11,7 @@ from hinge.models.linear.base import LinearRegressor, check_strength, elastic_pe
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
+from hinge.problem.sums import weighted_sum
 from hinge.solve.choose import Result
 
 
@@ -354,16 +355,17 @@ class _ScaleSearch:
     def slope(self, log_scale: float) -> float:
         scale, self.last = self.at(float(np.exp(log_scale)))
         r = (self.objective.y - self.objective.scores(self.last.w, self.last.b)) / scale
-        return 1.0 - float(self.objective.c @ np.minimum(r**2, self.model.epsilon**2))
+        return 1.0 - float(weighted_sum(self.objective.c, np.minimum(r**2, self.model.epsilon**2)))
 
     def best(self) -> tuple[float, Result]:
-        spread = float(np.sqrt(self.objective.c @ (self.objective.y - self.objective.c @ self.objective.y) ** 2))
+        y, c = self.objective.y, self.objective.c
+        spread = float(np.sqrt(weighted_sum(c, (y - weighted_sum(c, y)) ** 2)))
         floor = 1e-10 * max(spread, np.max(np.abs(self.objective.y), initial=0.0), 1e-300)
         # Start from the residuals of least squares, then widen until the slope changes sign.
         fit = self.model._solve(self.model._at_scale(self.objective, 10.0 * spread + floor))
         self.start = (fit.w, fit.b)
         r = np.abs(self.objective.y - self.objective.scores(fit.w, fit.b))
-        guess = np.log(max(float(np.sqrt(self.objective.c @ r**2)), floor))
+        guess = np.log(max(float(np.sqrt(weighted_sum(c, r**2))), floor))
         low, high = guess - 1.0, guess + 0.1
         while self.slope(high) < 0:
             low, high = high, high + 1.0

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.problem.bias import best_bias
+from hinge.problem.sums import weighted_sum
 
 Array = NDArray[np.float64]
 
@@ -131,7 +132,8 @@ class Loss:
 
         def derivatives(b: float) -> tuple[float, float]:
             s = np.full_like(y, b)
-            return float(c @ self.gradient(y, s)), float(c @ self.hessian(y, s)) if self.twice else 0.0
+            slope = float(weighted_sum(c, self.gradient(y, s)))
+            return slope, float(weighted_sum(c, self.hessian(y, s))) if self.twice else 0.0
 
         return best_bias(derivatives, self.score_span(y))
 

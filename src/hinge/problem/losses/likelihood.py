@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from hinge.problem.losses.base import EDGE, Array, Loss, Target, normalise_weights, where_finite, xlogx
+from hinge.problem.sums import weighted_sum
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Bernoulli(Loss):
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         """The logit of the mean."""
         y = np.asarray(y, dtype=np.float64)
-        return float(logit(np.clip(normalise_weights(weight, len(y)) @ y, 0.0, 1.0)))
+        return float(logit(np.clip(weighted_sum(normalise_weights(weight, len(y)), y), 0.0, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class LogLink(Loss):
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         """The logarithm of the mean: the maximum-likelihood constant of all of these."""
         y = np.asarray(y, dtype=np.float64)
-        mean = normalise_weights(weight, len(y)) @ y
+        mean = weighted_sum(normalise_weights(weight, len(y)), y)
         return float(np.log(mean)) if mean > 0 else -np.inf
 
 

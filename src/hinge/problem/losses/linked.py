@@ -31,6 +31,7 @@ from hinge.problem.links import Link, LogitLink, LogLink, PowerLink, Probability
 from hinge.problem.losses import likelihood
 from hinge.problem.losses.base import Array, Loss, Target, normalise_weights
 from hinge.problem.losses.regression import Squared
+from hinge.problem.sums import weighted_sum
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Linked(Loss):
         """The link of the mean: ℓ' is a multiple of μ − y that does not depend on y otherwise."""
         y = np.asarray(y, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return float(self.link.link(normalise_weights(weight, len(y)) @ y))
+            return float(self.link.link(weighted_sum(normalise_weights(weight, len(y)), y)))
 
     def score_span(self, y: Array) -> float:
         return 1e3 if self.target is Target.UNIT else super().score_span(y)

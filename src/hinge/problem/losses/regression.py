@@ -19,6 +19,7 @@ from hinge.problem.losses.base import (
     where_finite,
     xlogx,
 )
+from hinge.problem.sums import weighted_sum
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Squared(Loss):
 
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         y = np.asarray(y, dtype=np.float64)
-        return float(normalise_weights(weight, len(y)) @ y)
+        return float(weighted_sum(normalise_weights(weight, len(y)), y))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,75 @@
+#include "core/outer.hpp"
+
+#include <algorithm>
+
+namespace hinge {
+namespace {
+
+constexpr index_t kLanes = 8, kVectors = 3, kWidth = kLanes * kVectors, kTall = 8;
+using Lanes = double __attribute__((vector_size(64), aligned(8), may_alias));
+
+// sum (8 x 24) += sum over m rows of left (8 numbers) times right (24 numbers); both are columns of panels.
+HINGE_INLINE void add_tile(const double* left, const double* right, index_t m, double* sum, index_t stride) {
+  Lanes total[kTall][kVectors] = {};
+  for (index_t k = 0; k < m; ++k, left += kWidth, right += kWidth) {
+    Lanes x[kVectors];
+    for (index_t v = 0; v < kVectors; ++v) x[v] = *reinterpret_cast<const Lanes*>(right + v * kLanes);
+    for (index_t r = 0; r < kTall; ++r)
+      for (index_t v = 0; v < kVectors; ++v) total[r][v] += left[r] * x[v];
+  }
+  for (index_t r = 0; r < kTall; ++r)
+    for (index_t v = 0; v < kVectors; ++v) *reinterpret_cast<Lanes*>(sum + r * stride + v * kLanes) += total[r][v];
+}
+
+// The tiles on and below the diagonal; those with rows beyond d only add zeros and are left out.
+HINGE_HOT void add_tiles(const double* panel, index_t panels, index_t m, index_t d, double* sum) {
+  const index_t size = OuterSum::kBlock * kWidth, stride = panels * kWidth;
+  for (index_t p = 0; p < panels; ++p)
+    for (index_t row = p * kWidth; row < d; row += kTall)
+      add_tile(panel + row / kWidth * size + row % kWidth, panel + p * size, m, sum + row * stride + p * kWidth,
+               stride);
+}
+
+HINGE_HOT void copy_row(double factor, const double* __restrict from, index_t m, double* __restrict panel) {
+  for (; m >= kWidth; m -= kWidth, from += kWidth, panel += OuterSum::kBlock * kWidth)
+    for (index_t j = 0; j < kWidth; ++j) panel[j] = factor * from[j];
+  for (index_t j = 0; j < m; ++j) panel[j] = factor * from[j];
+}
+
+}  // namespace
+
+bool OuterSum::suits(index_t d) {
+#if defined(__x86_64__) && defined(__GNUC__)
+  // Below, padding to whole panels wastes too much; above, the sums leave the cache between blocks.
+  return d >= 12 && d <= 512 && __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+OuterSum::OuterSum(index_t d)
+    : d_(d),
+      panels_((d + kWidth - 1) / kWidth),
+      panel_(panels_ * kBlock * kWidth),
+      sum_(panels_ * panels_ * kWidth * kWidth) {}
+
+void OuterSum::add(double factor, const double* head, index_t m, const double* tail) {
+  double* row = panel_.data() + held_ * kWidth;
+  copy_row(factor, head, m, row);
+  for (index_t j = m; j < d_; ++j) row[j / kWidth * kBlock * kWidth + j % kWidth] = factor * tail[j - m];
+  if (++held_ == kBlock) flush();
+}
+
+void OuterSum::flush() {
+  add_tiles(panel_.data(), panels_, held_, d_, sum_.data());
+  held_ = 0;
+}
+
+void OuterSum::finish(double* G) {
+  flush();
+  const index_t stride = panels_ * kWidth;
+  for (index_t i = 0; i < d_; ++i)
+    for (index_t j = 0; j <= i; ++j) G[j * d_ + i] = sum_[i * stride + j];
+}
+
+}  // namespace hinge

@@ -1,0 +1,72 @@
+"""Products with the data matrix, in every storage, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import hinge as hg
+from hinge._native import Design
+from hinge.solve.closed_form import Centred
+
+STORAGES = {
+    "rows": np.ascontiguousarray,
+    "columns": np.asfortranarray,
+    "strided": lambda X: np.column_stack([X, X])[:, : X.shape[1]],
+    "float32": lambda X: X.astype(np.float32),
+    "csr": scipy.sparse.csr_array,
+    "csc": scipy.sparse.csc_array,
+}
+
+
+# Around the edges of the tiles, the panels and the blocks in which outer products are added up.
+@pytest.mark.parametrize(
+    ("n", "d"), [(1, 1), (40, 11), (127, 12), (129, 23), (300, 24), (513, 25), (130, 200), (600, 513)]
+)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_gram_and_moments(n, d, storage):
+    rng = np.random.default_rng(n + d)
+    X, y, h = rng.normal(size=(n, d)) * (rng.uniform(size=(n, d)) < 0.7), rng.normal(size=n), rng.uniform(size=n)
+    h[::5] = 0.0
+    design = Design(STORAGES[storage](X))
+    tolerance = {"rtol": 1e-4, "atol": 1e-4} if storage == "float32" else {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(design.gram(h), X.T @ (h[:, None] * X), **tolerance)
+    np.testing.assert_allclose(design.gram(), X.T @ X, **tolerance)
+    A = np.column_stack([X, np.ones(n), y])
+    np.testing.assert_allclose(design.moments(h, y), A.T @ (h[:, None] * A), **tolerance)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_one_pass_gives_risk_scores_slopes_and_gradient(storage):
+    rng = np.random.default_rng(0)
+    X, offset = rng.normal(size=(700, 13)), rng.normal(size=700)
+    y, w, b = np.where(rng.uniform(size=700) < 0.5, -1.0, 1.0), rng.normal(size=13), np.array([0.3])
+    tolerance = {"rtol": 1e-5, "atol": 1e-6} if storage == "float32" else {"rtol": 1e-12, "atol": 1e-13}
+    for shift in (None, offset):
+        o = hg.make_objective(
+            STORAGES[storage](X), y, hg.Logistic(), hg.L2(0.1), sample_weight=rng.uniform(size=700), offset=shift
+        )
+        risk, z, cu, g = o.evaluate(w, b)
+        expected = X @ w + 0.3 + (0.0 if shift is None else shift)
+        np.testing.assert_allclose(z, expected, **tolerance)
+        np.testing.assert_allclose(risk, o.c @ np.logaddexp(0.0, -y * expected), **tolerance)
+        np.testing.assert_allclose(cu, -o.c * y / (1.0 + np.exp(y * expected)), **tolerance)
+        np.testing.assert_allclose(g, X.T @ cu, **tolerance)
+
+
+@pytest.mark.mission("W1")
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e6], ids=lambda f: f"mean {f:g}")
+def test_normal_equations_know_when_they_must_be_refined(far):
+    """Where centring or collinearity cost digits the weights are refined; the errors stay orthogonal to the inputs."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2000, 20))
+    X[:, 1] = X[:, 0] + 1e-3 * X[:, 1]
+    y = X @ rng.normal(size=20) + rng.normal(size=2000)
+    exact = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
+    problem = Centred(Design(X + far), y + far, np.full(2000, 1 / 2000), fit_intercept=True)
+    assert (problem.lost_digits() > 1e4) == (far >= 1e3)
+    W = problem.solve(np.zeros(20))
+    np.testing.assert_allclose(W[:, 0], exact, rtol=1e-8 if far < 1e6 else 1e-4)
+    error = y + far - (X + far) @ W[:, 0] - problem.bias(W)[0]
+    assert np.max(np.abs(X.T @ error)) / 2000 <= 1e-7 * max(1.0, far / 1e3)
