@@ -98,6 +98,11 @@ TASKS = [
         partial(table, "adaboost", 50_000, 50, 20_000, 2, {"rounds": 200}),
         (ACCURACY,), draws=3, margin=0.01, goal=30,
     ),
+    Task(
+        "predict-1m", "1M rows by 100 trees of depth 6, as full as each library makes them; growing is not in the time",
+        partial(table, "tree_predict", 100_000, 28, 1_000_000, 0, {"rounds": 100, "depth": 6, "rate": 0.1}),
+        (RMSE,), margin=0.2, goal=1,
+    ),
     *(
         Task(
             f"boosting-growth-{n // 1000}k", SHAPE, partial(table, "boosting_binary", n, 28, 10_000, 2, BOOSTING),

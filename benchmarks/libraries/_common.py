@@ -23,6 +23,22 @@ def estimator(library: str, label: str, make: Callable[[Problem, Any], Any], **o
     return Contender(library, label, lambda problem, tol: make(problem, tol).fit(problem.X, problem.y), **options)
 
 
+def prediction(
+    library: str,
+    label: str,
+    make: Callable[[Problem], Any],
+    predict: Callable[[Any, Any], Any] = lambda model, X: model.predict(X),
+) -> Contender:
+    """What is timed is predicting the test rows, by a model fitted beforehand."""
+    return Contender(
+        library,
+        label,
+        lambda prepared, tol: (prepared[0], predict(prepared[0], prepared[1].X_test)),
+        prepare=lambda problem: (make(problem).fit(problem.X, problem.y), problem),
+        predict=lambda fitted, X: predict(fitted[0], X),
+    )
+
+
 def matrix(columns: Any) -> Any:
     """The coefficients of a path are the answer themselves."""
     return columns

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lightgbm import LGBMClassifier, LGBMRegressor
 
 from benchmarks.harness import Contender, Problem
-from benchmarks.libraries._common import estimator
+from benchmarks.libraries._common import estimator, prediction
 
 NAME = "lightgbm"
 THREADS = [2]
@@ -37,4 +37,24 @@ def boosting(problem: Problem) -> Iterator[Contender]:
         yield estimator(NAME, label, construct)
 
 
-OFFERS = {"boosting_binary": boosting, "boosting_classes": boosting, "boosting_regression": boosting}
+def predicting(problem: Problem) -> Iterator[Contender]:
+    def construct(p: Problem) -> object:
+        return LGBMRegressor(
+            n_estimators=p.params["rounds"],
+            learning_rate=p.params["rate"],
+            max_depth=p.params["depth"],
+            num_leaves=2 ** p.params["depth"],
+            random_state=p.params["seed"],
+            n_jobs=THREADS[0],
+            verbose=-1,
+        )
+
+    yield prediction(NAME, "", construct)
+
+
+OFFERS = {
+    "tree_predict": predicting,
+    "boosting_binary": boosting,
+    "boosting_classes": boosting,
+    "boosting_regression": boosting,
+}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xgboost import XGBClassifier, XGBRegressor
 
 from benchmarks.harness import Contender, Problem
-from benchmarks.libraries._common import estimator
+from benchmarks.libraries._common import estimator, prediction
 
 NAME = "xgboost"
 THREADS = [2]
@@ -35,4 +35,22 @@ def boosting(problem: Problem) -> Iterator[Contender]:
     yield estimator(NAME, "hist lossguide", construct)
 
 
-OFFERS = {"boosting_binary": boosting, "boosting_classes": boosting, "boosting_regression": boosting}
+def predicting(problem: Problem) -> Iterator[Contender]:
+    def construct(p: Problem) -> object:
+        return XGBRegressor(
+            n_estimators=p.params["rounds"],
+            learning_rate=p.params["rate"],
+            max_depth=p.params["depth"],
+            tree_method="hist",
+            n_jobs=THREADS[0],
+        )
+
+    yield prediction(NAME, "", construct)
+
+
+OFFERS = {
+    "tree_predict": predicting,
+    "boosting_binary": boosting,
+    "boosting_classes": boosting,
+    "boosting_regression": boosting,
+}

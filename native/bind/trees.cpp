@@ -14,6 +14,7 @@
 #include "models/tree_cart.hpp"
 #include "models/tree_predict.hpp"
 #include "models/tree_shap.hpp"
+#include "models/tree_stump.hpp"
 
 namespace hinge {
 namespace {
@@ -47,6 +48,12 @@ nb::dict to_dict(Nodes&& t) {
   d["gain"] = own(std::move(t.gain));
   d["weight"] = own(std::move(t.weight));
   d["count"] = own(std::move(t.count));
+  return d;
+}
+
+nb::dict to_dict(CartTree&& t) {
+  nb::dict d = to_dict(std::move(t.nodes));
+  d["impurity"] = own(std::move(t.impurity));
   return d;
 }
 
@@ -99,10 +106,13 @@ CartOptions cart_options(const nb::dict& d) {
   return o;
 }
 
-// Trees on one table: one of sorted and bins is None. With draws > 0 each tree has a bootstrap sample of its own.
+// Trees on one table: one of sorted and bins is None. Those of an ensemble are numbered from `first` on: the same
+// number and seed give the same tree, whichever are grown with it. With draws > 0 each tree has a bootstrap sample of
+// its own.
 nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_ptr<Bins>& bins, Vector y,
                      std::optional<Vector> weight, bool frequency, const nb::dict& options, index_t trees,
-                     std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order, bool want_bags) {
+                     index_t first, std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order,
+                     bool want_bags) {
   const index_t n = sorted ? sorted->rows : bins->rows;
   if (static_cast<index_t>(y.shape(0)) != n || (weight && static_cast<index_t>(weight->shape(0)) != n) ||
       (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
@@ -114,11 +124,12 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
   const std::vector<std::uint32_t> rows = draws > 0 ? copy(*order) : std::vector<std::uint32_t>{};
   enter([&](Monitor&) {
     const auto one = [&](index_t t) {
+      const auto number = static_cast<std::uint64_t>(first + t);
       CartRows r;
       std::vector<double> own_weight;
       r.weight = w, r.frequency = frequency;
       if (draws > 0) {
-        own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, static_cast<std::uint64_t>(t) + 1);
+        own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, number + 1);
         if (w && !frequency)
           for (index_t i = 0; i < n; ++i) own_weight[i] *= w[i];
         r.weight = own_weight.data();
@@ -131,7 +142,7 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
         for (index_t i = 0; i < n; ++i)
           if (!w || w[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
       }
-      grown[t] = grow_cart(sorted.get(), bins.get(), y.data(), r, o, mix64(seed + static_cast<std::uint64_t>(t)));
+      grown[t] = grow_cart(sorted.get(), bins.get(), y.data(), r, o, mix64(seed + number));
     };
     if (trees == 1)
       one(0);  // the tree itself is grown in parallel
@@ -139,11 +150,7 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
       parallel_for(trees, one);
   });
   nb::list out;
-  for (CartTree& t : grown) {
-    nb::dict d = to_dict(std::move(t.nodes));
-    d["impurity"] = own(std::move(t.impurity));
-    out.append(d);
-  }
+  for (CartTree& t : grown) out.append(to_dict(std::move(t)));
   return nb::make_tuple(out, own(std::move(bags), want_bags ? trees : 0, n));
 }
 
@@ -188,6 +195,7 @@ GrowOptions grow_options(const nb::dict& d) {
   o.max_leaves = nb::cast<int>(d["max_leaves"]);
   o.max_depth = nb::cast<int>(d["max_depth"]);
   o.by_level = nb::cast<bool>(d["by_level"]);
+  o.min_split = nb::cast<std::int64_t>(d["min_split"]);
   o.split.l2 = nb::cast<double>(d["l2"]);
   o.split.min_hessian = nb::cast<double>(d["min_hessian"]);
   o.split.min_count = nb::cast<std::int64_t>(d["min_count"]);
@@ -268,7 +276,30 @@ void bind_trees(nb::module_& m) {
   bind_sorted<float>(m);
   bind_sorted<double>(m);
   m.def("grow_trees", &grow_trees, "sorted"_a.none(), "bins"_a.none(), "y"_a.noconvert(), "weight"_a.noconvert().none(),
-        "frequency"_a, "options"_a, "trees"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
+        "frequency"_a, "options"_a, "trees"_a, "first"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(),
+        "want_bags"_a);
+  nb::class_<Stumps>(m, "TreeStumps")
+      .def(
+          "__init__",
+          [](Stumps* self, std::shared_ptr<Sorted> sorted, Vector y) {
+            if (static_cast<index_t>(y.shape(0)) != sorted->rows || sorted->rows == 0 ||
+                std::any_of(sorted->features.begin(), sorted->features.end(),
+                            [](const Feature& f) { return f.categorical || f.missing; }))
+              throw nb::value_error("stumps need a class for every row, and numbers without missing values");
+            enter([&](Monitor&) { new (self) Stumps(std::move(sorted), y.data()); });
+          },
+          "sorted"_a, "y"_a.noconvert())
+      .def(
+          "grow",
+          [](const Stumps& s, Vector weight, const nb::dict& options) {
+            if (static_cast<index_t>(weight.shape(0)) != s.rows())
+              throw nb::value_error("one weight per row is needed");
+            const CartOptions o = cart_options(options);
+            std::vector<std::uint8_t> said(static_cast<std::size_t>(s.rows()));
+            CartTree tree = enter([&](Monitor&) { return s.grow(weight.data(), o, said.data()); });
+            return nb::make_tuple(to_dict(std::move(tree)), own(std::move(said)));
+          },
+          "weight"_a.noconvert(), "options"_a);
   m.def(
       "bootstrap",
       [](In1<std::uint32_t> order, std::optional<Vector> count, index_t draws, std::uint64_t seed, std::uint64_t tree) {
@@ -308,6 +339,7 @@ void bind_trees(nb::module_& m) {
             enter([&](Monitor&) { b.gradients(*loss, logistic, {own_curvature, bound}); });
           },
           "loss"_a, "logistic"_a, "own_curvature"_a, "bound"_a)
+      .def("left_out", [](const Booster& b) { return own(b.left_out()); })
       .def("softmax", [](Booster& b) { enter([&](Monitor&) { b.softmax(); }); })
       .def(
           "grow",

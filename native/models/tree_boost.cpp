@@ -55,7 +55,8 @@ struct Booster::Leaf {
   int histogram = -1;
   NodeSums sums;
   Bounds bounds{-kInf, kInf};
-  std::vector<std::int32_t> path;  // features used above, kept under interaction constraints only
+  std::vector<std::int32_t> path;    // features used above, kept under interaction constraints only
+  std::vector<std::uint8_t> usable;  // whether it may be split on a feature; empty: on all
   Split best;
   index_t size() const { return end - begin; }
 };
@@ -172,7 +173,7 @@ index_t Booster::partition(const Nodes& tree, std::int32_t node, index_t begin, 
 
 // Fills the histogram of `small` from its rows, that of `large` (which holds the parent's) by subtraction, and searches
 // both for their best splits. `large` is null for the root.
-void Booster::find_splits(Leaf& small, Leaf* large, const std::vector<std::uint8_t>& usable) {
+void Booster::find_splits(Leaf& small, Leaf* large) {
   const Bins& bins = *bins_;
   const index_t groups = bins.groups, m = small.size();
   Cell* mine = pool_[small.histogram].data();
@@ -196,7 +197,8 @@ void Booster::find_splits(Leaf& small, Leaf* large, const std::vector<std::uint8
     });
   };
   const auto searchable = [&](const Leaf& leaf) {
-    if (leaf.sums.c < 2 * options_.split.min_count || leaf.sums.h < 2 * options_.split.min_hessian) return false;
+    if (leaf.sums.c < std::max(2 * options_.split.min_count, options_.min_split)) return false;
+    if (leaf.sums.h < 2 * options_.split.min_hessian) return false;
     return options_.max_depth <= 0 || leaf.depth < options_.max_depth;
   };
   const auto admits = [&](const Leaf& leaf, index_t j) {
@@ -221,7 +223,7 @@ void Booster::find_splits(Leaf& small, Leaf* large, const std::vector<std::uint8
       if (slot.shared())
         for (int b = 0; b < slot.codes; ++b) total.add(held[b]);
       for (const Part& part : slot.parts) {
-        if (!usable[part.feature] || !admits(leaf, part.feature)) continue;
+        if ((!leaf.usable.empty() && !leaf.usable[part.feature]) || !admits(leaf, part.feature)) continue;
         if (slot.shared()) unbundle(held, total, part, bins.features[part.feature].bins, own);
         try_feature(part.feature, slot.shared() ? own : held);
       }
@@ -280,15 +282,17 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
     round_rows(g32_.data() + output * n, h32_.data() + output * n, n, constant_h_, draw.seed, rounded_);
   sample_rows(draw);
 
-  std::vector<std::uint8_t> usable(bins.cols, 1);
-  if (draw.features < 1) {
+  // Every node draws its features.
+  const auto draw_features = [&](Leaf& leaf) {
+    if (draw.features >= 1) return;
     std::vector<std::int32_t> order(bins.cols);
     std::iota(order.begin(), order.end(), 0);
-    Random random(draw.seed, 0xFEA7);
+    Random random(draw.seed, 0xFEA7 + static_cast<std::uint64_t>(leaf.node));
     random.shuffle(order.data(), bins.cols);
     const auto keep = std::max<index_t>(1, std::llround(draw.features * static_cast<double>(bins.cols)));
-    for (index_t k = keep; k < bins.cols; ++k) usable[order[k]] = 0;
-  }
+    leaf.usable.assign(bins.cols, 0);
+    for (index_t k = 0; k < keep; ++k) leaf.usable[order[k]] = 1;
+  };
 
   Nodes tree;
   leaves_.clear();
@@ -338,7 +342,8 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
                  total.c};
   }
   root.node = tree.add(leaf_value(root.sums, options_.split.l2, root.bounds), root.sums.h, root.sums.c);
-  if (options_.max_leaves > 1) find_splits(root, nullptr, usable);
+  draw_features(root);
+  if (options_.max_leaves > 1) find_splits(root, nullptr);
   open.push_back(root);
 
   const auto close = [&](Leaf& leaf) {
@@ -374,6 +379,7 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
     left.node = tree.add(s.left_value, s.left.h, s.left.c);
     right.node = tree.add(s.right_value, s.right.h, s.right.c);
     tree.left[leaf.node] = left.node;
+    draw_features(left), draw_features(right);
     left.depth = right.depth = leaf.depth + 1;
     left.sums = s.left, right.sums = s.right;
     left.bounds = right.bounds = leaf.bounds;
@@ -395,9 +401,9 @@ Nodes Booster::grow(index_t output, const Draw& draw) {
     if (leaf_count < options_.max_leaves) {
       const bool kept = leaf.histogram >= 0;
       large.histogram = kept ? leaf.histogram : take_histogram();
-      if (!kept) find_splits(large, nullptr, usable);
+      if (!kept) find_splits(large, nullptr);
       small.histogram = take_histogram();
-      find_splits(small, kept ? &large : nullptr, usable);
+      find_splits(small, kept ? &large : nullptr);
       for (Leaf* child : {&small, &large})
         if (child->best.feature < 0 || free_histograms.size() < 2) release(*child);
     } else {

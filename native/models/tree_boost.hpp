@@ -19,12 +19,13 @@ struct GrowOptions {
   int max_leaves = 31;
   int max_depth = 0;  // 0: no limit
   bool by_level = false;
+  std::int64_t min_split = 2;  // rows a node must have to be split
   SplitOptions split;
   std::vector<std::int8_t> monotone;               // one per feature, or empty
   std::vector<std::vector<std::int32_t>> allowed;  // interaction constraints: sets of features, or empty
 };
 
-// What one tree may use: a share of the rows and of the features, drawn from the seed.
+// What one tree may use: a share of the rows, and at each node of the features, drawn from the seed.
 struct Draw {
   std::uint64_t seed = 0;
   double rows = 1, features = 1;
@@ -48,6 +49,9 @@ class Booster {
   // scores += eta * tree, and the values in the tree are multiplied by eta.
   void update(Nodes& tree, index_t output, double eta);
 
+  // The rows that the sample of the last tree did not hold.
+  std::vector<std::uint32_t> left_out() const { return {rows_.begin() + used_, rows_.begin() + rows()}; }
+
   index_t rows() const { return bins_->rows; }
   index_t outputs() const { return outputs_; }
 
@@ -60,7 +64,7 @@ class Booster {
 
   void sample_rows(const Draw& draw);
   index_t partition(const Nodes& tree, std::int32_t node, index_t begin, index_t end);
-  void find_splits(Leaf& small, Leaf* large, const std::vector<std::uint8_t>& usable);
+  void find_splits(Leaf& small, Leaf* large);
   void refit(Nodes& tree, index_t output);
 
   std::shared_ptr<const Bins> bins_;

@@ -10,7 +10,8 @@
 namespace hinge::trees {
 namespace {
 
-constexpr index_t kRows = 128;  // rows of a block: their masks and a column of values stay in the first-level cache
+constexpr index_t kRows =
+    Levels::kRows;  // rows of a block: their masks and a column of values stay in the first-level cache
 
 template <class T, class Mask>
 HINGE_HOT void clear_where_right(const T* __restrict x, T threshold, bool missing_left, Mask keep, Mask* __restrict m) {
@@ -19,6 +20,13 @@ HINGE_HOT void clear_where_right(const T* __restrict x, T threshold, bool missin
   } else {
     for (index_t i = 0; i < kRows; ++i) m[i] &= x[i] <= threshold ? ~Mask(0) : keep;
   }
+}
+
+template <class T>
+HINGE_HOT bool any_missing(const T* x, index_t n) {
+  int missing = 0;
+  for (index_t i = 0; i < n; ++i) missing |= x[i] != x[i];
+  return missing != 0;
 }
 
 template <class T>
@@ -39,6 +47,7 @@ Predictor::Predictor(Ensemble ensemble) : e_(std::move(ensemble)) {
     e_.feature = {}, e_.left = {}, e_.set = {}, e_.threshold = {}, e_.missing_left = {};
     return;
   }
+  by_level_ = levels_.build(e_);
   threshold32_.resize(e_.threshold.size());
   std::transform(e_.threshold.begin(), e_.threshold.end(), threshold32_.begin(), round_down<float>);
   // Leaves are numbered from left to right; a split's mask keeps everything but its left subtree.
@@ -106,7 +115,12 @@ void Predictor::add_masked(const Table<T>& x, index_t first, index_t last, doubl
       for (index_t i = 0; i < size; ++i)
         for (index_t j = 0; j < x.cols; ++j) columns[j * kRows + i] = x.at(begin + i, j);
       std::fill(sums.begin(), sums.end(), 0.0);
+      const bool by_level = by_level_ && !any_missing(columns.data(), x.cols * kRows);
       for (index_t t = first; t < last; ++t) {
+        if (by_level) {
+          levels_.add(t, columns.data(), sums.data() + (t % k) * kRows);
+          continue;
+        }
         std::fill_n(m, kRows, ~Mask(0));
         for (std::int64_t s = split_start_[t]; s < split_start_[t + 1]; ++s) {
           const std::int32_t node = split_node_[s];

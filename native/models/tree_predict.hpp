@@ -2,12 +2,14 @@
 //
 // Trees of at most 64 leaves are evaluated without walking (QuickScorer; Lucchese et al. 2015): every leaf is a bit,
 // every split that sends a row right clears the bits of its left subtree, and the lowest bit left is the row's leaf.
-// All splits of a tree are applied to a block of rows at once, with vector instructions and no branches. Larger trees
-// are walked, several rows at a time so that their cache misses overlap.
+// All splits of a tree are applied to a block of rows at once, with vector instructions and no branches. Trees that are
+// shallow but full are descended level by level instead (tree_levels.hpp). Larger trees are walked, several rows at a
+// time so that their cache misses overlap.
 #pragma once
 #include <vector>
 
 #include "models/tree_bins.hpp"
+#include "models/tree_levels.hpp"
 #include "models/tree_nodes.hpp"
 
 namespace hinge::trees {
@@ -60,7 +62,9 @@ class Predictor {
   Ensemble e_;
   std::vector<Step> steps_;
   index_t largest_feature_ = -1;
-  int mask_bits_ = 0;  // 32, 64 or 0 (walk)
+  int mask_bits_ = 0;      // 32, 64 or 0 (walk)
+  bool by_level_ = false;  // blocks of rows without missing values go through levels_ instead
+  Levels levels_;
   // Splits in the order they are applied, tree after tree.
   std::vector<std::int64_t> split_start_, leaf_start_;
   std::vector<std::int32_t> split_node_;

@@ -6,6 +6,7 @@
 
 #include "core/pool.hpp"
 #include "models/tree_cart.hpp"
+#include "models/tree_radix.hpp"
 
 namespace hinge::trees {
 
@@ -18,30 +19,26 @@ Sorted sort_columns(const Table<T>& x, const std::vector<std::uint8_t>& categori
   parallel_for(x.cols, [&](index_t j) {
     Feature& f = s.features[j];
     f.categorical = categorical[j];
-    struct Item {
-      T value;
-      std::uint32_t row;
-    };
-    std::vector<Item> items;
-    items.reserve(x.rows);
-    std::vector<std::uint32_t> absent;
+    std::vector<Key<T>> keys;
+    std::vector<std::uint32_t> rows, absent;
+    keys.reserve(x.rows), rows.reserve(x.rows);
     for (index_t i = 0; i < x.rows; ++i) {
       const T v = x.at(i, j);
       if (v == v)
-        items.push_back({v, static_cast<std::uint32_t>(i)});
+        keys.push_back(to_key(v)), rows.push_back(static_cast<std::uint32_t>(i));
       else
         absent.push_back(static_cast<std::uint32_t>(i));
     }
-    std::sort(items.begin(), items.end(),
-              [](const Item& a, const Item& b) { return a.value < b.value || (a.value == b.value && a.row < b.row); });
+    radix_sort(keys, rows);  // rows of equal values stay in their order
     Sorted::Entry* out = s.entries.data() + j * x.rows;
-    for (std::size_t i = 0; i < items.size(); ++i) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const T value = from_key<T>(keys[i]);
       if (f.categorical) {
-        *out++ = {items[i].row, static_cast<std::uint32_t>(items[i].value)};
+        *out++ = {rows[i], static_cast<std::uint32_t>(value)};
         continue;
       }
-      if (f.low.empty() || static_cast<double>(items[i].value) != f.low.back()) f.low.push_back(items[i].value);
-      *out++ = {items[i].row, static_cast<std::uint32_t>(f.low.size() - 1)};
+      if (i == 0 || keys[i] != keys[i - 1]) f.low.push_back(value);
+      *out++ = {rows[i], static_cast<std::uint32_t>(f.low.size() - 1)};
     }
     f.high = f.low;
     f.missing = !absent.empty();

@@ -93,7 +93,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.adaboost": ("AdaBoostClassifier",),
     "hinge.models.anyboost": ("AnyBoost", "ForwardStagewise"),
     "hinge.problem.tree_spaces": ("Boosted", "Forest", "Stagewise", "Tree"),
-    "hinge.models.boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    "hinge.models.boosting": (
+        "GradientBoostingClassifier", "GradientBoostingRegressor", "HistGradientBoostingClassifier",
+        "HistGradientBoostingRegressor",
+    ),
     "hinge.features.buckets": ("Buckets",),
     "hinge.features.images": ("ImageVectors",),
     "hinge.features.monomials": ("PolynomialFeatures",),

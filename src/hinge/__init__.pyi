@@ -171,6 +171,8 @@ from hinge.models.bayes.ridge import (
 from hinge.models.boosting import (
     GradientBoostingClassifier as GradientBoostingClassifier,
     GradientBoostingRegressor as GradientBoostingRegressor,
+    HistGradientBoostingClassifier as HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor as HistGradientBoostingRegressor,
 )
 from hinge.models.calibration import (
     CalibratedClassifierCV as CalibratedClassifierCV,

@@ -275,7 +275,7 @@ def test_pickle_float32_order_and_large_trees(rng):
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"monotonic_cst": [1]}, "monotonic_cst"),
         ({"loss": "nonsense"}, "loss must be"),
-        ({"loss": "quantile"}, "quantile"),
+        ({"loss": "quantile", "quantile": 1.5}, "quantile"),
         ({"loss": hg.Logistic()}, "GradientBoostingClassifier"),
         ({"interaction_cst": [[0, 99]]}, "interaction_cst"),
         ({"early_stopping": "maybe"}, "early_stopping"),

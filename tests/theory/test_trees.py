@@ -14,7 +14,7 @@ from hinge._native import core
 from hinge.models.anyboost import any_boost, line_search, stagewise
 from hinge.models.boosting_loss import BoostedLoss
 from hinge.models.tree_arrays import Trees
-from hinge.models.tree_pruning import node_risks, prune_tree, pruning_path
+from hinge.models.tree_pruning import node_risks, prune_trees, pruning_path
 from zoo import LOSSES, targets
 
 
@@ -166,7 +166,7 @@ def test_the_pruning_path_is_the_best_of_all_subtrees(criterion, rng):
     every = subtrees(tree)
     for alpha in [0.0, *(0.5 * (path.ccp_alphas[1:] + path.ccp_alphas[:-1])), path.ccp_alphas[-1] * 2 + 0.01]:
         best = min(sum(risk[list(leaves)]) + alpha * len(leaves) for leaves in every)
-        pruned = prune_tree(tree, alpha)
+        pruned = prune_trees(tree, alpha)
         at = pruned.feature < 0
         assert node_risks(pruned)[at].sum() + alpha * at.sum() == pytest.approx(best, rel=1e-10)
     assert path.leaves[-1] == 1

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.harness import Problem
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.harness import Contender, Problem
+from benchmarks.libraries._common import prediction
 from benchmarks.libraries.hinge._public import named
 
 NO_LADDER = (None,)
@@ -25,7 +29,20 @@ def forest(problem: Problem) -> dict:
     return {"n_estimators": problem.params["trees"], "random_state": problem.params["seed"]}
 
 
+def predicting(problem: Problem) -> Iterator[Contender]:
+    def construct(p: Problem) -> Any:
+        import hinge as hg
+
+        return hg.GradientBoostingRegressor(
+            n_estimators=p.params["rounds"], learning_rate=p.params["rate"], max_depth=p.params["depth"],
+            max_leaf_nodes=2 ** p.params["depth"], grow="level", random_state=p.params["seed"],
+        )  # fmt: skip
+
+    yield prediction("hinge", "GradientBoostingRegressor", construct)
+
+
 OFFERS = {
+    "tree_predict": predicting,
     "boosting_binary": named("GradientBoostingClassifier", boosting, NO_LADDER),
     "boosting_classes": named("GradientBoostingClassifier", boosting, NO_LADDER),
     "boosting_regression": named("GradientBoostingRegressor", boosting, NO_LADDER),

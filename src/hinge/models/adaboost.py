@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
-from hinge._native import check_indices
+from hinge._native import check_indices, core
 from hinge.models.base import LogProba, code_labels, take_input_tags
-from hinge.models.tree import DecisionTreeClassifier
+from hinge.models.tree import DecisionTreeClassifier, feature_count
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import INT32, check_targets, weights_of
 
@@ -85,9 +86,10 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
             X, y, weight = X[keep], y[keep], weight[keep]
         codes = code_labels(self, y)
         self.n_classes_ = len(self.classes_)
-        rounds = _TreeRounds(base, X, codes) if isinstance(base, DecisionTreeClassifier) else _Rounds(base, X, codes)
+        of_trees = isinstance(base, DecisionTreeClassifier)
+        rounds = (_TreeRounds if of_trees and base.class_weight is None else _Rounds)(base, X, codes)
         self._boost(rounds, codes, np.ones(len(codes)) if weight is None else weight)
-        self._trees = self._merge() if isinstance(base, DecisionTreeClassifier) else None
+        self._trees = self._merge() if of_trees else None
         return self
 
     def _boost(self, rounds: Any, y: np.ndarray, weight: np.ndarray) -> None:
@@ -102,7 +104,7 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         for _ in range(self.n_estimators):
             member, said = rounds.fit(w, int(random.randint(INT32)))
             miss = said != y
-            error = float(w[miss].sum())
+            error = float(w @ miss)
             if error <= 0 and self.estimators_:
                 # A perfect member decides alone: nothing is left to learn.
                 self.estimators_, alphas, errors, losses = [member], [1.0], [0.0], losses
@@ -116,12 +118,14 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
             errors.append(error)
             if error <= 0 or error >= 1.0 - 1.0 / k - 1e-12:
                 break
-            log_w = log_w + alpha * miss
+            log_w += alpha * miss
+            largest = log_w.max()
+            w = np.exp(log_w - largest)
+            total = w.sum()
             if k == 2:
                 # Σ w₀ exp(−y F) with F = ½ Σ α h: the log-weights are log w₀ + Σ α·[miss] = log w₀ − yF + ½ Σ α.
-                losses.append(float(np.sum(np.exp(log_w - 0.5 * np.sum(alphas)))))
-            w = np.exp(log_w - log_w.max())
-            w /= w.sum()
+                losses.append(float(total * np.exp(largest - 0.5 * np.sum(alphas))))
+            w /= total
         self.estimator_weights_, self.estimator_errors_ = np.array(alphas), np.array(errors)
         self.exponential_loss_ = np.array(losses)
 
@@ -259,12 +263,26 @@ class _TreeRounds(_Rounds):
         super().__init__(base, X, codes)
         self.template = clone(base)
         self.table = self.template.prepare(X)
-        self.classes = np.unique(codes)
+        self.template.classes_ = np.unique(codes)
+        self.template.n_classes_ = len(self.template.classes_)
+        self.stumps = self._make_stumps()
+
+    def _make_stumps(self) -> Any:
+        """What finds a plain stump for two classes quickest, or None if that is not what is asked for."""
+        base, d = self.template, self.table.X.shape[1]
+        plain = base.max_depth == 1 and base.splitter == "best" and base.monotonic_cst is None
+        if not plain or base.n_classes_ != 2 or feature_count(base.max_features, d) < d:
+            return None
+        if self.table.missing.any() or base._coder.columns:
+            return None
+        return core.TreeStumps(self.table.native, np.ascontiguousarray(self.codes, dtype=np.float64))
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
-        member = self._new(seed)
-        member._coder, member.classes_ = self.template._coder, self.classes
-        member.n_classes_ = len(self.classes)
+        member = copy.copy(self.template)  # not fitted; with its classes and how its table was coded
+        member.random_state = seed
+        if self.stumps is not None and np.all(weight > 0):  # rows of weight zero have no say in where cuts may be
+            grown, said = self.stumps.grow(weight, member.options_for(self.table, weight))
+            return member.keep(grown, self.table), said
         member.fit_prepared(self.table, self.codes, weight)
         return member, np.argmax(member.tree_.sums(self.table.X), axis=1)
 

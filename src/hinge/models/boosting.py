@@ -10,11 +10,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import LogProba, code_labels, signs
-from hinge.models.boosting_base import BaseBoosting
+from hinge.models.boosting_base import BaseBoosting, stops_by_size
 from hinge.models.boosting_loss import BoostedLoss, named_loss
-from hinge.models.tree_inputs import (
-    is_frequency,
-)
 from hinge.problem.losses import Logistic, Softmax
 
 
@@ -29,23 +26,38 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     loss : str or Loss
         "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", or a loss: ``hg.Huber(1.35)``,
         ``hg.Quantile(0.9)``, ``hg.Tweedie(1.5)``, … or any object with value, gradient and optionally hessian.
-    quantile : float, optional
-        The level of loss="quantile".
+    quantile, alpha : float
+        The level of loss="quantile": ``quantile``, or if that is None ``alpha``.
     learning_rate : float
         The shrinkage η.
-    max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization, max_features, max_bins : numbers
-        As in scikit-learn's histogram boosting (``max_features`` is drawn per tree).
+    max_iter, n_estimators : int
+        The number of rounds, under either of scikit-learn's two names (giving both is an error if they differ).
+        ``n_estimators`` trees are grown whatever the number of rows, and the loss after each is recorded.
+    max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, l2_regularization, max_bins : numbers
+        As in scikit-learn; the defaults are those of its histogram boosting. Limits of rows may be fractions.
+    max_features : float, int, "sqrt", "log2" or None
+        The share (or number) of features each split may choose from.
     categorical_features : "from_dtype", mask, indices, names or None
     monotonic_cst : list or dict, optional
         +1, 0 or −1 per feature.
     interaction_cst : list of lists of features, optional
         Features may occur together on a path only if one of these groups holds them all.
-    warm_start, early_stopping, scoring, validation_fraction, n_iter_no_change, tol, verbose, random_state
-        As in scikit-learn; early stopping watches the loss.
+    early_stopping : bool or "auto"
+        Stop when the loss of held-out rows has not fallen by ``tol`` for ``n_iter_no_change`` rounds (10 if None).
+        "auto": if ``n_iter_no_change`` is given, or with ``max_iter`` and more than 10 000 rows.
+    warm_start, scoring, validation_fraction, tol, verbose, random_state
+        As in scikit-learn.
     subsample : float
         The share of rows each tree is grown on.
-    min_gain : float
-        The least gain worth a split.
+    min_gain, min_impurity_decrease : float
+        The least gain worth a split; in the second form divided by the weight of all rows, which for squared error is
+        the fall of the impurity.
+    min_weight_fraction_leaf : float
+        The least share of all rows in a leaf; of the weight where weights are whole numbers, that is, counts of rows.
+    init : None or "zero"
+        Start from the best constant, or from zero; ``fit(init_score=...)`` starts from anything.
+    criterion, ccp_alpha
+        Accepted for compatibility: splits are judged by the second-order gain of the loss, and ``ccp_alpha`` must be 0.
     grow : {"leaf", "level"}
         Best leaf first, or level by level.
     quantize : bool or "auto"
@@ -54,7 +66,13 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     Attributes
     ----------
     trees_ : Trees
-    n_iter_ : int
+    n_iter_, n_estimators_ : int
+    feature_importances_ : array
+    train_score_ : array
+        The mean loss of the training rows after each round, if ``n_estimators`` or ``verbose`` is given.
+    oob_scores_, oob_improvement_ : array
+        The same for the rows out of each round's sample, and how much the round lowered it, if also ``subsample`` < 1
+        (not for three or more classes, whose trees have samples of their own).
     validation_score_ : list of float
         The mean validation loss after each round.
 
@@ -72,13 +90,14 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         loss: Any = "squared_error",
         *,
         quantile: float | None = None,
+        alpha: float = 0.9,
         learning_rate: float = 0.1,
         max_iter: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: float = 20,
         l2_regularization: float = 0.0,
-        max_features: float = 1.0,
+        max_features: Any = 1.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -87,7 +106,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         early_stopping: Any = "auto",
         scoring: Any = "loss",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
         verbose: int = 0,
         random_state: Any = 0,
@@ -95,17 +114,26 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         min_gain: float = 0.0,
         grow: str = "leaf",
         quantize: Any = "auto",
+        n_estimators: int | None = None,
+        criterion: str | None = None,
+        min_samples_split: float = 2,
+        min_weight_fraction_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
+        init: Any = None,
+        ccp_alpha: float = 0.0,
     ) -> None:
         super().__init__(
             loss, learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization,
             max_features, max_bins, categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping,
             scoring, validation_fraction, n_iter_no_change, tol, verbose, random_state, subsample, min_gain, grow,
-            quantize,
+            quantize, n_estimators, criterion, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease, init,
+            ccp_alpha,
         )  # fmt: skip
         self.quantile = quantile
+        self.alpha = alpha
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, BoostedLoss]:
-        loss = BoostedLoss(named_loss(self.loss, self.quantile), 1)
+        loss = BoostedLoss(named_loss(self.loss, self.alpha if self.quantile is None else self.quantile), 1)
         if loss.definition.target.is_classes:
             name = type(loss.definition).__name__
             raise ValueError(f"{name} is a loss for classes; use GradientBoostingClassifier.")
@@ -131,6 +159,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         """Predictions after each round."""
         for s in self._staged(X):
             yield self._loss_link(s[:, 0])
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each round's tree: (n × rounds)."""
+        return self._leaves(X)[:, :, 0]
 
 
 class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
@@ -171,9 +203,9 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         max_iter: int = 100,
         max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: float = 20,
         l2_regularization: float = 0.0,
-        max_features: float = 1.0,
+        max_features: Any = 1.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -182,7 +214,7 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         early_stopping: Any = "auto",
         scoring: Any = "loss",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int | None = None,
         tol: float = 1e-7,
         verbose: int = 0,
         random_state: Any = 0,
@@ -191,12 +223,20 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         min_gain: float = 0.0,
         grow: str = "leaf",
         quantize: Any = "auto",
+        n_estimators: int | None = None,
+        criterion: str | None = None,
+        min_samples_split: float = 2,
+        min_weight_fraction_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
+        init: Any = None,
+        ccp_alpha: float = 0.0,
     ) -> None:
         super().__init__(
             loss, learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization,
             max_features, max_bins, categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping,
             scoring, validation_fraction, n_iter_no_change, tol, verbose, random_state, subsample, min_gain, grow,
-            quantize,
+            quantize, n_estimators, criterion, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease, init,
+            ccp_alpha,
         )  # fmt: skip
         self.class_weight = class_weight
 
@@ -248,10 +288,60 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         for s in self._staged(X):
             yield self._labels(s)
 
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Scores after each round."""
+        for s in self._staged(X):
+            yield s[:, 0] if self._loss.outputs == 1 else s
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each round's trees: (n × rounds × k), with k = 1 for two classes."""
+        return self._leaves(X)
+
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Probabilities after each round."""
         for s in self._staged(X):
             yield self._probabilities(s)
 
 
-__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor", "is_frequency"]
+class HistGradientBoostingRegressor(GradientBoostingRegressor):
+    """:class:`GradientBoostingRegressor` under the name of scikit-learn's histogram form.
+
+    All that differs is when early stopping is on by default: with more than 10 000 rows, whatever else is given.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.arange(200.0)[:, None]
+    >>> model = hg.HistGradientBoostingRegressor(max_iter=200, min_samples_leaf=5).fit(X, X[:, 0] ** 2)
+    >>> bool(model.score(X, X[:, 0] ** 2) > 0.99)
+    True
+    """
+
+    def _stops_by_default(self, n: int) -> bool:
+        return stops_by_size(n)
+
+
+class HistGradientBoostingClassifier(GradientBoostingClassifier):
+    """:class:`GradientBoostingClassifier` under the name of scikit-learn's histogram form.
+
+    All that differs is when early stopping is on by default: with more than 10 000 rows, whatever else is given.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.arange(100.0)[:, None]
+    >>> y = np.where((X[:, 0] // 25) % 2 == 0, "even", "odd")
+    >>> hg.HistGradientBoostingClassifier(max_iter=30).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def _stops_by_default(self, n: int) -> bool:
+        return stops_by_size(n)
+
+
+__all__ = [
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
+]

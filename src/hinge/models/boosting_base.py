@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import core, native_loss
 from hinge.models.base import drop_absent
+from hinge.models.boosting_history import History
 from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss, Leaves
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.models.tree_arrays import Trees
+from hinge.models.tree import feature_count, limit_of_rows
+from hinge.models.tree_arrays import Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
@@ -26,6 +27,14 @@ from hinge.models.tree_inputs import (
     predict_table,
     weights_of,
 )
+
+CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
+ROUNDS = 100
+
+
+def stops_by_size(n: int) -> bool:
+    """Whether there are rows enough to set some aside."""
+    return n > 10_000
 
 
 class BaseBoosting(CallbackSupportMixin, BaseEstimator):
@@ -41,9 +50,9 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         max_iter: int,
         max_leaf_nodes: int | None,
         max_depth: int | None,
-        min_samples_leaf: int,
+        min_samples_leaf: float,
         l2_regularization: float,
-        max_features: float,
+        max_features: Any,
         max_bins: int,
         categorical_features: Any,
         monotonic_cst: Any,
@@ -52,7 +61,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         early_stopping: Any,
         scoring: Any,
         validation_fraction: float,
-        n_iter_no_change: int,
+        n_iter_no_change: int | None,
         tol: float,
         verbose: int,
         random_state: Any,
@@ -60,6 +69,13 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         min_gain: float,
         grow: str,
         quantize: Any,
+        n_estimators: int | None,
+        criterion: str | None,
+        min_samples_split: float,
+        min_weight_fraction_leaf: float,
+        min_impurity_decrease: float,
+        init: Any,
+        ccp_alpha: float,
     ) -> None:
         self.loss = loss
         self.learning_rate = learning_rate
@@ -85,6 +101,13 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         self.min_gain = min_gain
         self.grow = grow
         self.quantize = quantize
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.min_samples_split = min_samples_split
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.init = init
+        self.ccp_alpha = ccp_alpha
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -92,26 +115,53 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds are asked for, under either name; max_iter at its default says nothing."""
+        if self.n_estimators is None:
+            return int(self.max_iter)
+        if self.max_iter not in (ROUNDS, self.n_estimators):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} and max_iter={self.max_iter} are two names of one thing; give one."
+            )
+        return int(self.n_estimators)
+
+    @property
+    def patience(self) -> int:
+        """For how many rounds early stopping waits."""
+        return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
+
     def _check(self) -> None:
-        positive = {"learning_rate": self.learning_rate, "subsample": self.subsample, "max_features": self.max_features}
-        for name, value in positive.items():
-            if not value > 0 or (name != "learning_rate" and value > 1):
+        for name in ("learning_rate", "subsample"):
+            value = getattr(self, name)
+            if not value > 0 or (name == "subsample" and value > 1):
                 limit = "greater than zero" if name == "learning_rate" else "in (0, 1]"
                 raise ValueError(f"{name} must be {limit}; got {value}.")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1; got {self.max_iter}.")
+        if self.patience < 1:
+            raise ValueError(f"n_iter_no_change must be at least 1 or None; got {self.n_iter_no_change}.")
+        if self.rounds < 1:
+            name = "max_iter" if self.n_estimators is None else "n_estimators"
+            raise ValueError(f"{name} must be at least 1; got {self.rounds}.")
         if not 2 <= self.max_bins <= 255:
             raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
         if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
             raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
         if self.max_leaf_nodes is None and self.max_depth is None:
             raise ValueError("max_leaf_nodes and max_depth are both None: give a limit to at least one of them.")
-        if self.l2_regularization < 0 or self.min_gain < 0:
-            raise ValueError("l2_regularization and min_gain must not be negative.")
+        if self.l2_regularization < 0 or self.min_gain < 0 or self.min_impurity_decrease < 0:
+            raise ValueError("l2_regularization, min_gain and min_impurity_decrease must not be negative.")
         if self.grow not in ("leaf", "level"):
             raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"criterion must be one of {CRITERIA}, which all mean the same; got {self.criterion!r}.")
+        if not (self.init is None or (isinstance(self.init, str) and self.init == "zero")):
+            raise ValueError(
+                'init must be None or "zero". To start from another model, give its scores: fit(X, y, init_score=...).'
+            )
+        if self.ccp_alpha != 0:
+            raise ValueError("ccp_alpha must be 0: boosted trees are not pruned; see min_impurity_decrease, max_depth.")
 
-    def _options(self, d: int) -> dict[str, Any]:
+    def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
         leaves = self.max_leaf_nodes or min(2 ** (self.max_depth or 15), 2**15)
         allowed = []
@@ -122,14 +172,22 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             if min(used) < 0 or max(used) >= d:
                 raise ValueError(f"interaction_cst must hold features from 0 to {d - 1}; got {self.interaction_cst}.")
             allowed += [[f] for f in range(d) if f not in used]
+        total = float(n if weight is None else weight.sum())
+        rows = total if is_frequency(weight) else n
+        least = limit_of_rows(self.min_samples_leaf, rows, "min_samples_leaf", 1)
+        if not 0 <= self.min_weight_fraction_leaf <= 0.5:
+            raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
+        least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
         return {
             "max_leaves": int(leaves),
             "max_depth": self.max_depth or 0,
             "by_level": self.grow == "level",
             "l2": float(self.l2_regularization),
             "min_hessian": 1e-3,
-            "min_count": int(self.min_samples_leaf),
-            "min_gain": float(self.min_gain),
+            "min_count": int(least),
+            "min_split": int(limit_of_rows(self.min_samples_split, rows, "min_samples_split", 2)),
+            # The gain of squared error is the fall of the sum of squares: impurity times weight.
+            "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
             "category_smoothing": 10.0,
             "monotone": monotone_list(self.monotonic_cst, d, names),
             "allowed": allowed,
@@ -170,8 +228,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         if self._continues():
             if coder.columns:
                 raise ValueError("warm_start with categorical columns is not supported: categories may have changed.")
-            if self.max_iter < self.n_iter_:
-                raise ValueError(f"max_iter={self.max_iter} must be at least the {self.n_iter_} rounds already fitted.")
+            if self.rounds < self.n_iter_:
+                raise ValueError(f"{self.rounds} rounds are asked for, but {self.n_iter_} are fitted already.")
         self._coder = coder
         targets, loss = self._targets(y)
         self._loss = loss
@@ -182,7 +240,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         if isinstance(stop, str):
             if stop != "auto":
                 raise ValueError(f'early_stopping must be "auto", True or False; got {stop!r}.')
-            stop = len(X) > 10_000 or X_val is not None
+            stop = X_val is not None or self._stops_by_default(len(X))
         if stop:
             if X_val is not None:
                 Xv = predict_table(self, X_val, coder)
@@ -191,9 +249,13 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
                 X, targets, weight, watch = self._hold_out(X, targets, weight, seed)
             else:
                 raise ValueError("early_stopping with init_score needs X_val and y_val.")
-        with iterations(self, X, y, self.max_iter) as report:
+        with iterations(self, X, y, self.rounds) as report:
             self._boost(X, targets, weight, loss, watch, seed, init_score, report)
         return self
+
+    def _stops_by_default(self, n: int) -> bool:
+        """Whether to stop early if nobody said so."""
+        return self.n_iter_no_change is not None or (self.n_estimators is None and stops_by_size(n))
 
     def _continues(self) -> bool:
         """Whether this fit adds to trees that an earlier one kept for that purpose."""
@@ -224,11 +286,12 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     ) -> None:
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
+        options, features = self._options(d, n, weight), feature_count(self.max_features, d) / d
         table = self._bins(X, weight, seed)
-        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), self._options(d))
+        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), options)
         continued = self._continues()
         if not continued:
-            self.baseline_ = loss.start(y, weight)
+            self.baseline_ = loss.start(y, weight) if self.init is None else np.zeros(loss.outputs)
             self.trees_ = None
             self._grown: list[Any] = []
         scores = np.repeat(self.baseline_[:, None], n, axis=1)
@@ -245,8 +308,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         native, search = native_loss(loss.definition) if loss.outputs == 1 else None, None
         if loss.leaves is Leaves.SEARCH:
             search = native
-        history = _History(self, loss, watch)
-        for round_ in range(len(self._grown) // loss.outputs, self.max_iter):
+        history = History(self, loss, watch, scores)
+        for round_ in range(len(self._grown) // loss.outputs, self.rounds):
             if loss.outputs > 1:
                 booster.softmax()
             else:
@@ -254,13 +317,13 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             for k in range(loss.outputs):
                 draw = (seed + 7919 * (round_ * loss.outputs + k)) % (2**63)
                 self._grown.append(
-                    booster.grow(k, draw, self.subsample, self.max_features, self.learning_rate, search, loss.level)
+                    booster.grow(k, draw, self.subsample, features, self.learning_rate, search, loss.level)
                 )
             if history.stop(self._grown[-loss.outputs :], round_, booster, y, weight) or (report and report(None)):
                 break
         self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
         self.n_iter_ = len(self._grown) // loss.outputs
-        self.train_score_, self.validation_score_ = history.train, history.validation
+        history.keep()
         if not self.warm_start:
             self._grown = []
 
@@ -291,12 +354,24 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         for round_ in range(self.n_iter_):
             yield self.trees_.add(X, out, k * round_, k * (round_ + 1)).copy()
 
+    def _leaves(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree: n × rounds × outputs."""
+        check_is_fitted(self)
+        leaves = self.trees_.leaves(predict_table(self, X, self._coder))
+        return leaves.reshape(len(leaves), self.n_iter_, self._loss.outputs)
+
+    @property
+    def n_estimators_(self) -> int:
+        """The number of rounds."""
+        check_is_fitted(self)
+        return self.n_iter_
+
     @property
     def feature_importances_(self) -> np.ndarray:
         """Total gain by feature, scaled to sum to one."""
         check_is_fitted(self)
-        gains = self.trees_.importances(self.n_features_in_, normalised=False)
-        return gains / gains.sum() if gains.sum() > 0 else gains
+        gains = map(self.trees_.gains, range(len(self.trees_)))
+        return as_shares(add_gains(np.zeros(self.n_features_in_), gains, scaled=False))
 
     def shap_values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """How much each feature moves the score of each row (TreeSHAP), and the expected score.
@@ -309,32 +384,3 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         phi, base = shap_values(self.trees_, predict_table(self, X, self._coder))
         base = base + self.baseline_
         return (phi[:, :, 0], base[:1]) if self._loss.outputs == 1 else (phi, base)
-
-
-class _History:
-    """Scores by round, the progress line, and when to stop."""
-
-    def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any) -> None:
-        self.estimator, self.loss, self.watch = estimator, loss, watch
-        self.train: list[float] = []
-        self.validation: list[float] = []
-        if watch is not None:
-            self.scores = estimator._raw(watch[0]) if estimator._grown else np.repeat(
-                estimator.baseline_[None, :], len(watch[0]), axis=0
-            )  # fmt: skip
-
-    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, booster: Any, y: np.ndarray, weight: Any) -> bool:
-        e = self.estimator
-        if e.verbose:
-            self.train.append(self.loss.mean(y, booster.scores().T, weight))
-        if self.watch is not None:
-            X, target, w = self.watch
-            Trees.stack(grown, self.loss.outputs, additive=True).add(X, self.scores)
-            self.validation.append(self.loss.mean(target, self.scores, w))
-        if e.verbose:
-            seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
-            print(f"round {round_ + 1}/{e.max_iter}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
-        if len(self.validation) <= e.n_iter_no_change:
-            return False
-        before = min(self.validation[: -e.n_iter_no_change])
-        return min(self.validation[-e.n_iter_no_change :]) > before - e.tol

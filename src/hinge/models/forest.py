@@ -18,8 +18,8 @@ class RandomForestClassifier(ForestClassifier):
     ----------
     n_estimators : int
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes,
-    min_impurity_decrease, class_weight, monotonic_cst, categorical_features
-        As for :class:`DecisionTreeClassifier`.
+    min_impurity_decrease, class_weight, ccp_alpha, monotonic_cst, categorical_features
+        As for :class:`DecisionTreeClassifier`; every tree is pruned by itself.
     max_features : "sqrt", "log2", int, float or None
         Features per split; None is bagging.
     bootstrap : bool
@@ -29,6 +29,9 @@ class RandomForestClassifier(ForestClassifier):
         Compute out-of-bag predictions and accuracy: each row is judged by the trees that did not see it.
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.
+    warm_start : bool
+        Fit again with a larger ``n_estimators``: the trees there are stay, and the rest are added. On the same data the
+        forest is the one that a single fit would give.
     n_jobs, verbose
         Accepted for compatibility; threads are set by ``hinge.set_num_threads``.
     max_bins : int
@@ -116,7 +119,9 @@ class ExtraTreesClassifier(ForestClassifier):
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
+        warm_start: bool = False,
         class_weight: Any = None,
+        ccp_alpha: float = 0.0,
         max_samples: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -127,9 +132,9 @@ class ExtraTreesClassifier(ForestClassifier):
             n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
             min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
             max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose, class_weight=class_weight,
-            max_samples=max_samples, monotonic_cst=monotonic_cst, categorical_features=categorical_features,
-            max_bins=max_bins, keep_leaves=keep_leaves,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            warm_start=warm_start, class_weight=class_weight, ccp_alpha=ccp_alpha, max_samples=max_samples,
+            monotonic_cst=monotonic_cst, categorical_features=categorical_features, max_bins=max_bins, keep_leaves=keep_leaves,
         )  # fmt: skip
 
 
@@ -169,6 +174,8 @@ class ExtraTreesRegressor(ForestRegressor):
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
         max_samples: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -179,8 +186,9 @@ class ExtraTreesRegressor(ForestRegressor):
             n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
             min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
             max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose, max_samples=max_samples,
-            monotonic_cst=monotonic_cst, categorical_features=categorical_features, max_bins=max_bins,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            warm_start=warm_start, ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features, max_bins=max_bins,
             keep_leaves=keep_leaves,
         )  # fmt: skip
 

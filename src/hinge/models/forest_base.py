@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,19 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from hinge._native import core
 from hinge.models.base import LogProba, code_labels, drop_absent
 from hinge.models.tree import cart_options
-from hinge.models.tree_arrays import DETAILS, Trees, total_gains
+from hinge.models.tree_arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
+    Coder,
     check_targets,
     fit_table,
+    grow_table,
     is_frequency,
     predict_table,
     weights_of,
 )
+from hinge.models.tree_pruning import prune_trees
 
 
 def sample_size(max_samples: Any, total: int) -> int:
@@ -43,6 +47,7 @@ class BaseForest(BaseEstimator):
 
     _random_thresholds = False
     trees_: Trees
+    _coder: Coder
 
     def __init__(
         self,
@@ -60,6 +65,8 @@ class BaseForest(BaseEstimator):
         n_jobs: int | None,
         random_state: Any,
         verbose: int,
+        warm_start: bool,
+        ccp_alpha: float,
         max_samples: Any,
         monotonic_cst: Any,
         categorical_features: Any,
@@ -80,6 +87,8 @@ class BaseForest(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
@@ -104,15 +113,24 @@ class BaseForest(BaseEstimator):
             Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
         """
         y = check_targets(self, X, y)
-        if self.n_estimators < 1:
-            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
-        if self.oob_score and not self.bootstrap:
-            raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
-        X, self._coder = fit_table(self, X, self.categorical_features)
+        self._check()
+        before = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
+        if before is not None:
+            if self.n_estimators < len(before):
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} must be at least the {len(before)} trees already grown, or "
+                    "warm_start=False."
+                )
+            if self.n_estimators == len(before):
+                warnings.warn("warm_start without a larger n_estimators adds no trees.", UserWarning, stacklevel=2)
+                return self
+            X = grow_table(self, X, self._coder)
+        else:
+            X, self._coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         X, y, weight = drop_absent(X, y, weight)
-        codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
-        bags = self._grow(X, codes, weight)
+        codes = np.ascontiguousarray(self._code(y, before is not None), dtype=np.float64)
+        bags = self._grow(X, codes, weight, before)
         if self.oob_score:
             self._out_of_bag(X, codes, weight, bags)
         if self.keep_leaves:
@@ -120,27 +138,59 @@ class BaseForest(BaseEstimator):
             self.target_weights_ = np.ones(len(X)) if weight is None else weight
         return self
 
-    def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    def _check(self) -> None:
+        if self.n_estimators < 1:
+            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
+        if self.oob_score and not self.bootstrap:
+            raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
+        if self.ccp_alpha < 0:
+            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
+
+    def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
         n, d = X.shape
         classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
         frequency = is_frequency(weight)
         total = float(n if weight is None else weight.sum())
         rows = int(total) if frequency else n
         options = cart_options(self, d, rows, total, classes, random=self._random_thresholds)
-        seed = int(check_random_state(self.random_state).randint(INT32))
+        if before is None:
+            self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), np.zeros(d)
+        first = 0 if before is None else len(before)
         draws, order = 0, None
         if self.bootstrap:
             draws, order = sample_size(self.max_samples, rows), core.order_by_content(X, y)
-        table = Binned(X, self._coder, weight, self.max_bins, seed)
+        table = Binned(X, self._coder, weight, self.max_bins, self._seed)
         grown, bags = core.grow_trees(
-            None, table.native, y, weight, frequency, options, self.n_estimators, seed, draws, order, self.oob_score
-        )
-        self.feature_importances_ = total_gains(((t["feature"], t["gain"]) for t in grown), d)
-        for tree in grown:  # not kept, and as large as what is
-            for name in DETAILS:
-                tree.pop(name, None)
-        self.trees_ = Trees.stack(grown, max(1, classes), additive=False, details=False)
-        return bags
+            None, table.native, y, weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
+            order, self.oob_score,
+        )  # fmt: skip
+        self.trees_ = self._keep(grown, before)
+        if not (self.oob_score and first):
+            return bags
+        # Bags are not kept, but drawn again: on the same rows they are the same.
+        drawn = (core.bootstrap(order, weight if frequency else None, draws, self._seed, t + 1) for t in range(first))
+        return np.concatenate([np.array([b > 0 for b in drawn], dtype=np.uint8), bags])
+
+    def _keep(self, grown: list[dict[str, np.ndarray]], before: Trees | None) -> Trees:
+        """The trees, pruned, after those of an earlier fit; of their gains only the importances are kept."""
+        outputs = grown[0]["value"].shape[1]
+        if self.ccp_alpha > 0:
+            trees = prune_trees(Trees.stack(grown, outputs, additive=False), self.ccp_alpha)
+            add_gains(self._gains, map(trees.gains, range(len(trees))))
+            trees = trees.without_details()
+        else:
+            add_gains(self._gains, ((t["feature"], t["gain"]) for t in grown))
+            for tree in grown:  # not kept, and as large as what is
+                for name in DETAILS:
+                    tree.pop(name, None)
+            trees = Trees.stack(grown, outputs, additive=False, details=False)
+        return trees if before is None else before.followed_by(trees)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Fall of impurity by feature, the mean over trees that are each scaled to one."""
+        check_is_fitted(self)
+        return as_shares(self._gains)
 
     def _out_of_bag(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, bags: np.ndarray) -> None:
         sums, count = self.trees_.predictor.out_of_bag(X, bags)
@@ -211,7 +261,9 @@ class ForestClassifier(LogProba, ClassifierMixin, BaseForest):
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
+        warm_start: bool = False,
         class_weight: Any = None,
+        ccp_alpha: float = 0.0,
         max_samples: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -221,11 +273,13 @@ class ForestClassifier(LogProba, ClassifierMixin, BaseForest):
         super().__init__(
             n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
             max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
-            verbose, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
         )  # fmt: skip
         self.class_weight = class_weight
 
-    def _code(self, y: np.ndarray) -> np.ndarray:
+    def _code(self, y: np.ndarray, continued: bool) -> np.ndarray:
+        if continued and not np.array_equal(np.unique(y), self.classes_):
+            raise ValueError(f"warm_start needs the classes of the first fit, {self.classes_}; y has {np.unique(y)}.")
         codes = code_labels(self, y)
         self.n_classes_ = len(self.classes_)
         return codes
@@ -265,6 +319,8 @@ class ForestRegressor(RegressorMixin, BaseForest):
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
         max_samples: Any = None,
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
@@ -274,10 +330,10 @@ class ForestRegressor(RegressorMixin, BaseForest):
         super().__init__(
             n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
             max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
-            verbose, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
         )  # fmt: skip
 
-    def _code(self, y: np.ndarray) -> np.ndarray:
+    def _code(self, y: np.ndarray, continued: bool) -> np.ndarray:
         return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:

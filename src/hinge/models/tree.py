@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
 from hinge.models.base import LogProba, code_labels, drop_absent
-from hinge.models.tree_arrays import Trees
+from hinge.models.tree_arrays import Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
     INT32,
     Binned,
@@ -24,7 +24,7 @@ from hinge.models.tree_inputs import (
     predict_table,
     weights_of,
 )
-from hinge.models.tree_pruning import PruningPath, choose_alpha, prune_tree, pruning_path
+from hinge.models.tree_pruning import PruningPath, choose_alpha, prune_trees, pruning_path
 
 # The order of the native enumeration.
 CRITERIA = {
@@ -54,7 +54,7 @@ def feature_count(max_features: Any, d: int) -> int:
     return max(1, int(max_features * d))
 
 
-def _share(value: float, total: float, name: str, least: int) -> float:
+def limit_of_rows(value: float, total: float, name: str, least: int) -> float:
     """A limit given as a number of rows, or as a fraction of all of them."""
     if isinstance(value, (int, np.integer)):
         if value < least:
@@ -84,8 +84,8 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, classes: i
         "max_depth": estimator.max_depth or 0,
         "max_leaf_nodes": estimator.max_leaf_nodes or 0,
         "max_features": 0 if features == d else features,
-        "min_samples_split": _share(estimator.min_samples_split, count, "min_samples_split", 2),
-        "min_samples_leaf": _share(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
+        "min_samples_split": limit_of_rows(estimator.min_samples_split, count, "min_samples_split", 2),
+        "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
         "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
         "min_decrease": estimator.min_impurity_decrease,
         "random_thresholds": random,
@@ -134,24 +134,32 @@ class BaseTree(BaseEstimator):
     def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Grow the tree on a prepared table; y holds class codes (with ``classes_`` set) or targets."""
         y = np.ascontiguousarray(y, dtype=np.float64)
-        n, d = table.X.shape
-        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
-        frequency = is_frequency(weight)
-        total = float(n if weight is None else weight.sum())
-        options = cart_options(self, d, total if frequency else n, total, classes, random=self.splitter == "random")
+        options = self.options_for(table, weight)
         if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
         seed = int(check_random_state(self.random_state).randint(INT32))
         parts = (None, table.native) if isinstance(table, Binned) else (table.native, None)
-        grown, _ = core.grow_trees(*parts, y, weight, frequency, options, 1, seed, 0, None, False)
-        self.tree_ = Trees.stack(grown, max(1, classes), additive=False)
-        self.max_features_ = feature_count(self.max_features, d)
-        self.n_features_in_ = d
+        grown, _ = core.grow_trees(*parts, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
+        return self.keep(grown[0], table)
+
+    def options_for(self, table: Presorted | Binned, weight: np.ndarray | None) -> dict[str, Any]:
+        """The settings as the native code takes them."""
+        n, d = table.X.shape
+        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
+        total = float(n if weight is None else weight.sum())
+        count = total if is_frequency(weight) else n
+        return cart_options(self, d, count, total, classes, random=self.splitter == "random")
+
+    def keep(self, grown: dict[str, np.ndarray], table: Presorted | Binned) -> Any:
+        """A tree grown by the native code on the table becomes the fit."""
+        self.tree_ = Trees.stack([grown], grown["value"].shape[1], additive=False)
+        self.n_features_in_ = table.X.shape[1]
+        self.max_features_ = feature_count(self.max_features, self.n_features_in_)
         self.missing_features_ = table.missing
         if self.ccp_alpha < 0:
             raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
         if self.ccp_alpha > 0:
-            self.tree_ = prune_tree(self.tree_, self.ccp_alpha)
+            self.tree_ = prune_trees(self.tree_, self.ccp_alpha)
         return self
 
     def _table(self, X: Any) -> np.ndarray:
@@ -191,7 +199,7 @@ class BaseTree(BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """Fall of impurity by feature, scaled to sum to one."""
         check_is_fitted(self)
-        return self.tree_.importances(self.n_features_in_)
+        return as_shares(add_gains(np.zeros(self.n_features_in_), [self.tree_.gains(0)]))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
         """The α at which leaves of the full tree are cut, and what is left: see :func:`pruning_path`."""
@@ -213,7 +221,7 @@ class BaseTree(BaseEstimator):
                 raise ValueError("prune needs ccp_alpha, or X and y to choose it by cross-validation.")
             ccp_alpha = choose_alpha(self, X, y, cv)
         pruned = copy.copy(self)
-        pruned.tree_ = prune_tree(self.tree_, ccp_alpha)
+        pruned.tree_ = prune_trees(self.tree_, ccp_alpha)
         pruned.pruned_alpha_ = float(ccp_alpha)
         return pruned
 
@@ -394,4 +402,4 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         return self._values(X)[:, 0]
 
 
-__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count"]
+__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count", "limit_of_rows"]

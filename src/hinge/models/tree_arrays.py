@@ -8,7 +8,7 @@ x ≤ threshold; where ``set`` is not −1, if its category is in that set of 25
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -67,6 +67,18 @@ class Trees:
             here = arrays["set"][begin:end]
             here[here >= 0] += sets[t]
         return cls(outputs, additive, start, **arrays)
+
+    def followed_by(self, others: Trees) -> Trees:
+        """These trees and then the others, which must be of the same kind."""
+        names = [n for n in (*SHAPE, "sets", "value", *DETAILS) if getattr(self, n) is not None]
+        arrays = {n: np.concatenate([getattr(self, n), getattr(others, n)]) for n in names}
+        arrays["set"][self.node_count :][others.set >= 0] += len(self.sets) // 8
+        start = np.concatenate([self.start, self.start[-1] + others.start[1:]])
+        return Trees(self.outputs, self.additive, start, **arrays)
+
+    def without_details(self) -> Trees:
+        """What predictions need, and no more."""
+        return replace(self, gain=None, weight=None, count=None, impurity=None)
 
     def first(self, count: int) -> Trees:
         """The first so many trees; the arrays are shared."""
@@ -150,10 +162,9 @@ class Trees:
         bits = self.sets[8 * self.set[node] : 8 * self.set[node] + 8]
         return np.flatnonzero((bits[np.arange(256) >> 5] >> (np.arange(256) & 31)) & 1)
 
-    def importances(self, d: int, normalised: bool = True) -> np.ndarray:
-        """Total gain by feature, averaged over trees that are each scaled to one (or summed as it is)."""
-        parts = (self.nodes(t) for t in range(len(self)))
-        return total_gains(((self.feature[at], self.gain[at]) for at in parts), d, normalised)
+    def gains(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        """Features and gains of the nodes of tree t."""
+        return self.feature[self.nodes(t)], self.gain[self.nodes(t)]
 
     def walk(self, t: int = 0) -> Iterator[tuple[int, int]]:
         """(node, depth) of tree t from top to bottom, left before right."""
@@ -167,11 +178,15 @@ class Trees:
                 stack += [(left + 1, depth + 1), (left, depth + 1)]
 
 
-def total_gains(trees: Iterable[tuple[np.ndarray, np.ndarray]], d: int, normalised: bool = True) -> np.ndarray:
-    """Importances of d features from the (features, gains) of the nodes of every tree."""
-    total = np.zeros(d)
+def add_gains(total: np.ndarray, trees: Iterable[tuple[np.ndarray, np.ndarray]], scaled: bool = True) -> np.ndarray:
+    """total += gain by feature, tree by tree (each scaled to one, if asked), from features and gains of their nodes."""
     for feature, gain in trees:
         inner = feature >= 0
-        mine = np.bincount(feature[inner], weights=gain[inner], minlength=d)
-        total += mine / mine.sum() if normalised and mine.sum() > 0 else mine
-    return total / total.sum() if normalised and total.sum() > 0 else total
+        mine = np.bincount(feature[inner], weights=gain[inner], minlength=len(total))
+        total += mine / mine.sum() if scaled and mine.sum() > 0 else mine
+    return total
+
+
+def as_shares(gains: np.ndarray) -> np.ndarray:
+    """Importances: gains scaled to sum to one, unless there are none."""
+    return gains / gains.sum() if gains.sum() > 0 else gains.copy()

@@ -23,9 +23,10 @@ class PruningPath:
     leaves: np.ndarray
 
 
-def node_risks(tree: Trees) -> np.ndarray:
-    """R(t) = share of the weight in node t × its impurity."""
-    return tree.weight / tree.weight[0] * tree.impurity
+def node_risks(trees: Trees) -> np.ndarray:
+    """R(t) = share of the tree's weight in node t × its impurity."""
+    whole = np.repeat(trees.weight[trees.start[:-1]], np.diff(trees.start))
+    return trees.weight / whole * trees.impurity
 
 
 def _collapses(tree: Trees) -> tuple[np.ndarray, list[tuple[float, float, int]]]:
@@ -75,24 +76,50 @@ def pruning_path(tree: Trees) -> PruningPath:
     return PruningPath(np.array(alphas), np.array(risks), np.array(leaves))
 
 
-def prune_tree(tree: Trees, alpha: float) -> Trees:
-    """The smallest subtree that minimises Σ R(leaf) + alpha · |leaves|."""
-    when, _ = _collapses(tree)
-    keep_inner = (tree.feature >= 0) & (when > alpha * (1 + 1e-12) + 1e-15)
-    order, old_to_new = [0], {0: 0}
-    for t in order:  # grows while it is read: children of kept nodes follow
-        if keep_inner[t]:
-            for child in (int(tree.left[t]), int(tree.left[t]) + 1):
-                old_to_new[child] = len(order)
-                order.append(child)
-    at = np.array(order)
-    arrays = {name: getattr(tree, name)[at].copy() for name in (*SHAPE, *DETAILS)}
-    cut = ~keep_inner[at]
+def prune_trees(trees: Trees, alpha: float) -> Trees:
+    """Of every tree the smallest subtree that minimises Σ R(leaf) + alpha · |leaves|.
+
+    From the bottom up: a branch whose own branches are pruned is cut if R(t) ≤ R(branch) + α (leaves − 1).
+    """
+    base = np.repeat(trees.start[:-1], np.diff(trees.start))
+    levels = [trees.start[:-1]]
+    while len(levels[-1]):
+        levels.append(_children(trees, base, levels[-1][trees.feature[levels[-1]] >= 0]))
+    risk = node_risks(trees)
+    branch, leaves, keep = risk.copy(), np.ones(trees.node_count, dtype=np.int64), trees.feature >= 0
+    least = alpha * (1 + 1e-12) + 1e-15
+    for level in reversed(levels):
+        inner = level[trees.feature[level] >= 0]
+        left = base[inner] + trees.left[inner]
+        branch[inner], leaves[inner] = branch[left] + branch[left + 1], leaves[left] + leaves[left + 1]
+        cut = inner[risk[inner] - branch[inner] <= least * (leaves[inner] - 1)]
+        branch[cut], leaves[cut], keep[cut] = risk[cut], 1, False
+    return _without(trees, base, keep)
+
+
+def _children(trees: Trees, base: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    left = base[inner] + trees.left[inner]
+    return np.column_stack([left, left + 1]).ravel()
+
+
+def _without(trees: Trees, base: np.ndarray, keep: np.ndarray) -> Trees:
+    """The trees with every inner node that is not kept turned into a leaf, nodes level by level."""
+    levels = [trees.start[:-1]]
+    while len(levels[-1]):
+        levels.append(_children(trees, base, levels[-1][keep[levels[-1]]]))
+    at = np.concatenate(levels)
+    at = at[np.argsort(base[at], kind="stable")]
+    start = np.append(np.searchsorted(base[at], trees.start[:-1]), len(at))
+    new = np.empty(trees.node_count, dtype=np.int64)
+    new[at] = np.arange(len(at)) - np.repeat(start[:-1], np.diff(start))
+    names = (*SHAPE, "value", *(name for name in DETAILS if getattr(trees, name) is not None))
+    arrays = {name: getattr(trees, name)[at] for name in names}
+    cut = ~keep[at]
     for name, blank in (("feature", -1), ("left", -1), ("set", -1), ("threshold", 0), ("gain", 0), ("missing_left", 0)):
         arrays[name][cut] = blank
-    arrays["left"][~cut] = [old_to_new[int(tree.left[t])] for t in at[~cut]]
-    arrays["value"], arrays["sets"] = tree.value[at], tree.sets
-    return Trees.stack([arrays], tree.outputs, tree.additive)
+    inner = at[~cut]
+    arrays["left"][~cut] = new[base[inner] + trees.left[inner]]
+    return Trees(trees.outputs, trees.additive, start, sets=trees.sets, **arrays)
 
 
 def choose_alpha(estimator: Any, X: Any, y: Any, cv: Any) -> float:
@@ -112,7 +139,7 @@ def choose_alpha(estimator: Any, X: Any, y: Any, cv: Any) -> float:
         full = clone(estimator).set_params(ccp_alpha=0.0).fit(_safe_indexing(X, train), _safe_indexing(y, train))
         tree = full.tree_
         for k, alpha in enumerate(candidates):
-            full.tree_ = prune_tree(tree, alpha)
+            full.tree_ = prune_trees(tree, alpha)
             scores[k] += full.score(_safe_indexing(X, test), _safe_indexing(y, test)) * len(test)
     best = np.flatnonzero(scores >= scores.max() - 1e-12 * abs(scores.max()))
     return float(candidates[best[-1]])

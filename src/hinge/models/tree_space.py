@@ -51,7 +51,7 @@ class _Grower:
         total = float(self.n if weight is None else weight.sum())
         leaves = tree.max_leaf_nodes or (2**tree.max_depth if tree.max_depth else self.n)
         options: dict[str, Any] = {
-            "max_leaves": min(leaves, self.n), "max_depth": tree.max_depth or 0, "by_level": False,
+            "max_leaves": min(leaves, self.n), "max_depth": tree.max_depth or 0, "by_level": False, "min_split": 2,
             "l2": _l2(task, total), "min_hessian": 1e-12 if tree.min_samples_leaf == 1 else 1e-3,
             "min_count": tree.min_samples_leaf, "min_gain": 0.0, "category_smoothing": 10.0, "monotone": [],
             "allowed": [],

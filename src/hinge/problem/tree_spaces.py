@@ -38,7 +38,7 @@ class Forest(Space):
     tree : Tree
     trees : int
     max_features : float
-        The share of features each tree may use.
+        The share of features each split may choose from.
     """
 
     tree: Tree = Tree()

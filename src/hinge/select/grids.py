@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from hinge.models.boosting_base import BaseBoosting
 from hinge.models.linear.base import LinearModel
 from hinge.models.linear.lasso import ElasticNet
 from hinge.problem.losses import Squared
@@ -64,14 +65,15 @@ def path_grid(learner: Any, X: Any, y: Any, count: int) -> dict[str, Any]:
         penalty = model.set_params(alpha=1.0)._penalty()
         objective = make_objective(Z, targets, Squared(), penalty, fit_intercept=learner.fit_intercept)
         return {"alpha": strength_grid(objective, 1e-3, count).tolist()}
+    if isinstance(learner, BaseBoosting):
+        rounds = np.unique(np.round(np.linspace(learner.rounds / count, learner.rounds, count)))
+        name = "max_iter" if learner.n_estimators is None else "n_estimators"
+        return {name: [int(r) for r in rounds if r >= 1]}
     if "C" in parameters:
         return {"C": np.geomspace(1e-3, 1e3, count).tolist()}
     if "alpha" in parameters:
         size = float(_mean_square(X)) if isinstance(learner, LinearModel) else 1.0
         return {"alpha": (size * np.geomspace(1e3, 1e-4, count)).tolist()}
-    if "max_iter" in parameters and hasattr(learner, "staged_predict"):
-        rounds = np.unique(np.round(np.linspace(parameters["max_iter"] / count, parameters["max_iter"], count)))
-        return {"max_iter": [int(r) for r in rounds if r >= 1]}
     raise ValueError(f"{type(learner).__name__} has no path of its own; give grid as a dict of lists.")
 
 

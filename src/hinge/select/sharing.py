@@ -330,15 +330,15 @@ def _told_scores(model: Any, scores: np.ndarray, regresses: bool) -> Any:
 class BoostedRounds(Sharing):
     """Boosting: the first r rounds of a long run are the run of r rounds; bins are shared by all settings."""
 
-    varies = ("max_iter",)
+    varies = ("max_iter", "n_estimators")
     serial = True
 
     def suits(self, learner: Any, values: Values) -> bool:
         return not learner.warm_start
 
     def run(self, learner: Any, values: Values, fold: Fold) -> Iterator[tuple[int, Any]]:
-        rounds = np.array([int(v.get("max_iter", learner.max_iter)) for v in values])
-        model = clone(learner).set_params(max_iter=int(rounds.max()))
+        rounds = np.array([clone(learner).set_params(**v).rounds for v in values])
+        model = clone(learner).set_params(**values[int(np.argmax(rounds))])
         model._binned = fold.remember("bins", dict, across=False)
         model.fit(fold.X, fold.y, **fold.options())
         del model._binned
@@ -380,7 +380,7 @@ class WarmStarts(Sharing):
 
 def sharing_for(learner: Any) -> Sharing:
     """The way of sharing for a learner; :class:`Separately` if there is none."""
-    if type(learner) in (GradientBoostingClassifier, GradientBoostingRegressor):
+    if isinstance(learner, (GradientBoostingClassifier, GradientBoostingRegressor)):
         return BoostedRounds()
     if type(learner) in (SVC, SVR):
         return SupportVectors()

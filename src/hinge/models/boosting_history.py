@@ -1,0 +1,73 @@
+"""Boosting round by round: losses on the training rows, out of the sample and on held-out rows, and when to stop."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from hinge.models.boosting_loss import BoostedLoss
+from hinge.models.tree_arrays import Trees
+
+
+class History:
+    """Losses by round, the progress line, and when to stop.
+
+    Training losses cost a pass over the rows each round: they are recorded if asked for, by ``verbose`` or by naming
+    the rounds as scikit-learn's GradientBoosting does.
+    """
+
+    def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, scores: np.ndarray) -> None:
+        self.estimator, self.loss, self.watch = estimator, loss, watch
+        continued = bool(estimator._grown)
+        self.records = bool(estimator.verbose) or estimator.n_estimators is not None
+        self.samples = self.records and estimator.subsample < 1 and loss.outputs == 1
+        earlier = vars(estimator) if continued else {}
+        self.train: list[float] = list(earlier.get("train_score_", ()))
+        # Losses of the rows out of a round's sample after it, and how much they fell by it.
+        self.outside: list[float] = list(earlier.get("oob_scores_", ()))
+        self.falls: list[float] = list(earlier.get("oob_improvement_", ()))
+        self.validation: list[float] = []
+        self.before = scores[0].copy()
+        if watch is not None:
+            self.scores = estimator._raw(watch[0]) if continued else np.repeat(
+                estimator.baseline_[None, :], len(watch[0]), axis=0
+            )  # fmt: skip
+
+    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, booster: Any, y: np.ndarray, weight: Any) -> bool:
+        e = self.estimator
+        if self.records:
+            self._record(booster, y, weight)
+        if self.watch is not None:
+            X, target, w = self.watch
+            Trees.stack(grown, self.loss.outputs, additive=True).add(X, self.scores)
+            self.validation.append(self.loss.mean(target, self.scores, w))
+        if e.verbose:
+            seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
+            print(f"round {round_ + 1}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
+        if len(self.validation) <= e.patience:
+            return False
+        before = min(self.validation[: -e.patience])
+        return min(self.validation[-e.patience :]) > before - e.tol
+
+    def _record(self, booster: Any, y: np.ndarray, weight: Any) -> None:
+        scores = booster.scores().T
+        self.train.append(self.loss.mean(y, scores, weight))
+        if not self.samples:
+            return
+        out, now = booster.left_out(), scores[:, 0]
+        w = None if weight is None else weight[out]
+        before, after = (self.loss.mean(y[out], s[out, None], w) if len(out) else np.nan for s in (self.before, now))
+        self.outside.append(after)
+        self.falls.append(before - after)
+        self.before = now.copy()
+
+    def keep(self) -> None:
+        """What was seen becomes attributes of the estimator."""
+        e = self.estimator
+        e.train_score_, e.validation_score_ = np.array(self.train), self.validation
+        for name, values in (("oob_scores_", self.outside), ("oob_improvement_", self.falls)):
+            vars(e).pop(name, None)
+            if self.samples:
+                setattr(e, name, np.array(values))
