@@ -44,10 +44,14 @@ class ClosedForm(Solver):
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         coordinates = objective.penalty.coordinates(objective.d)
         assert coordinates is not None
+        if stop.watched and stop.report(0, objective.value(w, b), w=w, b=b):
+            return Solution(w, b, Status.STOPPED, 0)
         problem = Centred(objective.design, objective.y, objective.c, objective.fit_intercept, objective.offset)
         W = problem.solve(coordinates.l2)
-        shape = (objective.d,) if objective.outputs == 1 else (objective.d, objective.outputs)
-        return Solution(W.reshape(shape), problem.bias(W), Status.CONVERGED, 1)
+        w, b = W[:, 0] if objective.outputs == 1 else W, problem.bias(W)
+        if stop.watched:
+            stop.report(1, objective.value(w, b), w=w, b=b)
+        return Solution(w, b, Status.CONVERGED, 1)
 
 
 class Centred:
