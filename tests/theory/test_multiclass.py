@@ -7,6 +7,7 @@ import itertools
 import clarabel
 import numpy as np
 import pytest
+import sklearn.multiclass
 from scipy import sparse
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -43,7 +44,7 @@ def test_one_vs_rest_is_the_highest_score(blobs, learner):
 def test_all_pairs_vote_is_the_formula(blobs):
     """Σ_{j≠i} (1[i<j] h_ij(x) − 1[j<i] h_ji(x)), and the majority vote of the signs."""
     X, y = blobs
-    model = hg.OneVsOneClassifier(LogisticRegression()).fit(X, y)
+    model = hg.OneVsOneClassifier(LogisticRegression(), vote="score").fit(X, y)
     k = len(model.classes_)
     assert len(model.estimators_) == k * (k - 1) // 2
     h = {}
@@ -56,6 +57,18 @@ def test_all_pairs_vote_is_the_formula(blobs):
     majority = hg.OneVsOneClassifier(LogisticRegression(), vote="majority").fit(X, y).decision_function(X)
     signs = np.array([sum(np.sign(h[i, j] if i < j else -h[j, i]) for j in range(k) if j != i) for i in range(k)]).T
     np.testing.assert_array_equal(np.round(majority), signs)
+
+
+@pytest.mark.mission("M1")
+def test_classes_in_a_row_go_to_the_majority(rng):
+    """Sums of scores leave out a class that lies between two others; by default the signs vote, as scikit-learn's do."""
+    X = rng.normal(size=(600, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    ours = hg.OneVsOneClassifier(LogisticRegression()).fit(X, y)
+    theirs = sklearn.multiclass.OneVsOneClassifier(LogisticRegression()).fit(X, y)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    scores = hg.OneVsOneClassifier(LogisticRegression(), vote="score").fit(X, y)
+    assert scores.score(X, y) < ours.score(X, y) - 0.1
 
 
 @pytest.mark.mission("M1")

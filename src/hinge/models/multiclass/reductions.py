@@ -200,9 +200,11 @@ class OneVsOneClassifier(Reduction):
     ----------
     estimator : classifier
         The binary learner.
-    vote : {"score", "majority", "probability"}
-        Whether h_ij is the learner's score, as in the formula, or its sign (ties broken by the scores); with
-        "probability" the learners' probabilities are coupled, which gives ``predict_proba``.
+    vote : {"majority", "score", "probability"}
+        Whether h_ij is the learner's sign (ties broken by the scores) or its score; with "probability" the learners'
+        probabilities are coupled, which gives ``predict_proba``. Scores of different pairs are not on one scale: a
+        pair that is told apart easily has long ones, and where the classes lie in a row the sum of scores seldom
+        goes to one in the middle.
     n_jobs : int, optional
         How many learners to fit at once (threads).
 
@@ -224,7 +226,7 @@ class OneVsOneClassifier(Reduction):
     array(['b'], dtype='<U1')
     """
 
-    def __init__(self, estimator: Any, *, vote: str = "score", n_jobs: int | None = None) -> None:
+    def __init__(self, estimator: Any, *, vote: str = "majority", n_jobs: int | None = None) -> None:
         self.estimator = estimator
         self.vote = vote
         self.n_jobs = n_jobs
