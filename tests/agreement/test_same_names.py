@@ -28,16 +28,6 @@ BY_ROUND = "the histogram booster's parameters (max_iter, max_bins …); trees a
 PARAMETERS = {
     "BaggingClassifier": {"warm_start": "members are not added to a fitted ensemble"},
     "BaggingRegressor": {"warm_start": "members are not added to a fitted ensemble"},
-    "GradientBoostingClassifier": dict.fromkeys(
-        ["n_estimators", "criterion", "min_samples_split", "min_weight_fraction_leaf", "min_impurity_decrease", "init",
-         "ccp_alpha"], BY_ROUND),
-    "GradientBoostingRegressor": dict.fromkeys(
-        ["n_estimators", "criterion", "min_samples_split", "min_weight_fraction_leaf", "min_impurity_decrease", "init",
-         "ccp_alpha", "alpha"], BY_ROUND),
-    **{
-        name: dict.fromkeys(["warm_start", "ccp_alpha"], "a forest is grown whole, and of unpruned trees")
-        for name in ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
-    },
 }  # fmt: skip
 
 # Values of parameters that are refused, and why.

@@ -210,3 +210,29 @@ def test_leaves_start_and_quantile(rng):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=says):
             hg.GradientBoostingRegressor(**wrong).fit(X, y)
+
+
+def test_interactions_by_name_are_the_groups_they_stand_for():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    for name, groups in (("no_interactions", [[0], [1], [2], [3]]),
+                         ("pairwise", [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])):  # fmt: skip
+        named, spelled = (
+            hg.GradientBoostingRegressor(max_iter=20, interaction_cst=c).fit(X, y).predict(X) for c in (name, groups)
+        )
+        np.testing.assert_array_equal(named, spelled)
+    with pytest.raises(ValueError, match="interaction_cst must be groups"):
+        hg.GradientBoostingRegressor(interaction_cst="none").fit(X, y)
+
+
+def test_without_limits_trees_grow_until_the_leaves_are_small():
+    """No limit on leaves and depth: with leaves of single rows one tree at full rate interpolates."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+    model = hg.GradientBoostingRegressor(
+        max_iter=1, learning_rate=1.0, max_leaf_nodes=None, max_depth=None, min_samples_leaf=1
+    ).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-6)
+    assert model.do_early_stopping_ is False
+    assert (model.n_trees_per_iteration_, model.is_categorical_) == (1, None)

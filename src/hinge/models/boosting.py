@@ -40,7 +40,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     categorical_features : "from_dtype", mask, indices, names or None
     monotonic_cst : list or dict, optional
         +1, 0 or −1 per feature.
-    interaction_cst : list of lists of features, optional
+    interaction_cst : list of lists of features, "pairwise" or "no_interactions", optional
         Features may occur together on a path only if one of these groups holds them all.
     early_stopping : bool or "auto"
         Stop when the loss of held-out rows has not fallen by ``tol`` for ``n_iter_no_change`` rounds (10 if None).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ from hinge.models.tree_inputs import (
 
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
 ROUNDS = 100
+INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # how many features may meet in a branch
 
 
 def stops_by_size(n: int) -> bool:
@@ -146,8 +148,6 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
         if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
             raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
-        if self.max_leaf_nodes is None and self.max_depth is None:
-            raise ValueError("max_leaf_nodes and max_depth are both None: give a limit to at least one of them.")
         if self.l2_regularization < 0 or self.min_gain < 0 or self.min_impurity_decrease < 0:
             raise ValueError("l2_regularization, min_gain and min_impurity_decrease must not be negative.")
         if self.grow not in ("leaf", "level"):
@@ -163,9 +163,15 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
 
     def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
-        leaves = self.max_leaf_nodes or min(2 ** (self.max_depth or 15), 2**15)
         allowed = []
-        for group in self.interaction_cst or []:
+        groups = self.interaction_cst or []
+        if isinstance(groups, str):
+            if groups not in INTERACTIONS:
+                raise ValueError(
+                    f"interaction_cst must be groups of features or one of {[*INTERACTIONS]}; got {groups!r}."
+                )
+            groups = itertools.combinations(range(d), min(d, INTERACTIONS[groups]))
+        for group in groups:
             allowed.append([names.index(f) if isinstance(f, str) else int(f) for f in group])
         if allowed:
             used = {f for group in allowed for f in group}
@@ -178,6 +184,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         if not 0 <= self.min_weight_fraction_leaf <= 0.5:
             raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
         least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
+        leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, n // max(1, int(least))))
         return {
             "max_leaves": int(leaves),
             "max_depth": self.max_depth or 0,
@@ -241,6 +248,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             if stop != "auto":
                 raise ValueError(f'early_stopping must be "auto", True or False; got {stop!r}.')
             stop = X_val is not None or self._stops_by_default(len(X))
+        self.do_early_stopping_ = bool(stop)
         if stop:
             if X_val is not None:
                 Xv = predict_table(self, X_val, coder)
@@ -365,6 +373,19 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         """The number of rounds."""
         check_is_fitted(self)
         return self.n_iter_
+
+    @property
+    def n_trees_per_iteration_(self) -> int:
+        """How many trees a round has: one per score."""
+        check_is_fitted(self)
+        return self._loss.outputs
+
+    @property
+    def is_categorical_(self) -> np.ndarray | None:
+        """Which columns are categories; None if there are none."""
+        check_is_fitted(self)
+        mask = np.isin(np.arange(self.n_features_in_), list(self._coder.columns))
+        return mask if mask.any() else None
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -154,7 +154,7 @@ class StochasticModel(LinearModel):
         objectives = self._objectives(part, [y[train] for y in targets], taken(weights, train))
         rate, options = (
             self._rate(objectives[0].loss),
-            self._options(objectives[0].penalty, X),
+            self._options(objectives[0].penalty, objectives[0].design.source),
         )
         held_sets = None
         if held is not None:
@@ -227,7 +227,7 @@ class StochasticModel(LinearModel):
         ]
         rate, options = (
             self._rate(objectives[0].loss),
-            self._options(objectives[0].penalty, X),
+            self._options(objectives[0].penalty, objectives[0].design.source),
         )
         for stream, objective in zip(self._state, objectives):
             stream.epoch(objective, rate, options)
