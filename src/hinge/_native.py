@@ -90,11 +90,15 @@ class Design:
     def matmul(self, W: np.ndarray) -> np.ndarray:
         """X W, for a vector or a matrix W."""
         W = self._conformable(W, self.shape[1], "columns")
+        if W.ndim == 2 and W.shape[1] == 1:
+            return self.native.matvec(W[:, 0].copy())[:, None]
         return self.native.matvec(W) if W.ndim == 1 else self.native.matmat(W)
 
     def rmatmul(self, U: np.ndarray) -> np.ndarray:
         """X'U, for a vector or a matrix U."""
         U = self._conformable(U, self.shape[0], "rows")
+        if U.ndim == 2 and U.shape[1] == 1:
+            return self.native.rmatvec(U[:, 0].copy())[:, None]
         return self.native.rmatvec(U) if U.ndim == 1 else self.native.rmatmat(U)
 
     def _conformable(self, A: np.ndarray, size: int, what: str) -> np.ndarray:

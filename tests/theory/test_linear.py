@@ -653,3 +653,16 @@ def test_momentum_takes_dual_coordinate_descent_to_the_optimum(rng, loss):
     wide = scipy.sparse.random(100, 300, 0.1, format="csr", random_state=2)
     objective = hg.make_objective(wide, y[:100], loss, hg.L2(1e-5), fit_intercept=False)
     assert solve(objective, solver="dual-coordinate-descent", tol=1e-6).certificate.converged
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_ridge_finds_what_is_not_finite_in_its_sums(bad, rng):
+    """Dense doubles are not searched for NaN and infinity beforehand; they are refused all the same, wherever they are."""
+    X, y = rng.normal(size=(300, 20)), rng.normal(size=300)
+    for row, column in ((0, 0), (299, 19), (128, 7)):
+        broken = X.copy()
+        broken[row, column] = bad
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            hg.Ridge().fit(broken, y)
+    with pytest.raises(ValueError, match="overflowed"):
+        hg.Ridge().fit(1e200 * X, y)

@@ -17,7 +17,9 @@ FLOATS = [np.float64, np.float32]
 
 def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights as arrays. float32 and either memory order are kept; sparse matrices stay sparse."""
-    settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS, **finiteness(X)} | options
+    settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS} | options
+    if "ensure_all_finite" not in options:
+        settings |= finiteness(X)
     X, y = validate_data(estimator, X, y, **settings)
     return contiguous(X), y, check_weights(sample_weight, X)
 

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hinge.problem.certificate import Certificate, certificate, with_run
 from hinge.problem.objective import Array, Objective
-from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
+from hinge.solve.base import OVERFLOWED, Need, Record, Solution, Solver, Status, Stop
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
@@ -44,6 +44,9 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "quadratic-program": ("hinge.solve.quadratic_program", "QuadraticProgram"),
 }
 
+
+# Up to this many columns of dense doubles the products of all columns cost less than the passes they save.
+MODERATE = 300
 
 _MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
 
@@ -101,7 +104,7 @@ def _suits_closed_form(o: Objective) -> bool:
     """Dense doubles of moderate width, several targets, the dual side, and singular problems."""
     small = min(o.n, o.d) <= 8000
     X = o.design.source
-    moderate = o.d <= 300 and isinstance(X, np.ndarray) and X.dtype == np.float64
+    moderate = o.d <= MODERATE and isinstance(X, np.ndarray) and X.dtype == np.float64
     return type(o.penalty).__name__ == "NoPenalty" or moderate or (small and (o.outputs > 1 or o.d > o.n))
 
 
@@ -171,10 +174,7 @@ def solve(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         solution = chosen.run(objective, w, b, stop)
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
-        raise ValueError(
-            "The fit overflowed: the values of X are too large, or too different in size, for floating point. "
-            "Scale the features, for example with StandardScaler."
-        )
+        raise ValueError(OVERFLOWED)
     seconds = time.perf_counter() - began
     solution = replace(solution, history=tuple(stop.records))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

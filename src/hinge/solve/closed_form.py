@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
+from sklearn.utils import assert_all_finite
 
 from hinge._native import Design, core
 from hinge.problem.objective import Array, Objective
 from hinge.problem.sums import weighted_sum
-from hinge.solve.base import Need, Solution, Solver, Status, Stop
+from hinge.solve.base import OVERFLOWED, Need, Solution, Solver, Status, Stop
 
 REFINEMENTS = 2
 # A relative error of the weights below this, by the condition of the normal equations, needs no refinement.
@@ -74,7 +75,13 @@ class Centred:
         """[X 1 y]'C[X 1 y] where one pass over X gives it: one target, and doubles that are more rows than columns."""
         (n, d), X = self.design.shape, self.design.source
         one_pass = isinstance(X, np.ndarray) and X.dtype == np.float64 and d <= min(n, ONE_PASS)
-        return self.design.moments(self.c, self._raw[:, 0]) if one_pass and self.Y.shape[1] == 1 else None
+        if not one_pass or self.Y.shape[1] > 1:
+            return None
+        sums = self.design.moments(self.c, self._raw[:, 0])
+        if not np.all(np.isfinite(np.diag(sums))):
+            assert_all_finite(X, input_name="X")
+            raise ValueError(OVERFLOWED)
+        return sums
 
     @cached_property
     def x_mean(self) -> Array:

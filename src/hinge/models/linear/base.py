@@ -219,9 +219,11 @@ class LinearRegressor(RegressorMixin, LinearModel):
         """The predicted targets f(x)."""
         return self._scores(X)
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, *, several: bool = False) -> tuple[Any, np.ndarray, Any]:
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, *, several: bool = False, **options: Any
+    ) -> tuple[Any, np.ndarray, Any]:
         """X, y and weights; y is a matrix only if there are several targets."""
-        X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, multi_output=several)
+        X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, multi_output=several, **options)
         y = np.asarray(y, dtype=np.float64)
         return X, y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y, weights
 

@@ -16,6 +16,7 @@ from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2, Box, NoPenalty
 from hinge.problem.sums import weighted_sum
+from hinge.solve.choose import MODERATE
 from hinge.solve.closed_form import Centred
 
 
@@ -224,7 +225,8 @@ class Ridge(LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Fit; a weight of 2 means the same as having the example twice."""
-        X, y, weights = self._check(X, y, sample_weight, several=True)
+        options = {"ensure_all_finite": False} if self._sums_will_tell(X, y, sample_weight) else {}
+        X, y, weights = self._check(X, y, sample_weight, several=True, **options)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
         alphas = np.unique([check_strength("alpha", a) for a in np.ravel(self.alpha)])
         if np.size(self.alpha) not in (1, objective.outputs):
@@ -239,6 +241,13 @@ class Ridge(LinearRegressor):
         self._adopt(result, X.dtype)
         self.solver_ = result.certificate.solver
         return self
+
+    def _sums_will_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether NaN or infinity in X will be seen in the sums that the closed form makes, and need no pass of their own."""
+        plain = self.solver == "auto" and not self.positive and np.size(self.alpha) == 1 and sample_weight is None
+        if not (plain and type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and np.ndim(y) == 1):
+            return False
+        return X.flags.c_contiguous and 0 < X.shape[1] <= min(X.shape[0], MODERATE)
 
     def _ridge(self, objective: Any, alpha: float) -> Any:
         lam = alpha / objective.weight_sum
