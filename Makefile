@@ -41,7 +41,7 @@ $(VENV)/.installed: $(VENV)/.tools
 ready: build $(VENV)/.installed
 
 demo: build
-	$(BIN)/hinge fit heart --out demo_output --time 20
+	$(BIN)/hinge fit heart --out demo_output --time 10
 
 test: ready
 	$(PYTEST) -m "not slow"
