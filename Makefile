@@ -41,7 +41,7 @@ $(VENV)/.installed: $(VENV)/.tools
 ready: build $(VENV)/.installed
 
 demo: build
-	$(BIN)/hinge fit heart --out demo_output --time 10
+	$(BIN)/hinge fit heart --out demo_output --time 12
 
 test: ready
 	$(PYTEST) -m "not slow"

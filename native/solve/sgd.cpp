@@ -164,7 +164,8 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
   std::vector<double> y, z, c, u(o.batch);  // of a range of visits; of a batch
   double total = 0, b = state.b, b_sum = 0;
   const index_t steps_before = state.steps;
-  const auto steps = [&](const View& view, const index_t* at, index_t begin, index_t end) {
+  // Not inlined: it is called from two places, and compiling it takes seconds.
+  const auto steps = [&](const View& view, const index_t* at, index_t begin, index_t end) __attribute__((noinline)) {
     const index_t visits = end - begin;
     for (auto* v : {&y, &z, &c}) v->resize(visits);
     for (index_t k = 0; k < visits; ++k) {
