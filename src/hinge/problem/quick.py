@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hinge.problem.certificate import Certificate, certificate, has_dual
+from hinge.problem.certificate import Certificate, certificate, convexity, has_dual
 from hinge.problem.objective import Array, Objective
 
 LOOKED_AT = 4096  # examples by which s is chosen; the bound itself takes all of them
@@ -38,9 +38,7 @@ def quick_certificate(objective: Objective, w: Array, b: Array, *, tol: float = 
     dual = ray_bound(objective, u)
     if not 0.0 < dual <= primal:  # says nothing; beyond it, rounding
         return certificate(objective, w, b, tol=tol)
-    strength = objective.penalty.coordinates(objective.d)
-    convexity = 0.0 if strength is None else float(np.min(strength.l2, initial=np.inf))
-    return Certificate.of_gap(primal, primal - dual, tol=tol, convexity=convexity)
+    return Certificate.of_gap(primal, primal - dual, tol=tol, convexity=convexity(objective))
 
 
 def balanced_sides(c: Array, u: Array) -> Array:

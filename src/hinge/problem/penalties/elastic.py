@@ -10,6 +10,7 @@ They are all one function of one weight, with different numbers:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,7 @@ class CoordinatePenalty(Penalty):
             return float(np.max(np.where(moves, np.abs(g) / a, 0.0), initial=0.0))
 
 
+@lru_cache(maxsize=64)
 def _same(value: float, d: int) -> Array:
     """One number for all d features, without d copies of it."""
     return np.broadcast_to(np.float64(value), (d,))
