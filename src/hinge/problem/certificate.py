@@ -36,6 +36,7 @@ from hinge.problem.sums import weighted_sum
 MAX_USED_FEATURES = 2000
 NEWTON_ROUNDS = 4
 SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the gap that was asked for
+ROUNDING = 1e-15
 BALANCED = 1e-13  # slopes whose sum is below this share of their size balance but for rounding
 
 
@@ -203,7 +204,10 @@ def _relative(gap: float, primal: float, objective: Objective) -> float:
     """gap / |primal|; an objective of (almost) zero is compared with the risk of predicting a constant."""
     if gap == 0.0:
         return 0.0
-    floor = 1e-12 * constant_risk(objective)
+    scale = constant_risk(objective)
+    if not objective.loss.smooth and gap <= ROUNDING * scale:  # kinks lie in scores, which are rounded
+        return 0.0
+    floor = 1e-12 * scale
     return gap / max(abs(primal), floor, np.finfo(float).tiny)
 
 
