@@ -28,6 +28,7 @@ import scipy.linalg
 
 from hinge.problem.bias import best_bias
 from hinge.problem.least_squares import summed_up
+from hinge.problem.losses import Squared
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import Coordinates
 from hinge.problem.sums import weighted_sum
@@ -136,7 +137,7 @@ def certificate(
     objective: Objective, w: Array, b: Array, *, dual: Array | None = None, tol: float = 1e-6
 ) -> Certificate:
     """Judge weights w and bias b; ``dual`` may hold slopes uᵢ that a solver believes to be good."""
-    if objective.has_moments and dual is None:
+    if objective.has_moments and dual is None and isinstance(objective.loss, Squared) and has_dual(objective):
         judged = _from_moments(objective, w, b, tol)
         if judged is not None:
             return judged

@@ -28,8 +28,14 @@ class CoordinatePenalty(Penalty):
     def _for(self, w: Array) -> Coordinates:
         return Coordinates(*(columnwise(part, w) for part in self.coordinates(w.shape[0])))
 
+    def _where(self, chosen: np.ndarray) -> Coordinates:
+        """The four numbers of the chosen weights, one after the other."""
+        return Coordinates(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self._for(chosen)))
+
     def value(self, w: Array) -> float:
-        a, b, lower, upper = self._for(w)
+        used = w != 0  # zero is allowed and costs nothing
+        w = w[used]
+        a, b, lower, upper = self._where(used)
         slack = 1e-9 * (1.0 + np.abs(w))
         if np.any(w < lower - slack) or np.any(w > upper + slack):
             return np.inf
@@ -46,28 +52,24 @@ class CoordinatePenalty(Penalty):
         return a * np.sign(w) + b * w
 
     def conjugate(self, g: Array) -> float:
-        a, b, lower, upper = self._for(g)
-        excess = np.maximum(np.abs(g) - a, 0.0)  # the slope left after the kink at zero
-        if (
-            np.all(b > 0) and np.all(np.isinf(lower)) and np.all(np.isinf(upper))
-        ):  # the usual case, in a tenth of the time
-            return float(np.sum(excess**2 / (2.0 * b)))
+        beyond = np.abs(g) > self._for(g).l1  # only there is a slope left after the kink at zero
+        g = g[beyond]
+        a, b, lower, upper = self._where(beyond)
+        excess = np.abs(g) - a
         reach = np.where(g > 0, upper, -lower)  # how far the weight may move in the direction of g
         with np.errstate(divide="ignore", invalid="ignore"):
-            far = np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf)
-            best = np.where(excess > 0, np.minimum(far, reach), 0.0)
-            gain = np.where(excess > 0, excess * best - 0.5 * b * best**2, 0.0)
+            best = np.minimum(np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf), reach)
+            gain = excess * best - 0.5 * b * best**2
         # Without a limit the supremum is infinite, unless the slope exceeds a by rounding only.
         unlimited = np.where(excess <= 1e-12 * a, 0.0, np.inf)
         return float(np.sum(np.where(np.isposinf(best), unlimited, gain)))
 
     def dual_scale(self, g: Array) -> float:
-        a, b, lower, upper = self._for(g)
-        reach = np.where(g > 0, upper, -lower)
-        bound = (b == 0) & np.isposinf(reach) & (np.abs(g) > a)
-        if not np.any(bound):
-            return 1.0
-        return float(np.min(np.where(bound, a / np.where(g != 0, np.abs(g), 1.0), 1.0)))
+        beyond = np.abs(g) > self._for(g).l1
+        g = g[beyond]
+        a, b, lower, upper = self._where(beyond)
+        bound = (b == 0) & np.isposinf(np.where(g > 0, upper, -lower))
+        return float(np.min(np.where(bound, a / np.abs(g), 1.0), initial=1.0))
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
         a, b, lower, upper = self._for(w)
