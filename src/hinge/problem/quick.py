@@ -44,10 +44,14 @@ def quick_certificate(objective: Objective, w: Array, b: Array, *, tol: float = 
 def balanced_sides(c: Array, u: Array) -> Array:
     """u with the heavier of its two signs shrunk until Σ cᵢ uᵢ = 0."""
     cu = c * u
-    total, size = float(cu.sum()), float(np.abs(cu).sum())
+    total, size = float(cu.sum()), float(np.abs(cu, out=cu).sum())
     up, down = (size + total) / 2, (size - total) / 2
-    heavy = u > 0 if total > 0 else u < 0
-    return np.where(heavy, u * (min(up, down) / max(up, down)), u) if total else u
+    if total == 0:
+        return u
+    light = u <= 0 if total > 0 else u >= 0
+    shrunk = np.multiply(u, min(up, down) / max(up, down), out=cu)
+    np.copyto(shrunk, u, where=light)
+    return shrunk
 
 
 def ray_bound(objective: Objective, u: Array) -> float:
@@ -61,15 +65,14 @@ def ray_bound(objective: Objective, u: Array) -> float:
     some = slice(None, None, max(1, objective.n // LOOKED_AT))
     y, c, part = (np.ascontiguousarray(a[some]) for a in (objective.y, objective.c, cu))
     share = float(objective.c.sum() / c.sum())
+    paid = objective.penalty.conjugate_along(-g)
 
     def loss(log_s: float) -> float:
         s = np.exp(log_s)
-        return (
-            share * float(objective.native.conjugate(y, s * part, c)) - s * lean + objective.penalty.conjugate(-s * g)
-        )
+        return share * float(objective.native.conjugate(y, s * part, c)) - s * lean + paid(s)
 
     s = np.exp(lowest(loss, np.log(SHORTEST * longest), np.log(longest)))
-    return s * lean - objective.conjugate_sum(s * u) - objective.penalty.conjugate(-s * g)
+    return s * lean - objective.conjugate_sum(s * u) - paid(s)
 
 
 def lowest(f: Callable[[float], float], left: float, right: float) -> float:

@@ -9,6 +9,7 @@ They are all one function of one weight, with different numbers:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -52,7 +53,13 @@ class CoordinatePenalty(Penalty):
         return a * np.sign(w) + b * w
 
     def conjugate(self, g: Array) -> float:
-        beyond = np.abs(g) > self._for(g).l1  # only there is a slope left after the kink at zero
+        a, b, lower, upper = self._for(g)
+        if _bends_freely(b, lower, upper):  # the usual case, and the quickest
+            excess = np.abs(g)
+            excess -= a
+            np.maximum(excess, 0.0, out=excess)
+            return float(np.sum(excess * excess / (2.0 * b)))
+        beyond = np.abs(g) > a  # only there is a slope left after the kink at zero
         g = g[beyond]
         a, b, lower, upper = self._where(beyond)
         excess = np.abs(g) - a
@@ -63,6 +70,13 @@ class CoordinatePenalty(Penalty):
         # Without a limit the supremum is infinite, unless the slope exceeds a by rounding only.
         unlimited = np.where(excess <= 1e-12 * a, 0.0, np.inf)
         return float(np.sum(np.where(np.isposinf(best), unlimited, gain)))
+
+    def conjugate_along(self, g: Array) -> Callable[[float], float]:
+        a, b, lower, upper = self._for(g)
+        if not np.any(a) and _bends_freely(b, lower, upper):
+            whole = self.conjugate(g)
+            return lambda s: s**2 * whole
+        return super().conjugate_along(g)
 
     def dual_scale(self, g: Array) -> float:
         beyond = np.abs(g) > self._for(g).l1
@@ -85,6 +99,11 @@ class CoordinatePenalty(Penalty):
         moves = np.where(g < 0, upper > 0, lower < 0) & (g != 0)  # −g pulls the weight where it may go
         with np.errstate(divide="ignore"):
             return float(np.max(np.where(moves, np.abs(g) / a, 0.0), initial=0.0))
+
+
+def _bends_freely(b: Array, lower: Array, upper: Array) -> bool:
+    """Whether every weight has a squared penalty and no limits."""
+    return bool(np.all(b > 0) and np.all(np.isinf(lower)) and np.all(np.isinf(upper)))
 
 
 @lru_cache(maxsize=64)
