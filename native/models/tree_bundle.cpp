@@ -77,7 +77,7 @@ std::vector<Shared> share(const Bins& bins, const std::vector<Candidate>& candid
     const auto tried = shared.begin() + static_cast<std::ptrdiff_t>(std::min(shared.size(), kAttempts));
     const auto place = std::find_if(shared.begin(), tried, fits);
     if (place == tried) {
-      shared.push_back({{{{c.feature, 1, c.usual}}, 1 + more}, bits, c.away});
+      shared.push_back({{{{c.feature, 1, c.usual}}, 1 + more, 0}, bits, c.away});
       continue;
     }
     place->slot.parts.push_back({c.feature, place->slot.codes, c.usual});
@@ -105,24 +105,14 @@ std::vector<Slot> make_slots(const Bins& bins) {
       slots.push_back(std::move(s.slot));
     }
   for (index_t j = 0; j < bins.cols; ++j)
-    if (!placed[j]) slots.push_back({{{j, 0, -1}}, bins.features[j].bins});
+    if (!placed[j]) slots.push_back({{{j, 0, -1}}, bins.features[j].bins, 0});
+  for (Slot& s : slots) s.span = bins.features[s.parts[0].feature].missing ? kBins : s.codes;
   return slots;
 }
 
 void slot_codes(const Part& part, int bins, std::uint8_t* codes) {
   for (int b = 0; b < bins; ++b)
     codes[b] = static_cast<std::uint8_t>(b == part.usual ? 0 : part.first + b - (b > part.usual));
-}
-
-void unbundle(const Cell* slot, const Cell& total, const Part& part, int bins, Cell* out) {
-  Cell rest = total;
-  for (int b = 0; b < bins; ++b) {
-    if (b == part.usual) continue;
-    out[b] = slot[part.first + b - (b > part.usual)];
-    rest.subtract(out[b]);
-  }
-  out[part.usual] = rest;
-  out[kMissing] = Cell{};
 }
 
 }  // namespace hinge::trees

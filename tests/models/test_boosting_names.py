@@ -10,7 +10,7 @@ from sklearn import ensemble
 
 import hinge as hg
 from hinge._native import core
-from hinge.models.boosting_loss import BoostedLoss
+from hinge.models.boosting_loss import BoostedLoss, rounds_of
 from hinge.models.tree_arrays import SHAPE
 from hinge.models.tree_inputs import Binned, Coder
 
@@ -172,15 +172,11 @@ def test_out_of_sample_improvement_is_the_fall_of_the_loss_on_rows_left_out(rng)
     booster = core.Booster(
         Binned(X, Coder(), None, 255, seed).native, labels, None, 1, True, False, model._options(6, 400, None)
     )
-    loss = BoostedLoss(hg.Logistic(), 1)
-    booster.set_scores(np.full((1, 400), model.baseline_[0]))
-    from hinge._native import native_loss
-
-    native = native_loss(hg.Logistic())
+    booster.start(model.baseline_)
+    boost = rounds_of(booster, BoostedLoss(hg.Logistic(), 1), 0.1, 0.6, 1.0)
     for t in range(10):
         before = booster.scores()[0]
-        booster.gradients(native, True, True, loss.bound)
-        booster.grow(0, seed + 7919 * t, 0.6, 1.0, 0.1, None, 0.0)
+        boost(seed + 7919 * t)
         out, after = booster.left_out(), booster.scores()[0]
         assert 100 < len(out) < 220
         was, now = (hg.Logistic().value(labels[out], s[out]).mean() for s in (before, after))
