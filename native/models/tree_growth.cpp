@@ -72,18 +72,26 @@ void Growth::search(const Tree& t, Open& leaf, index_t group, Split& best) {
   const auto run = [&]<class Sums>(const typename Sums::Entry* cells) {
     using Entry = typename Sums::Entry;
     Entry own[kBins];
+    std::vector<Part> pairs;
     for (index_t k = bins.group_begin[group]; k < bins.group_begin[group + 1]; ++k, cells += kBins) {
       const Slot& slot = bins.slots[k];
       Entry total{};
       if (slot.shared())
         for (int b = 0; b < slot.codes; ++b) total += cells[b];
+      pairs.clear();
       for (const Part& part : slot.parts) {
         if (!t.admits(leaf, part.feature)) continue;
-        if (slot.shared()) unbundle(cells, total, part, bins.features[part.feature].bins, own);
-        improve<Sums>(slot.shared() ? own : cells, bins.features[part.feature], static_cast<std::int32_t>(part.feature),
-                      leaf.sums, t.options.monotone.empty() ? 0 : t.options.monotone[part.feature], t.options.split,
-                      best);
+        const Feature& feature = bins.features[part.feature];
+        const int direction = t.options.monotone.empty() ? 0 : t.options.monotone[part.feature];
+        if (slot.shared() && feature.bins == 2 && direction == 0) {
+          pairs.push_back(part);
+          continue;
+        }
+        if (slot.shared()) unbundle(cells, total, part, feature.bins, own);
+        improve<Sums>(slot.shared() ? own : cells, feature, static_cast<std::int32_t>(part.feature), leaf.sums,
+                      direction, t.options.split, best);
       }
+      if (!pairs.empty()) improve_pairs<Sums>(cells, total, pairs, bins.features, leaf.sums, t.options.split, best);
     }
   };
   Histogram& histogram = pool_[leaf.histogram];

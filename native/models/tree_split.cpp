@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace hinge::trees {
@@ -33,13 +34,24 @@ HINGE_HOT void score(const Sums& p, int n, const Limits& at, double* __restrict 
 
 // The first of the largest.
 HINGE_HOT int first_largest(const double* __restrict gain, int n) {
-  double top[kLanes];
-  std::fill_n(top, kLanes, kNone);
-  for (int i = 0; i < n; i += kLanes)
-    for (int k = 0; k < kLanes; ++k) top[k] = gain[i + k] > top[k] ? gain[i + k] : top[k];
-  const double most = *std::max_element(top, top + kLanes);
-  if (most == kNone) return -1;
-  return static_cast<int>(std::find(gain, gain + n, most) - gain);
+  using Numbers [[gnu::vector_size(kLanes * 8)]] = double;
+  using Places [[gnu::vector_size(kLanes * 8)]] = std::int64_t;
+  Numbers top = Numbers{} + kNone;
+  Places where = Places{} - 1;
+  for (int i = 0; i < n; i += kLanes) {
+    Numbers g;
+    std::memcpy(&g, gain + i, sizeof g);
+    const Places more = g > top;
+    top = more ? g : top;
+    where = more ? Places{} + i : where;
+  }
+  int best = -1;
+  for (int k = 0; k < kLanes; ++k) {
+    if (where[k] < 0) continue;
+    const int at = static_cast<int>(where[k]) + k;
+    if (best < 0 || gain[at] > gain[best] || (gain[at] == gain[best] && at < best)) best = at;
+  }
+  return best;
 }
 
 bool unbounded(const Bounds& b) { return std::isinf(b.lower) && std::isinf(b.upper); }
@@ -169,11 +181,39 @@ void improve(const typename Sums::Entry* cells, const Feature& feature, std::int
   }
 }
 
-template void improve<WideSums>(const Cell*, const Feature&, std::int32_t, const NodeSums&, int, const SplitOptions&,
-                                Split&);
-template void improve<NarrowSums<Packed>>(const std::int64_t*, const Feature&, std::int32_t, const NodeSums&, int,
-                                          const SplitOptions&, Split&);
-template void improve<NarrowSums<Constant>>(const std::int64_t*, const Feature&, std::int32_t, const NodeSums&, int,
-                                            const SplitOptions&, Split&);
+template <class Sums>
+void improve_pairs(const typename Sums::Entry* cells, const typename Sums::Entry& total, const std::vector<Part>& parts,
+                   const std::vector<Feature>& features, const NodeSums& node, const SplitOptions& options,
+                   Split& best) {
+  Searcher<Sums> search(node, 0, options);
+  int n = 0;
+  for (const Part& part : parts) {
+    typename Sums::Entry zero = cells[part.first];
+    if (part.usual == 0) {
+      zero = total;
+      zero -= cells[part.first];
+    }
+    search.sums.set(n++, zero);
+  }
+  double gain;
+  const int at = search.best(n, gain);
+  if (at < 0) return;
+  const auto index = static_cast<std::int32_t>(parts[at].feature);
+  if (!best.loses_to(gain, index)) return;
+  search.record(best, at, gain, index);
+  best.missing_left = best.left.c >= best.right.c;
+  best.threshold = split_threshold(features[index], 0, 1);
+}
+
+#define HINGE_SUMS(...)                                                                                             \
+  template void improve<__VA_ARGS__>(const __VA_ARGS__::Entry*, const Feature&, std::int32_t, const NodeSums&, int,   \
+                                     const SplitOptions&, Split&);                                                    \
+  template void improve_pairs<__VA_ARGS__>(const __VA_ARGS__::Entry*, const __VA_ARGS__::Entry&,                      \
+                                           const std::vector<Part>&, const std::vector<Feature>&, const NodeSums&,    \
+                                           const SplitOptions&, Split&);
+HINGE_SUMS(WideSums)
+HINGE_SUMS(NarrowSums<Packed>)
+HINGE_SUMS(NarrowSums<Constant>)
+#undef HINGE_SUMS
 
 }  // namespace hinge::trees

@@ -88,4 +88,10 @@ template <class Sums>
 void improve(const typename Sums::Entry* cells, const Feature& feature, std::int32_t index, const NodeSums& node,
              int direction, const SplitOptions& options, Split& best);
 
+// The same for several features of a shared slot at once, all of two bins and in increasing order. cells: those of the
+// slot, which add up to `total`.
+template <class Sums>
+void improve_pairs(const typename Sums::Entry* cells, const typename Sums::Entry& total, const std::vector<Part>& parts,
+                   const std::vector<Feature>& features, const NodeSums& node, const SplitOptions& options, Split& best);
+
 }  // namespace hinge::trees
