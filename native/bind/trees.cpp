@@ -200,6 +200,7 @@ GrowOptions grow_options(const nb::dict& d) {
   o.split.min_hessian = nb::cast<double>(d["min_hessian"]);
   o.split.min_count = nb::cast<std::int64_t>(d["min_count"]);
   o.split.min_gain = nb::cast<double>(d["min_gain"]);
+  o.prune = nb::cast<double>(d["prune"]);
   o.split.category_smoothing = nb::cast<double>(d["category_smoothing"]);
   for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
   o.allowed = nb::cast<std::vector<std::vector<std::int32_t>>>(d["allowed"]);
@@ -350,8 +351,7 @@ void bind_trees(nb::module_& m) {
             if (!loss && (logistic || search)) throw nb::value_error("a loss is needed");
             if (loss && b.outputs() != 1) throw nb::value_error("a loss is for one output");
             std::vector<Nodes> trees = enter([&](Monitor&) {
-              return b.boost(
-                  {loss.get(), logistic, {own_curvature, bound}, seed, rows, features, eta, search, level});
+              return b.boost({loss.get(), logistic, {own_curvature, bound}, seed, rows, features, eta, search, level});
             });
             nb::list out;
             for (Nodes& t : trees) out.append(to_dict(std::move(t)));

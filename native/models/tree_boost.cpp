@@ -63,9 +63,8 @@ std::vector<Nodes> Booster::boost(const Round& round) {
 
 Nodes Booster::grow(const Round& round, index_t output, Growth& growth) {
   double* scores = scores_.data() + output * rows();
-  Nodes tree = growth.grow(
-      *bins_, gradients_.rounded(output), options_,
-      {round.seed, round.seed + static_cast<std::uint64_t>(output), round.rows, round.features});
+  Nodes tree = growth.grow(*bins_, gradients_.rounded(output), options_,
+                           {round.seed, round.seed + static_cast<std::uint64_t>(output), round.rows, round.features});
   if (round.logistic || !round.loss)
     for (const Growth::Leaf& leaf : growth.leaves()) tree.value[leaf.node] = damped(tree.value[leaf.node]);
   if (round.search) search_leaves(tree, growth, round, scores);

@@ -164,8 +164,8 @@ struct Rounder {
 HINGE_HOT void round_probabilities(std::uint32_t* __restrict words, const double* __restrict y, double label,
                                    const double* __restrict w, index_t first, index_t n, Rounder round) {
   for (index_t i = 0; i < n; ++i)
-    words[i] = round.word(first + i, at_probability(std::bit_cast<float>(words[i]), y[i] == label,
-                                                    w ? static_cast<float>(w[i]) : 1.0f));
+    words[i] = round.word(
+        first + i, at_probability(std::bit_cast<float>(words[i]), y[i] == label, w ? static_cast<float>(w[i]) : 1.0f));
 }
 
 HINGE_HOT void round_pairs(const double* __restrict u, const double* __restrict v, index_t first, index_t n,
@@ -267,9 +267,8 @@ void Gradients::of_loss(const Loss& loss, bool logistic, const Curvature& curvat
     form_ = Rounding::constant;
     const double scale = most.g > 0 ? 2147480000.0 / static_cast<double>(most.g) : 1.0;
     g_unit_[0] = 1.0 / scale, h_unit_[0] = curvature.bound;
-    return evaluate([&](const double* g, const double*, index_t b, index_t m) {
-      round_constant(g, m, scale, words_.data() + b);
-    });
+    return evaluate(
+        [&](const double* g, const double*, index_t b, index_t m) { round_constant(g, m, scale, words_.data() + b); });
   }
   form_ = Rounding::packed;
   const Rounder round = rounder(most, seed);
@@ -304,9 +303,8 @@ void Gradients::round_classes(const Scored& at, double label, std::uint64_t seed
     });
     const Rounder round = rounder(highest(peaks), seed + static_cast<std::uint64_t>(k));
     set_units(k, round.g_scale, round.h_scale);
-    for_pieces(n, [&](index_t b, index_t e) {
-      round_probabilities(words + b, at.y + b, label, weight(b), b, e - b, round);
-    });
+    for_pieces(
+        n, [&](index_t b, index_t e) { round_probabilities(words + b, at.y + b, label, weight(b), b, e - b, round); });
   }
 }
 

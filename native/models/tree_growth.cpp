@@ -266,8 +266,52 @@ Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions
     open.push_back(std::move(left));
     open.push_back(std::move(right));
   }
+  if (options.prune > 0)
+    prune(tree, options.prune * static_cast<double>(rows_.used()) / static_cast<double>(bins.rows));
   values(t, tree);
   return tree;
+}
+
+// The subtree that maximises  sum of gains - cost * leaves  (Breiman et al. 1984, chapter 3); the smallest among
+// equals.
+void Growth::prune(Nodes& tree, double cost) {
+  const std::int32_t n = tree.size();
+  std::vector<double> gain(n, 0.0);
+  std::vector<std::int32_t> leaves(n, 1), number(n, -1);
+  std::vector<index_t> begin(n, rows_.used()), end(n, 0);
+  for (const Leaf& leaf : leaves_) begin[leaf.node] = leaf.begin, end[leaf.node] = leaf.end;
+  for (std::int32_t t = n - 1; t >= 0; --t) {  // children come after their parents
+    const std::int32_t l = tree.left[t];
+    if (l < 0) continue;
+    begin[t] = std::min(begin[l], begin[l + 1]), end[t] = std::max(end[l], end[l + 1]);
+    gain[t] = tree.gain[t] + gain[l] + gain[l + 1];
+    leaves[t] = leaves[l] + leaves[l + 1];
+    if (gain[t] > cost * (leaves[t] - 1) * (1 + 1e-12)) continue;
+    gain[t] = 0, leaves[t] = 1;
+    tree.feature[t] = tree.left[t] = tree.set[t] = -1;
+    tree.gain[t] = tree.threshold[t] = 0;
+    tree.missing_left[t] = tree.bin[t] = 0;
+  }
+  std::vector<std::int32_t> kept{0};
+  for (std::size_t k = 0; k < kept.size(); ++k) {  // grows as it goes: level by level
+    const std::int32_t l = tree.left[kept[k]];
+    if (l >= 0) kept.push_back(l), kept.push_back(l + 1);
+  }
+  for (std::size_t k = 0; k < kept.size(); ++k) number[kept[k]] = static_cast<std::int32_t>(k);
+  leaves_.clear();
+  for (const std::int32_t t : kept) {
+    if (tree.left[t] < 0)
+      leaves_.push_back({number[t], begin[t], end[t]});
+    else
+      tree.left[t] = number[tree.left[t]];
+  }
+  const auto pick = [&](auto& values) {
+    auto old = std::move(values);
+    values.clear();
+    for (const std::int32_t t : kept) values.push_back(old[t]);
+  };
+  pick(tree.feature), pick(tree.threshold), pick(tree.left), pick(tree.missing_left), pick(tree.set), pick(tree.value);
+  pick(tree.gain), pick(tree.weight), pick(tree.count), pick(tree.bin);
 }
 
 // Leaf values from gradients before they were rounded at random.

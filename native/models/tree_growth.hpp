@@ -14,7 +14,8 @@ struct GrowOptions {
   bool by_level = false;
   std::int64_t min_split = 2;  // rows a node must have to be split
   SplitOptions split;
-  std::vector<std::int8_t> monotone;               // one per feature, or empty
+  double prune = 0;                   // what a leaf costs, in gain, when the grown tree is cut back; for all rows
+  std::vector<std::int8_t> monotone;  // one per feature, or empty
   std::vector<std::vector<std::int32_t>> allowed;  // interaction constraints: sets of features, or empty
 };
 
@@ -44,6 +45,7 @@ class Growth {
 
   void find_splits(const Tree& t, Open& small, Open* large);
   void search(const Tree& t, Open& leaf, index_t group, Split& best);
+  void prune(Nodes& tree, double cost);
   void values(const Tree& t, Nodes& tree) const;
 
   LeafRows rows_;

@@ -135,8 +135,7 @@ void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Ro
   Cell* cells = out.wide(bins, group);
   each_slot(bins, group, [&](index_t at, index_t n) { std::fill_n(cells + at, n, Cell{}); });
   if (rows.form == Rounding::exact) return add_exact(bins, group, rows, which, first, m, cells);
-  with_form(rows.form,
-            [&]<class Form>(Form) { add_blocks<Form>(bins, group, rows, which, first, m, cells); });
+  with_form(rows.form, [&]<class Form>(Form) { add_blocks<Form>(bins, group, rows, which, first, m, cells); });
 }
 
 void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, index_t group) {

@@ -70,10 +70,10 @@ enum class Rounding { packed, constant, exact };
 // The rounded rows of one tree.
 struct Rounded {
   Rounding form = Rounding::exact;
-  const std::uint32_t* words = nullptr;               // packed and constant
+  const std::uint32_t* words = nullptr;                 // packed and constant
   const double *exact_g = nullptr, *exact_h = nullptr;  // whole numbers
-  const std::int64_t* count = nullptr;                // what a row counts for, if not one (exact only)
-  double g_unit = 1, h_unit = 1;                      // what one integer step is worth
+  const std::int64_t* count = nullptr;                  // what a row counts for, if not one (exact only)
+  double g_unit = 1, h_unit = 1;                        // what one integer step is worth
 
   bool narrow(index_t rows) const { return form != Rounding::exact && rows <= kBlock; }
   Cell exact_cell(index_t row) const {
@@ -110,8 +110,8 @@ void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Ro
 // Adds the cells of one group, of the same width.
 void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, index_t group);
 
-// What remains of one group of a parent, in its place, without one of the children. `was` and `is`: whether it is narrow
-// before and after.
+// What remains of one group of a parent, in its place, without one of the children. `was` and `is`: whether it is
+// narrow before and after.
 void subtract(Histogram& parent, bool was, bool is, Histogram& child, bool child_narrow, const Bins& bins,
               index_t group, Rounding form);
 

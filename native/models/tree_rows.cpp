@@ -92,9 +92,8 @@ index_t LeafRows::split(const Bins& bins, const Nodes& tree, std::int32_t node, 
         return column[row] == kMissing ? missing_left : contains(set, column[row]);
       });
     const Sides sides = many ? separate_many(from, n, spare, column, shift, bin + shift) : Sides{};
-    return separate(from, sides.left + sides.right, n, spare, sides, [&](std::uint32_t row) {
-      return static_cast<std::uint8_t>(column[row] + shift) <= bin + shift;
-    });
+    return separate(from, sides.left + sides.right, n, spare, sides,
+                    [&](std::uint32_t row) { return static_cast<std::uint8_t>(column[row] + shift) <= bin + shift; });
   };
   const index_t n = end - begin;
   std::uint32_t* rows = rows_.data() + begin;

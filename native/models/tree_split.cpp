@@ -206,10 +206,10 @@ void improve_pairs(const typename Sums::Entry* cells, const typename Sums::Entry
 }
 
 #define HINGE_SUMS(...)                                                                                             \
-  template void improve<__VA_ARGS__>(const __VA_ARGS__::Entry*, const Feature&, std::int32_t, const NodeSums&, int,   \
-                                     const SplitOptions&, Split&);                                                    \
-  template void improve_pairs<__VA_ARGS__>(const __VA_ARGS__::Entry*, const __VA_ARGS__::Entry&,                      \
-                                           const std::vector<Part>&, const std::vector<Feature>&, const NodeSums&,    \
+  template void improve<__VA_ARGS__>(const __VA_ARGS__::Entry*, const Feature&, std::int32_t, const NodeSums&, int, \
+                                     const SplitOptions&, Split&);                                                  \
+  template void improve_pairs<__VA_ARGS__>(const __VA_ARGS__::Entry*, const __VA_ARGS__::Entry&,                    \
+                                           const std::vector<Part>&, const std::vector<Feature>&, const NodeSums&,  \
                                            const SplitOptions&, Split&);
 HINGE_SUMS(WideSums)
 HINGE_SUMS(NarrowSums<Packed>)

@@ -82,8 +82,8 @@ struct NarrowSums {
   static Cell wide(std::int64_t v) { return widen<Form>(v); }
 };
 
-// Puts the best split on one feature into `best` if it is better. cells: the kBins cells of the feature (the last one is
-// read only if it has missing values). direction: +1, -1 or 0 (monotone constraint).
+// Puts the best split on one feature into `best` if it is better. cells: the kBins cells of the feature (the last one
+// is read only if it has missing values). direction: +1, -1 or 0 (monotone constraint).
 template <class Sums>
 void improve(const typename Sums::Entry* cells, const Feature& feature, std::int32_t index, const NodeSums& node,
              int direction, const SplitOptions& options, Split& best);
@@ -92,6 +92,7 @@ void improve(const typename Sums::Entry* cells, const Feature& feature, std::int
 // slot, which add up to `total`.
 template <class Sums>
 void improve_pairs(const typename Sums::Entry* cells, const typename Sums::Entry& total, const std::vector<Part>& parts,
-                   const std::vector<Feature>& features, const NodeSums& node, const SplitOptions& options, Split& best);
+                   const std::vector<Feature>& features, const NodeSums& node, const SplitOptions& options,
+                   Split& best);
 
 }  // namespace hinge::trees

@@ -148,8 +148,9 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
         if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
             raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
-        if self.l2_regularization < 0 or self.min_gain < 0 or self.min_impurity_decrease < 0:
-            raise ValueError("l2_regularization, min_gain and min_impurity_decrease must not be negative.")
+        for name in ("l2_regularization", "min_gain", "min_impurity_decrease", "ccp_alpha"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative; got {getattr(self, name)}.")
         if self.grow not in ("leaf", "level"):
             raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
         if self.criterion not in CRITERIA:
@@ -158,8 +159,6 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             raise ValueError(
                 'init must be None or "zero". To start from another model, give its scores: fit(X, y, init_score=...).'
             )
-        if self.ccp_alpha != 0:
-            raise ValueError("ccp_alpha must be 0: boosted trees are not pruned; see min_impurity_decrease, max_depth.")
 
     def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
@@ -195,6 +194,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             "min_split": int(limit_of_rows(self.min_samples_split, rows, "min_samples_split", 2)),
             # The gain of squared error is the fall of the sum of squares: impurity times weight.
             "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
+            "prune": self.ccp_alpha * total,
             "category_smoothing": 10.0,
             "monotone": monotone_list(self.monotonic_cst, d, names),
             "allowed": allowed,

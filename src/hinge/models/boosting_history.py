@@ -29,7 +29,7 @@ class History:
         self.outside: list[float] = list(earlier.get("oob_scores_", ()))
         self.falls: list[float] = list(earlier.get("oob_improvement_", ()))
         self.validation: list[float] = []
-        self.before = booster.scores().T if self.samples else None
+        self.before: Any = booster.scores().T if self.samples else None
         if watch is not None:
             self.scores = estimator._raw(watch[0]) if continued else np.repeat(
                 estimator.baseline_[None, :], len(watch[0]), axis=0

@@ -33,8 +33,8 @@ NAMES = {
     "gamma": Gamma(), "log_loss": Logistic(), "exponential": Exponential(),
 }  # fmt: skip
 
-# Below this many rows histograms are kept in 64-bit fixed point; above, gradients are rounded to 13 bits (at random, so
-# sums stay unbiased), which is about twice as quick and indistinguishable in quality.
+# Below this many rows histograms are kept in 64-bit fixed point; above, gradients are rounded to 10 bits (at random, so
+# sums stay unbiased), which is several times as quick and indistinguishable in quality; leaf values come from 16 bits.
 EXACT_ROWS = 16384
 
 

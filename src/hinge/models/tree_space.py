@@ -53,7 +53,7 @@ class _Grower:
         options: dict[str, Any] = {
             "max_leaves": min(leaves, self.n), "max_depth": tree.max_depth or 0, "by_level": False, "min_split": 2,
             "l2": _l2(task, total), "min_hessian": 1e-12 if tree.min_samples_leaf == 1 else 1e-3,
-            "min_count": tree.min_samples_leaf, "min_gain": 0.0, "category_smoothing": 10.0, "monotone": [],
+            "min_count": tree.min_samples_leaf, "min_gain": 0.0, "prune": 0.0, "category_smoothing": 10.0, "monotone": [],
             "allowed": [],
         }  # fmt: skip
         self.booster = core.Booster(
