@@ -207,7 +207,8 @@ def test_every_round_is_pruned_as_a_tree_on_its_residuals(alpha, rng):
         np.testing.assert_allclose(after, scores, atol=1e-9)
     trees = model.trees_
     found = [np.sum(trees.feature[a:b] < 0) for a, b in zip(trees.start[:-1], trees.start[1:])]
-    assert found == leaves and max(leaves) < 16
+    assert found == leaves
+    assert max(leaves) < 16
     assert alpha < 10 or leaves == [1] * 6
 
 
