@@ -34,15 +34,6 @@ HINGE_INLINE void scatter_axpy(double c, const T* __restrict v, const I* __restr
   for (index_t k = 0; k < m; ++k) out[at[k]] += c * static_cast<double>(v[k]);
 }
 
-void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t d) {
-  const index_t parts = parts_for(d, 1 << 13);
-  parallel_for(parts, [&](index_t p) {
-    const index_t b = range_begin(d, parts, p), e = range_begin(d, parts, p + 1);
-    std::fill(out + b, out + e, 0.0);
-    for (const auto& v : partial) vec::axpy(1.0, v.data() + b, out + b, e - b);
-  });
-}
-
 // Parts of a scattering pass that keeps one vector of `length` per part: few when the vectors are long
 // compared with the work, since they have to be cleared and added up.
 index_t scatter_parts(index_t stored, index_t length) {

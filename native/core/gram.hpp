@@ -7,7 +7,7 @@
 
 #include "core/blas.hpp"
 #include "core/outer.hpp"
-#include "core/pool.hpp"
+#include "core/row_products.hpp"
 
 namespace hinge {
 
@@ -107,6 +107,21 @@ void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_ro
     }
   }
   mirror_lower(G, d);
+}
+
+// For rows of a dense matrix, wherever they lie (see row_products.hpp).
+template <class T, class Rows>
+void dense_gram(const Rows& row, index_t n, index_t d, const double* h, double* G) {
+  if constexpr (std::is_same_v<T, double>)
+    if (OuterSum::suits(d))
+      return outer_gram(
+          n, d, h, [&](const ScaledRow& r, OuterSum& sum) { sum.add(r.factor, row(r.row), d, nullptr); }, G);
+  blocked_gram<T>(
+      n, d, h,
+      [&](const ScaledRow* kept, index_t m, T* out) {
+        for (index_t i = 0; i < m; ++i, out += d) scale_row(row(kept[i].row), T(kept[i].factor), out, d);
+      },
+      G);
 }
 
 }  // namespace hinge

@@ -164,8 +164,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         start: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Result:
         """Solve  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w)  and set ``coef_``, ``intercept_``, ``n_iter_``, ``certificate_``."""
+        design = Design(X, checked=True)
         objective = make_objective(
-            X, y, loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept, classes=classes
+            design, y, loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept, classes=classes
         )
         result = self._solve(objective, self._warm_start(objective) if start is None else start)
         self._adopt(result, X.dtype)
@@ -208,7 +209,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = check_predict(self, X)
-        z = Design(X).matmul(dense(self.coef_).T.astype(np.float64)) + self.intercept_
+        z = Design(X, checked=True).matmul(dense(self.coef_).T.astype(np.float64)) + self.intercept_
         return z.astype(self.coef_.dtype, copy=False)
 
 

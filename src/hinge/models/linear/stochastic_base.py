@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
-from hinge._native import core
+from hinge._native import Design, core
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, taken
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
@@ -129,7 +129,7 @@ class StochasticModel(LinearModel):
 
     def _objectives(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[Objective]:
         first = make_objective(
-            rows_of(X), targets[0], self._loss(), self._penalty(), sample_weight=weights[0],
+            Design(rows_of(X), checked=True), targets[0], self._loss(), self._penalty(), sample_weight=weights[0],
             fit_intercept=self.fit_intercept,
         )  # fmt: skip
         return [first] + [
