@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import ensemble
 
@@ -210,6 +211,27 @@ def test_every_round_is_pruned_as_a_tree_on_its_residuals(alpha, rng):
     assert found == leaves
     assert max(leaves) < 16
     assert alpha < 10 or leaves == [1] * 6
+
+
+@pytest.mark.mission("T8")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_score_is_the_start_and_the_shrunken_sum_of_the_trees(classes, rng):
+    X, y = make(rng, 300)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    labels = np.digitize(y, [-0.5, 0.5][: classes - 1])
+    frame = pd.DataFrame(X).assign(kind=pd.Categorical(np.where(labels > 0, "a", "b")))
+    frame.columns = frame.columns.astype(str)
+    model = hg.GradientBoostingClassifier(n_estimators=7, learning_rate=0.2, max_leaf_nodes=6).fit(frame, labels)
+    trees = model.estimators_
+    assert trees.shape == (7, 1 if classes == 2 else 3)
+    sums = np.array([[tree.predict(frame) for tree in row] for row in trees]).sum(axis=0).T
+    np.testing.assert_allclose(
+        model.baseline_ + 0.2 * sums, model.decision_function(frame).reshape(300, -1), atol=1e-12
+    )
+    np.testing.assert_array_equal(trees[3, 0].apply(frame), model.apply(frame)[:, 3, 0])
+    assert sum(tree.get_n_leaves() for tree in trees.ravel()) == np.sum(model.trees_.feature < 0)
+    assert "kind" in trees[0, 0].rules()
+    assert not hasattr(hg.GradientBoostingClassifier(), "estimators_")
 
 
 @pytest.mark.mission("T8")

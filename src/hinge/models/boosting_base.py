@@ -364,6 +364,14 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         return self.n_iter_
 
     @property
+    def estimators_(self) -> np.ndarray:
+        """The trees as regression trees, (rounds × outputs): score = baseline_ + learning_rate · Σ predictions."""
+        from hinge.models.boosting_trees import regression_trees
+
+        check_is_fitted(self)
+        return regression_trees(self)
+
+    @property
     def n_trees_per_iteration_(self) -> int:
         """How many trees a round has: one per score."""
         check_is_fitted(self)
