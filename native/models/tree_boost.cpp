@@ -32,12 +32,31 @@ Booster::Booster(std::shared_ptr<const Bins> bins, const double* y, const double
       gradients_({y, scores_.data(), weight, bins_->rows, outputs}, exact, frequency),
       growths_(1) {}
 
+// The histograms of the roots of all classes at once, if they have the same rows.
+bool Booster::fill_roots(const Round& round) {
+  constexpr index_t kRootBytes = index_t{1} << 26;
+  const Bins& bins = *bins_;
+  const Rounded first = gradients_.rounded(0);
+  const index_t bytes = static_cast<index_t>(bins.slots.size()) * kBins * static_cast<index_t>(sizeof(Cell));
+  if (first.form != Rounding::packed || outputs_ < 2 || round.rows < 1 || outputs_ * bytes > kRootBytes) return false;
+  roots_.resize(outputs_);
+  for (Histogram& root : roots_) root.make(bins);
+  const index_t parts = (outputs_ + kTogether - 1) / kTogether;
+  parallel_for(parts * bins.groups, [&](index_t task) {
+    const index_t k = task / bins.groups * kTogether;
+    fill_together(&roots_[k], std::min(kTogether, outputs_ - k), bins, task % bins.groups, first.words + k * rows());
+  });
+  return true;
+}
+
 std::vector<Nodes> Booster::boost(const Round& round) {
   const Scored at{y_, scores_.data(), weight_, rows(), outputs_};
   if (round.loss)
     gradients_.of_loss(*round.loss, round.logistic, round.curvature, at, round.seed);
   else
     gradients_.of_softmax(at, round.seed);
+  const bool filled = fill_roots(round);
+  const auto root = [&](index_t k) { return filled ? &roots_[k] : nullptr; };
   std::vector<Nodes> trees(static_cast<std::size_t>(outputs_));
   // As many trees side by side as keep all threads busy to the end, the others one after another by all threads.
   const index_t threads = num_threads(), together = threads > 1 ? outputs_ / threads * threads : 0;
@@ -54,17 +73,18 @@ std::vector<Nodes> Booster::boost(const Round& round) {
       return mine;
     };
     Growth* mine = swap(nullptr);
-    trees[k] = grow(round, k, *mine);
+    trees[k] = grow(round, k, *mine, root(k));
     swap(mine);
   });
-  for (index_t k = together; k < outputs_; ++k) trees[k] = grow(round, k, *(last_ = &growths_[0]));
+  for (index_t k = together; k < outputs_; ++k) trees[k] = grow(round, k, *(last_ = &growths_[0]), root(k));
   return trees;
 }
 
-Nodes Booster::grow(const Round& round, index_t output, Growth& growth) {
+Nodes Booster::grow(const Round& round, index_t output, Growth& growth, Histogram* root) {
   double* scores = scores_.data() + output * rows();
-  Nodes tree = growth.grow(*bins_, gradients_.rounded(output), options_,
-                           {round.seed, round.seed + static_cast<std::uint64_t>(output), round.rows, round.features});
+  Nodes tree =
+      growth.grow(*bins_, gradients_.rounded(output), options_,
+                  {round.seed, round.seed + static_cast<std::uint64_t>(output), round.rows, round.features}, root);
   if (round.logistic || !round.loss)
     for (const Growth::Leaf& leaf : growth.leaves()) tree.value[leaf.node] = damped(tree.value[leaf.node]);
   if (round.search) search_leaves(tree, growth, round, scores);

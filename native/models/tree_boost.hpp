@@ -47,7 +47,8 @@ class Booster {
   index_t outputs() const { return outputs_; }
 
  private:
-  Nodes grow(const Round& round, index_t output, Growth& growth);
+  bool fill_roots(const Round& round);
+  Nodes grow(const Round& round, index_t output, Growth& growth, Histogram* root);
   void search_leaves(Nodes& tree, const Growth& growth, const Round& round, const double* scores) const;
   void update(Nodes& tree, const Growth& growth, double eta, double* scores) const;
 
@@ -57,8 +58,9 @@ class Booster {
   GrowOptions options_;
   std::vector<double> scores_;
   Gradients gradients_;
-  std::deque<Growth> growths_;  // one for each tree that is grown at the same time
-  Growth* last_ = nullptr;      // one that was used in the last round
+  std::vector<Histogram> roots_;  // of every output
+  std::deque<Growth> growths_;    // one for each tree that is grown at the same time
+  Growth* last_ = nullptr;        // one that was used in the last round
 };
 
 }  // namespace hinge::trees

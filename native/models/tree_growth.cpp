@@ -101,8 +101,8 @@ void Growth::search(const Tree& t, Open& leaf, index_t group, Split& best) {
 }
 
 // Fills the histogram of `small` from its rows, that of `large` (which holds the parent's) by subtraction, and searches
-// both for their best splits. `large` is null for the root.
-void Growth::find_splits(const Tree& t, Open& small, Open* large) {
+// both for their best splits. `large` is null for the root, whose histogram may be filled.
+void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   const Bins& bins = t.bins;
   const index_t groups = bins.groups, m = small.size();
   const bool narrow = t.rows.narrow(m);
@@ -117,6 +117,20 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large) {
     search(t, small, group, found[2 * group]);
     if (large) search(t, *large, group, found[2 * group + 1]);
   };
+
+  const auto choose = [&] {
+    const auto keep = [](Open& leaf, const Split& s) {
+      if (s.feature >= 0 && leaf.best.loses_to(s.gain, s.feature)) leaf.best = s;
+    };
+    for (index_t group = 0; group < groups; ++group) {
+      keep(small, found[2 * group]);
+      if (large) keep(*large, found[2 * group + 1]);
+    }
+  };
+  if (filled) {
+    parallel_for(groups, finish);
+    return choose();
+  }
 
   // Sums of integers do not depend on how the rows are cut, so this may look at the number of threads.
   const index_t threads = num_threads();
@@ -144,16 +158,11 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large) {
       finish(group);
     });
   }
-  const auto keep = [](Open& leaf, const Split& s) {
-    if (s.feature >= 0 && leaf.best.loses_to(s.gain, s.feature)) leaf.best = s;
-  };
-  for (index_t group = 0; group < groups; ++group) {
-    keep(small, found[2 * group]);
-    if (large) keep(*large, found[2 * group + 1]);
-  }
+  choose();
 }
 
-Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions& options, const Draw& draw) {
+Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions& options, const Draw& draw,
+                   Histogram* root_histogram) {
   const Tree t{bins, gradients, options};
   const Units unit{gradients.g_unit, gradients.h_unit};
   rows_.start(bins.rows, draw.rows, draw.row_seed);
@@ -201,7 +210,8 @@ Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions
   root.sums.total = add_up(gradients, rows_.used() == bins.rows ? nullptr : rows_.at(0), rows_.used());
   root.node = add(leaf_value(root.sums.total, unit, options.split.l2, root.sums.bounds), root.sums.total);
   draw_features(root);
-  if (options.max_leaves > 1) find_splits(t, root, nullptr);
+  if (root_histogram) std::swap(pool_[root.histogram], *root_histogram);
+  if (options.max_leaves > 1) find_splits(t, root, nullptr, root_histogram != nullptr);
   open.push_back(std::move(root));
 
   int leaf_count = 1;

@@ -33,8 +33,9 @@ class Growth {
     index_t begin, end;
   };
 
-  // Leaf values minimise the second-order model.
-  Nodes grow(const Bins& bins, const Rounded& gradients, const GrowOptions& options, const Draw& draw);
+  // Leaf values minimise the second-order model. root_histogram: that of all rows, taken if it is there already.
+  Nodes grow(const Bins& bins, const Rounded& gradients, const GrowOptions& options, const Draw& draw,
+             Histogram* root_histogram = nullptr);
 
   const LeafRows& rows() const { return rows_; }
   const std::vector<Leaf>& leaves() const { return leaves_; }
@@ -43,7 +44,7 @@ class Growth {
   struct Open;
   struct Tree;  // what is the same all over one tree
 
-  void find_splits(const Tree& t, Open& small, Open* large);
+  void find_splits(const Tree& t, Open& small, Open* large, bool filled = false);
   void search(const Tree& t, Open& leaf, index_t group, Split& best);
   void prune(Nodes& tree, double cost);
   void values(const Tree& t, Nodes& tree) const;

@@ -65,6 +65,10 @@ void each_slot(const Bins& bins, index_t group, const F& f) {
   for (index_t k = begin; k < end; ++k) f((k - begin) * kBins, bins.slots[k].span);
 }
 
+void clear_wide(const Bins& bins, index_t group, Cell* cells) {
+  each_slot(bins, group, [&](index_t at, index_t n) { std::fill_n(cells + at, n, Cell{}); });
+}
+
 template <class Form>
 void add_rows(const Bins& bins, index_t group, const Rounded& r, const std::uint32_t* which, index_t first, index_t m,
               std::int64_t* sums) {
@@ -94,6 +98,61 @@ void add_exact(const Bins& bins, index_t group, const Rounded& r, const std::uin
     const std::uint8_t* cell = cells + row * kGroup;
     const Cell v = r.exact_cell(row);
     for (index_t j = 0; j < width; ++j) out[j * kBins + cell[j]] += v;
+  }
+}
+
+template <int C>
+struct Lanes {
+  typedef std::int32_t Words __attribute__((vector_size(4 * C)));
+  typedef std::int64_t Sums __attribute__((vector_size(8 * C), may_alias));
+};
+
+// Rows 0 .. m of C sets of words, `stride` apart; sums[(slot * kBins + code) * C + set].
+template <int C, int Width>
+HINGE_HOT void accumulate_together(const std::uint8_t* cells, const std::uint32_t* words, index_t stride, index_t m,
+                                   std::int64_t* sums) {
+  using Words = typename Lanes<C>::Words;
+  using Sums = typename Lanes<C>::Sums;
+  auto* out = reinterpret_cast<Sums*>(sums);
+  for (index_t i = 0; i < m; ++i) {
+    Words word;
+    for (int c = 0; c < C; ++c) word[c] = static_cast<std::int32_t>(words[c * stride + i]);
+    // Packed::expand
+    const Words g = word & static_cast<std::int32_t>(0xffc00000u), h = word & 0x7f80;
+    const Sums v = (__builtin_convertvector(g, Sums) << 17) + (__builtin_convertvector(h, Sums) << 9) + 1;
+    const std::uint8_t* cell = cells + i * kGroup;
+#pragma GCC unroll 16
+    for (int j = 0; j < Width; ++j) out[j * kBins + cell[j]] += v;
+  }
+}
+
+template <int C, int... W>
+auto joint_accumulators(std::integer_sequence<int, W...>) {
+  using F = void (*)(const std::uint8_t*, const std::uint32_t*, index_t, index_t, std::int64_t*);
+  static constexpr F table[] = {&accumulate_together<C, W + 1>...};
+  return table;
+}
+
+template <int C>
+void fill_sets(Histogram* out, const Bins& bins, index_t group, const std::uint32_t* words) {
+  const index_t n = bins.rows, width = bins.group_begin[group + 1] - bins.group_begin[group];
+  const auto run = joint_accumulators<C>(std::make_integer_sequence<int, kGroup>{})[width - 1];
+  const bool narrow = n <= kBlock;
+  alignas(64) std::int64_t sums[kGroup * kBins * C];
+  if (!narrow)
+    for (int c = 0; c < C; ++c) clear_wide(bins, group, out[c].wide(bins, group));
+  for (index_t at = 0; at < n; at += kBlock) {
+    each_slot(bins, group, [&](index_t k, index_t m) { std::fill_n(sums + k * C, m * C, 0); });
+    run(bins.group(group) + at * kGroup, words + at, n, std::min(kBlock, n - at), sums);
+    for (int c = 0; c < C; ++c)
+      each_slot(bins, group, [&](index_t k, index_t m) {
+        for (index_t i = k; i < k + m; ++i) {
+          if (narrow)
+            out[c].narrow(bins, group)[i] = sums[i * C + c];
+          else
+            out[c].wide(bins, group)[i] += widen<Packed>(sums[i * C + c]);
+        }
+      });
   }
 }
 
@@ -133,9 +192,15 @@ void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Ro
       add_rows<Form>(bins, group, rows, which, first, m, out.narrow(bins, group));
     });
   Cell* cells = out.wide(bins, group);
-  each_slot(bins, group, [&](index_t at, index_t n) { std::fill_n(cells + at, n, Cell{}); });
+  clear_wide(bins, group, cells);
   if (rows.form == Rounding::exact) return add_exact(bins, group, rows, which, first, m, cells);
   with_form(rows.form, [&]<class Form>(Form) { add_blocks<Form>(bins, group, rows, which, first, m, cells); });
+}
+
+void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group, const std::uint32_t* words) {
+  for (; sets >= 4; sets -= 4, out += 4, words += 4 * bins.rows) fill_sets<4>(out, bins, group, words);
+  if (sets >= 2) fill_sets<2>(out, bins, group, words), sets -= 2, out += 2, words += 2 * bins.rows;
+  if (sets >= 1) fill_sets<1>(out, bins, group, words);
 }
 
 void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, index_t group) {
