@@ -7,7 +7,7 @@
 
 namespace hinge {
 
-// The rows `which` of X; empty if X is not stored by rows, dense.
+// The rows `which` of X; empty if X is not stored by rows.
 std::unique_ptr<Products> chosen_rows(const Design& X, std::vector<index_t> which);
 
 }  // namespace hinge

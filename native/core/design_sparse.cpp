@@ -110,7 +110,7 @@ class Csr final : public Design {
   Csr(Compressed<T, I> v) : Design(v.major, v.minor), v_(v) {}
   bool sparse() const override { return true; }
   index_t stored() const override { return v_.stored(); }
-  RowView row_view() const override { return SparseRowView<T, I>{v_.data, v_.indices, v_.indptr}; }
+  RowView row_view() const override { return view(); }
 
   void matvec(const double* w, double* z) const override { v_.dots(w, z); }
   void rmatvec(const double* u, double* g) const override { v_.combine(u, g); }
@@ -136,21 +136,7 @@ class Csr final : public Design {
   }
 
   void gram(const double* h, double* G) const override {
-    std::fill(G, G + cols_ * cols_, 0.0);
-    // Columns of G are shared out: every part walks all rows but writes only its own band of G.
-    const index_t parts = parts_for(cols_, 16, 16);
-    parallel_for(parts, [&](index_t p) {
-      const index_t lo = range_begin(cols_, parts, p), hi = range_begin(cols_, parts, p + 1);
-      for (index_t i = 0; i < rows_; ++i) {
-        const double s = h ? h[i] : 1.0;
-        const index_t b = v_.begin(i), m = v_.length(i);
-        for (index_t a = b; a < b + m; ++a) {
-          const index_t j = static_cast<index_t>(v_.indices[a]);
-          if (j < lo || j >= hi) continue;
-          scatter_axpy(s * static_cast<double>(v_.data[a]), v_.data + b, v_.indices + b, m, G + j * cols_);
-        }
-      }
-    });
+    sparse_row_gram(view(), [](index_t i) { return i; }, rows_, cols_, h, G);
   }
 
   void square_sums(const double* h, double* out) const override {
@@ -210,6 +196,7 @@ class Csr final : public Design {
   }
 
  private:
+  SparseRowView<T, I> view() const { return {v_.data, v_.indices, v_.indptr}; }
   Compressed<T, I> v_;
 };
 

@@ -17,27 +17,28 @@ void over(index_t n, const F& f) {
   parallel_for(parts, [&](index_t part) { f(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
 }
 
-// Sums and minima over fixed pieces, combined in order.
+// f of fixed pieces of [0, n).
+template <class F>
+std::vector<double> pieces(index_t n, const F& f) {
+  const index_t parts = n == 0 ? 0 : parts_for(n, 4096);
+  std::vector<double> out(parts);
+  parallel_for(parts,
+               [&](index_t part) { out[part] = f(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
+  return out;
+}
+
 template <class F>
 double add_over(index_t n, const F& f) {
-  if (n == 0) return 0.0;
-  const index_t parts = parts_for(n, 4096);
-  std::vector<double> sums(parts);
-  parallel_for(parts,
-               [&](index_t part) { sums[part] = f(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
   double total = 0;
-  for (const double s : sums) total += s;
+  for (const double s : pieces(n, f)) total += s;
   return total;
 }
 
 template <class F>
 double least_over(index_t n, const F& f) {
-  if (n == 0) return 1e300;
-  const index_t parts = parts_for(n, 4096);
-  std::vector<double> least(parts);
-  parallel_for(parts,
-               [&](index_t part) { least[part] = f(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
-  return *std::min_element(least.begin(), least.end());
+  double least = 1e300;
+  for (const double s : pieces(n, f)) least = std::min(least, s);
+  return least;
 }
 
 // Kinks with their multipliers, kink after kink: entry k n + i belongs to z[i] with weight c[i].

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import hinge as hg
 from hinge.solve.choose import solve
@@ -33,13 +34,15 @@ def test_many_rows_reach_the_gap(loss, penalty):
     assert found.certificate.kind == "gap"
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_bands_and_all_rows_at_once_agree(loss):
+def test_bands_and_all_rows_at_once_agree(loss, sparse):
     """Columns one after the other are not read by rows, so that all of them take part in every step."""
     X, y = data(loss, seed=2)
+    X = np.where(np.abs(X) > 0.2, X, 0.0)
+    rows, columns = (scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)) if sparse else (X, np.asfortranarray(X))
     narrow, whole = (
-        solve(hg.make_objective(A, y, loss, hg.L2(1e-2)), solver="interior-point", tol=1e-9)
-        for A in (X, np.asfortranarray(X))
+        solve(hg.make_objective(A, y, loss, hg.L2(1e-2)), solver="interior-point", tol=1e-9) for A in (rows, columns)
     )
     np.testing.assert_allclose(narrow.w, whole.w, atol=2e-4)
     assert narrow.certificate.primal == pytest.approx(whole.certificate.primal, rel=2e-9)

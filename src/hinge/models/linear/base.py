@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -125,6 +125,16 @@ class SparseWeights:
         return self
 
 
+def seed_of(random_state: Any) -> int:
+    """A seed for native code: the number itself, one drawn from a generator, or 0 where none was given.
+
+    Unlike scikit-learn's, a fit without ``random_state`` is the same every time.
+    """
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
 def times(weights: np.ndarray | None, factor: np.ndarray | None) -> np.ndarray | None:
     """Weights times factors, where None stands for ones."""
     if weights is None or factor is None:
@@ -177,7 +187,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     ) -> Result:
         """``solve`` with this estimator's parameters."""
         name = getattr(self, "solver", "auto")
-        seed = getattr(self, "random_state", None)
         with iterations(self, objective.design.source, objective.y) as report:
             return solve(
                 objective,
@@ -185,7 +194,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 tol=getattr(self, "tol", 1e-6) if tol is None else tol,
                 max_iter=getattr(self, "max_iter", None),
                 start=start,
-                random_state=seed if isinstance(seed, int) else 0,
+                random_state=seed_of(getattr(self, "random_state", None)),
                 callback=report,
             )
 
