@@ -200,6 +200,7 @@ GrowOptions grow_options(const nb::dict& d) {
   o.split.min_hessian = nb::cast<double>(d["min_hessian"]);
   o.split.min_count = nb::cast<std::int64_t>(d["min_count"]);
   o.split.min_gain = nb::cast<double>(d["min_gain"]);
+  o.prune = nb::cast<double>(d["prune"]);
   o.split.category_smoothing = nb::cast<double>(d["category_smoothing"]);
   for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
   o.allowed = nb::cast<std::vector<std::vector<std::int32_t>>>(d["allowed"]);
@@ -315,16 +316,25 @@ void bind_trees(nb::module_& m) {
             if (static_cast<index_t>(y.shape(0)) != bins->rows ||
                 (weight && static_cast<index_t>(weight->shape(0)) != bins->rows))
               throw nb::value_error("y and weight must have one entry per row of the table");
-            new (self) Booster(std::move(bins), copy(y), weight ? copy(*weight) : std::vector<double>{}, outputs, exact,
-                               frequency, grow_options(options));
+            new (self) Booster(std::move(bins), y.data(), weight ? weight->data() : nullptr, outputs, exact, frequency,
+                               grow_options(options));
           },
           "bins"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a, "exact"_a, "frequency"_a,
-          "options"_a)
+          "options"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("scores",
            [](Booster& b) {
              return own(std::vector<double>(b.scores()), static_cast<std::size_t>(b.outputs()),
                         static_cast<std::size_t>(b.rows()));
            })
+      .def(
+          "start",
+          [](Booster& b, Vector constants) {
+            if (static_cast<index_t>(constants.shape(0)) != b.outputs())
+              throw nb::value_error("one constant per output is needed");
+            for (index_t k = 0; k < b.outputs(); ++k)
+              std::fill_n(b.scores().begin() + k * b.rows(), b.rows(), constants.data()[k]);
+          },
+          "constants"_a.noconvert())
       .def(
           "set_scores",
           [](Booster& b, Matrix s) {
@@ -333,27 +343,22 @@ void bind_trees(nb::module_& m) {
             std::copy(s.data(), s.data() + s.size(), b.scores().begin());
           },
           "scores"_a.noconvert())
-      .def(
-          "gradients",
-          [](Booster& b, const std::shared_ptr<Loss>& loss, bool logistic, bool own_curvature, double bound) {
-            enter([&](Monitor&) { b.gradients(*loss, logistic, {own_curvature, bound}); });
-          },
-          "loss"_a, "logistic"_a, "own_curvature"_a, "bound"_a)
       .def("left_out", [](const Booster& b) { return own(b.left_out()); })
-      .def("softmax", [](Booster& b) { enter([&](Monitor&) { b.softmax(); }); })
       .def(
-          "grow",
-          [](Booster& b, index_t output, std::uint64_t seed, double rows, double features, double eta,
-             const std::shared_ptr<Loss>& search, double level) {
-            if (output < 0 || output >= b.outputs()) throw nb::index_error("output out of range");
-            return to_dict(enter([&](Monitor&) {
-              Nodes tree = b.grow(output, {seed, rows, features});
-              if (search) b.search_leaves(tree, *search, output, level);
-              b.update(tree, output, eta);
-              return tree;
-            }));
+          "boost",
+          [](Booster& b, const std::shared_ptr<Loss>& loss, bool logistic, bool own_curvature, double bound,
+             std::uint64_t seed, double rows, double features, double eta, bool search, double level) {
+            if (!loss && (logistic || search)) throw nb::value_error("a loss is needed");
+            if (loss && b.outputs() != 1) throw nb::value_error("a loss is for one output");
+            std::vector<Nodes> trees = enter([&](Monitor&) {
+              return b.boost({loss.get(), logistic, {own_curvature, bound}, seed, rows, features, eta, search, level});
+            });
+            nb::list out;
+            for (Nodes& t : trees) out.append(to_dict(std::move(t)));
+            return out;
           },
-          "output"_a, "seed"_a, "rows"_a, "features"_a, "eta"_a, "search"_a.none(), "level"_a);
+          "loss"_a.none(), "logistic"_a, "own_curvature"_a, "bound"_a, "seed"_a, "rows"_a, "features"_a, "eta"_a,
+          "search"_a, "level"_a);
 
   bind_shap<float>(m);
   bind_shap<double>(m);

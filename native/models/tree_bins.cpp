@@ -42,31 +42,50 @@ void cut(const std::vector<T>& values, const std::vector<double>& weights, int m
   for (int b = 0; b + 1 < f.bins; ++b) f.edge.push_back(split_threshold(f, b, b + 1));
 }
 
-// Distinct values in increasing order with their weights, if there are at most kFew of them (yes or no, a few levels):
-// found by comparing, without sorting. Returns whether it succeeded.
+constexpr int kFew = 8;
+
+// Keeps the marks of entries that are not v; returns the number of marks kept.
 template <class T>
-bool few_values(const std::vector<Key<T>>& keys, const std::vector<double>& w, std::vector<Key<T>>& values,
-                std::vector<double>& weights) {
-  constexpr std::size_t kFew = 8;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (values.empty() || values[at] != keys[i]) {
-      at = static_cast<std::size_t>(std::find(values.begin(), values.end(), keys[i]) - values.begin());
-      if (at == kFew) return false;
-      if (at == values.size()) values.push_back(keys[i]), weights.push_back(0);
-    }
-    weights[at] += w.empty() ? 1.0 : w[i];
+HINGE_HOT int unmark(const T* __restrict x, int n, T v, std::uint8_t* __restrict marks) {
+  int kept = 0;
+  for (int i = 0; i < n; ++i) {
+    marks[i] = static_cast<std::uint8_t>(marks[i] & (x[i] != v));
+    kept += marks[i];
   }
-  for (std::size_t i = 1; i < values.size(); ++i)
-    for (std::size_t j = i; j > 0 && values[j] < values[j - 1]; --j)
-      std::swap(values[j], values[j - 1]), std::swap(weights[j], weights[j - 1]);
+  return kept;
+}
+
+// The values of a column in increasing order, if there are at most kFew of them (yes or no, a few levels) besides
+// missing ones: found by comparing, without sorting. Returns whether it succeeded.
+template <class T>
+bool few_values(const T* x, index_t n, std::vector<T>& values, bool& missing) {
+  constexpr int kRun = 1024;
+  std::uint8_t marks[kRun];
+  for (index_t at = 0; at < n; at += kRun) {
+    const int m = static_cast<int>(std::min<index_t>(kRun, n - at));
+    const T* run = x + at;
+    int left = 0;
+    for (int i = 0; i < m; ++i) left += marks[i] = run[i] == run[i];
+    missing |= left < m;
+    for (std::size_t k = 0; left > 0; ++k) {
+      if (k == values.size()) {
+        if (k == static_cast<std::size_t>(kFew)) return false;
+        values.push_back(run[std::find(marks, marks + m, std::uint8_t{1}) - marks]);
+      }
+      left = unmark(run, m, values[k], marks);
+    }
+  }
+  std::sort(values.begin(), values.end());
   return true;
 }
 
 // x: the sampled values of one column; weight: those of the sampled rows, or null.
 template <class T>
 void find_edges(const T* x, const double* weight, index_t n, int max_bins, Feature& f) {
-  std::vector<Key<T>> keys, found;
+  std::vector<T> values;
+  if (max_bins >= kFew && few_values(x, n, values, f.missing)) return cut(values, {}, max_bins, f);
+  values.clear();
+  std::vector<Key<T>> keys;
   std::vector<double> w, weights;
   keys.reserve(n);
   if (weight) w.reserve(n);
@@ -78,19 +97,14 @@ void find_edges(const T* x, const double* weight, index_t n, int max_bins, Featu
     keys.push_back(to_key(x[i]));
     if (weight) w.push_back(weight[i]);
   }
-  if (!few_values<T>(keys, w, found, weights)) {
-    radix_sort(keys, w);
-    found.clear(), weights.clear();
-    for (std::size_t i = 0; i < keys.size();) {
-      double total = 0;
-      const Key<T> k = keys[i];
-      for (; i < keys.size() && keys[i] == k; ++i) total += weight ? w[i] : 1.0;
-      found.push_back(k);
-      weights.push_back(total);
-    }
+  radix_sort(keys, w);
+  for (std::size_t i = 0; i < keys.size();) {
+    double total = 0;
+    const Key<T> k = keys[i];
+    for (; i < keys.size() && keys[i] == k; ++i) total += weight ? w[i] : 1.0;
+    values.push_back(from_key<T>(k));
+    weights.push_back(total);
   }
-  std::vector<T> values(found.size());
-  std::transform(found.begin(), found.end(), values.begin(), from_key<T>);
   cut(values, weights, max_bins, f);
 }
 
@@ -148,6 +162,26 @@ HINGE_HOT void search(const T* __restrict v, index_t n, const T* __restrict edge
     at += edges[at] < x ? 1 : 0;
     out[i] = static_cast<std::uint8_t>(x == x ? at : I(kMissing));
   }
+}
+
+// The same for few edges, one after the other.
+template <class T>
+HINGE_HOT void search_few(const T* __restrict v, index_t n, const T* __restrict edges, int count,
+                          std::uint8_t* __restrict out) {
+  for (index_t i = 0; i < n; ++i) out[i] = v[i] == v[i] ? 0 : kMissing;
+  for (int k = 0; k < count; ++k)
+    for (index_t i = 0; i < n; ++i) out[i] = static_cast<std::uint8_t>(out[i] + (edges[k] < v[i]));
+}
+
+// Whether a byte is the mark of a missing value, and the largest of the others.
+HINGE_HOT void look_over(const std::uint8_t* __restrict column, index_t n, std::uint8_t& any, std::uint8_t& top) {
+  std::uint8_t missing = 0, most = 0;
+  for (index_t i = 0; i < n; ++i) {
+    const std::uint8_t c = column[i], held = c == kMissing ? 0 : c;
+    missing |= c == kMissing;
+    most = held > most ? held : most;
+  }
+  any = missing, top = most;
 }
 
 constexpr index_t kFewRows = 500000;
@@ -215,29 +249,29 @@ Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::u
   for (index_t j = 0; j < x.cols; ++j)
     std::transform(bins.features[j].edge.begin(), bins.features[j].edge.end(), edges.begin() + j * kBins,
                    round_down<T>);
-  bins.by_col.resize(x.cols * x.rows);
+  bins.by_col.resize(x.cols * x.rows + 4);  // gathers read whole words
   constexpr index_t block = 512;
   const index_t parts = std::max<index_t>(1, (x.rows + block - 1) / block);
   std::vector<std::uint8_t> missing(parts * x.cols, 0), largest(parts * x.cols, 0);
   parallel_for(parts, [&](index_t part) {
     const index_t begin = part * block, m = std::min(block, x.rows - begin);
-    T values[block];
+    constexpr index_t width = 8;  // neighbours share cache lines in a table by rows
+    T values[width * block];
     for (index_t j = 0; j < x.cols; ++j) {
-      for (index_t i = 0; i < m; ++i) values[i] = x.at(begin + i, j);
-      std::uint8_t* column = bins.by_col.data() + j * x.rows + begin;
-      if (bins.features[j].categorical) {
+      if (j % width == 0)
         for (index_t i = 0; i < m; ++i)
-          column[i] = values[i] == values[i] ? static_cast<std::uint8_t>(values[i]) : kMissing;
-      } else {
-        search(values, m, edges.data() + j * kBins, column);
-      }
-      std::uint8_t any = 0, top = 0;
-      for (index_t i = 0; i < m; ++i) {
-        any |= column[i] == kMissing;
-        top = std::max<std::uint8_t>(top, column[i] == kMissing ? 0 : column[i]);
-      }
-      missing[part * x.cols + j] = any;
-      largest[part * x.cols + j] = top;
+          for (index_t k = 0; k < std::min(width, x.cols - j); ++k) values[k * block + i] = x.at(begin + i, j + k);
+      const T* own = values + j % width * block;
+      const Feature& f = bins.features[j];
+      const auto count = static_cast<int>(f.edge.size());
+      std::uint8_t* column = bins.by_col.data() + j * x.rows + begin;
+      if (f.categorical)
+        for (index_t i = 0; i < m; ++i) column[i] = own[i] == own[i] ? static_cast<std::uint8_t>(own[i]) : kMissing;
+      else if (count <= 8)
+        search_few(own, m, edges.data() + j * kBins, count, column);
+      else
+        search(own, m, edges.data() + j * kBins, column);
+      look_over(column, m, missing[part * x.cols + j], largest[part * x.cols + j]);
     }
   });
   for (index_t part = 0; part < parts; ++part)

@@ -42,6 +42,7 @@ struct Part {
 struct Slot {
   std::vector<Part> parts;
   int codes;  // without the one for missing values
+  int span;   // with it, if there is one: the length of its cells
   bool shared() const { return parts.size() > 1; }
 };
 

@@ -35,10 +35,18 @@ Candidate look(const Bins& bins, index_t j) {
   const std::uint8_t* column = bins.col(j);
   std::array<index_t, kBins> count{};
   const auto away = [&](index_t n) { return n - count[usual_bin(f, count)]; };
+  const auto tally = [&](index_t begin, index_t end) {
+    if (f.bins == 2) {
+      const index_t ones = std::count(column + begin, column + end, std::uint8_t{1});
+      count[0] += end - begin - ones, count[1] += ones;
+    } else {
+      for (index_t i = begin; i < end; ++i) ++count[column[i]];
+    }
+  };
   const index_t first = std::min(kLook, bins.rows);
-  for (index_t i = 0; i < first; ++i) ++count[column[i]];
+  tally(0, first);
   if (static_cast<double>(away(first)) > kOften * static_cast<double>(first)) return c;
-  for (index_t i = first; i < bins.rows; ++i) ++count[column[i]];
+  tally(first, bins.rows);
   c.away = away(bins.rows);
   if (static_cast<double>(c.away) <= kOften * static_cast<double>(bins.rows)) c.usual = usual_bin(f, count);
   return c;
@@ -77,7 +85,7 @@ std::vector<Shared> share(const Bins& bins, const std::vector<Candidate>& candid
     const auto tried = shared.begin() + static_cast<std::ptrdiff_t>(std::min(shared.size(), kAttempts));
     const auto place = std::find_if(shared.begin(), tried, fits);
     if (place == tried) {
-      shared.push_back({{{{c.feature, 1, c.usual}}, 1 + more}, bits, c.away});
+      shared.push_back({{{{c.feature, 1, c.usual}}, 1 + more, 0}, bits, c.away});
       continue;
     }
     place->slot.parts.push_back({c.feature, place->slot.codes, c.usual});
@@ -102,27 +110,19 @@ std::vector<Slot> make_slots(const Bins& bins) {
     for (Shared& s : share(bins, candidates)) {
       if (s.slot.parts.size() < 2) continue;
       for (const Part& part : s.slot.parts) placed[part.feature] = 1;
+      std::sort(s.slot.parts.begin(), s.slot.parts.end(),
+                [](const Part& a, const Part& b) { return a.feature < b.feature; });
       slots.push_back(std::move(s.slot));
     }
   for (index_t j = 0; j < bins.cols; ++j)
-    if (!placed[j]) slots.push_back({{{j, 0, -1}}, bins.features[j].bins});
+    if (!placed[j]) slots.push_back({{{j, 0, -1}}, bins.features[j].bins, 0});
+  for (Slot& s : slots) s.span = bins.features[s.parts[0].feature].missing ? kBins : s.codes;
   return slots;
 }
 
 void slot_codes(const Part& part, int bins, std::uint8_t* codes) {
   for (int b = 0; b < bins; ++b)
     codes[b] = static_cast<std::uint8_t>(b == part.usual ? 0 : part.first + b - (b > part.usual));
-}
-
-void unbundle(const Cell* slot, const Cell& total, const Part& part, int bins, Cell* out) {
-  Cell rest = total;
-  for (int b = 0; b < bins; ++b) {
-    if (b == part.usual) continue;
-    out[b] = slot[part.first + b - (b > part.usual)];
-    rest.subtract(out[b]);
-  }
-  out[part.usual] = rest;
-  out[kMissing] = Cell{};
 }
 
 }  // namespace hinge::trees

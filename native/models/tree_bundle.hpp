@@ -15,7 +15,16 @@ std::vector<Slot> make_slots(const Bins& bins);
 // The code of every bin of one feature in its slot (adding up those of the slot's features gives the row's code).
 void slot_codes(const Part& part, int bins, std::uint8_t* codes);
 
-// The cells of one feature of a shared slot, whose cells add up to `total`.
-void unbundle(const Cell* slot, const Cell& total, const Part& part, int bins, Cell* out);
+// The cells (wide or narrow) of one feature of a shared slot, whose cells add up to `total`.
+template <class Entry>
+void unbundle(const Entry* slot, const Entry& total, const Part& part, int bins, Entry* out) {
+  Entry rest = total;
+  for (int b = 0; b < bins; ++b) {
+    if (b == part.usual) continue;
+    out[b] = slot[part.first + b - (b > part.usual)];
+    rest -= out[b];
+  }
+  out[part.usual] = rest;
+}
 
 }  // namespace hinge::trees

@@ -1,4 +1,6 @@
-// From a loss to the gradients and Hessians that trees are fitted to, and to rounded rows for the histograms.
+// From a loss to the gradients and Hessians that trees are fitted to, rounded to whole numbers for the histograms.
+//
+//   g = w l'(y, s),   h = w l''(y, s)  or  w times a bound of it
 #pragma once
 #include <vector>
 
@@ -13,20 +15,36 @@ struct Curvature {
   double bound = 1;
 };
 
-// g = w l'(y, s), h = w l''(y, s) or w times the bound; w may be null. Returns nothing: the loss is not evaluated.
-void gradients(const Loss& loss, bool logistic, const double* y, const double* s, const double* w, index_t n,
-               const Curvature& curvature, float* g, float* h);
-void gradients(const Loss& loss, bool logistic, const double* y, const double* s, const double* w, index_t n,
-               const Curvature& curvature, double* g, double* h);
+// Targets, scores (outputs x rows) and weights (may be null).
+struct Scored {
+  const double *y, *scores, *weight;
+  index_t rows, outputs;
+};
 
-// Softmax over k classes: y holds codes, s, g, h are k x n (one class after the other).
-template <class T>
-void softmax_gradients(const double* y, const double* s, const double* w, index_t n, index_t k, T* g, T* h);
+// The rounded rows of every output, one after the other.
+class Gradients {
+ public:
+  // exact: 64-bit fixed point. frequency: weights are counts, and count as such in a node.
+  Gradients(const Scored& at, bool exact, bool frequency);
 
-// Rounds g and h (of n rows) for one tree. `constant_h` > 0 says that every Hessian is that number.
-void round_rows(const float* g, const float* h, index_t n, double constant_h, std::uint64_t seed, Rounded& out);
-// Fixed point with a power-of-two unit. g and h are unweighted here and w (may be null) multiplies whole units, so that
-// an integer weight is exactly the same as repetition.
-void round_rows(const double* g, const double* h, const double* w, index_t n, Rounded& out);
+  // Of one output. `logistic`: the loss is log(1 + exp(-ys)).
+  void of_loss(const Loss& loss, bool logistic, const Curvature& curvature, const Scored& at, std::uint64_t seed);
+  // Of the softmax over the outputs; y holds codes.
+  void of_softmax(const Scored& at, std::uint64_t seed);
+
+  Rounded rounded(index_t output) const;
+
+ private:
+  void round_classes(const Scored& at, double label, std::uint64_t seed);
+  void round_exact(const Scored& at);
+  void set_units(index_t output, float g_scale, float h_scale);
+
+  index_t rows_;
+  Rounding form_ = Rounding::packed;
+  std::vector<std::uint32_t> words_;  // of log-likelihoods, for a while: probabilities, as the bits of float
+  std::vector<double> g_, h_;         // exact: whole numbers
+  std::vector<std::int64_t> count_;
+  std::vector<double> g_unit_, h_unit_;
+};
 
 }  // namespace hinge::trees

@@ -54,29 +54,28 @@ double root_of_slope(const Loss& loss, const std::vector<double>& y, const std::
 
 }  // namespace
 
-void Booster::search_leaves(Nodes& tree, const Loss& loss, index_t output, double level) {
-  const double* scores = scores_.data() + output * rows();
+void Booster::search_leaves(Nodes& tree, const Growth& growth, const Round& round, const double* scores) const {
   const auto task = [&](index_t k) {
-    const LeafRows& leaf = leaves_[k];
+    const Growth::Leaf& leaf = growth.leaves()[k];
     const auto n = static_cast<std::size_t>(leaf.end - leaf.begin);
     std::vector<double> y(n), s(n), w;
-    if (!weight_.empty()) w.resize(n);
+    if (weight_) w.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
-      const index_t row = rows_[leaf.begin + static_cast<index_t>(i)];
+      const index_t row = growth.rows().at(leaf.begin)[i];
       y[i] = y_[row], s[i] = scores[row];
-      if (!w.empty()) w[i] = weight_[row];
+      if (weight_) w[i] = weight_[row];
     }
     double& value = tree.value[leaf.node];
-    if (level > 0) {
+    if (round.level > 0) {
       for (std::size_t i = 0; i < n; ++i) y[i] -= s[i];
-      value = weighted_quantile(y, w, level);
+      value = weighted_quantile(y, w, round.level);
     } else {
       if (w.empty()) w.assign(n, 1.0);
-      value = root_of_slope(loss, y, s, w, value);
+      value = root_of_slope(*round.loss, y, s, w, value);
     }
   };
-  const auto count = static_cast<index_t>(leaves_.size());
-  if (loss.whole_arrays())
+  const auto count = static_cast<index_t>(growth.leaves().size());
+  if (round.loss->whole_arrays())
     for (index_t k = 0; k < count; ++k) task(k);
   else
     parallel_for(count, task);

@@ -3,25 +3,15 @@
 #include <algorithm>
 #include <limits>
 #include <type_traits>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
+#include "models/tree_gathers.hpp"
 #include "models/tree_predict.hpp"
 
 namespace hinge::trees {
 namespace {
 
-// Written out for AVX-512: a compiler tuned for machines in general makes no gathers. Elsewhere masks are used.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(HINGE_NO_CLONES)
-
-#define HINGE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-
-bool have_gathers() {
-  static const bool have = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return have;
-}
+// Elsewhere masks are used.
+#if defined(HINGE_AVX512)
 
 // The entries of a level's table for the nodes in `at`: up to 32 of them, from two registers.
 HINGE_AVX512 inline __m512i pick(__m512i low, __m512i high, __m512i at, bool wide) {
@@ -128,7 +118,6 @@ HINGE_AVX512 void add_values(const double* value, const std::int32_t* node, doub
 
 #else
 
-bool have_gathers() { return false; }
 template <class T>
 void top(const T*, const T*, const std::int32_t*, std::int32_t*) {}
 template <class T>

@@ -23,9 +23,9 @@ struct Bounds {
   double clip(double v) const { return v < lower ? lower : (v > upper ? upper : v); }
 };
 
-struct NodeSums {
-  double g = 0, h = 0;
-  std::int64_t c = 0;
+// What the whole numbers of a cell are worth.
+struct Units {
+  double g = 1, h = 1;
 };
 
 struct Split {
@@ -35,21 +35,64 @@ struct Split {
   bool missing_left = false;
   bool categorical = false;
   Set set{};
-  NodeSums left, right;
+  Cell left, right;
   double left_value = 0, right_value = 0;  // before shrinkage
   double threshold = 0;
 
-  // A fixed order among equal gains, so that the answer does not depend on who searched first.
-  bool better_than(const Split& o) const {
-    if (gain != o.gain) return gain > o.gain;
-    return feature >= 0 && (o.feature < 0 || feature < o.feature);
+  // Whether a split with this gain is better: a fixed order among equal ones, so that the answer does not depend on who
+  // searched first.
+  bool loses_to(double other, std::int32_t its_feature) const {
+    if (other != gain) return other > gain;
+    return its_feature >= 0 && (feature < 0 || its_feature < feature);
   }
 };
 
-double leaf_value(const NodeSums& s, double l2, const Bounds& bounds);
+double leaf_value(double g, double h, double l2, const Bounds& bounds);
+inline double leaf_value(const Cell& s, const Units& unit, double l2, const Bounds& bounds) {
+  return leaf_value(static_cast<double>(s.g) * unit.g, static_cast<double>(s.h) * unit.h, l2, bounds);
+}
 
-// cells: the kBins cells of the feature. direction: +1, -1 or 0 (monotone constraint).
-Split best_split(const Cell* cells, const Feature& feature, std::int32_t index, const NodeSums& node, double g_unit,
-                 double h_unit, int direction, const Bounds& bounds, const SplitOptions& options);
+// A node whose splits are looked for.
+struct NodeSums {
+  Cell total;
+  Units unit;
+  Bounds bounds;
+};
+
+// Prefix sums over the cells of a feature: of wide ones,
+struct WideSums {
+  using Entry = Cell;
+  alignas(64) std::int64_t g_[kBins], h_[kBins], c_[kBins];
+  HINGE_INLINE void set(int i, const Cell& v) { g_[i] = v.g, h_[i] = v.h, c_[i] = v.c; }
+  HINGE_INLINE std::int64_t g(int i) const { return g_[i]; }
+  HINGE_INLINE std::int64_t h(int i) const { return h_[i]; }
+  HINGE_INLINE std::int64_t c(int i) const { return c_[i]; }
+  static Cell wide(const Cell& v) { return v; }
+};
+
+// and of narrow ones.
+template <class Form>
+struct NarrowSums {
+  using Entry = std::int64_t;
+  alignas(64) std::int64_t v_[kBins];
+  HINGE_INLINE void set(int i, std::int64_t v) { v_[i] = v; }
+  HINGE_INLINE std::int64_t g(int i) const { return Form::g(v_[i]); }
+  HINGE_INLINE std::int64_t h(int i) const { return Form::h(v_[i]); }
+  HINGE_INLINE std::int64_t c(int i) const { return Form::c(v_[i]); }
+  static Cell wide(std::int64_t v) { return widen<Form>(v); }
+};
+
+// Puts the best split on one feature into `best` if it is better. cells: the kBins cells of the feature (the last one
+// is read only if it has missing values). direction: +1, -1 or 0 (monotone constraint).
+template <class Sums>
+void improve(const typename Sums::Entry* cells, const Feature& feature, std::int32_t index, const NodeSums& node,
+             int direction, const SplitOptions& options, Split& best);
+
+// The same for several features of a shared slot at once, all of two bins and in increasing order. cells: those of the
+// slot, which add up to `total`.
+template <class Sums>
+void improve_pairs(const typename Sums::Entry* cells, const typename Sums::Entry& total, const std::vector<Part>& parts,
+                   const std::vector<Feature>& features, const NodeSums& node, const SplitOptions& options,
+                   Split& best);
 
 }  // namespace hinge::trees

@@ -39,6 +39,20 @@ def test_same_bits_for_any_number_of_threads(n, rng, threads):
 
 
 @pytest.mark.mission("T8")
+@pytest.mark.parametrize("n", [20_000, 40_000])  # a root of narrow cells, and one of wide cells
+@pytest.mark.parametrize("classes", [3, 7])
+def test_roots_counted_together_are_those_counted_alone(n, classes, rng):
+    X, y = make(rng, n, 20)
+    X[rng.random(n) < 0.1, 3] = np.nan
+    labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    found = []
+    for share in (1.0, 1 - 1e-12):  # a sample that is all rows
+        model = hg.GradientBoostingClassifier(max_iter=3, subsample=share, early_stopping=False).fit(X, labels)
+        found.append(model.decision_function(X))
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.mission("T8")
 def test_rounded_gradients_are_as_good_as_exact_ones(rng):
     X, y = make(rng, 60_000, 6)
     labels = y > 0

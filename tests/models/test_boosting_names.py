@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import ensemble
 
 import hinge as hg
 from hinge._native import core
-from hinge.models.boosting_loss import BoostedLoss
+from hinge.models.boosting_loss import BoostedLoss, rounds_of
 from hinge.models.tree_arrays import SHAPE
 from hinge.models.tree_inputs import Binned, Coder
 
@@ -163,32 +164,74 @@ def test_recorded_losses_are_those_of_the_stages(rng):
 
 
 @pytest.mark.mission("T7", "T8")
-def test_out_of_sample_improvement_is_the_fall_of_the_loss_on_rows_left_out(rng):
+@pytest.mark.parametrize("classes", [2, 3])
+def test_out_of_sample_improvement_is_the_fall_of_the_loss_on_rows_left_out(classes, rng):
     X, y = make(rng, 400)
-    labels = np.where(y > 0, 1.0, -1.0)
+    labels = np.where(y > 0, 1.0, -1.0) if classes == 2 else np.digitize(y, [-0.5, 0.5]).astype(float)
+    loss = BoostedLoss(hg.Logistic(), 1) if classes == 2 else BoostedLoss(hg.Softmax(), 3)
     model = hg.GradientBoostingClassifier(n_estimators=10, subsample=0.6, random_state=5).fit(X, labels)
     # The same rounds by hand.
     seed = int(np.random.RandomState(5).randint(np.iinfo(np.int32).max))
-    booster = core.Booster(
-        Binned(X, Coder(), None, 255, seed).native, labels, None, 1, True, False, model._options(6, 400, None)
-    )
-    loss = BoostedLoss(hg.Logistic(), 1)
-    booster.set_scores(np.full((1, 400), model.baseline_[0]))
-    from hinge._native import native_loss
-
-    native = native_loss(hg.Logistic())
+    table = Binned(X, Coder(), None, 255, seed).native
+    booster = core.Booster(table, labels, None, loss.outputs, True, False, model._options(6, 400, None))
+    booster.start(model.baseline_)
+    boost = rounds_of(booster, loss, 0.1, 0.6, 1.0)
     for t in range(10):
-        before = booster.scores()[0]
-        booster.gradients(native, True, True, loss.bound)
-        booster.grow(0, seed + 7919 * t, 0.6, 1.0, 0.1, None, 0.0)
-        out, after = booster.left_out(), booster.scores()[0]
+        before = booster.scores().T
+        boost(seed + 7919 * t)
+        out, after = booster.left_out(), booster.scores().T
         assert 100 < len(out) < 220
-        was, now = (hg.Logistic().value(labels[out], s[out]).mean() for s in (before, after))
+        was, now = (loss.mean(labels[out], s[out], None) for s in (before, after))
         assert model.oob_improvement_[t] == pytest.approx(was - now, abs=1e-12)
         assert model.oob_scores_[t] == pytest.approx(now, abs=1e-12)
+
+
+@pytest.mark.mission("T8")
+def test_what_is_out_of_the_sample_tells_noise_from_signal(rng):
+    X, y = make(rng, 400)
     noise = hg.GradientBoostingRegressor(n_estimators=80, subsample=0.5, max_leaf_nodes=8).fit(X, rng.permutation(y))
     assert noise.oob_improvement_.sum() < 0 < noise.train_score_[0] - noise.train_score_[-1]
     assert not hasattr(hg.GradientBoostingRegressor(n_estimators=3).fit(X, y), "oob_improvement_")
+
+
+@pytest.mark.mission("T2", "T8")
+@pytest.mark.parametrize("alpha", [0.003, 0.02, 10.0])
+def test_every_round_is_pruned_as_a_tree_on_its_residuals(alpha, rng):
+    X, y = make(rng, 240)  # fewer values than bins: both look at all cuts
+    shape = {"max_depth": 4, "min_samples_leaf": 1, "ccp_alpha": alpha}
+    model = hg.GradientBoostingRegressor(n_estimators=6, learning_rate=0.5, max_leaf_nodes=None, **shape).fit(X, y)
+    scores, leaves = np.full(240, y.mean()), []
+    for after in model.staged_predict(X):
+        tree = hg.DecisionTreeRegressor(**shape).fit(X, y - scores)
+        scores += 0.5 * tree.predict(X)
+        leaves.append(tree.get_n_leaves())
+        np.testing.assert_allclose(after, scores, atol=1e-9)
+    trees = model.trees_
+    found = [np.sum(trees.feature[a:b] < 0) for a, b in zip(trees.start[:-1], trees.start[1:])]
+    assert found == leaves
+    assert max(leaves) < 16
+    assert alpha < 10 or leaves == [1] * 6
+
+
+@pytest.mark.mission("T8")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_score_is_the_start_and_the_shrunken_sum_of_the_trees(classes, rng):
+    X, y = make(rng, 300)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    labels = np.digitize(y, [-0.5, 0.5][: classes - 1])
+    frame = pd.DataFrame(X).assign(kind=pd.Categorical(np.where(labels > 0, "a", "b")))
+    frame.columns = frame.columns.astype(str)
+    model = hg.GradientBoostingClassifier(n_estimators=7, learning_rate=0.2, max_leaf_nodes=6).fit(frame, labels)
+    trees = model.estimators_
+    assert trees.shape == (7, 1 if classes == 2 else 3)
+    sums = np.array([[tree.predict(frame) for tree in row] for row in trees]).sum(axis=0).T
+    np.testing.assert_allclose(
+        model.baseline_ + 0.2 * sums, model.decision_function(frame).reshape(300, -1), atol=1e-12
+    )
+    np.testing.assert_array_equal(trees[3, 0].apply(frame), model.apply(frame)[:, 3, 0])
+    assert sum(tree.get_n_leaves() for tree in trees.ravel()) == np.sum(model.trees_.feature < 0)
+    assert "kind" in trees[0, 0].rules()
+    assert not hasattr(hg.GradientBoostingClassifier(), "estimators_")
 
 
 @pytest.mark.mission("T8")
@@ -205,7 +248,7 @@ def test_leaves_start_and_quantile(rng):
         named = hg.GradientBoostingRegressor("quantile", quantile=level, n_estimators=60, max_leaf_nodes=4).fit(X, y)
         assert_same_trees(upper, named)
     for wrong, says in (
-        ({"init": hg.Ridge()}, "init_score"), ({"ccp_alpha": 0.1}, "not pruned"), ({"criterion": "gini"}, "criterion"),
+        ({"init": hg.Ridge()}, "init_score"), ({"ccp_alpha": -0.1}, "ccp_alpha"), ({"criterion": "gini"}, "criterion"),
         ({"min_impurity_decrease": -1.0}, "negative"), ({"min_samples_split": 1}, "min_samples_split"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=says):

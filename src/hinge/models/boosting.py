@@ -56,23 +56,27 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         The least share of all rows in a leaf; of the weight where weights are whole numbers, that is, counts of rows.
     init : None or "zero"
         Start from the best constant, or from zero; ``fit(init_score=...)`` starts from anything.
-    criterion, ccp_alpha
-        Accepted for compatibility: splits are judged by the second-order gain of the loss, and ``ccp_alpha`` must be 0.
+    ccp_alpha : float
+        Every tree is cut back to the subtree that is best when each leaf costs this much (cost-complexity pruning); the
+        unit is that of ``min_impurity_decrease``.
+    criterion
+        Accepted for compatibility: splits are judged by the second-order gain of the loss.
     grow : {"leaf", "level"}
         Best leaf first, or level by level.
     quantize : bool or "auto"
-        Round gradients to 13 bits (at random, unbiased): the default from 16384 rows on.
+        Look for splits with gradients rounded to 10 bits (at random, unbiased): the default from 16384 rows on.
 
     Attributes
     ----------
     trees_ : Trees
     n_iter_, n_estimators_ : int
+    estimators_ : array of DecisionTreeRegressor, (rounds × outputs)
+        The same trees one by one, before shrinkage; made when asked for.
     feature_importances_ : array
     train_score_ : array
         The mean loss of the training rows after each round, if ``n_estimators`` or ``verbose`` is given.
     oob_scores_, oob_improvement_ : array
-        The same for the rows out of each round's sample, and how much the round lowered it, if also ``subsample`` < 1
-        (not for three or more classes, whose trees have samples of their own).
+        The same for the rows out of each round's sample, and how much the round lowered it, if also ``subsample`` < 1.
     validation_score_ : list of float
         The mean validation loss after each round.
 

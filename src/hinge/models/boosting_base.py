@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge._native import core, native_loss
+from hinge._native import core
 from hinge.models.base import drop_absent
 from hinge.models.boosting_history import History
-from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss, Leaves
+from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.tree import feature_count, limit_of_rows
 from hinge.models.tree_arrays import Trees, add_gains, as_shares
@@ -148,8 +148,9 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
         if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
             raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
-        if self.l2_regularization < 0 or self.min_gain < 0 or self.min_impurity_decrease < 0:
-            raise ValueError("l2_regularization, min_gain and min_impurity_decrease must not be negative.")
+        for name in ("l2_regularization", "min_gain", "min_impurity_decrease", "ccp_alpha"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative; got {getattr(self, name)}.")
         if self.grow not in ("leaf", "level"):
             raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
         if self.criterion not in CRITERIA:
@@ -158,8 +159,6 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             raise ValueError(
                 'init must be None or "zero". To start from another model, give its scores: fit(X, y, init_score=...).'
             )
-        if self.ccp_alpha != 0:
-            raise ValueError("ccp_alpha must be 0: boosted trees are not pruned; see min_impurity_decrease, max_depth.")
 
     def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
@@ -195,6 +194,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             "min_split": int(limit_of_rows(self.min_samples_split, rows, "min_samples_split", 2)),
             # The gain of squared error is the fall of the sum of squares: impurity times weight.
             "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
+            "prune": self.ccp_alpha * total,
             "category_smoothing": 10.0,
             "monotone": monotone_list(self.monotonic_cst, d, names),
             "allowed": allowed,
@@ -296,38 +296,27 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
         options, features = self._options(d, n, weight), feature_count(self.max_features, d) / d
         table = self._bins(X, weight, seed)
-        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), options)
         continued = self._continues()
         if not continued:
             self.baseline_ = loss.start(y, weight) if self.init is None else np.zeros(loss.outputs)
             self.trees_ = None
             self._grown: list[Any] = []
-        scores = np.repeat(self.baseline_[:, None], n, axis=1)
+        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), options)
+        booster.start(self.baseline_)
         if init_score is not None:
             given = np.asarray(init_score, dtype=np.float64).reshape(n, -1)
             if given.shape[1] != loss.outputs:
                 raise ValueError(f"init_score must have {loss.outputs} numbers per row; got {given.shape[1]}.")
-            scores = np.ascontiguousarray(given.T)
+            booster.set_scores(np.ascontiguousarray(given.T))
             self.baseline_ = np.zeros(loss.outputs)
         elif continued:
-            scores = np.ascontiguousarray(self._raw(X).T)
-        booster.set_scores(scores)
+            booster.set_scores(np.ascontiguousarray(self._raw(X).T))
 
-        native, search = native_loss(loss.definition) if loss.outputs == 1 else None, None
-        if loss.leaves is Leaves.SEARCH:
-            search = native
-        history = History(self, loss, watch, scores)
+        boost = rounds_of(booster, loss, self.learning_rate, self.subsample, features)
+        history = History(self, loss, watch, booster)
         for round_ in range(len(self._grown) // loss.outputs, self.rounds):
-            if loss.outputs > 1:
-                booster.softmax()
-            else:
-                booster.gradients(native, loss.logistic, loss.leaves is Leaves.NEWTON, loss.bound)
-            for k in range(loss.outputs):
-                draw = (seed + 7919 * (round_ * loss.outputs + k)) % (2**63)
-                self._grown.append(
-                    booster.grow(k, draw, self.subsample, features, self.learning_rate, search, loss.level)
-                )
-            if history.stop(self._grown[-loss.outputs :], round_, booster, y, weight) or (report and report(None)):
+            self._grown += boost((seed + 7919 * round_) % 2**63)
+            if history.stop(self._grown[-loss.outputs :], round_, y, weight) or (report and report(None)):
                 break
         self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
         self.n_iter_ = len(self._grown) // loss.outputs
@@ -373,6 +362,14 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         """The number of rounds."""
         check_is_fitted(self)
         return self.n_iter_
+
+    @property
+    def estimators_(self) -> np.ndarray:
+        """The trees as regression trees, (rounds × outputs): score = baseline_ + learning_rate · Σ predictions."""
+        from hinge.models.boosting_trees import regression_trees
+
+        check_is_fitted(self)
+        return regression_trees(self)
 
     @property
     def n_trees_per_iteration_(self) -> int:

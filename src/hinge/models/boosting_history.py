@@ -18,27 +18,27 @@ class History:
     the rounds as scikit-learn's GradientBoosting does.
     """
 
-    def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, scores: np.ndarray) -> None:
-        self.estimator, self.loss, self.watch = estimator, loss, watch
+    def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, booster: Any) -> None:
+        self.estimator, self.loss, self.watch, self.booster = estimator, loss, watch, booster
         continued = bool(estimator._grown)
         self.records = bool(estimator.verbose) or estimator.n_estimators is not None
-        self.samples = self.records and estimator.subsample < 1 and loss.outputs == 1
+        self.samples = self.records and estimator.subsample < 1
         earlier = vars(estimator) if continued else {}
         self.train: list[float] = list(earlier.get("train_score_", ()))
         # Losses of the rows out of a round's sample after it, and how much they fell by it.
         self.outside: list[float] = list(earlier.get("oob_scores_", ()))
         self.falls: list[float] = list(earlier.get("oob_improvement_", ()))
         self.validation: list[float] = []
-        self.before = scores[0].copy()
+        self.before: Any = booster.scores().T if self.samples else None
         if watch is not None:
             self.scores = estimator._raw(watch[0]) if continued else np.repeat(
                 estimator.baseline_[None, :], len(watch[0]), axis=0
             )  # fmt: skip
 
-    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, booster: Any, y: np.ndarray, weight: Any) -> bool:
+    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, y: np.ndarray, weight: Any) -> bool:
         e = self.estimator
         if self.records:
-            self._record(booster, y, weight)
+            self._record(y, weight)
         if self.watch is not None:
             X, target, w = self.watch
             Trees.stack(grown, self.loss.outputs, additive=True).add(X, self.scores)
@@ -51,17 +51,17 @@ class History:
         before = min(self.validation[: -e.patience])
         return min(self.validation[-e.patience :]) > before - e.tol
 
-    def _record(self, booster: Any, y: np.ndarray, weight: Any) -> None:
-        scores = booster.scores().T
+    def _record(self, y: np.ndarray, weight: Any) -> None:
+        scores = self.booster.scores().T
         self.train.append(self.loss.mean(y, scores, weight))
         if not self.samples:
             return
-        out, now = booster.left_out(), scores[:, 0]
+        out = self.booster.left_out()
         w = None if weight is None else weight[out]
-        before, after = (self.loss.mean(y[out], s[out, None], w) if len(out) else np.nan for s in (self.before, now))
+        before, after = (self.loss.mean(y[out], s[out], w) if len(out) else np.nan for s in (self.before, scores))
         self.outside.append(after)
         self.falls.append(before - after)
-        self.before = now.copy()
+        self.before = scores
 
     def keep(self) -> None:
         """What was seen becomes attributes of the estimator."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge._native import core, native_loss
+from hinge._native import core
 from hinge.models.anyboost import any_boost, stagewise
-from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss
+from hinge.models.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
 from hinge.models.learner import Fit, Task, minimise
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import Binned, Coder, is_frequency
@@ -53,30 +53,18 @@ class _Grower:
         options: dict[str, Any] = {
             "max_leaves": min(leaves, self.n), "max_depth": tree.max_depth or 0, "by_level": False, "min_split": 2,
             "l2": _l2(task, total), "min_hessian": 1e-12 if tree.min_samples_leaf == 1 else 1e-3,
-            "min_count": tree.min_samples_leaf, "min_gain": 0.0, "category_smoothing": 10.0, "monotone": [],
+            "min_count": tree.min_samples_leaf, "min_gain": 0.0, "prune": 0.0, "category_smoothing": 10.0, "monotone": [],
             "allowed": [],
         }  # fmt: skip
         self.booster = core.Booster(
             table.native, task.y, weight, self.loss.outputs, self.n < EXACT_ROWS, is_frequency(weight), options
         )
         self.start = self.loss.start(task.y, weight)
-        self.booster.set_scores(np.repeat(self.start[:, None], self.n, axis=1))
-        self.native = native_loss(task.loss) if self.loss.outputs == 1 else None
+        self.booster.start(self.start)
 
     def grow(self, seed: int, eta: float, rows: float, features: float, exact: bool) -> list[dict[str, np.ndarray]]:
         """One tree per output. exact: leaves take the minimiser of the loss (single output, no penalty)."""
-        from hinge.models.boosting_loss import Leaves
-
-        loss = self.loss
-        if loss.outputs > 1:
-            self.booster.softmax()
-        else:
-            self.booster.gradients(self.native, loss.logistic, loss.leaves is Leaves.NEWTON, loss.bound)
-        search = self.native if loss.leaves is Leaves.SEARCH or (exact and loss.outputs == 1) else None
-        return [
-            self.booster.grow(k, seed * loss.outputs + k, rows, features, eta, search, loss.level)
-            for k in range(loss.outputs)
-        ]
+        return rounds_of(self.booster, self.loss, eta, rows, features, exact)(seed)
 
 
 def _table(task: Task) -> Binned:
