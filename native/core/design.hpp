@@ -30,19 +30,29 @@ struct Columns {
   std::vector<double> square = {};  // squared norm of each column
 };
 
-class Design {
+// The products that methods of second order live on.
+class Products {
  public:
-  virtual ~Design() = default;
+  virtual ~Products() = default;
   index_t rows() const { return rows_; }
   index_t cols() const { return cols_; }
+
+  virtual void matvec(const double* w, double* z) const = 0;   // z = X w
+  virtual void rmatvec(const double* u, double* g) const = 0;  // g = X'u
+  virtual void gram(const double* h, double* G) const = 0;     // G = X' diag(h) X; h may be null (all ones)
+
+ protected:
+  Products(index_t rows, index_t cols) : rows_(rows), cols_(cols) {}
+  index_t rows_, cols_;
+};
+
+class Design : public Products {
+ public:
   virtual bool sparse() const = 0;
   virtual index_t stored() const = 0;  // number of stored entries
 
-  virtual void matvec(const double* w, double* z) const = 0;              // z = X w
-  virtual void rmatvec(const double* u, double* g) const = 0;             // g = X'u
   virtual void matmat(const double* W, index_t k, double* Z) const = 0;   // Z = X W
   virtual void rmatmat(const double* U, index_t k, double* G) const = 0;  // G = X'U (d x k)
-  virtual void gram(const double* h, double* G) const = 0;                // G = X' diag(h) X; h may be null (all ones)
   // A = [X 1 y]' diag(h) [X 1 y], (d + 2) x (d + 2): all that least squares has to know.
   virtual void moments(const double* h, const double* y, double* A) const;
   virtual void square_sums(const double* h,
@@ -65,8 +75,7 @@ class Design {
   virtual ColumnView column_view() const { return {}; }
 
  protected:
-  Design(index_t rows, index_t cols) : rows_(rows), cols_(cols) {}
-  index_t rows_, cols_;
+  using Products::Products;
 };
 
 template <class T>

@@ -4,21 +4,11 @@
 #include <type_traits>
 #include <variant>
 
-#include "core/pool.hpp"
+#include "core/row_products.hpp"
 #include "core/vec.hpp"
 
 namespace hinge {
 namespace {
-
-// Adds the parts' arrays in order, whatever order they were computed in.
-void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t length) {
-  const index_t parts = parts_for(length, 1 << 13);
-  parallel_for(parts, [&](index_t p) {
-    const index_t b = range_begin(length, parts, p), e = range_begin(length, parts, p + 1);
-    std::fill(out + b, out + e, 0.0);
-    for (const auto& v : partial) vec::axpy(1.0, v.data() + b, out + b, e - b);
-  });
-}
 
 // Parts of a pass over n rows that keeps an array of `length` per part.
 index_t scatter_parts(index_t n, index_t length) { return parts_for(n, std::max<index_t>(1 << 14, 2 * length), 16); }

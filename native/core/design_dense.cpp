@@ -5,58 +5,15 @@
 
 #include "core/design.hpp"
 #include "core/gram.hpp"
-#include "core/pool.hpp"
-#include "core/vec.hpp"
+#include "core/row_products.hpp"
 
 namespace hinge {
 namespace {
-
-// Parts of a pass over the rows: enough for any machine, few enough that d-vectors per part cost nothing.
-index_t row_parts(index_t n, index_t d) {
-  const index_t most = std::clamp<index_t>((index_t{1} << 23) / std::max<index_t>(d, 1), 2, 32);
-  return parts_for(n * d, 1 << 15, most);
-}
 
 // Rows of one cache block: about 256 KiB of X, so that the second use of a row in `fused` finds it in cache.
 template <class T>
 index_t cache_rows(index_t d) {
   return std::clamp<index_t>((index_t{1} << 18) / (std::max<index_t>(d, 1) * static_cast<index_t>(sizeof(T))), 8, 1024);
-}
-
-// z_i = x_i . w for rows [0, m), four rows at a time so that w is read once for four.
-template <class T>
-HINGE_HOT void rows_dot(const T* __restrict x, index_t stride, index_t m, index_t d, const double* __restrict w,
-                        double* __restrict z) {
-  index_t i = 0;
-  for (; i + 4 <= m; i += 4) {
-    const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    for (index_t j = 0; j < d; ++j) {
-      const double v = w[j];
-      s0 += static_cast<double>(a[j]) * v;
-      s1 += static_cast<double>(b[j]) * v;
-      s2 += static_cast<double>(c[j]) * v;
-      s3 += static_cast<double>(e[j]) * v;
-    }
-    z[i] = s0, z[i + 1] = s1, z[i + 2] = s2, z[i + 3] = s3;
-  }
-  for (; i < m; ++i) z[i] = vec::dot_inline(x + i * stride, w, d);
-}
-
-// g += sum_i u_i x_i, four rows at a time.
-template <class T>
-HINGE_HOT void rows_axpy(const T* __restrict x, index_t stride, index_t m, index_t d, const double* __restrict u,
-                         double* __restrict g) {
-  index_t i = 0;
-  for (; i + 4 <= m; i += 4) {
-    const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
-    const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
-    if (u0 == 0 && u1 == 0 && u2 == 0 && u3 == 0) continue;  // a sample of the rows leaves most of them out
-    for (index_t j = 0; j < d; ++j)
-      g[j] += u0 * static_cast<double>(a[j]) + u1 * static_cast<double>(b[j]) + u2 * static_cast<double>(c[j]) +
-              u3 * static_cast<double>(e[j]);
-  }
-  for (; i < m; ++i) vec::axpy_inline(u[i], x + i * stride, g, d);
 }
 
 template <class T>
@@ -82,17 +39,6 @@ HINGE_HOT double square_dot(const T* __restrict a, const double* __restrict h, i
   else
     for (index_t i = 0; i < m; ++i) s += static_cast<double>(a[i]) * static_cast<double>(a[i]);
   return s;
-}
-
-template <class T>
-HINGE_HOT void scale_row(const T* __restrict x, T factor, T* __restrict out, index_t d) {
-  for (index_t j = 0; j < d; ++j) out[j] = factor * x[j];
-}
-
-// Adds the parts' vectors in order, whatever order they were computed in.
-void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t d) {
-  std::fill(out, out + d, 0.0);
-  for (const auto& p : partial) vec::axpy(1.0, p.data(), out, d);
 }
 
 }  // namespace
@@ -132,24 +78,8 @@ class DenseRows final : public Design {
   index_t stored() const override { return rows_ * cols_; }
   RowView row_view() const override { return DenseRowView<T>{x_, stride_, cols_}; }
 
-  void matvec(const double* w, double* z) const override {
-    const index_t parts = row_parts(rows_, cols_);
-    parallel_for(parts, [&](index_t p) {
-      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
-      rows_dot(row(b), stride_, e - b, cols_, w, z + b);
-    });
-  }
-
-  void rmatvec(const double* u, double* g) const override {
-    const index_t parts = row_parts(rows_, cols_);
-    std::vector<std::vector<double>> partial(parts);
-    parallel_for(parts, [&](index_t p) {
-      const index_t b = range_begin(rows_, parts, p), e = range_begin(rows_, parts, p + 1);
-      partial[p].assign(cols_, 0.0);
-      rows_axpy(row(b), stride_, e - b, cols_, u + b, partial[p].data());
-    });
-    add_parts(partial, g, cols_);
-  }
+  void matvec(const double* w, double* z) const override { multiply_rows(in_order(), rows_, cols_, w, z); }
+  void rmatvec(const double* u, double* g) const override { add_up_rows(in_order(), rows_, cols_, u, g); }
 
   void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const override {
     const index_t parts = row_parts(rows_, cols_), block = cache_rows<T>(cols_);
@@ -159,9 +89,9 @@ class DenseRows final : public Design {
       partial[p].assign(cols_, 0.0);
       for (index_t i = b; i < e; i += block) {
         const index_t m = std::min(block, e - i);
-        rows_dot(row(i), stride_, m, cols_, w, z + i);
+        rows_dot(in_order(), i, i + m, cols_, w, z);
         body(i, i + m, z + i, u + i);
-        rows_axpy(row(i), stride_, m, cols_, u + i, partial[p].data());
+        rows_axpy(in_order(), i, i + m, cols_, u, partial[p].data());
       }
     });
     add_parts(partial, g, cols_);
@@ -207,19 +137,7 @@ class DenseRows final : public Design {
     add_parts(partial, G, cols_ * k);
   }
 
-  void gram(const double* h, double* G) const override {
-    if constexpr (std::is_same_v<T, double>)
-      if (OuterSum::suits(cols_))
-        return outer_gram(
-            rows_, cols_, h, [&](const ScaledRow& r, OuterSum& sum) { sum.add(r.factor, row(r.row), cols_, nullptr); },
-            G);
-    blocked_gram<T>(
-        rows_, cols_, h,
-        [&](const ScaledRow* kept, index_t m, T* out) {
-          for (index_t i = 0; i < m; ++i, out += cols_) scale_row(row(kept[i].row), T(kept[i].factor), out, cols_);
-        },
-        G);
-  }
+  void gram(const double* h, double* G) const override { dense_gram<T>(in_order(), rows_, cols_, h, G); }
 
   void moments(const double* h, const double* y, double* A) const override {
     if constexpr (std::is_same_v<T, double>)
@@ -263,6 +181,7 @@ class DenseRows final : public Design {
   }
 
  private:
+  RowsInOrder<T> in_order() const { return {x_, stride_}; }
   const T* row(index_t i) const { return x_ + i * stride_; }
   static std::vector<T> cast(const double* a, index_t n) {
     std::vector<T> out(n);

@@ -34,15 +34,6 @@ HINGE_INLINE void scatter_axpy(double c, const T* __restrict v, const I* __restr
   for (index_t k = 0; k < m; ++k) out[at[k]] += c * static_cast<double>(v[k]);
 }
 
-void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t d) {
-  const index_t parts = parts_for(d, 1 << 13);
-  parallel_for(parts, [&](index_t p) {
-    const index_t b = range_begin(d, parts, p), e = range_begin(d, parts, p + 1);
-    std::fill(out + b, out + e, 0.0);
-    for (const auto& v : partial) vec::axpy(1.0, v.data() + b, out + b, e - b);
-  });
-}
-
 // Parts of a scattering pass that keeps one vector of `length` per part: few when the vectors are long
 // compared with the work, since they have to be cleared and added up.
 index_t scatter_parts(index_t stored, index_t length) {
@@ -119,7 +110,7 @@ class Csr final : public Design {
   Csr(Compressed<T, I> v) : Design(v.major, v.minor), v_(v) {}
   bool sparse() const override { return true; }
   index_t stored() const override { return v_.stored(); }
-  RowView row_view() const override { return SparseRowView<T, I>{v_.data, v_.indices, v_.indptr}; }
+  RowView row_view() const override { return view(); }
 
   void matvec(const double* w, double* z) const override { v_.dots(w, z); }
   void rmatvec(const double* u, double* g) const override { v_.combine(u, g); }
@@ -145,21 +136,7 @@ class Csr final : public Design {
   }
 
   void gram(const double* h, double* G) const override {
-    std::fill(G, G + cols_ * cols_, 0.0);
-    // Columns of G are shared out: every part walks all rows but writes only its own band of G.
-    const index_t parts = parts_for(cols_, 16, 16);
-    parallel_for(parts, [&](index_t p) {
-      const index_t lo = range_begin(cols_, parts, p), hi = range_begin(cols_, parts, p + 1);
-      for (index_t i = 0; i < rows_; ++i) {
-        const double s = h ? h[i] : 1.0;
-        const index_t b = v_.begin(i), m = v_.length(i);
-        for (index_t a = b; a < b + m; ++a) {
-          const index_t j = static_cast<index_t>(v_.indices[a]);
-          if (j < lo || j >= hi) continue;
-          scatter_axpy(s * static_cast<double>(v_.data[a]), v_.data + b, v_.indices + b, m, G + j * cols_);
-        }
-      }
-    });
+    sparse_row_gram(view(), [](index_t i) { return i; }, rows_, cols_, h, G);
   }
 
   void square_sums(const double* h, double* out) const override {
@@ -219,6 +196,7 @@ class Csr final : public Design {
   }
 
  private:
+  SparseRowView<T, I> view() const { return {v_.data, v_.indices, v_.indptr}; }
   Compressed<T, I> v_;
 };
 

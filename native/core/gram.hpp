@@ -7,7 +7,8 @@
 
 #include "core/blas.hpp"
 #include "core/outer.hpp"
-#include "core/pool.hpp"
+#include "core/row_products.hpp"
+#include "core/rows.hpp"
 
 namespace hinge {
 
@@ -107,6 +108,46 @@ void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_ro
     }
   }
   mirror_lower(G, d);
+}
+
+// For rows of a dense matrix, wherever they lie (see row_products.hpp).
+template <class T, class Rows>
+void dense_gram(const Rows& row, index_t n, index_t d, const double* h, double* G) {
+  if constexpr (std::is_same_v<T, double>)
+    if (OuterSum::suits(d))
+      return outer_gram(
+          n, d, h, [&](const ScaledRow& r, OuterSum& sum) { sum.add(r.factor, row(r.row), d, nullptr); }, G);
+  blocked_gram<T>(
+      n, d, h,
+      [&](const ScaledRow* kept, index_t m, T* out) {
+        for (index_t i = 0; i < m; ++i, out += d) scale_row(row(kept[i].row), T(kept[i].factor), out, d);
+      },
+      G);
+}
+
+// For rows of a CSR matrix: row(i) is where row i of n is found in it. A G that stays in cache is added up part by part
+// of the rows; a larger one is shared out, and every part walks all rows but writes only its own rows of G.
+template <class T, class I, class Row>
+void sparse_row_gram(const SparseRowView<T, I>& X, const Row& row, index_t n, index_t d, const double* h, double* G) {
+  std::fill(G, G + d * d, 0.0);
+  const auto add = [&](index_t begin, index_t end, index_t lo, index_t hi, double* out) {
+    for (index_t i = begin; i < end; ++i)
+      if (!h || h[i] != 0) add_outer(X, row(i), h ? h[i] : 1.0, lo, hi, out, d);
+  };
+  if (d <= kGramTiled) {
+    const index_t parts = parts_for(n, 1024, 8);
+    std::vector<std::vector<double>> partial(parts);
+    parallel_for(parts, [&](index_t p) {
+      partial[p].assign(d * d, 0.0);
+      add(range_begin(n, parts, p), range_begin(n, parts, p + 1), 0, d, partial[p].data());
+    });
+    add_parts(partial, G, d * d);
+  } else {
+    const index_t parts = parts_for(d, 16, 16);
+    parallel_for(parts, [&](index_t p) { add(0, n, range_begin(d, parts, p), range_begin(d, parts, p + 1), G); });
+  }
+  for (index_t j = 0; j < d; ++j)
+    for (index_t i = j + 1; i < d; ++i) G[j * d + i] = G[i * d + j];
 }
 
 }  // namespace hinge

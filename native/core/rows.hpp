@@ -96,6 +96,22 @@ struct SparseRowView {
   }
 };
 
+// Adds s x_i x_i' to the lower triangle of G (d x d), for the columns [lo, hi) of x_i as rows of G. The indices of a
+// row are in order.
+template <class T, class I>
+HINGE_INLINE void add_outer(const SparseRowView<T, I>& rows, index_t i, double s, index_t lo, index_t hi, double* G,
+                            index_t d) {
+  const index_t b = static_cast<index_t>(rows.indptr[i]), end = static_cast<index_t>(rows.indptr[i + 1]);
+  for (index_t a = b; a < end; ++a) {
+    const index_t j = static_cast<index_t>(rows.indices[a]);
+    if (j < lo) continue;
+    if (j >= hi) break;
+    const double sv = s * static_cast<double>(rows.data[a]);
+    double* __restrict out = G + j * d;
+    for (index_t f = b; f <= a; ++f) out[rows.indices[f]] += sv * static_cast<double>(rows.data[f]);
+  }
+}
+
 using RowView = std::variant<std::monostate, DenseRowView<float>, DenseRowView<double>,
                              SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
                              SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;

@@ -9,7 +9,8 @@
 // Returns     w, b and the slopes u, which are strictly inside their intervals: a dual point for the judge.
 //
 // For n rows and d features an iteration costs n d^2 operations, and about 20 of them do, whatever the conditioning:
-// this is the method for dense data where dual coordinate descent stalls.
+// this is the method for dense data where dual coordinate descent stalls. Of many rows most iterations see only those
+// near the kinks (interior_point.cpp).
 #pragma once
 #include "core/monitor.hpp"
 #include "solve/problem.hpp"

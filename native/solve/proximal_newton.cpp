@@ -8,7 +8,7 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kFirstSet = 64;          // smallest working set worth a pass over X
+constexpr index_t kFirstSet = 128;          // smallest working set worth a pass over X
 constexpr index_t kMostGram = 4000;        // larger working sets keep residuals instead of a Gram matrix
 constexpr index_t kMostSparseGram = 1500;  // several partial ones are held then
 
@@ -253,7 +253,8 @@ bool ProximalNewton::gram_pays() {
   const index_t n = p_.n(), m = cols_.cols;
   if (cols_.sparse) {
     if (m > kMostSparseGram) return false;
-    if (rows_.cols != m) rows_ = by_row(cols_);
+    const index_t from = constant_ ? gram_cols_ : 0;
+    if (rows_.cols != m || rows_.from != from) by_row(cols_, from, rows_);
     return rows_.pairs <= 40.0 * static_cast<double>(cols_.value.size()) + 64.0 * 64.0;
   }
   return constant_ ? m <= std::min(kMostGram, 4 * n + 64) : m <= std::min(kMostGram, n / 4 + 64);

@@ -404,57 +404,104 @@ template int minimise_quadratic(DirectQuadratic&, const std::vector<CoordinatePe
 
 namespace {
 
+// out[f] += sum over the entries e of a row, from the first fresh one on, of h x_e x_f in row e of the triangle.
+HINGE_HOT void add_row_pairs(const std::int32_t* rank, const double* value, index_t first, index_t end, double h,
+                             index_t from, double* triangle) {
+  const index_t skipped = from * (from + 1) / 2;
+  for (index_t e = first; e < end; ++e) {
+    const index_t r = rank[e];
+    double* out = triangle + r * (r + 1) / 2 - skipped;
+    const double hv = h * value[e];
+    for (index_t f = 0; f <= e; ++f) out[rank[f]] += hv * value[f];
+  }
+}
+
 // Sparse columns, row by row: the entries a row has in fresh columns meet all it has. Triangles are summed per part.
-void sparse_gram(const ByRow& X, const std::vector<double>& h, index_t from, std::vector<double>& G, index_t ld) {
-  const index_t m = X.cols, n = static_cast<index_t>(X.start.size()) - 1, fresh = m - from;
-  const auto& start = X.start;
-  const auto& entry = X.entry;
+void sparse_gram(ByRow& X, const std::vector<double>& h, std::vector<double>& G, index_t ld) {
+  const index_t m = X.cols, n = static_cast<index_t>(X.start.size()) - 1, from = X.from;
+  const index_t skipped = from * (from + 1) / 2, size = m * (m + 1) / 2 - skipped;
   const index_t parts = parts_for(n, 256, 4);
-  std::vector<std::vector<double>> partial(parts);
+  X.partial.resize(parts);
   parallel_for(parts, [&](index_t p) {
-    partial[p].assign(fresh * m, 0.0);
-    for (index_t i = range_begin(n, parts, p); i < range_begin(n, parts, p + 1); ++i)
-      for (index_t e = start[i + 1] - 1; e >= start[i] && entry[e].first >= from; --e) {
-        double* out = partial[p].data() + (entry[e].first - from) * m;
-        const double hv = h[i] * entry[e].second;
-        for (index_t f = start[i]; f <= e; ++f) out[entry[f].first] += hv * entry[f].second;
-      }
+    X.partial[p].assign(size, 0.0);
+    for (index_t i = range_begin(n, parts, p); i < range_begin(n, parts, p + 1); ++i) {
+      const index_t begin = X.start[i], count = X.start[i + 1] - begin;
+      if (h[i] == 0) continue;
+      index_t first = 0;
+      if (from > 0)
+        first = std::lower_bound(X.rank.begin() + begin, X.rank.begin() + begin + count, from) - X.rank.begin() - begin;
+      add_row_pairs(X.rank.data() + begin, X.value.data() + begin, first, count, h[i], from, X.partial[p].data());
+    }
   });
-  const index_t strips = parts_for(fresh * m, 1 << 15);
+  const index_t strips = parts_for(size, 1 << 15);
   parallel_for(strips, [&](index_t s) {
-    for (index_t j = range_begin(fresh, strips, s); j < range_begin(fresh, strips, s + 1); ++j)
-      for (index_t k = 0; k <= from + j; ++k) {
+    for (index_t r = from + range_begin(m - from, strips, s); r < from + range_begin(m - from, strips, s + 1); ++r) {
+      const index_t j = X.order[r];
+      for (index_t q = 0; q <= r; ++q) {
         double sum = 0;
-        for (const auto& part : partial) sum += part[j * m + k];
-        G[(from + j) * ld + k] = sum;
+        for (const auto& part : X.partial) sum += part[r * (r + 1) / 2 - skipped + q];
+        const index_t k = X.order[q];
+        G[j * ld + k] = G[k * ld + j] = sum;
       }
+    }
   });
-  for (index_t j = from; j < m; ++j)
-    for (index_t k = 0; k < j; ++k) G[k * ld + j] = G[j * ld + k];
 }
 
 }  // namespace
 
-ByRow by_row(const Columns& X) {
-  ByRow out{.start = std::vector<index_t>(X.rows + 1, 0), .entry = {}, .cols = X.cols};
-  out.entry.resize(X.row.size());
-  for (const index_t i : X.row) ++out.start[i + 1];
-  for (index_t i = 0; i < X.rows; ++i) {
-    const double c = static_cast<double>(out.start[i + 1]);
-    out.pairs += 0.5 * c * c;
-    out.start[i + 1] += out.start[i];
-  }
-  std::vector<index_t> at(out.start.begin(), out.start.end() - 1);
-  for (index_t j = 0; j < X.cols; ++j)
-    for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) out.entry[at[X.row[e]]++] = {j, X.value[e]};
-  return out;
+// A range of rows at a time, so that what is written stays in cache; entries of a column are in the order of rows.
+void by_row(const Columns& X, index_t from, ByRow& out) {
+  out.cols = X.cols;
+  out.from = from;
+  out.pairs = 0;
+  out.order.resize(X.cols);
+  for (index_t j = 0; j < X.cols; ++j) out.order[j] = j;
+  const auto fuller = [&](index_t a, index_t b) {
+    const index_t ca = X.start[a + 1] - X.start[a], cb = X.start[b + 1] - X.start[b];
+    return ca != cb ? ca > cb : a < b;
+  };
+  std::sort(out.order.begin(), out.order.begin() + from, fuller);
+  std::sort(out.order.begin() + from, out.order.end(), fuller);
+  out.start.assign(X.rows + 1, 0);
+  out.rank.resize(X.row.size());
+  out.value.resize(X.row.size());
+  const index_t parts = parts_for(static_cast<index_t>(X.row.size()), 1 << 14, 32);
+  std::vector<index_t> first(X.cols * parts);  // where each range of rows begins in each column
+  std::vector<double> pairs(parts);
+  parallel_for(parts, [&](index_t p) {
+    const index_t lo = range_begin(X.rows, parts, p), hi = range_begin(X.rows, parts, p + 1);
+    for (index_t j = 0; j < X.cols; ++j) {
+      const auto begin = X.row.begin() + X.start[j], end = X.row.begin() + X.start[j + 1];
+      index_t e = std::lower_bound(begin, end, lo) - X.row.begin();
+      first[p * X.cols + j] = e;
+      for (; e < X.start[j + 1] && X.row[e] < hi; ++e) ++out.start[X.row[e] + 1];
+    }
+    for (index_t i = lo; i < hi; ++i) {
+      const double c = static_cast<double>(out.start[i + 1]);
+      pairs[p] += 0.5 * c * c;
+    }
+  });
+  for (const double x : pairs) out.pairs += x;
+  for (index_t i = 0; i < X.rows; ++i) out.start[i + 1] += out.start[i];
+  parallel_for(parts, [&](index_t p) {
+    const index_t lo = range_begin(X.rows, parts, p), hi = range_begin(X.rows, parts, p + 1);
+    std::vector<index_t> at(out.start.begin() + lo, out.start.begin() + hi);
+    for (index_t r = 0; r < X.cols; ++r) {
+      const index_t j = out.order[r];
+      for (index_t e = first[p * X.cols + j]; e < X.start[j + 1] && X.row[e] < hi; ++e) {
+        const index_t to = at[X.row[e] - lo]++;
+        out.rank[to] = static_cast<std::int32_t>(r);
+        out.value[to] = X.value[e];
+      }
+    }
+  });
 }
 
-void working_gram(const Columns& X, const ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+void working_gram(const Columns& X, ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
                   std::vector<double>& G, index_t ld) {
   const index_t m = X.cols, n = X.rows, fresh = m - from;
   if (X.sparse) {
-    sparse_gram(rows, h, from, G, ld);
+    sparse_gram(rows, h, G, ld);
   } else {
     // h times the fresh columns; they meet the old ones, and then each other.
     std::vector<double> scaled(n * fresh);

@@ -16,6 +16,7 @@
 //   kSupportEpochs     passes over the support alone for one over everything; fewer (kCloseEpochs) from a close start
 //   kPatience          cycles of coordinate descent before a Newton step is worth its price
 #pragma once
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -124,18 +125,22 @@ template <class Q>
 int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b,
                        const QuadraticOptions& options);
 
-// Gathered sparse columns once more, row by row and in each row by column.
+// Gathered sparse columns once more, row by row and in each row by rank: columns from `from` on come last, and among
+// either kind those with more entries first, so that most of a Gram matrix is added up in one corner of it.
 struct ByRow {
   std::vector<index_t> start = {};
-  std::vector<std::pair<index_t, double>> entry = {};
-  index_t cols = -1;
-  double pairs = 0;  // multiplications that their Gram matrix takes
+  std::vector<std::int32_t> rank = {};
+  std::vector<double> value = {};
+  std::vector<index_t> order = {};  // the columns by rank
+  index_t cols = -1, from = 0;
+  double pairs = 0;                               // multiplications that their Gram matrix takes
+  std::vector<std::vector<double>> partial = {};  // room for parts of it
 };
-ByRow by_row(const Columns& X);
+void by_row(const Columns& X, index_t from, ByRow& out);
 
 // Columns [from, m) of the Gram matrix of m gathered columns, into a matrix of order m+1 with rows ld apart, both
-// triangles. The bias goes last; without one its row and column are zero. `rows` is by_row(X) if X is sparse.
-void working_gram(const Columns& X, const ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+// triangles. The bias goes last; without one its row and column are zero. `rows` is X by row if it is sparse.
+void working_gram(const Columns& X, ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
                   std::vector<double>& G, index_t ld);
 
 }  // namespace hinge

@@ -70,11 +70,12 @@ class CodedTable:
 class Design:
     """A matrix as the core sees it: dense (rows or columns contiguous), CSR or CSC, float32 or float64, not copied.
 
-    Keeps a reference to the arrays, so the view stays valid for as long as this object lives.
+    Keeps a reference to the arrays, so the view stays valid for as long as this object lives. ``checked``: somebody
+    has called :func:`check_indices` already.
     """
 
-    def __init__(self, X: Any) -> None:
-        self.source: Any = X.source if isinstance(X, Design) else _canonical(X)
+    def __init__(self, X: Any, *, checked: bool = False) -> None:
+        self.source: Any = X.source if isinstance(X, Design) else _canonical(X, checked)
         self.native: Any = X.native if isinstance(X, Design) else _view(self.source)
         self.shape: tuple[int, int] = self.native.shape
 
@@ -125,10 +126,11 @@ class Design:
         return self.native.columns(np.ascontiguousarray(which, dtype=np.int64))
 
 
-def _canonical(X: Any) -> Any:
+def _canonical(X: Any, checked: bool) -> Any:
     """X itself; a copy with sorted indices if it is sparse and has them unsorted or twice."""
     if scipy.sparse.issparse(X) and X.format in ("csr", "csc"):
-        check_indices(X)
+        if not checked:
+            check_indices(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()

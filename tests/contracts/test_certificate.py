@@ -154,3 +154,37 @@ def test_the_ray_bound_is_the_best_of_its_ray():
         if loss.smooth:
             closed = quick_certificate(o, reference.w, reference.b)
             assert closed.relative_gap <= 1e-6
+
+
+@pytest.mark.mission("O8")
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("penalty", [hg.L2(0.3), hg.L1(0.05), hg.Elastic(0.1, 0.5), hg.NoPenalty()], ids=repr)
+def test_the_gap_from_moments_is_the_gap_from_examples(penalty, offset, intercept):
+    """At the optimum and near it; where the moments do not tell enough, the examples are asked."""
+    o = problem(hg.Squared(), penalty, offset=offset, intercept=intercept)
+    w, b = (best := solve(o, tol=1e-12, warn=False)).w, best.b
+    for step in (0.0, 1e-7, 1e-4):
+        moved = w + step * np.sign(w), b + step * intercept
+        plain = problem(hg.Squared(), penalty, offset=offset, intercept=intercept)
+        summed = problem(hg.Squared(), penalty, offset=offset, intercept=intercept)
+        assert not plain.has_moments
+        assert np.isfinite(summed.moments).all()
+        known, expected = (hg.certificate(p, *moved, tol=1e-3) for p in (summed, plain))
+        assert known.primal == pytest.approx(expected.primal, rel=1e-12)
+        assert known.primal == pytest.approx(float(long_primal(o, *moved)), rel=1e-12)
+        assert known.converged
+        assert expected.converged
+        assert known.dual <= best.certificate.primal * (1 + 1e-12)
+
+
+@pytest.mark.mission("O8")
+def test_moments_that_rounding_has_emptied_are_not_believed(rng):
+    """Errors of 1e-9 beside targets of size one: sums of products hold nothing of them."""
+    X = rng.normal(size=(60, 3))
+    y = X @ np.ones(3) + 1e-9 * rng.normal(size=60)
+    o = hg.make_objective(X, y, hg.Squared(), hg.L2(1e-19), fit_intercept=False)
+    assert np.isfinite(o.moments).all()
+    w = np.linalg.solve(X.T @ X / 60 + 1e-19 * np.eye(3), X.T @ y / 60)
+    judged = hg.certificate(o, w, np.zeros(1), tol=1e-6)
+    assert judged.primal == pytest.approx(float(long_primal(o, w, np.zeros(1))), rel=1e-6)

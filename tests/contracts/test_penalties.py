@@ -171,3 +171,13 @@ def test_several_outputs(rng):
 def test_bad_parameters_are_named(make, word):
     with pytest.raises((ValueError, TypeError), match=word):
         make()
+
+
+@convex_penalty
+def test_conjugates_along_a_ray(penalty, rng):
+    if not penalty.has_conjugate:
+        return
+    g = 0.3 * rng.normal(size=D)
+    along = penalty.conjugate_along(g)
+    for s in (0.0, 0.01, 0.5, 1.0):
+        assert along(s) == pytest.approx(penalty.conjugate(s * g), rel=1e-14, abs=1e-300)

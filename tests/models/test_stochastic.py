@@ -78,3 +78,16 @@ def test_labels_as_floats_are_the_classes_of_the_integers(table):
     np.testing.assert_array_equal(whole.coef_, floats.coef_)
     with pytest.raises(ValueError, match="Unknown label type"):
         hg.Perceptron().fit(X[:300], np.linspace(0, 1, 300))
+
+
+@pytest.mark.parametrize("cls", [hg.SGDClassifier, hg.Perceptron])
+def test_a_generator_is_a_seed_too(cls, rng):
+    X = rng.normal(size=(300, 5))
+    y = np.sign(X @ np.ones(5) + rng.normal(size=300))
+
+    def weights(random_state):
+        return cls(max_iter=2, tol=None, random_state=random_state).fit(X, y).coef_
+
+    np.testing.assert_array_equal(weights(np.random.RandomState(1)), weights(np.random.RandomState(1)))
+    np.testing.assert_array_equal(weights(np.int64(3)), weights(3))
+    assert not np.array_equal(weights(np.random.RandomState(1)), weights(np.random.RandomState(2)))

@@ -21,8 +21,17 @@ def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **optio
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS} | options
     if "ensure_all_finite" not in options:
         settings |= finiteness(X)
-    X, y = validate_data(estimator, X, y, **settings)
-    return contiguous(X), y, check_weights(sample_weight, X)
+    else:
+        check_indices(X)
+    checked, y = validate_data(estimator, X, y, **settings)
+    _check_converted(X, checked)
+    return contiguous(checked), y, check_weights(sample_weight, checked)
+
+
+def _check_converted(before: Any, after: Any) -> None:
+    """Other sparse formats than CSR and CSC can be judged only once they are turned into one of them."""
+    if hasattr(after, "format") and getattr(before, "format", "") not in ("csr", "csc"):
+        check_indices(after)
 
 
 def finiteness(X: Any) -> dict[str, Any]:
@@ -70,7 +79,9 @@ def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any,
 def check_predict(estimator: Any, X: Any) -> Any:
     """X as an array, checked against what the estimator was fitted on."""
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS, **finiteness(X)}
-    return contiguous(validate_data(estimator, X, reset=False, **settings))
+    checked = validate_data(estimator, X, reset=False, **settings)
+    _check_converted(X, checked)
+    return contiguous(checked)
 
 
 def contiguous(X: Any) -> Any:

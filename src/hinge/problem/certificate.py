@@ -27,6 +27,8 @@ import numpy as np
 import scipy.linalg
 
 from hinge.problem.bias import best_bias
+from hinge.problem.least_squares import summed_up
+from hinge.problem.losses import Squared
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import Coordinates
 from hinge.problem.sums import weighted_sum
@@ -34,6 +36,8 @@ from hinge.problem.sums import weighted_sum
 # The Newton step of the judge factors a matrix of this order at most.
 MAX_USED_FEATURES = 2000
 NEWTON_ROUNDS = 4
+SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the gap that was asked for
+ROUNDING = 1e-15
 BALANCED = 1e-13  # slopes whose sum is below this share of their size balance but for rounding
 
 
@@ -133,6 +137,10 @@ def certificate(
     objective: Objective, w: Array, b: Array, *, dual: Array | None = None, tol: float = 1e-6
 ) -> Certificate:
     """Judge weights w and bias b; ``dual`` may hold slopes uᵢ that a solver believes to be good."""
+    if objective.has_moments and dual is None and isinstance(objective.loss, Squared) and has_dual(objective):
+        judged = _from_moments(objective, w, b, tol)
+        if judged is not None:
+            return judged
     best, kind = -np.inf, "stationarity"
     if dual is None and objective.outputs == 1 and objective.loss.smooth and has_dual(objective):
         risk, z, cu, g = objective.evaluate(w, b)
@@ -167,6 +175,21 @@ def certificate(
     )
 
 
+def _from_moments(objective: Objective, w: Array, b: Array, tol: float) -> Certificate | None:
+    """The certificate of least squares from its sums of products; None where their rounding hides too much."""
+    known = summed_up(objective, objective.moments, w, b)
+    primal, g = known.risk + objective.penalty.value(w), known.slope
+    if not known.rounding <= SHARE_OF_TOLERANCE * tol * primal:
+        return None
+    _drop_rounding(objective, g, known.errors)
+    s = objective.penalty.dual_scale(-g)
+    dual = s * known.cross - 0.5 * s**2 * known.errors - objective.penalty.conjugate(-s * g) if s > 0 else -np.inf
+    gap = max(primal - dual, known.rounding)
+    if not gap <= tol * primal:
+        return None
+    return Certificate.of_gap(primal, gap, tol=tol, convexity=convexity(objective))
+
+
 def has_dual(objective: Objective) -> bool:
     loss, penalty = objective.loss, objective.penalty
     return loss.convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
@@ -182,7 +205,10 @@ def _relative(gap: float, primal: float, objective: Objective) -> float:
     """gap / |primal|; an objective of (almost) zero is compared with the risk of predicting a constant."""
     if gap == 0.0:
         return 0.0
-    floor = 1e-12 * constant_risk(objective)
+    scale = constant_risk(objective)
+    if not objective.loss.smooth and gap <= ROUNDING * scale:  # kinks lie in scores, which are rounded
+        return 0.0
+    floor = 1e-12 * scale
     return gap / max(abs(primal), floor, np.finfo(float).tiny)
 
 
@@ -271,14 +297,7 @@ def dual_value(objective: Objective, u: Array) -> float:
 
 def _bound(objective: Objective, u: Array, g: Array) -> float:
     """D(u) for balanced slopes and g = X'(c∘u)."""
-    coordinates = objective.penalty.coordinates(objective.d)
-    if coordinates is not None:
-        # A weight that may grow without limit or penalty needs a slope of exactly zero; what rounding leaves there
-        # is ignored.
-        free = _free(coordinates, g)
-        if np.any(free):
-            size = np.sqrt(objective.square_sums * (weighted_sum(objective.c, u**2) if u.ndim == 1 else 1.0))
-            g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
+    _drop_rounding(objective, g, None if u.ndim == 2 else u)
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
         return -np.inf
@@ -288,6 +307,21 @@ def _bound(objective: Objective, u: Array, g: Array) -> float:
     if objective.offset is not None:
         value += float(np.sum(objective.weighted(u) * objective.offset))
     return value - objective.penalty.conjugate(-g)
+
+
+def _drop_rounding(objective: Objective, g: Array, u: Array | float | None) -> None:
+    """Sets g to zero where it should be and is but for rounding.
+
+    A weight that may grow without limit or penalty needs a slope of exactly zero. ``u``: the slopes or Σ cᵢ uᵢ².
+    """
+    coordinates = objective.penalty.coordinates(objective.d)
+    if coordinates is None:
+        return
+    free = _free(coordinates, g)
+    if np.any(free):
+        squares = 1.0 if u is None else weighted_sum(objective.c, u**2) if isinstance(u, np.ndarray) else u
+        size = np.sqrt(objective.square_sums * squares)
+        g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
 
 
 def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
@@ -370,11 +404,14 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
     return distance / scale
 
 
-def _weight_error(objective: Objective, gap: float) -> float:
+def convexity(objective: Objective) -> float:
+    """A modulus of strong convexity of the penalty."""
     coordinates = objective.penalty.coordinates(objective.d)
-    if coordinates is None:
-        return np.inf
-    strength = float(np.min(coordinates.l2, initial=np.inf))
+    return 0.0 if coordinates is None else float(np.min(coordinates.l2, initial=np.inf))
+
+
+def _weight_error(objective: Objective, gap: float) -> float:
+    strength = convexity(objective)
     return float(np.sqrt(2.0 * gap / strength)) if strength > 0 else np.inf
 
 

@@ -52,7 +52,17 @@ class Objective:
     @cached_property
     def square_sums(self) -> Array:
         """Σᵢ cᵢ xᵢⱼ² for every column j."""
-        return self.design.square_sums(self.c)
+        return np.diag(self.moments)[: self.d].copy() if self.has_moments else self.design.square_sums(self.c)
+
+    @cached_property
+    def moments(self) -> Array:
+        """[X 1 y]'C[X 1 y] for one target, offsets taken off: all that least squares needs to know of the examples."""
+        return self.design.moments(self.c, self.y if self.offset is None else self.y - self.offset)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether somebody has made the moments."""
+        return "moments" in vars(self)
 
     def zero(self) -> tuple[Array, Array]:
         """w = 0 and b = 0, in the shapes of this problem (b is an array with one entry per output)."""

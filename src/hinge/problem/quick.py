@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hinge.problem.certificate import Certificate, certificate, has_dual
+from hinge.problem.certificate import Certificate, certificate, convexity, has_dual
 from hinge.problem.objective import Array, Objective
 
 LOOKED_AT = 4096  # examples by which s is chosen; the bound itself takes all of them
@@ -38,18 +38,20 @@ def quick_certificate(objective: Objective, w: Array, b: Array, *, tol: float = 
     dual = ray_bound(objective, u)
     if not 0.0 < dual <= primal:  # says nothing; beyond it, rounding
         return certificate(objective, w, b, tol=tol)
-    strength = objective.penalty.coordinates(objective.d)
-    convexity = 0.0 if strength is None else float(np.min(strength.l2, initial=np.inf))
-    return Certificate.of_gap(primal, primal - dual, tol=tol, convexity=convexity)
+    return Certificate.of_gap(primal, primal - dual, tol=tol, convexity=convexity(objective))
 
 
 def balanced_sides(c: Array, u: Array) -> Array:
     """u with the heavier of its two signs shrunk until Σ cᵢ uᵢ = 0."""
     cu = c * u
-    total, size = float(cu.sum()), float(np.abs(cu).sum())
+    total, size = float(cu.sum()), float(np.abs(cu, out=cu).sum())
     up, down = (size + total) / 2, (size - total) / 2
-    heavy = u > 0 if total > 0 else u < 0
-    return np.where(heavy, u * (min(up, down) / max(up, down)), u) if total else u
+    if total == 0:
+        return u
+    light = u <= 0 if total > 0 else u >= 0
+    shrunk = np.multiply(u, min(up, down) / max(up, down), out=cu)
+    np.copyto(shrunk, u, where=light)
+    return shrunk
 
 
 def ray_bound(objective: Objective, u: Array) -> float:
@@ -63,15 +65,14 @@ def ray_bound(objective: Objective, u: Array) -> float:
     some = slice(None, None, max(1, objective.n // LOOKED_AT))
     y, c, part = (np.ascontiguousarray(a[some]) for a in (objective.y, objective.c, cu))
     share = float(objective.c.sum() / c.sum())
+    paid = objective.penalty.conjugate_along(-g)
 
     def loss(log_s: float) -> float:
         s = np.exp(log_s)
-        return (
-            share * float(objective.native.conjugate(y, s * part, c)) - s * lean + objective.penalty.conjugate(-s * g)
-        )
+        return share * float(objective.native.conjugate(y, s * part, c)) - s * lean + paid(s)
 
     s = np.exp(lowest(loss, np.log(SHORTEST * longest), np.log(longest)))
-    return s * lean - objective.conjugate_sum(s * u) - objective.penalty.conjugate(-s * g)
+    return s * lean - objective.conjugate_sum(s * u) - paid(s)
 
 
 def lowest(f: Callable[[float], float], left: float, right: float) -> float:

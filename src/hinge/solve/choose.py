@@ -161,9 +161,10 @@ def solve(
     warn : bool
         Emit a ConvergenceWarning with the certificate's explanation if the tolerance was not met.
     """
-    chosen = get_solver(choose(objective) if isinstance(solver, str) and solver == "auto" else solver)
+    ours = isinstance(solver, str) and solver == "auto"
+    chosen = get_solver(choose(objective) if ours else solver)
     name = chosen.name
-    missing = chosen.missing(objective)
+    missing = [] if ours else chosen.missing(objective)
     if missing:
         raise ValueError(_refusal(name, missing, objective))
     w, b = (

@@ -10,6 +10,7 @@ Reference   Björck (1996), §2.9 (iterative refinement of the normal equations)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -47,7 +48,10 @@ class ClosedForm(Solver):
         assert coordinates is not None
         if stop.watched and stop.report(0, objective.value(w, b), w=w, b=b):
             return Solution(w, b, Status.STOPPED, 0)
-        problem = Centred(objective.design, objective.y, objective.c, objective.fit_intercept, objective.offset)
+        problem = Centred(
+            objective.design, objective.y, objective.c, objective.fit_intercept, objective.offset,
+            moments=lambda: objective.moments,
+        )  # fmt: skip
         W = problem.solve(coordinates.l2)
         w, b = W[:, 0] if objective.outputs == 1 else W, problem.bias(W)
         if stop.watched:
@@ -61,23 +65,37 @@ class Centred:
     X̃ = X − 1μ' is never formed unless singular values are asked for: products with X are corrected by μ.
     """
 
-    def __init__(self, design: Design, y: Array, c: Array, fit_intercept: bool, offset: Array | None = None) -> None:
+    def __init__(
+        self,
+        design: Design,
+        y: Array,
+        c: Array,
+        fit_intercept: bool,
+        offset: Array | None = None,
+        *,
+        moments: Callable[[], Array] | None = None,
+    ) -> None:
         self.design, self.c = design, c
         Y = y.reshape(len(y), -1)
         if offset is not None:
             Y = Y - offset.reshape(len(y), -1)
         self.fit_intercept, self._raw = fit_intercept, Y
+        self._moments = moments or (lambda: design.moments(c, Y[:, 0]))
         self.y_mean = weighted_sum(c, Y) if fit_intercept else np.zeros(Y.shape[1])
-        self.Y = Y - self.y_mean
+
+    @cached_property
+    def Y(self) -> Array:
+        """The targets less their mean."""
+        return self._raw - self.y_mean
 
     @cached_property
     def sums(self) -> Array | None:
         """[X 1 y]'C[X 1 y] where one pass over X gives it: one target, and doubles that are more rows than columns."""
         (n, d), X = self.design.shape, self.design.source
         one_pass = isinstance(X, np.ndarray) and X.dtype == np.float64 and d <= min(n, ONE_PASS)
-        if not one_pass or self.Y.shape[1] > 1:
+        if not one_pass or self._raw.shape[1] > 1:
             return None
-        sums = self.design.moments(self.c, self._raw[:, 0])
+        sums = self._moments()
         if not np.all(np.isfinite(np.diag(sums))):
             assert_all_finite(X, input_name="X")
             raise ValueError(OVERFLOWED)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -125,6 +125,16 @@ class SparseWeights:
         return self
 
 
+def seed_of(random_state: Any) -> int:
+    """A seed for native code: the number itself, one drawn from a generator, or 0 where none was given.
+
+    Unlike scikit-learn's, a fit without ``random_state`` is the same every time.
+    """
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
 def times(weights: np.ndarray | None, factor: np.ndarray | None) -> np.ndarray | None:
     """Weights times factors, where None stands for ones."""
     if weights is None or factor is None:
@@ -164,8 +174,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         start: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Result:
         """Solve  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w)  and set ``coef_``, ``intercept_``, ``n_iter_``, ``certificate_``."""
+        design = Design(X, checked=True)
         objective = make_objective(
-            X, y, loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept, classes=classes
+            design, y, loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept, classes=classes
         )
         result = self._solve(objective, self._warm_start(objective) if start is None else start)
         self._adopt(result, X.dtype)
@@ -176,7 +187,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     ) -> Result:
         """``solve`` with this estimator's parameters."""
         name = getattr(self, "solver", "auto")
-        seed = getattr(self, "random_state", None)
         with iterations(self, objective.design.source, objective.y) as report:
             return solve(
                 objective,
@@ -184,7 +194,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 tol=getattr(self, "tol", 1e-6) if tol is None else tol,
                 max_iter=getattr(self, "max_iter", None),
                 start=start,
-                random_state=seed if isinstance(seed, int) else 0,
+                random_state=seed_of(getattr(self, "random_state", None)),
                 callback=report,
             )
 
@@ -208,7 +218,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = check_predict(self, X)
-        z = Design(X).matmul(dense(self.coef_).T.astype(np.float64)) + self.intercept_
+        z = Design(X, checked=True).matmul(dense(self.coef_).T.astype(np.float64)) + self.intercept_
         return z.astype(self.coef_.dtype, copy=False)
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
 
 from hinge._native import Design, core
 from hinge.models.base import check_predict, require_no_overflow
-from hinge.models.linear.base import LinearClassifier, check_strength, dense, named_penalty, rows_of, taken
+from hinge.models.linear.base import LinearClassifier, check_strength, dense, named_penalty, rows_of, seed_of, taken
 from hinge.problem.losses import PerceptronLoss
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import Penalty
@@ -193,7 +192,7 @@ class Perceptron(LinearClassifier):
         return self
 
     def _runs(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[_Run]:
-        rows, seed = rows_of(X), self._seed()
+        rows, seed = rows_of(X), seed_of(self.random_state)
         if self.penalty is None:
             return [_Run(self, rows, y, s, walk, seed) for y, s, walk in zip(targets, weights, self._state)]
         penalty = named_penalty(self.penalty, self.alpha, self.l1_ratio)
@@ -208,18 +207,13 @@ class Perceptron(LinearClassifier):
         if not self.early_stopping:
             return self._runs(X, targets, weights), [None] * len(targets)
         train, held = train_test_split(
-            np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=self._seed()
+            np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed_of(self.random_state)
         )
         X = X.tocsr() if scipy.sparse.issparse(X) else X
         learning, judging = (
             self._runs(X[rows], [y[rows] for y in targets], taken(weights, rows)) for rows in (train, held)
         )
         return learning, list(judging)
-
-    def _seed(self) -> int:
-        if self.random_state is None or isinstance(self.random_state, int | np.integer):
-            return int(self.random_state or 0)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _show(self, dtype: Any) -> None:
         shown = [walk.weights(self.average is True) for walk in self._state]

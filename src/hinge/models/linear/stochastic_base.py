@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
-from hinge._native import core
-from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, taken
+from hinge._native import Design, core
+from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
@@ -119,7 +119,7 @@ class StochasticModel(LinearModel):
             "bias_rate": max(SLOWEST_BIAS, share_of_nonzeros(X)),
             "average": bool(self.average),
             "shuffle": bool(self.shuffle),
-            "seed": self.random_state if isinstance(self.random_state, int) else 0,
+            "seed": seed_of(self.random_state),
         }
 
     def _streams(self, count: int, d: int, coef: Any, intercept: Any) -> list[Stream]:
@@ -129,7 +129,7 @@ class StochasticModel(LinearModel):
 
     def _objectives(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[Objective]:
         first = make_objective(
-            rows_of(X), targets[0], self._loss(), self._penalty(), sample_weight=weights[0],
+            Design(rows_of(X), checked=True), targets[0], self._loss(), self._penalty(), sample_weight=weights[0],
             fit_intercept=self.fit_intercept,
         )  # fmt: skip
         return [first] + [
@@ -148,7 +148,7 @@ class StochasticModel(LinearModel):
         self._state = self._streams(len(targets), X.shape[1], coef, intercept)
         held, train = None, np.arange(X.shape[0])
         if self.early_stopping:
-            seed = self.random_state if isinstance(self.random_state, int) else 0
+            seed = seed_of(self.random_state)
             train, held = train_test_split(train, test_size=self.validation_fraction, random_state=seed)
         part = X if held is None else X[train]
         objectives = self._objectives(part, [y[train] for y in targets], taken(weights, train))

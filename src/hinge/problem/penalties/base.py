@@ -13,6 +13,7 @@ prox_step(v) = argmin_w ½‖w − v‖² + step·Ω(w)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -51,6 +52,10 @@ class Penalty:
 
     def conjugate(self, g: Array) -> float:
         raise NotImplementedError
+
+    def conjugate_along(self, g: Array) -> Callable[[float], float]:
+        """The function s ↦ Ω*(s g)."""
+        return lambda s: self.conjugate(s * g)
 
     def dual_scale(self, g: Array) -> float:
         """The largest c ≤ 1 for which Ω*(c g) is finite: 1 for penalties whose conjugate is finite everywhere."""

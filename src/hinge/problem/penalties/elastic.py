@@ -9,7 +9,9 @@ They are all one function of one weight, with different numbers:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,8 +29,14 @@ class CoordinatePenalty(Penalty):
     def _for(self, w: Array) -> Coordinates:
         return Coordinates(*(columnwise(part, w) for part in self.coordinates(w.shape[0])))
 
+    def _where(self, chosen: np.ndarray) -> Coordinates:
+        """The four numbers of the chosen weights, one after the other."""
+        return Coordinates(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self._for(chosen)))
+
     def value(self, w: Array) -> float:
-        a, b, lower, upper = self._for(w)
+        used = w != 0  # zero is allowed and costs nothing
+        w = w[used]
+        a, b, lower, upper = self._where(used)
         slack = 1e-9 * (1.0 + np.abs(w))
         if np.any(w < lower - slack) or np.any(w > upper + slack):
             return np.inf
@@ -46,27 +54,36 @@ class CoordinatePenalty(Penalty):
 
     def conjugate(self, g: Array) -> float:
         a, b, lower, upper = self._for(g)
-        excess = np.maximum(np.abs(g) - a, 0.0)  # the slope left after the kink at zero
-        if (
-            np.all(b > 0) and np.all(np.isinf(lower)) and np.all(np.isinf(upper))
-        ):  # the usual case, in a tenth of the time
-            return float(np.sum(excess**2 / (2.0 * b)))
+        if _bends_freely(b, lower, upper):  # the usual case, and the quickest
+            excess = np.abs(g)
+            excess -= a
+            np.maximum(excess, 0.0, out=excess)
+            return float(np.sum(excess * excess / (2.0 * b)))
+        beyond = np.abs(g) > a  # only there is a slope left after the kink at zero
+        g = g[beyond]
+        a, b, lower, upper = self._where(beyond)
+        excess = np.abs(g) - a
         reach = np.where(g > 0, upper, -lower)  # how far the weight may move in the direction of g
         with np.errstate(divide="ignore", invalid="ignore"):
-            far = np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf)
-            best = np.where(excess > 0, np.minimum(far, reach), 0.0)
-            gain = np.where(excess > 0, excess * best - 0.5 * b * best**2, 0.0)
+            best = np.minimum(np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf), reach)
+            gain = excess * best - 0.5 * b * best**2
         # Without a limit the supremum is infinite, unless the slope exceeds a by rounding only.
         unlimited = np.where(excess <= 1e-12 * a, 0.0, np.inf)
         return float(np.sum(np.where(np.isposinf(best), unlimited, gain)))
 
-    def dual_scale(self, g: Array) -> float:
+    def conjugate_along(self, g: Array) -> Callable[[float], float]:
         a, b, lower, upper = self._for(g)
-        reach = np.where(g > 0, upper, -lower)
-        bound = (b == 0) & np.isposinf(reach) & (np.abs(g) > a)
-        if not np.any(bound):
-            return 1.0
-        return float(np.min(np.where(bound, a / np.where(g != 0, np.abs(g), 1.0), 1.0)))
+        if not np.any(a) and _bends_freely(b, lower, upper):
+            whole = self.conjugate(g)
+            return lambda s: s**2 * whole
+        return super().conjugate_along(g)
+
+    def dual_scale(self, g: Array) -> float:
+        beyond = np.abs(g) > self._for(g).l1
+        g = g[beyond]
+        a, b, lower, upper = self._where(beyond)
+        bound = (b == 0) & np.isposinf(np.where(g > 0, upper, -lower))
+        return float(np.min(np.where(bound, a / np.abs(g), 1.0), initial=1.0))
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
         a, b, lower, upper = self._for(w)
@@ -84,6 +101,12 @@ class CoordinatePenalty(Penalty):
             return float(np.max(np.where(moves, np.abs(g) / a, 0.0), initial=0.0))
 
 
+def _bends_freely(b: Array, lower: Array, upper: Array) -> bool:
+    """Whether every weight has a squared penalty and no limits."""
+    return bool(np.all(b > 0) and np.all(np.isinf(lower)) and np.all(np.isinf(upper)))
+
+
+@lru_cache(maxsize=64)
 def _same(value: float, d: int) -> Array:
     """One number for all d features, without d copies of it."""
     return np.broadcast_to(np.float64(value), (d,))
