@@ -12,6 +12,7 @@ namespace hinge {
 namespace {
 
 constexpr int kCloseEpochs = 3;
+constexpr std::size_t kChanges = 8;  // a factor with more than one change in so many coordinates is made anew
 
 double sparse_dot(const Columns& X, index_t j, const double* v) {
   double s = 0;
@@ -169,33 +170,56 @@ void GramQuadratic::move(const std::vector<index_t>& which, const std::vector<do
 
 bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<double>& l2,
                            std::vector<double>& step) {
-  const index_t k = static_cast<index_t>(which.size());
-  if (!(factor_.which == which && factor_.l2 == l2) && !factorise(which, l2)) return false;
-  blas::potrs('L', k, 1, factor_.entries.data(), k, step.data(), k);
+  if (!bring_up_to_date(which, l2)) return false;
+  std::vector<double> by_coordinate(m_ + 1);
+  for (std::size_t a = 0; a < which.size(); ++a) by_coordinate[which[a]] = step[a];
+  std::vector<double> x;
+  for (const index_t j : factor_.which) x.push_back(by_coordinate[j]);
+  factor_.cholesky.solve(x.data());
+  for (std::size_t t = 0; t < x.size(); ++t) by_coordinate[factor_.which[t]] = x[t];
+  for (std::size_t a = 0; a < which.size(); ++a) step[a] = by_coordinate[which[a]];
   return true;
 }
 
-bool GramQuadratic::factorise(const std::vector<index_t>& which, const std::vector<double>& l2) {
-  const index_t k = static_cast<index_t>(which.size());
-  std::vector<double>& entries = factor_.entries;
-  factor_.forget();
-  if (static_cast<index_t>(entries.size()) < k * k) entries.resize(k * k);
-  double trace = 0;
-  for (index_t a = 0; a < k; ++a) trace += bend(which[a]) + l2[a];
-  const double ridge = 1e-13 * trace / static_cast<double>(k);
-  const index_t parts = parts_for(k * k, 1 << 14);
-  parallel_for(parts, [&](index_t p) {
-    for (index_t a = range_begin(k, parts, p); a < range_begin(k, parts, p + 1); ++a) {
-      const double* row = G_.data() + which[a] * ld_;
-      double* out = entries.data() + a * k;
-      for (index_t b = a; b < k; ++b) out[b] = row[which[b]];
-      out[a] += l2[a] + ridge;
+// Coordinates leave and join the factor one by one while they are few; beyond that it is made anew.
+bool GramQuadratic::bring_up_to_date(const std::vector<index_t>& which, const std::vector<double>& l2) {
+  std::vector<double> ridge(m_ + 1, -1.0);  // of the coordinates that are not in the factor yet
+  for (std::size_t a = 0; a < which.size(); ++a) ridge[which[a]] = l2[a];
+  std::vector<index_t> leaving;
+  for (std::size_t t = 0; t < factor_.which.size(); ++t) {
+    double& wanted = ridge[factor_.which[t]];
+    if (wanted == factor_.l2[t])
+      wanted = -1.0;
+    else
+      leaving.push_back(static_cast<index_t>(t));
+  }
+  const std::size_t staying = factor_.which.size() - leaving.size(), joining = which.size() - staying;
+  if (kChanges * (leaving.size() + joining) > which.size()) {
+    factor_.forget();
+    for (std::size_t a = 0; a < which.size(); ++a) ridge[which[a]] = l2[a];
+    leaving.clear();
+  }
+  for (auto t = leaving.rbegin(); t != leaving.rend(); ++t) {
+    factor_.cholesky.remove(*t);
+    factor_.which.erase(factor_.which.begin() + *t);
+    factor_.l2.erase(factor_.l2.begin() + *t);
+  }
+  const index_t before = factor_.cholesky.order();
+  for (const index_t j : which)
+    if (ridge[j] >= 0) {
+      factor_.which.push_back(j);
+      factor_.l2.push_back(ridge[j]);
     }
-  });
-  if (!cholesky(k, entries.data(), k)) return false;
-  factor_.which = which;
-  factor_.l2 = l2;
-  return true;
+  const auto entry = [&](index_t i, index_t j) {
+    const index_t a = factor_.which[i];
+    const double g = G_[a * ld_ + factor_.which[j]];
+    if (i != j) return g;
+    const double own = g + factor_.l2[i];
+    return own + 1e-13 * (own > 0 ? own : 1.0);
+  };
+  if (factor_.cholesky.append(static_cast<index_t>(factor_.which.size()) - before, entry)) return true;
+  factor_.forget();
+  return false;
 }
 
 double GramQuadratic::product(const std::vector<index_t>& which, const std::vector<double>& l2,
@@ -317,7 +341,7 @@ bool DirectQuadratic::factorised(const std::vector<index_t>& which, const std::v
         std::copy(X_.dense.data() + j * n, X_.dense.data() + (j + 1) * n, x.data() + a * n);
     }
   });
-  std::vector<double>& factor = factor_.entries;
+  std::vector<double>& factor = factor_.scratch;
   factor_.forget();
   if (static_cast<index_t>(factor.size()) < k * k) factor.resize(k * k);
   lower_products(k, k, n, x.data(), hx.data(), factor.data(), k);

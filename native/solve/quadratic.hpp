@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/changing_cholesky.hpp"
 #include "core/design.hpp"
 #include "solve/problem.hpp"
 
@@ -52,14 +53,19 @@ struct CoordinatePenalty {
   bool smooth_at(double w) const { return (w != 0 || l1 == 0) && w > lower && w < upper; }
 };
 
-// The last Cholesky factor, and of which part of the second derivative with which ridge: the search along a path comes
-// back to the support it left.
+// The last Cholesky factor, and of which part of the second derivative with which ridge, in its own order: from one
+// Newton step to the next, and along a path, few coordinates join or leave it.
 struct KeptFactor {
-  std::vector<double> entries = {};
+  ChangingCholesky cholesky = {};
   std::vector<index_t> which = {};
   std::vector<double> l2 = {};
+  std::vector<double> scratch = {};  // room for factors that are not kept
 
-  void forget() { which.clear(); }
+  void forget() {
+    cholesky.clear();
+    which.clear();
+    l2.clear();
+  }
 };
 
 class GramQuadratic {
@@ -85,7 +91,7 @@ class GramQuadratic {
   index_t m_;
   KeptFactor& factor_;
 
-  bool factorise(const std::vector<index_t>& which, const std::vector<double>& l2);
+  bool bring_up_to_date(const std::vector<index_t>& which, const std::vector<double>& l2);
 };
 
 class DirectQuadratic {
