@@ -8,7 +8,7 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kFirstSet = 128;          // smallest working set worth a pass over X
+constexpr index_t kFirstSet = 128;         // smallest working set worth a pass over X
 constexpr index_t kMostGram = 4000;        // larger working sets keep residuals instead of a Gram matrix
 constexpr index_t kMostSparseGram = 1500;  // several partial ones are held then
 
