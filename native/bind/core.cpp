@@ -9,6 +9,7 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "core/blas.hpp"
 #include "core/design.hpp"
 #include "core/design_coded.hpp"
 #include "core/finite.hpp"

@@ -6,9 +6,9 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 
-#include "core/blas.hpp"
 #include "core/monitor.hpp"
 
 namespace hinge {
@@ -17,32 +17,24 @@ namespace nb = nanobind;
 
 // What `report` is given from Python: None, or a function of (iteration, objective, gap) that returns True to
 // stop.
-inline Monitor::Report make_report(const nb::object& callback) {
-  if (callback.is_none()) return {};
-  return [callback = callback.ptr()](const Progress& p) {  // the caller's argument keeps it alive
-    nb::gil_scoped_acquire gil;
-    return nb::cast<bool>(nb::handle(callback)(p.iteration, p.objective, p.gap));
-  };
-}
+Monitor::Report make_report(const nb::object& callback);
+
+namespace detail {
+// Calls body(f, monitor) as described above: what all ways in have in common is compiled once.
+void run(void (*body)(void* f, Monitor&), void* f, Monitor::Report report);
+}  // namespace detail
 
 template <class F>
 auto enter(F&& f, Monitor::Report report = {}) {
-  const auto interrupted = [] {
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-  };
-  Monitor monitor(interrupted, std::move(report));
-  try {
-    nb::gil_scoped_release nogil;
-    blas::SerialBlas serial;
-    struct Current {
-      Monitor* before = Monitor::current();
-      explicit Current(Monitor* m) { Monitor::current() = m; }
-      ~Current() { Monitor::current() = before; }
-    } current(&monitor);
-    return f(monitor);
-  } catch (const Interrupted&) {
-    throw nb::python_error();  // PyErr_CheckSignals has set KeyboardInterrupt
+  using Result = std::invoke_result_t<F&, Monitor&>;
+  if constexpr (std::is_void_v<Result>) {
+    detail::run([](void* to, Monitor& m) { (*static_cast<std::remove_reference_t<F>*>(to))(m); }, &f,
+                std::move(report));
+  } else {
+    std::optional<Result> result;
+    auto keep = [&](Monitor& m) { result.emplace(f(m)); };
+    detail::run([](void* to, Monitor& m) { (*static_cast<decltype(keep)*>(to))(m); }, &keep, std::move(report));
+    return std::move(*result);
   }
 }
 

@@ -63,10 +63,6 @@ class PythonLoss final : public Loss {
     call("conjugate", y, scaled.data(), l.data(), n);
     return weighted(l, c);
   }
-  void pointwise(int which, const double* y, const double* s, double* out, index_t n) const override {
-    static const char* names[] = {"value", "gradient", "hessian", "conjugate"};
-    call(names[which], y, s, out, n);
-  }
 
  private:
   static double weighted(const std::vector<double>& l, const double* c) {

@@ -51,9 +51,17 @@ int usable_cpus() {
   return std::max(1, std::min(cpus, cgroup_limit()));
 }
 
+thread_local bool inside_part = false;
+
+struct InsidePart {
+  bool before = inside_part;
+  InsidePart() { inside_part = true; }
+  ~InsidePart() { inside_part = before; }
+};
+
 struct Job {
   index_t parts = 0;
-  const std::function<void(index_t)>* body = nullptr;
+  detail::Body body{};
   std::atomic<index_t> next{0};
   std::atomic<int> workers_inside{0};
   std::atomic<bool> cancelled{false};
@@ -71,7 +79,10 @@ struct Job {
       const index_t part = next.fetch_add(1, std::memory_order_relaxed);
       if (part >= parts) return;
       try {
-        (*body)(part);
+        {
+          InsidePart inside;
+          body.call(body.f, part);
+        }
         if (monitor) monitor->poll();
       } catch (...) {
         fail(std::current_exception());
@@ -149,7 +160,6 @@ struct State {
 std::atomic<int> requested_threads{0};
 State* state = nullptr;
 std::once_flag state_once;
-thread_local bool inside_part = false;
 
 // The child of a fork has none of the parent's threads and may have copied a locked mutex: start afresh, and
 // leak the copy (joining threads that do not exist would hang).
@@ -166,12 +176,6 @@ State& the_state() {
   return *state;
 }
 
-struct InsidePart {
-  bool before = inside_part;
-  InsidePart() { inside_part = true; }
-  ~InsidePart() { inside_part = before; }
-};
-
 }  // namespace
 
 int num_threads() {
@@ -184,16 +188,12 @@ void set_num_threads(int threads) { requested_threads.store(threads < 0 ? 0 : th
 
 namespace detail {
 
-void run_parts(index_t parts, const std::function<void(index_t)>& body) {
+void run_parts(index_t parts, Body body) {
   Monitor* monitor = inside_part ? nullptr : Monitor::current();
   const int threads = static_cast<int>(std::min<index_t>(num_threads(), parts));
-  const std::function<void(index_t)> guarded = [&](index_t part) {
-    InsidePart inside;
-    body(part);
-  };
   Job job;
   job.parts = parts;
-  job.body = &guarded;
+  job.body = body;
   if (threads > 1 && !inside_part) {
     State& s = the_state();
     std::unique_lock lock(s.mutex, std::try_to_lock);

@@ -34,39 +34,6 @@ HINGE_HOT void scores_of(const Tokens& x, const Potentials& p, index_t sequence,
 }
 
 template <int V>
-HINGE_HOT double posterior(const Potentials& p, index_t length, double* scores, double weight, double* pairs,
-                           ChainScratch& scratch) {
-  const index_t w = wide<V>(p.width), n = length * w;
-  grow(scratch.alpha, n);
-  grow(scratch.beta, n + w * w);
-  grow(scratch.buffer, n);
-  double* alpha = scratch.alpha.data();
-  double* gamma = scratch.beta.data();
-  double* e = scratch.buffer.data();
-  const Steps<double> steps{p.labels, w, p.shift, p.power.data(), p.power_t.data()};
-  const double log_z = forward<V>(steps, length, scores, e, alpha);
-  if (!(log_z == log_z) || !backward<V>(steps, length, e, alpha, gamma))
-    return tree_posterior(p, Tree{length, nullptr, nullptr}, scores, weight, pairs, nullptr, scratch);
-  if (pairs && length > 1) {
-    double* A = gamma + n;
-    std::fill(A, A + w * w, 0.0);
-    outer<V>(alpha, e + w, length - 1, w, A);
-    for (index_t i = 0; i < p.labels * w; ++i) pairs[i] += weight * A[i] * p.power[i];
-  }
-  std::copy(gamma, gamma + n, scores);
-  return log_z;
-}
-
-template <int V>
-HINGE_HOT double log_partition(const Potentials& p, index_t length, const double* scores, ChainScratch& scratch) {
-  grow(scratch.alpha, length * p.width);
-  grow(scratch.buffer, length * p.width);
-  const Steps<double> steps{p.labels, wide<V>(p.width), p.shift, p.power.data(), p.power_t.data()};
-  const double log_z = forward<V>(steps, length, scores, scratch.buffer.data(), scratch.alpha.data());
-  return log_z == log_z ? log_z : tree_log_partition(p, Tree{length, nullptr, nullptr}, scores, scratch);
-}
-
-template <int V>
 HINGE_HOT double viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
                          ChainScratch& scratch) {
   const index_t w = wide<V>(p.width);
@@ -197,11 +164,33 @@ void chain_scores(const Tokens& x, const Potentials& p, index_t sequence, double
 
 double chain_posterior(const Potentials& p, index_t length, double* scores, double weight, double* pairs,
                        ChainScratch& scratch) {
-  HINGE_BY_WIDTH(p.width, posterior, p, length, scores, weight, pairs, scratch)
+  const index_t w = p.width, n = length * w;
+  grow(scratch.alpha, n);
+  grow(scratch.beta, n + w * w);
+  grow(scratch.buffer, n);
+  double* alpha = scratch.alpha.data();
+  double* gamma = scratch.beta.data();
+  double* e = scratch.buffer.data();
+  const Steps<double> steps{p.labels, w, p.shift, p.power.data(), p.power_t.data()};
+  const double log_z = forward(steps, length, scores, e, alpha);
+  if (!(log_z == log_z) || !backward(steps, length, e, alpha, gamma))
+    return tree_posterior(p, Tree{length, nullptr, nullptr}, scores, weight, pairs, nullptr, scratch);
+  if (pairs && length > 1) {
+    double* A = gamma + n;
+    std::fill(A, A + w * w, 0.0);
+    outer(alpha, e + w, length - 1, w, A);
+    for (index_t i = 0; i < p.labels * w; ++i) pairs[i] += weight * A[i] * p.power[i];
+  }
+  std::copy(gamma, gamma + n, scores);
+  return log_z;
 }
 
 double chain_log_partition(const Potentials& p, index_t length, const double* scores, ChainScratch& scratch) {
-  HINGE_BY_WIDTH(p.width, log_partition, p, length, scores, scratch)
+  grow(scratch.alpha, length * p.width);
+  grow(scratch.buffer, length * p.width);
+  const Steps<double> steps{p.labels, p.width, p.shift, p.power.data(), p.power_t.data()};
+  const double log_z = forward(steps, length, scores, scratch.buffer.data(), scratch.alpha.data());
+  return log_z == log_z ? log_z : tree_log_partition(p, Tree{length, nullptr, nullptr}, scores, scratch);
 }
 
 double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,

@@ -116,43 +116,6 @@ HINGE_INLINE void combine_max(const double* c, index_t n, const double* __restri
   }
 }
 
-// A += sum_t left_t' right_t over `rows` rows; A is width x width.
-template <int V, class Real>
-HINGE_INLINE void outer(const Real* __restrict left, const Real* __restrict right, index_t rows, index_t width,
-                        Real* __restrict A) {
-  using v8 = chain::v8<Real>;
-  const index_t w = wide<V>(width);
-  if constexpr (V > 0) {
-    constexpr int block = V <= 3 ? 4 : 2;
-    for (index_t i = 0; i < w; i += block) {
-      v8 sum[block][V];
-#pragma GCC unroll 4
-      for (int b = 0; b < block; ++b)
-#pragma GCC unroll 8
-        for (int v = 0; v < V; ++v) sum[b][v] = reinterpret_cast<const v8*>(A + (i + b) * w)[v];
-      for (index_t t = 0; t < rows; ++t) {
-        const Real* l = left + t * w + i;
-        const v8* r = reinterpret_cast<const v8*>(right + t * w);
-#pragma GCC unroll 4
-        for (int b = 0; b < block; ++b)
-#pragma GCC unroll 8
-          for (int v = 0; v < V; ++v) sum[b][v] += l[b] * r[v];
-      }
-#pragma GCC unroll 4
-      for (int b = 0; b < block; ++b)
-#pragma GCC unroll 8
-        for (int v = 0; v < V; ++v) reinterpret_cast<v8*>(A + (i + b) * w)[v] = sum[b][v];
-    }
-  } else {
-    for (index_t t = 0; t < rows; ++t)
-      for (index_t i = 0; i < w; ++i) {
-        const Real l = left[t * w + i];
-        if (l == 0) continue;
-        for (index_t j = 0; j < w; ++j) A[i * w + j] += l * right[t * w + j];
-      }
-  }
-}
-
 // Calls f<V>(...) for the V that fits the width.
 #define HINGE_BY_WIDTH(width, f, ...) \
   switch ((width) / 8) {              \

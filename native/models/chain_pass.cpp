@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/pool.hpp"
+#include "models/chain_kernels.hpp"
 
 namespace hinge {
 
@@ -73,16 +74,32 @@ void ChainPass<Real>::load(const double* w, const Potentials& p) {
   convert(p.power_t, power_t_);
 }
 
-// The chains of one block: their loss, expected label pairs, and rows of c_i (marginals - observed).
+// Scores of the tokens from `begin` on.
 template <int V, class Real>
+HINGE_HOT void token_scores(const ChainPass<Real>& pass, index_t begin, index_t length, Real* __restrict rows) {
+  const ChainPlan& plan = pass.plan_;
+  const index_t w = wide<V>(pass.width_), all = static_cast<index_t>(plan.row.size());
+  const Real* row_value = pass.values(pass.row_value_, plan.row_value);
+  const Real* thin_value = pass.values(pass.thin_value_, plan.thin_value);
+  for (index_t t = 0; t < length; ++t) {
+    const index_t at = plan.row_begin[begin + t], n = plan.row_begin[begin + t + 1] - at;
+    Real* row = rows + t * w;
+    combine<V, Real>(pass.pad_.data(), row_value ? row_value + at : nullptr, plan.row.data() + at, n,
+                     pass.dense_.data(), w, row, all - at);
+    for (index_t e = plan.thin_begin[begin + t]; e < plan.thin_begin[begin + t + 1]; ++e) {
+      const ChainPlan::Thin entry = plan.thin_entry[e];
+      row[entry.label] += pass.thin_[entry.weight] * (thin_value ? thin_value[e] : Real(1));
+    }
+  }
+}
+
+// The chains of one block: their loss, expected label pairs, and rows of c_i (marginals - observed).
+template <class Real>
 HINGE_HOT void chain_rows(ChainPass<Real>& pass, const Potentials& p, index_t part_index, index_t block) {
   const ChainPlan& plan = pass.plan_;
   const Tokens& x = pass.data_.x;
   auto& part = pass.parts_[part_index];
-  const index_t w = wide<V>(pass.width_), origin = x.start[plan.blocks[block]];
-  const index_t all = static_cast<index_t>(plan.row.size());
-  const Real* row_value = pass.values(pass.row_value_, plan.row_value);
-  const Real* thin_value = pass.values(pass.thin_value_, plan.thin_value);
+  const index_t w = pass.width_, origin = x.start[plan.blocks[block]];
   const Steps<Real> steps{p.labels, w, p.shift, pass.power_.data(), pass.power_t_.data()};
   Real* expected = part.outer.data();
   std::fill(expected, expected + w * w, Real(0));
@@ -91,16 +108,7 @@ HINGE_HOT void chain_rows(ChainPass<Real>& pass, const Potentials& p, index_t pa
     if (length == 0) continue;
     Real* rows = part.rows.data() + (begin - origin) * w;
     const std::int32_t* y = pass.data_.y + begin;
-    for (index_t t = 0; t < length; ++t) {
-      const index_t at = plan.row_begin[begin + t], n = plan.row_begin[begin + t + 1] - at;
-      Real* row = rows + t * w;
-      combine<V, Real>(pass.pad_.data(), row_value ? row_value + at : nullptr, plan.row.data() + at, n,
-                       pass.dense_.data(), w, row, all - at);
-      for (index_t e = plan.thin_begin[begin + t]; e < plan.thin_begin[begin + t + 1]; ++e) {
-        const ChainPlan::Thin entry = plan.thin_entry[e];
-        row[entry.label] += pass.thin_[entry.weight] * (thin_value ? thin_value[e] : Real(1));
-      }
-    }
+    pass.scores(begin, length, rows);
     for (index_t j = 0; j < w; ++j) rows[j] += pass.first_[j];
     for (index_t j = 0; j < w; ++j) rows[(length - 1) * w + j] += pass.last_[j];
     double observed = 0;
@@ -110,9 +118,9 @@ HINGE_HOT void chain_rows(ChainPass<Real>& pass, const Potentials& p, index_t pa
     }
     const Real c = static_cast<Real>(pass.data_.weight[i]);
     Real* gamma = part.gamma.data();
-    double log_z = forward<V, Real>(steps, length, rows, part.e.data(), part.alpha.data());
-    if (log_z == log_z && backward<V, Real>(steps, length, part.e.data(), part.alpha.data(), gamma, c)) {
-      outer<V, Real>(part.alpha.data(), part.e.data() + w, length - 1, w, expected);
+    double log_z = forward(steps, length, rows, part.e.data(), part.alpha.data());
+    if (log_z == log_z && backward(steps, length, part.e.data(), part.alpha.data(), gamma, c)) {
+      outer<Real>(part.alpha.data(), part.e.data() + w, length - 1, w, expected);
     } else {
       part.scores.assign(rows, rows + length * w);
       log_z = tree_posterior(p, Tree{length, nullptr, nullptr}, part.scores.data(), pass.data_.weight[i],
@@ -155,8 +163,8 @@ HINGE_HOT void chain_sums(ChainPass<Real>& pass, index_t part_index, index_t blo
 }
 
 template <class Real>
-void ChainPass<Real>::rows(const Potentials& p, index_t part, index_t block) {
-  HINGE_BY_WIDTH(width_, chain_rows, *this, p, part, block)
+void ChainPass<Real>::scores(index_t begin, index_t length, Real* rows) const {
+  HINGE_BY_WIDTH(width_, token_scores, *this, begin, length, rows)
 }
 
 template <class Real>
@@ -205,7 +213,7 @@ double ChainPass<Real>::loss(const double* w, const Potentials& p, double* g, do
       enough(part.rows, (x.start[last] - x.start[first]) * width_);
       for (Numbers* table : {&part.e, &part.alpha, &part.gamma}) enough(*table, longest * width_);
       if (plain_) {
-        rows(p, at, b);
+        chain_rows(*this, p, at, b);
       } else {
         general_rows(p, part, b);
       }

@@ -29,6 +29,8 @@ class ChainPass {
 
  private:
   template <int V, class R>
+  friend void token_scores(const ChainPass<R>&, index_t, index_t, R*);
+  template <class R>
   friend void chain_rows(ChainPass<R>&, const Potentials&, index_t, index_t);
   template <int V, class R>
   friend void chain_sums(ChainPass<R>&, index_t, index_t);
@@ -43,7 +45,7 @@ class ChainPass {
   };
 
   void load(const double* w, const Potentials& p);
-  void rows(const Potentials& p, index_t part, index_t block);
+  void scores(index_t begin, index_t length, Real* rows) const;
   void general_rows(const Potentials& p, Part& part, index_t block);
   void sums(index_t part, index_t block);
   void gather(double* g, double* pairs, double* cross) const;

@@ -1,6 +1,7 @@
 #include "models/class_statistics.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "core/blocks.hpp"
@@ -179,23 +180,67 @@ ClassSums dense_sums(const Design& X, const std::int32_t* codes, const double* w
 
 // --------------------------------------------------------------------------------------------------------- sparse
 
-// out[c, j] += map(w, x, c * d + j) over the stored entries. Rows are taken class by class, so that one row of the
-// table is in the cache at a time, and cut into parts by stored entries; a class that falls into several parts is
-// summed in each and added up.
-template <class View, class Map>
-void pass_rows(const View& X, index_t n, index_t d, const std::int32_t* codes, const double* w, index_t k,
-               const Map& map, double* out) {
-  std::vector<index_t> first(k + 1, 0), order(n), stored(n + 1, 0);
-  for (index_t i = 0; i < n; ++i) ++first[codes[i] + 1];
-  for (index_t c = 0; c < k; ++c) first[c + 1] += first[c];
-  {
-    std::vector<index_t> at(first.begin(), first.end() - 1);
-    for (index_t i = 0; i < n; ++i) order[at[codes[i]]++] = i;
+// What a stored entry x of weight w adds to a table, whose entry for its class and column is at `at`.
+struct Entries {
+  HINGE_INLINE double operator()(double w, double x, index_t) const { return w * x; }
+};
+struct Occurrences {
+  HINGE_INLINE double operator()(double w, double, index_t) const { return w; }
+};
+struct Deviations {
+  const double* mean;
+  HINGE_INLINE double operator()(double w, double x, index_t at) const {
+    const double t = x - mean[at];
+    return w * t * t;
   }
-  for (index_t t = 0; t < n; ++t)
-    stored[t + 1] = stored[t] + static_cast<index_t>(X.indptr[order[t] + 1] - X.indptr[order[t]]);
+};
+struct Presences {
+  double threshold;
+  HINGE_INLINE double operator()(double w, double x, index_t) const { return w * presence(x, threshold); }
+};
+
+// Rows class by class.
+struct RowsByClass {
+  std::vector<index_t> first, order, stored;  // of a class; rows; entries stored before a place of the order
+};
+
+// sum[j] += map(w, x, c * d + j) over the rows from a place of the order to another, all of class c.
+using AddRows = std::function<void(index_t from, index_t to, index_t c, double* sum)>;
+
+template <class View, class Map>
+AddRows add_rows(const View& X, index_t n, index_t d, const double* w, const std::vector<index_t>& order,
+                 const Map& map) {
+  return [=, &order](index_t from, index_t to, index_t c, double* sum) {
+    for (index_t t = from; t < to; ++t) {
+      if (t + 4 < n) X.prefetch(order[t + 4]);
+      const index_t i = order[t];
+      const double wi = w ? w[i] : 1.0;
+      for (auto e = X.indptr[i]; e < X.indptr[i + 1]; ++e) {
+        const index_t j = static_cast<index_t>(X.indices[e]);
+        sum[j] += map(wi, static_cast<double>(X.data[e]), c * d + j);
+      }
+    }
+  };
+}
+
+RowsByClass rows_by_class(const std::function<index_t(index_t)>& row_size, index_t n, const std::int32_t* codes,
+                          index_t k) {
+  RowsByClass rows{std::vector<index_t>(k + 1, 0), std::vector<index_t>(n), std::vector<index_t>(n + 1, 0)};
+  for (index_t i = 0; i < n; ++i) ++rows.first[codes[i] + 1];
+  for (index_t c = 0; c < k; ++c) rows.first[c + 1] += rows.first[c];
+  std::vector<index_t> at(rows.first.begin(), rows.first.end() - 1);
+  for (index_t i = 0; i < n; ++i) rows.order[at[codes[i]]++] = i;
+  for (index_t t = 0; t < n; ++t) rows.stored[t + 1] = rows.stored[t] + row_size(rows.order[t]);
+  return rows;
+}
+
+// Rows are taken class by class, so that one row of the table is in the cache at a time, and cut into parts by stored
+// entries; a class that falls into several parts is summed in each and added up.
+void pass_rows(const RowsByClass& rows, index_t n, index_t d, const std::int32_t* codes, const AddRows& add,
+               double* out) {
+  const auto& [first, order, stored] = rows;
   const index_t parts = parts_for(stored[n], std::max<index_t>(1 << 15, 2 * d), 16);
-  const auto cut = [&](index_t p) {
+  const auto cut = [&, &stored = stored](index_t p) {
     if (p == parts) return n;
     return static_cast<index_t>(std::lower_bound(stored.begin(), stored.end(), stored[n] * p / parts) - stored.begin());
   };
@@ -204,7 +249,7 @@ void pass_rows(const View& X, index_t n, index_t d, const std::int32_t* codes, c
     std::vector<double> sum;
   };
   std::vector<std::vector<Piece>> pieces(parts);
-  parallel_for(parts, [&](index_t p) {
+  parallel_for(parts, [&, &first = first, &order = order](index_t p) {
     const index_t end = cut(p + 1);
     for (index_t t = cut(p); t < end;) {
       const index_t c = codes[order[t]], stop = std::min(end, first[c + 1]);
@@ -213,35 +258,37 @@ void pass_rows(const View& X, index_t n, index_t d, const std::int32_t* codes, c
         pieces[p].push_back({c, std::vector<double>(d, 0.0)});
         sum = pieces[p].back().sum.data();
       }
-      for (; t < stop; ++t) {
-        if (t + 4 < n) X.prefetch(order[t + 4]);
-        const index_t i = order[t];
-        const double wi = w ? w[i] : 1.0;
-        for (auto e = X.indptr[i]; e < X.indptr[i + 1]; ++e) {
-          const index_t j = static_cast<index_t>(X.indices[e]);
-          sum[j] += map(wi, static_cast<double>(X.data[e]), c * d + j);
-        }
-      }
+      add(t, stop, c, sum);
+      t = stop;
     }
   });
   for (const auto& part : pieces)
     for (const Piece& piece : part) vec::axpy(1.0, piece.sum.data(), out + piece.cls * d, d);
 }
 
+// sum[c] += map(w, x, c * d + j) over column j.
+using AddColumn = std::function<void(index_t j, double* sum)>;
+
 template <class View, class Map>
-void pass_columns(const View& X, index_t d, const std::int32_t* codes, const double* w, index_t k, const Map& map,
-                  double* out) {
-  const index_t parts = parts_for(static_cast<index_t>(X.indptr[d]), 1 << 15);
+AddColumn add_column(const View& X, index_t d, const std::int32_t* codes, const double* w, const Map& map) {
+  return [=](index_t j, double* sum) {
+    X.each(j, [&](index_t i, double x) { sum[codes[i]] += map(w ? w[i] : 1.0, x, codes[i] * d + j); });
+  };
+}
+
+void pass_columns(index_t stored, index_t d, index_t k, const AddColumn& add, double* out) {
+  const index_t parts = parts_for(stored, 1 << 15);
   parallel_for(parts, [&](index_t p) {
     std::vector<double> sum(k);
     for (index_t j = range_begin(d, parts, p); j < range_begin(d, parts, p + 1); ++j) {
       std::fill(sum.begin(), sum.end(), 0.0);
-      X.each(j, [&](index_t i, double x) { sum[codes[i]] += map(w ? w[i] : 1.0, x, codes[i] * d + j); });
+      add(j, sum.data());
       for (index_t c = 0; c < k; ++c) out[c * d + j] = sum[c];
     }
   });
 }
 
+// out[c, j] += map(w, x, c * d + j) over the stored entries.
 template <class Map>
 std::vector<double> sparse_pass(const Design& X, const std::int32_t* codes, const double* w, index_t k,
                                 const Map& map) {
@@ -249,13 +296,17 @@ std::vector<double> sparse_pass(const Design& X, const std::int32_t* codes, cons
   std::vector<double> out(k * d, 0.0);
   std::visit(
       [&]<class View>(const View& view) {
-        if constexpr (requires { View::sparse; })
-          if constexpr (View::sparse) pass_rows(view, n, d, codes, w, k, map, out.data());
+        if constexpr (requires { view.indptr; }) {
+          const auto size = [&](index_t i) { return static_cast<index_t>(view.indptr[i + 1] - view.indptr[i]); };
+          const RowsByClass rows = rows_by_class(size, n, codes, k);
+          pass_rows(rows, n, d, codes, add_rows(view, n, d, w, rows.order, map), out.data());
+        }
       },
       X.row_view());
   std::visit(
       [&]<class View>(const View& view) {
-        if constexpr (requires { View::sparse; }) pass_columns(view, d, codes, w, k, map, out.data());
+        if constexpr (requires { view.indptr; })
+          pass_columns(static_cast<index_t>(view.indptr[d]), d, k, add_column(view, d, codes, w, map), out.data());
       },
       X.column_view());
   return out;
@@ -288,14 +339,11 @@ ClassMoments class_moments(const Design& X, const std::int32_t* codes, const dou
   if (!X.sparse()) return dense_moments(X, codes, w, k);
   const index_t d = X.cols();
   ClassMoments all{class_weights(codes, w, X.rows(), k), {}, {}};
-  all.mean = sparse_pass(X, codes, w, k, [](double wi, double x, index_t) { return wi * x; });
+  all.mean = sparse_pass(X, codes, w, k, Entries{});
   for (index_t c = 0; c < k; ++c)
     for (index_t j = 0; j < d; ++j) all.mean[c * d + j] *= all.weight[c] > 0 ? 1.0 / all.weight[c] : 0.0;
-  const std::vector<double> stored = sparse_pass(X, codes, w, k, [](double wi, double, index_t) { return wi; });
-  all.square = sparse_pass(X, codes, w, k, [&](double wi, double x, index_t at) {
-    const double t = x - all.mean[at];
-    return wi * t * t;
-  });
+  const std::vector<double> stored = sparse_pass(X, codes, w, k, Occurrences{});
+  all.square = sparse_pass(X, codes, w, k, Deviations{all.mean.data()});
   for (index_t c = 0; c < k; ++c)  // what is not stored is zero
     for (index_t at = c * d; at < (c + 1) * d; ++at)
       all.square[at] += std::max(0.0, all.weight[c] - stored[at]) * all.mean[at] * all.mean[at];
@@ -306,10 +354,9 @@ ClassSums class_sums(const Design& X, const std::int32_t* codes, const double* w
   if (!X.sparse()) return dense_sums(X, codes, w, k, threshold);
   ClassSums all{class_weights(codes, w, X.rows(), k), {}, sparse_least(X)};
   if (threshold)
-    all.sum =
-        sparse_pass(X, codes, w, k, [t = *threshold](double wi, double x, index_t) { return wi * presence(x, t); });
+    all.sum = sparse_pass(X, codes, w, k, Presences{*threshold});
   else
-    all.sum = sparse_pass(X, codes, w, k, [](double wi, double x, index_t) { return wi * x; });
+    all.sum = sparse_pass(X, codes, w, k, Entries{});
   return all;
 }
 

@@ -72,13 +72,6 @@ class Arrays final : public Loss {
   double conjugate(const double* y, const double* u, const double* c, index_t n) const override {
     return sum_conjugate(l_, y, u, c, n);
   }
-  void pointwise(int which, const double* y, const double* s, double* out, index_t n) const override {
-    for (index_t i = 0; i < n; ++i)
-      out[i] = which == 0   ? l_.value(y[i], s[i])
-               : which == 1 ? l_.d1(y[i], s[i])
-               : which == 2 ? l_.d2(y[i], s[i])
-                            : l_.conj(y[i], s[i]);
-  }
 
  private:
   L l_;
@@ -105,6 +98,26 @@ auto names(List<Ls...>) {
 }
 
 }  // namespace
+
+void Loss::pointwise(int which, const double* y, const double* s, double* out, index_t n) const {
+  const double one = 1;
+  double slope = 0;
+  for (index_t i = 0; i < n; ++i) {
+    switch (which) {
+      case 0:
+        out[i] = value(y + i, s + i, &one, 1);
+        break;
+      case 1:
+        slopes(y + i, s + i, &one, out + i, 1);
+        break;
+      case 2:
+        curvature(y + i, s + i, &one, &slope, out + i, 1);
+        break;
+      default:
+        out[i] = conjugate(y + i, s + i, &one, 1);
+    }
+  }
+}
 
 std::vector<std::pair<std::string, std::vector<std::string>>> registered_losses() { return names(Losses{}); }
 

@@ -23,9 +23,9 @@ class Loss {
                            index_t n) const = 0;
   // sum c l*(y, u / c) for u as `gradient` writes it
   virtual double conjugate(const double* y, const double* u, const double* c, index_t n) const = 0;
-  // Pointwise arrays, unweighted, for Python and the tests: which = 0 value, 1 d1, 2 d2, 3 conjugate (s is u
-  // then)
-  virtual void pointwise(int which, const double* y, const double* s, double* out, index_t n) const = 0;
+  // Pointwise arrays, unweighted, for the tests: which = 0 value, 1 d1, 2 d2, 3 conjugate (s is u then). Made of the
+  // above, one example at a time.
+  virtual void pointwise(int which, const double* y, const double* s, double* out, index_t n) const;
   // A loss written in Python may lack a conjugate; solvers then stop on stationarity instead of a gap.
   virtual bool has_conjugate() const { return true; }
   // A loss written in Python is called once for the whole array, not once per block.

@@ -92,10 +92,22 @@ HINGE_HOT Tally sweep(const Rows& rows, const index_t* visit, index_t m, double 
 }
 
 template <class Rows>
+void weighted_squares(const Rows& rows, const std::vector<double>& factor, index_t begin, index_t end,
+                      std::vector<double>& q) {
+  for (index_t i = begin; i < end; ++i) rows.each(i, [&](index_t j, double x) { q[i] += x * x * factor[j]; });
+}
+
 class Method {
  public:
-  Method(const LinearProblem& p, const Rows& rows, const std::vector<Kinks>& kinks, std::uint64_t seed)
-      : p_(p), rows_(rows), n_(p.n()), d_(p.d()), random_(seed), w_(p.d() + 1), l2_(p.d() + 1), inverse_(p.d()) {
+  Method(const LinearProblem& p, const std::vector<Kinks>& kinks, std::uint64_t seed)
+      : p_(p),
+        rows_(p.X.row_view()),
+        n_(p.n()),
+        d_(p.d()),
+        random_(seed),
+        w_(p.d() + 1),
+        l2_(p.d() + 1),
+        inverse_(p.d()) {
     for (index_t j = 0; j < d_; ++j) {
       l2_[j] = p.penalty.l2[j];
       inverse_[j] = 1.0 / l2_[j];
@@ -104,8 +116,9 @@ class Method {
     std::vector<double> q(n_);
     const index_t parts = parts_for(p.X.stored(), 1 << 16);
     parallel_for(parts, [&](index_t part) {
-      for (index_t i = range_begin(n_, parts, part); i < range_begin(n_, parts, part + 1); ++i)
-        rows.each(i, [&](index_t j, double x) { q[i] += x * x * inverse_[j]; });
+      with_rows([&](const auto& rows) {
+        weighted_squares(rows, inverse_, range_begin(n_, parts, part), range_begin(n_, parts, part + 1), q);
+      });
     });
     // The bias as one more feature of typical size: the inverse of its penalty is the mean of q.
     if (p.intercept) {
@@ -154,6 +167,16 @@ class Method {
   }
 
  private:
+  // The storage is told apart once for a sweep: all else is compiled once for all of them.
+  template <class F>
+  void with_rows(const F& f) const {
+    std::visit(
+        [&]<class Rows>(const Rows& rows) {
+          if constexpr (!std::is_same_v<Rows, std::monostate>) f(rows);
+        },
+        rows_);
+  }
+
   Weights weights(std::vector<double>& w) const { return {w.data(), d_, inverse_.data(), uniform_, bias_step_}; }
 
   void arrange() {
@@ -178,7 +201,8 @@ class Method {
       step.w = w_;
       for (const index_t k : visit_) step.u.push_back(slopes_[k].u);
     }
-    const Tally tally = sweep(rows_, visit_.data(), m, margin_, slopes_.data(), weights(w_));
+    Tally tally;
+    with_rows([&](const auto& rows) { tally = sweep(rows, visit_.data(), m, margin_, slopes_.data(), weights(w_)); });
     estimate_ = tally.gap;
     std::erase_if(active_, [&](index_t k) { return slopes_[k].left_out; });
     margin_ = kMargin * std::sqrt(tally.squares / static_cast<double>(std::max<index_t>(tally.moves, 1)));
@@ -231,13 +255,15 @@ class Method {
   // Cuts the step to the intervals, carries that into w, and returns what the dual objective gains.
   double cut_and_weigh(const std::vector<index_t>& which, std::vector<double>& w) {
     double gain = 0;
-    for (const index_t k : which) {
-      const Slope& s = slopes_[k];
-      const double wanted = s.u + moved_[k], next = std::clamp(wanted, s.lo, s.hi);
-      if (next != wanted) weights(w).carry(rows_, s, next - wanted);
-      moved_[k] = next - s.u;
-      gain -= s.c * s.a * moved_[k];
-    }
+    with_rows([&](const auto& rows) {
+      for (const index_t k : which) {
+        const Slope& s = slopes_[k];
+        const double wanted = s.u + moved_[k], next = std::clamp(wanted, s.lo, s.hi);
+        if (next != wanted) weights(w).carry(rows, s, next - wanted);
+        moved_[k] = next - s.u;
+        gain -= s.c * s.a * moved_[k];
+      }
+    });
     for (index_t j = 0; j <= d_; ++j) gain -= 0.5 * l2_[j] * (w[j] - w_[j]) * (w[j] + w_[j]);
     return gain;
   }
@@ -310,7 +336,7 @@ class Method {
   }
 
   const LinearProblem& p_;
-  Rows rows_;
+  RowView rows_;
   index_t n_, d_;
   Random random_;
   std::vector<double> w_, l2_, inverse_;  // the bias comes last in w and l2, and is zero if there is none
@@ -327,14 +353,9 @@ class Method {
 
 LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double tol, int max_iter,
                                std::uint64_t seed, Monitor& monitor) {
-  return std::visit(
-      [&](const auto& rows) -> LinearSolution {
-        if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, std::monostate>)
-          throw std::invalid_argument("dual coordinate descent needs rows");
-        else
-          return Method(problem, rows, kinks, seed).run(tol, max_iter, monitor);
-      },
-      problem.X.row_view());
+  if (std::holds_alternative<std::monostate>(problem.X.row_view()))
+    throw std::invalid_argument("dual coordinate descent needs rows");
+  return Method(problem, kinks, seed).run(tol, max_iter, monitor);
 }
 
 }  // namespace hinge

@@ -39,6 +39,12 @@ def test_a_dirty_file_gives_a_model_and_honest_remarks(hinge, tmp_path):
     assert "unknown" in err or "not a number" in err
 
 
+def test_the_clock_starts_with_the_command(fit, tmp_path):
+    began = time.perf_counter()
+    said = fit(table(tmp_path / "data.csv"), "--target", "y", *QUICK, "--out", tmp_path / "out")
+    assert 0 < said["seconds"] < time.perf_counter() - began
+
+
 @pytest.mark.parametrize("rows", [None, 300])
 def test_predictions_carry_the_row_numbers_of_the_file(fit, tmp_path, rows):
     data = dirty(tmp_path / "dirty.csv")

@@ -89,18 +89,6 @@ def test_columns_are_written_and_read_in_pieces(hinge, models, tmp_path, monkeyp
     assert hinge("predict", model, tmp_path / "data.parquet")[1] == (tmp_path / "whole.csv").read_text()
 
 
-def test_a_fault_in_a_later_part_is_the_users_fault_in_columns_too(hinge, models, tmp_path, monkeypatch):
-    data, folder = models["binary"]
-    monkeypatch.setattr("hinge.cli.separated.PIECE", 500)
-    monkeypatch.setattr("hinge.cli.text.BLOCK", 500)
-    broken = tmp_path / "broken.csv"
-    broken.write_text(data.read_text() + "1,2,3,4,5,6\n")
-    code, _, err = hinge("predict", folder / "model.hinge", broken, "--out", tmp_path / "p.parquet")
-    assert code == 3
-    assert "line 302 has 6 fields" in err
-    assert [p.name for p in tmp_path.iterdir()] == ["broken.csv"]
-
-
 def test_a_score_on_training_rows_is_said_to_flatter(hinge, models, tmp_path):
     data, folder = models["binary"]
     model = folder / "model.hinge"
@@ -112,13 +100,14 @@ def test_a_score_on_training_rows_is_said_to_flatter(hinge, models, tmp_path):
     assert "fitted to these very rows" not in hinge("compare", model, model, other)[1]
 
 
-def test_predictions_appear_whole_or_not_at_all(hinge, models, tmp_path, monkeypatch):
+@pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
+def test_predictions_appear_whole_or_not_at_all(hinge, models, tmp_path, monkeypatch, out):
     data, folder = models["binary"]
     monkeypatch.setattr("hinge.cli.separated.PIECE", 500)
     monkeypatch.setattr("hinge.cli.text.BLOCK", 500)
     broken = tmp_path / "broken.csv"
     broken.write_text(data.read_text() + "1,2,3,4,5,6\n")
-    code, _, err = hinge("predict", folder / "model.hinge", broken, "--out", tmp_path / "p.csv")
+    code, _, err = hinge("predict", folder / "model.hinge", broken, "--out", tmp_path / out)
     assert code == 3
     assert "line 302 has 6 fields" in err
     assert [p.name for p in tmp_path.iterdir()] == ["broken.csv"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hinge as hg
+from kit.threads import assert_same_bits
 
 
 def rounds_of(model, base, X, y):
@@ -73,17 +74,12 @@ def test_nothing_to_cut_leaves_a_single_node():
 def test_stumps_are_the_same_bits_for_any_number_of_threads(rng):
     X = rng.normal(size=(2000, 7)).astype(np.float32)
     y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=2000) > 0
-    found = []
-    try:
-        for count in (1, 2, 3):
-            hg.set_num_threads(count)
-            model = hg.AdaBoostClassifier(n_estimators=30).fit(X, y)
-            found.append((model.decision_function(X), model.estimator_errors_, model.exponential_loss_))
-    finally:
-        hg.set_num_threads(None)
-    for other in found[1:]:
-        for a, b in zip(found[0], other):
-            np.testing.assert_array_equal(a, b)
+
+    def arrays():
+        model = hg.AdaBoostClassifier(n_estimators=30).fit(X, y)
+        return model.decision_function(X), model.estimator_errors_, model.exponential_loss_
+
+    assert_same_bits(arrays)
 
 
 @pytest.mark.mission("T5")

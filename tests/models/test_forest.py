@@ -6,25 +6,21 @@ import numpy as np
 import pytest
 
 import hinge as hg
+from kit.threads import assert_same_bits
 
 
 @pytest.mark.mission("T4")
 def test_same_bits_for_any_number_of_threads(rng):
     X = rng.normal(size=(3000, 6))
     y = X[:, 0] + rng.normal(size=3000)
-    found = []
-    try:
-        for count in (1, 2, 3):
-            hg.set_num_threads(count)
-            forest = hg.RandomForestRegressor(6, max_features=0.5, oob_score=True, random_state=0).fit(X, y)
-            extra = hg.ExtraTreesClassifier(6, random_state=0).fit(X, y > 0)
-            tree = hg.DecisionTreeRegressor(random_state=0).fit(X, y)
-            found.append((forest.predict(X), forest.oob_prediction_, extra.predict_proba(X), tree.predict(X)))
-    finally:
-        hg.set_num_threads(None)
-    for other in found[1:]:
-        for a, b in zip(found[0], other):
-            np.testing.assert_array_equal(a, b)
+
+    def arrays():
+        forest = hg.RandomForestRegressor(6, max_features=0.5, oob_score=True, random_state=0).fit(X, y)
+        extra = hg.ExtraTreesClassifier(6, random_state=0).fit(X, y > 0)
+        tree = hg.DecisionTreeRegressor(random_state=0).fit(X, y)
+        return forest.predict(X), forest.oob_prediction_, extra.predict_proba(X), tree.predict(X)
+
+    assert_same_bits(arrays)
 
 
 @pytest.mark.mission("T4")

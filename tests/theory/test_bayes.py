@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -670,3 +671,20 @@ def test_process_classifier_mode_gradient_and_peers(rng):
         assert np.abs(ours.predict_proba(X) - theirs.predict_proba(X)).max() < 1e-3
     tuned = hg.GaussianProcessClassifier(kernel).fit(X, y)
     assert tuned.log_marginal_likelihood_value_ > model.log_marginal_likelihood_value_
+
+
+@pytest.mark.parametrize("make", [hg.ARDRegression, hg.MixtureOfRegressions])
+def test_weights_of_any_size_give_a_fit_or_name_themselves(make, rng):
+    for trial in range(12):
+        n = int(rng.integers(4, 30))
+        X = rng.normal(size=(n, 3))
+        y = X[:, 0] + 0.1 * rng.normal(size=n)
+        sizes = np.full(n, [1e-150, 1.0, 1e150][trial % 3]) if trial < 6 else 10.0 ** rng.integers(-150, 151, n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of the overflow that is then refused
+            try:
+                said = make(max_iter=20).fit(X, y, sample_weight=sizes).predict(X)
+            except ValueError as error:
+                said = 0.0 if "sample_weight" in str(error) else np.nan
+        assert np.all(np.isfinite(said))

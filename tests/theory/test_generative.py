@@ -588,3 +588,23 @@ def test_a_spam_filter(real_data):
     for make in (hg.MultinomialNB, hg.BernoulliNB, hg.ComplementNB):
         model = make().fit(words[train], spam[train])
         assert model.score(words[~train], spam[~train]) > 0.96
+
+
+@pytest.mark.mission("P2")
+@pytest.mark.parametrize("make", [hg.QuadraticDiscriminantAnalysis, hg.MixtureDiscriminant, hg.GaussianNB])
+def test_so_far_out_that_every_density_is_zero_the_prior_is_what_is_known(make, rng):
+    X = rng.normal(size=(90, 3))
+    y = np.arange(90) % 3 == 0
+    model = make().fit(X, y)
+    far = np.array([[1e300, 0.0, -1e300], [1e160, 1e160, 1e160], [0.0, 0.0, 0.0]])
+    p = model.predict_proba(far)
+    np.testing.assert_allclose(p[:2], [[2 / 3, 1 / 3]] * 2, rtol=1e-12)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(model.predict_log_proba(far), np.log(p), rtol=1e-9)
+
+
+def test_responsibilities_so_far_out_are_the_shares_of_the_components(rng):
+    X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(8.0, 1.0, size=(30, 2))])
+    for shape in ("full", "tied", "diag", "spherical"):
+        model = hg.GaussianMixture(2, covariance_type=shape, random_state=0).fit(X)
+        np.testing.assert_allclose(model.predict_proba([[1e300, -1e300]]), [model.weights_], rtol=1e-12)

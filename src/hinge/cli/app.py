@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from time import perf_counter, process_time
 from typing import Annotated, Any
 
 import typer
@@ -64,6 +63,7 @@ def console(as_json: bool) -> Any:
 
 @app.command()
 def fit(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="The table, or the name of an embedded data set (hinge datasets).", show_default=False)],
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.", show_default=False)] = None,
     task: Annotated[str, typer.Option(help="auto, binary, multiclass, real or count.")] = "auto",
@@ -77,7 +77,6 @@ def fit(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report."""
-    began = perf_counter() - process_time()  # before anything was imported
     with guard():
         from hinge.cli.fit import run
         from hinge.cli.fitting import Request
@@ -87,7 +86,7 @@ def fit(
             raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)
         command = "hinge " + shlex.join(sys.argv[1:])
         request = Request(
-            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, began
+            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, context.obj
         )  # fmt: skip
         folder = out or default_folder(file)
         if folder.exists() and not folder.is_dir():

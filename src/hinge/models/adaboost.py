@@ -16,6 +16,7 @@ from hinge.models.base import LogProba, code_labels, take_input_tags
 from hinge.models.tree import DecisionTreeClassifier, feature_count
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import INT32, check_targets, weights_of
+from hinge.problem.sums import weighted_sum
 
 
 class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
@@ -104,7 +105,7 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         for _ in range(self.n_estimators):
             member, said = rounds.fit(w, int(random.randint(INT32)))
             miss = said != y
-            error = float(w @ miss)
+            error = float(weighted_sum(w, miss))
             if error <= 0 and self.estimators_:
                 # A perfect member decides alone: nothing is left to learn.
                 self.estimators_, alphas, errors, losses = [member], [1.0], [0.0], losses

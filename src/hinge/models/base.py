@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import check_indices, surely_finite
+from hinge.problem.sums import OVERFLOWED
 
 ACCEPT_SPARSE = ("csr", "csc")
 FLOATS = [np.float64, np.float32]
@@ -64,7 +65,7 @@ def check_objects(
 def require_no_overflow(*sums: Any) -> None:
     """Refuses sums of products that are not finite where the inputs were: those are too large."""
     if not all(np.all(np.isfinite(values)) for values in sums):
-        raise ValueError("X, y or sample_weight has values so large that sums of products overflow; rescale them.")
+        raise ValueError(OVERFLOWED)
 
 
 def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:

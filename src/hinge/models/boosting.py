@@ -307,7 +307,14 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
             yield self._probabilities(s)
 
 
-class HistGradientBoostingRegressor(GradientBoostingRegressor):
+class _StopsBySize:
+    """Early stopping by default as in scikit-learn's histogram form."""
+
+    def _stops_by_default(self, n: int) -> bool:
+        return stops_by_size(n)
+
+
+class HistGradientBoostingRegressor(_StopsBySize, GradientBoostingRegressor):
     """:class:`GradientBoostingRegressor` under the name of scikit-learn's histogram form.
 
     All that differs is when early stopping is on by default: with more than 10 000 rows, whatever else is given.
@@ -321,11 +328,8 @@ class HistGradientBoostingRegressor(GradientBoostingRegressor):
     True
     """
 
-    def _stops_by_default(self, n: int) -> bool:
-        return stops_by_size(n)
 
-
-class HistGradientBoostingClassifier(GradientBoostingClassifier):
+class HistGradientBoostingClassifier(_StopsBySize, GradientBoostingClassifier):
     """:class:`GradientBoostingClassifier` under the name of scikit-learn's histogram form.
 
     All that differs is when early stopping is on by default: with more than 10 000 rows, whatever else is given.
@@ -338,9 +342,6 @@ class HistGradientBoostingClassifier(GradientBoostingClassifier):
     >>> hg.HistGradientBoostingClassifier(max_iter=30).fit(X, y).score(X, y)
     1.0
     """
-
-    def _stops_by_default(self, n: int) -> bool:
-        return stops_by_size(n)
 
 
 __all__ = [

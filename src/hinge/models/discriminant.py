@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow
 from hinge.models.linear_form import LinearForm
-from hinge.models.posterior import OUTPUT, ClassPosterior, log_prior
+from hinge.models.posterior import OUTPUT, ClassPosterior, log_prior, told
 
 # An eigenvalue this small beside the largest is zero but for rounding.
 SINGULAR = 1e-12
@@ -314,8 +314,10 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         factors = [scipy.linalg.rq(R / np.sqrt(v), mode="r") for R, v in zip(self.rotations_, self.scalings_)]
         P = np.stack(factors).reshape(k, d * d)
         with np.errstate(divide="ignore"):
-            b = np.log(self.priors_) - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
-        return core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
+            prior = np.log(self.priors_)
+        b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
+        values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
+        return told(values, output, prior)
 
 
 def _check_shrinkage(value: Any) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hinge.problem.losses import as_loss, normalise_weights
 from hinge.problem.losses.base import Target
+from hinge.problem.sums import weighted_sum
 
 
 def risk(loss: Any, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -39,7 +40,7 @@ def risk(loss: Any, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | 
         raise ValueError(f"y does not suit {type(loss).__name__}: it must hold {loss.target.value}.")
     values = loss.value(targets, s)
     c = normalise_weights(sample_weight, len(targets))
-    return float(np.sum(c @ values))
+    return float(np.sum(weighted_sum(c, values)))
 
 
 def empirical_risk(predictor: Any, X: Any, y: ArrayLike, loss: Any, sample_weight: ArrayLike | None = None) -> float:

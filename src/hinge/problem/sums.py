@@ -11,6 +11,11 @@ from typing import Any
 
 import numpy as np
 
+OVERFLOWED = (
+    "The fit overflowed: X, y or sample_weight has values too large, or too different in size, for floating point. "
+    "Rescale them; StandardScaler does it for X."
+)
+
 
 def weighted_sum(c: np.ndarray, v: np.ndarray) -> Any:
     """Σ cᵢ vᵢ: a number, or one for each column of v."""

@@ -21,6 +21,7 @@ import scipy.linalg
 
 from hinge.problem.bias import best_bias
 from hinge.problem.objective import Array, Objective
+from hinge.problem.sums import weighted_sum
 from hinge.solve.base import Need, Solution, Solver, Stop
 from hinge.solve.loop import Run
 
@@ -68,10 +69,10 @@ class ADMM(Solver):
             status = run.over(k, x, o.value(*run.flat.unpack(x)) if stop.watched else np.nan, dual=u)
             if k >= adapt:  # at growing intervals, so that the weight settles and the method converges
                 adapt = k + max(10, k // 2)
-                primal = np.sqrt(o.c @ (fitted - z) ** 2 + kappa * np.sum((moved - v) ** 2))
-                dual = rho * np.sqrt(o.c @ (z - z_before) ** 2 + kappa * np.sum((v - v_before) ** 2))
-                primal /= np.sqrt(o.c @ z**2 + kappa * np.sum(v**2)) + 1e-300
-                dual /= np.sqrt(o.c @ u**2 + kappa * np.sum(q**2)) + 1e-300
+                primal = np.sqrt(weighted_sum(o.c, (fitted - z) ** 2) + kappa * np.sum((moved - v) ** 2))
+                dual = rho * np.sqrt(weighted_sum(o.c, (z - z_before) ** 2) + kappa * np.sum((v - v_before) ** 2))
+                primal /= np.sqrt(weighted_sum(o.c, z**2) + kappa * np.sum(v**2)) + 1e-300
+                dual /= np.sqrt(weighted_sum(o.c, u**2) + kappa * np.sum(q**2)) + 1e-300
                 rho *= float(np.clip(np.sqrt(max(float(primal), 1e-100) / max(float(dual), 1e-100)), 0.1, 10.0))
         if status is None:
             x = run.flat.pack(v, _bias(o, v, b))
@@ -97,7 +98,7 @@ def _least_squares(o: Objective, kappa: float) -> Callable[[Array, Array], tuple
     factor = scipy.linalg.cho_factor(gram)
 
     def solve(t: Array, a: Array) -> tuple[Array, Array]:
-        mean = float(c @ t) if o.fit_intercept else 0.0
+        mean = float(weighted_sum(c, t)) if o.fit_intercept else 0.0
         w = scipy.linalg.cho_solve(factor, X.rmatmul(c * (t - mean)) + kappa * a)
         return w, np.array([mean - float(centre @ w)]) if o.fit_intercept else np.zeros(1)
 

@@ -13,11 +13,6 @@ import numpy as np
 from hinge.problem.certificate import Certificate, certificate
 from hinge.problem.objective import Array, Objective
 
-OVERFLOWED = (
-    "The fit overflowed: the values of X are too large, or too different in size, for floating point. "
-    "Scale the features, for example with StandardScaler."
-)
-
 
 class Status(enum.Enum):
     """How a run ended; the value is a sentence a user can act on."""

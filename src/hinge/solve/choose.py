@@ -19,7 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hinge.problem.certificate import Certificate, certificate, with_run
 from hinge.problem.objective import Array, Objective
-from hinge.solve.base import OVERFLOWED, Need, Record, Solution, Solver, Status, Stop
+from hinge.problem.sums import OVERFLOWED
+from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {

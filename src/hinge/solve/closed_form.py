@@ -21,8 +21,8 @@ from sklearn.utils import assert_all_finite
 
 from hinge._native import Design, core
 from hinge.problem.objective import Array, Objective
-from hinge.problem.sums import weighted_sum
-from hinge.solve.base import OVERFLOWED, Need, Solution, Solver, Status, Stop
+from hinge.problem.sums import OVERFLOWED, weighted_sum
+from hinge.solve.base import Need, Solution, Solver, Status, Stop
 
 REFINEMENTS = 2
 # A relative error of the weights below this, by the condition of the normal equations, needs no refinement.

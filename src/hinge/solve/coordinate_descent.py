@@ -18,6 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from hinge.problem.objective import Array, Objective
+from hinge.problem.sums import weighted_sum
 from hinge.solve.base import Need, Solution, Solver, Stop
 from hinge.solve.loop import Run
 
@@ -64,12 +65,12 @@ class CoordinateDescent(Solver):
                 if a[j] + l2[j] == 0:
                     continue
                 x, before = columns[j], w[j]
-                c = float((o.c * x) @ r) + a[j] * before
+                c = float(weighted_sum(o.c * x, r)) + a[j] * before
                 w[j] = np.clip(soft_threshold(c, l1[j]) / (a[j] + l2[j]), lower[j], upper[j])
                 r -= (w[j] - before) * x
             if o.fit_intercept:
-                shift = float(o.c @ r)
+                shift = float(weighted_sum(o.c, r))
                 b, r = b + shift, r - shift
-            value = 0.5 * float(o.c @ r**2) + o.penalty.value(w)
+            value = 0.5 * float(weighted_sum(o.c, r**2)) + o.penalty.value(w)
             status = run.over(k, run.flat.pack(w, b), value, dual=-r)
         return run.solution(run.flat.pack(w, b), status, k, -r)

@@ -25,6 +25,7 @@ from hinge.problem.decisions import (
     Normal,
     StudentT,
 )
+from hinge.problem.sums import weighted_sum
 
 Array = NDArray[np.float64]
 
@@ -137,7 +138,7 @@ class BetaBernoulli(ConjugateModel):
     def _learn(self, values: Array, weight: Array) -> BetaBernoulli:
         if not np.all((values == 0) | (values == 1)):
             raise ValueError("data must hold 0 and 1 only.")
-        heads = float(weight @ values)
+        heads = float(weighted_sum(weight, values))
         return BetaBernoulli(self.alpha + heads, self.beta + float(weight.sum()) - heads)
 
 
@@ -219,7 +220,7 @@ class GammaPoisson(ConjugateModel):
     def _learn(self, values: Array, weight: Array) -> GammaPoisson:
         if not np.all((values >= 0) & (values == np.floor(values))):
             raise ValueError("data must hold counts: whole numbers of zero or more.")
-        return GammaPoisson(self.shape + float(weight @ values), self.rate + float(weight.sum()))
+        return GammaPoisson(self.shape + float(weighted_sum(weight, values)), self.rate + float(weight.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +259,7 @@ class NormalNormal(ConjugateModel):
 
     def _learn(self, values: Array, weight: Array) -> NormalNormal:
         precision = 1.0 / self.variance + float(weight.sum()) / self.noise
-        mean = (self.mean / self.variance + float(weight @ values) / self.noise) / precision
+        mean = (self.mean / self.variance + float(weighted_sum(weight, values)) / self.noise) / precision
         return NormalNormal(mean, 1.0 / precision, self.noise)
 
 
@@ -310,8 +311,8 @@ class NormalInverseGamma(ConjugateModel):
         n = float(weight.sum())
         if n == 0:
             return replace(self)
-        centre = float(weight @ values) / n
-        scatter = float(weight @ (values - centre) ** 2)
+        centre = float(weighted_sum(weight, values)) / n
+        scatter = float(weighted_sum(weight, (values - centre) ** 2))
         count = self.count + n
         return NormalInverseGamma(
             (self.count * self.mean + n * centre) / count,

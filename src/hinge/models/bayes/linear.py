@@ -23,6 +23,7 @@ from hinge._native import Design
 from hinge.models.base import check_fit, check_predict, keep_float32
 from hinge.problem.decisions import Normal, StudentT
 from hinge.problem.losses import as_loss
+from hinge.problem.sums import weighted_sum
 from hinge.solve.closed_form import Centred
 
 Array = NDArray[np.float64]
@@ -144,7 +145,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         if self.fit_intercept:
             column = design.rmatmul(s)
             G = np.block([[G, column[:, None]], [column[None, :], self._n_seen]])
-            moment = np.append(moment, float(s @ y))
+            moment = np.append(moment, float(weighted_sum(s, y)))
             R = scipy.linalg.block_diag(R, 0.0)
         total = G + R
         self._V = _inverse(total)
@@ -152,10 +153,10 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         for _ in range(2):  # the residual is more accurate than the normal equations: what they lost comes back
             residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
             left = design.rmatmul(s * residual)
-            left = np.append(left, float(s @ residual)) if self.fit_intercept else left
+            left = np.append(left, float(weighted_sum(s, residual))) if self.fit_intercept else left
             self._mean = self._mean + self._V @ (left - R @ self._mean)
         residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
-        self._misfit = float(s @ residual**2) + float(self._mean @ R @ self._mean)
+        self._misfit = float(weighted_sum(s, residual**2)) + float(self._mean @ R @ self._mean)
         self._prior_logdet = _log_determinant(root) + d * np.log(self.prior_variance_)
         self._known = known
         return self._adopt(X.dtype)
@@ -246,7 +247,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         e, Q = scipy.linalg.eigh(G)
         e = np.maximum(e, 0.0)
         v2 = (Q.T @ root.T @ (float(s.sum()) * problem.moment(problem.Y)[:, 0])) ** 2
-        yy = max(float(s @ problem.Y[:, 0] ** 2), 1e-300)
+        yy = max(float(weighted_sum(s, problem.Y[:, 0] ** 2)), 1e-300)
         real = e > 1e-13 * e.max(initial=0.0)
         explained = np.where(real, v2 / np.where(real, e, 1.0), 0.0)
         beyond = yy - float(explained.sum())  # what no weights explain; rounding where they explain everything

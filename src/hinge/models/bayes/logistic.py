@@ -26,6 +26,7 @@ from hinge.problem.decisions import Bernoulli
 from hinge.problem.losses import Logistic
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L2
+from hinge.problem.sums import weighted_sum
 from hinge.solve.choose import Result, solve
 
 Array = NDArray[np.float64]
@@ -155,7 +156,9 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEsti
             column = problem.design.rmatmul(curvature)
             H = np.block([[H, column[:, None]], [column[None, :], max(float(curvature.sum()), 1e-300)]])
         factor = scipy.linalg.cho_factor(H, lower=True)
-        misfit = float(s @ Logistic().value(objective.y, scores)) + 0.5 * float(result.w @ result.w) / variance
+        misfit = (
+            float(weighted_sum(s, Logistic().value(objective.y, scores))) + 0.5 * float(result.w @ result.w) / variance
+        )
         evidence = -misfit - float(np.log(np.diag(factor[0])).sum()) - 0.5 * d * np.log(variance)
         if self.fit_intercept:
             evidence += 0.5 * np.log(2.0 * np.pi)

@@ -21,6 +21,7 @@ from hinge.models.base import check_fit, check_predict, keep_float32, require_no
 from hinge.models.bayes.linear import predicted
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.decisions import Normal
+from hinge.problem.sums import weighted_sum
 from hinge.solve.closed_form import Centred
 
 Array = NDArray[np.float64]
@@ -159,7 +160,7 @@ class BayesianRidge(_EvidenceRegressor):
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True)
         problem, total = self._centred(X, y, weights)
         n, d = X.shape
-        yy = total * float(problem.c @ problem.Y[:, 0] ** 2)
+        yy = total * float(weighted_sum(problem.c, problem.Y[:, 0] ** 2))
         e, basis, v = _eigenbasis(problem, total, n, d)
         fit = _Spectral(e, v, yy, total, d)
         alpha = 1.0 / (yy / total + EPS) if self.alpha_init is None else float(self.alpha_init)
@@ -227,7 +228,7 @@ def _eigenbasis(problem: Centred, total: float, n: int, d: int) -> tuple[Array, 
     """Eigenvalues of X̃'SX̃ (those that may differ from zero), its eigenvectors, and X̃'Sỹ in their basis."""
     moment = total * problem.moment(problem.Y)[:, 0]
     gram = total * (problem.gram() if d <= n else problem.dual_gram(np.ones(d)))
-    require_no_overflow(gram, moment, total * problem.c @ problem.Y**2)
+    require_no_overflow(gram, moment, total * weighted_sum(problem.c, problem.Y**2))
     if d <= n:
         e, basis = scipy.linalg.eigh(gram, overwrite_a=True)
         return np.maximum(e, 0.0), basis, basis.T @ moment
@@ -300,7 +301,7 @@ class ARDRegression(_EvidenceRegressor):
         problem, total = self._centred(X, y, weights)
         d = X.shape[1]
         G, moment = total * problem.gram(), total * problem.moment(problem.Y)[:, 0]
-        yy = total * float(problem.c @ problem.Y[:, 0] ** 2)
+        yy = total * float(weighted_sum(problem.c, problem.Y[:, 0] ** 2))
         require_no_overflow(G, moment, yy)
         alpha, lam, w = 1.0 / (yy / total + EPS), np.ones(d), np.zeros(d)
         kept = np.arange(d)
@@ -349,6 +350,7 @@ def _posterior(G: Array, kept: NDArray[np.intp], alpha: float, lam: Array) -> tu
     root = 1.0 / np.sqrt(lam[kept])
     inner = alpha * root[:, None] * G[np.ix_(kept, kept)] * root[None, :]
     inner[np.diag_indices_from(inner)] += 1.0
+    require_no_overflow(inner)  # total weight times precision may be too much where neither is
     e, Q = np.linalg.eigh(inner) if len(kept) else (np.ones(0), np.zeros((0, 0)))
     e = np.maximum(e, 1.0)  # I plus a positive semidefinite matrix
     half = root[:, None] * Q / np.sqrt(e)

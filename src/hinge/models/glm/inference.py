@@ -10,6 +10,7 @@ import scipy.linalg
 import scipy.stats
 
 from hinge.models.sampling import Sampled
+from hinge.problem.sums import weighted_sum
 
 Array = np.ndarray
 
@@ -203,8 +204,8 @@ def overdispersion(name: str, y: Array, mean: Array, weight: Array, pearson: flo
     """
     if name != "poisson" or dof <= 0:
         return None
-    spread = float(weight @ ((y - mean) ** 2 - y))
-    z = spread / max(float(np.sqrt(2.0 * (weight @ mean**2))), 1e-300)
+    spread = float(weighted_sum(weight, (y - mean) ** 2 - y))
+    z = spread / max(float(np.sqrt(2.0 * weighted_sum(weight, mean**2))), 1e-300)
     if z < 3.0:
         return None
     return (

@@ -16,6 +16,7 @@ from hinge.problem.links import Link, LogLink
 from hinge.problem.losses import Loss
 from hinge.problem.losses.linked import likelihood_loss
 from hinge.problem.objective import Objective
+from hinge.problem.sums import weighted_sum
 from hinge.solve.choose import Result
 
 # log θ is looked for in this range; a shape beyond it cannot be told from a Poisson distribution.
@@ -149,7 +150,7 @@ class ShapeSearch:
         def slope(log_theta: float) -> float:
             theta = np.exp(log_theta)
             counts = self._shares @ (digamma(self._counts + theta) - digamma(theta))
-            return float(counts + c @ ((mean - y) / (theta + mean) - np.log1p(mean / theta)))
+            return float(counts + weighted_sum(c, (mean - y) / (theta + mean) - np.log1p(mean / theta)))
 
         low, high = LOG_RANGE
         if slope(high) >= 0:

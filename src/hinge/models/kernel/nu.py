@@ -17,6 +17,7 @@ from hinge.models.kernel.function import check_kernel_fit, check_kernel_inputs
 from hinge.models.kernel.machine import SupportVectorMachine, ones_or
 from hinge.models.kernel.pairs import SupportVectorClassifier
 from hinge.problem.machines import classification, largest_square, nu_classification, nu_regression, one_class
+from hinge.problem.sums import weighted_sum
 from hinge.solve.decomposition import DualSolution
 
 Array = NDArray[np.float64]
@@ -126,7 +127,7 @@ class NuSVC(SupportVectorClassifier):
             )
             return replace(self._solve(X, classification(y, weights * factors / rho)), rho=rho)
         if np.any(factors != factors[0]):
-            relative = factors * (weights.sum() / (weights @ factors))
+            relative = factors * (weights.sum() / weighted_sum(weights, factors))
             return replace(self._solve(X, classification(y, weights * relative / rho)), rho=rho)
         rho = rho if rho > 0 else 1.0
         return replace(

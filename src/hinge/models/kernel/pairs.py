@@ -17,6 +17,7 @@ from hinge.models.base import code_labels, signs
 from hinge.models.kernel.function import Expansion, check_kernel_fit, check_kernel_predict, is_precomputed, take
 from hinge.models.kernel.machine import SupportVectorMachine, ones_or
 from hinge.models.kernel.platt import couple, fit_sigmoid, sigmoid
+from hinge.problem.sums import weighted_sum
 from hinge.solve.decomposition import DualSolution
 
 Array = NDArray[np.float64]
@@ -81,7 +82,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             if len(machines) == 1:
                 self.slack_ = np.maximum(1.0 - y * (solution.scores + solution.bias), 0.0)
         self._certify(solutions)
-        square = [max(float(s.coefficients @ s.scores), 0.0) for s in solutions]
+        square = [max(float(weighted_sum(s.coefficients, s.scores)), 0.0) for s in solutions]
         with np.errstate(divide="ignore"):
             self.margin_ = 1.0 / np.sqrt(np.array(square))
         support = np.flatnonzero(np.any(coefficients != 0, axis=1))

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hinge.models.base import FLOATS, check_fit, code_labels, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.mixture.gaussian import GaussianMixture
-from hinge.models.posterior import JointPosterior, finish, log_prior
+from hinge.models.posterior import JointPosterior, finish, log_prior, told
 
 
 class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin, BaseEstimator):
@@ -102,4 +102,4 @@ class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin,
         with np.errstate(divide="ignore"):
             prior = np.log(self.priors_)
         joint = np.column_stack([mixture.score_samples(X) for mixture in self.mixtures_]) + prior
-        return finish(np.ascontiguousarray(joint), output)[0]
+        return told(finish(np.ascontiguousarray(joint), output)[0], output, prior)

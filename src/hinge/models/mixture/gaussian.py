@@ -16,6 +16,7 @@ from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.mixture.components import SHAPES, Components, Prior, central
 from hinge.models.mixture.em import Run, draw, draw_order, expectation_maximisation, k_means, start_from
+from hinge.models.posterior import told
 
 STARTS = ("kmeans", "k-means++", "random", "random_from_data")
 # Spread in some direction, relative to the data's, below which a component would be as good as a point.
@@ -250,7 +251,9 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
     def _scores(self, X: Any, output: Any) -> np.ndarray:
         components = self._components()
         X = contiguous(validate_data(self, X, dtype=FLOATS, reset=False))
-        return core.gaussian_scores(Design(X).native, *components.native, output)[0]
+        values = core.gaussian_scores(Design(X).native, *components.native, output)[0]
+        with np.errstate(divide="ignore"):
+            return told(values, output, np.log(self.weights_))
 
     def predict(self, X: Any) -> np.ndarray:
         """The component most responsible for each example."""

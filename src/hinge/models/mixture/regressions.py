@@ -17,6 +17,7 @@ from hinge.models.base import check_fit, check_predict, keep_float32, require_no
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.mixture.em import draw, draw_order
 from hinge.models.posterior import OUTPUT, finish
+from hinge.problem.sums import OVERFLOWED
 
 # A component with less than this share of the examples has lost them all, and stays as it is.
 NO_WEIGHT = 1e-12
@@ -187,7 +188,11 @@ class _Problem:
     def least_squares(self, h: np.ndarray) -> np.ndarray:
         """Weighted least squares with the ridge."""
         G = self.design.gram(h) + np.diag(self.ridge)
-        return scipy.linalg.solve(G, self.design.rmatmul(h * self.y), assume_a="pos")
+        require_no_overflow(G)
+        try:
+            return scipy.linalg.solve(G, self.design.rmatmul(h * self.y), assume_a="pos")
+        except np.linalg.LinAlgError:  # the ridge is lost beside weights of such a size
+            raise ValueError(OVERFLOWED) from None
 
     def start(self, random: np.random.RandomState) -> Lines:
         """Lines through examples drawn at random."""
