@@ -41,10 +41,10 @@ bool Booster::fill_roots(const Round& round) {
   if (first.form != Rounding::packed || outputs_ < 2 || round.rows < 1 || outputs_ * bytes > kRootBytes) return false;
   roots_.resize(outputs_);
   for (Histogram& root : roots_) root.make(bins);
-  const index_t parts = (outputs_ + kTogether - 1) / kTogether;
+  const index_t parts = (outputs_ + kWordSets - 1) / kWordSets;
   parallel_for(parts * bins.groups, [&](index_t task) {
-    const index_t k = task / bins.groups * kTogether;
-    fill_together(&roots_[k], std::min(kTogether, outputs_ - k), bins, task % bins.groups, first.words + k * rows());
+    const index_t k = task / bins.groups * kWordSets;
+    fill_together(&roots_[k], std::min(kWordSets, outputs_ - k), bins, task % bins.groups, first.words + k * rows());
   });
   return true;
 }

@@ -108,8 +108,8 @@ void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Ro
           index_t first, index_t m);
 
 // The same over all rows for several sets of gradients in the packed form, whose words are one after the other: every
-// cell is found once for up to kTogether of them. out[k] has the cells of set k.
-constexpr index_t kTogether = 4;
+// cell is found once for up to kWordSets of them. out[k] has the cells of set k.
+constexpr index_t kWordSets = 4;
 void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group, const std::uint32_t* words);
 
 // Adds the cells of one group, of the same width.
