@@ -266,6 +266,8 @@ def test_what_would_take_too_long_on_all_rows_is_not_chosen():
     search.leave_out_slow(1000, 60.0)
     assert search.choose().family.name == "linear"
     assert "would take about 1" in search.results[2].why
+    search.leave_out_slow(1000, 0.1)  # late, but the last one that learns anything
+    assert search.choose().family.name == "linear"
 
 
 # --- the parts of the search ---

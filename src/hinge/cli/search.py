@@ -144,10 +144,16 @@ class Search:
         return min(done, key=lambda r: float(np.mean(r.loss)), default=None)  # type: ignore[arg-type]
 
     def leave_out_slow(self, rows: int, seconds: float) -> None:
-        """Take from the choice what cannot be fitted to so many rows in this time (boosting does with fewer rounds)."""
-        for result in self.results[1:]:
-            if result.state == "done" and result.rounds is None and result.cost(rows) > seconds:
-                result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
+        """Take from the choice what cannot be fitted to so many rows in this time (boosting does with fewer rounds).
+
+        Not the last that learns anything: a model that is late is worth more than a constant.
+        """
+        done = [r for r in self.results[1:] if r.state == "done"]
+        slow = [r for r in done if r.rounds is None and r.cost(rows) > seconds]
+        if slow and len(slow) == len(done):
+            slow.remove(min(slow, key=lambda r: r.cost(rows)))
+        for result in slow:
+            result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
 
     def choose(self) -> Result:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
