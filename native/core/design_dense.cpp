@@ -141,14 +141,7 @@ class DenseRows final : public Design {
 
   void moments(const double* h, const double* y, double* A) const override {
     if constexpr (std::is_same_v<T, double>)
-      if (OuterSum::suits(cols_ + 2))
-        return outer_gram(
-            rows_, cols_ + 2, h,
-            [&](const ScaledRow& r, OuterSum& sum) {
-              const double tail[] = {1.0, y[r.row]};
-              sum.add(r.factor, row(r.row), cols_, tail);
-            },
-            A);
+      if (OuterSum::suits(cols_ + 2)) return outer_gram(in_order(), rows_, cols_ + 2, h, y, A);
     Design::moments(h, y, A);
   }
 

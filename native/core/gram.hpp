@@ -37,21 +37,18 @@ inline std::vector<ScaledRow> rows_that_count(index_t total, const double* h) {
   return kept;
 }
 
-// The same where OuterSum suits: take(row, sum) hands one of the rows over.
-template <class Take>
-void outer_gram(index_t total, index_t d, const double* h, const Take& take, double* G) {
-  const std::vector<ScaledRow> kept = rows_that_count(total, h);
-  const index_t n = static_cast<index_t>(kept.size()), parts = parts_for(n * d, 1 << 15, 16);
+// The same where OuterSum suits, of rows wherever they lie (see row_products.hpp); with y, of [X 1 y] (d counts all).
+template <class Rows>
+void outer_gram(const Rows& row, index_t n, index_t d, const double* h, const double* y, double* G) {
+  const index_t parts = parts_for(n * d, 1 << 15, 16);
   std::vector<std::vector<double>> partial(parts);
   parallel_for(parts, [&](index_t part) {
     OuterSum sum(d);
-    for (index_t i = range_begin(n, parts, part); i < range_begin(n, parts, part + 1); ++i) take(kept[i], sum);
+    sum.add(row, range_begin(n, parts, part), range_begin(n, parts, part + 1), h, y);
     partial[part].assign(d * d, 0.0);
     sum.finish(partial[part].data());
   });
-  std::fill(G, G + d * d, 0.0);
-  for (const auto& p : partial)
-    for (index_t e = 0; e < d * d; ++e) G[e] += p[e];
+  add_parts(partial, G, d * d);
   mirror_lower(G, d);
 }
 
@@ -114,9 +111,7 @@ void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_ro
 template <class T, class Rows>
 void dense_gram(const Rows& row, index_t n, index_t d, const double* h, double* G) {
   if constexpr (std::is_same_v<T, double>)
-    if (OuterSum::suits(d))
-      return outer_gram(
-          n, d, h, [&](const ScaledRow& r, OuterSum& sum) { sum.add(r.factor, row(r.row), d, nullptr); }, G);
+    if (OuterSum::suits(d)) return outer_gram(row, n, d, h, nullptr, G);
   blocked_gram<T>(
       n, d, h,
       [&](const ScaledRow* kept, index_t m, T* out) {

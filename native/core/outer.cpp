@@ -6,6 +6,7 @@ namespace hinge {
 namespace {
 
 constexpr index_t kLanes = 8, kVectors = 3, kWidth = kLanes * kVectors, kTall = 8;
+static_assert(kWidth == kOuterWidth);
 using Lanes = double __attribute__((vector_size(64), aligned(8), may_alias));
 
 // sum (8 x 24) += sum over m rows of left (8 numbers) times right (24 numbers); both are columns of panels.
@@ -30,12 +31,6 @@ HINGE_HOT void add_tiles(const double* panel, index_t panels, index_t m, index_t
                stride);
 }
 
-HINGE_HOT void copy_row(double factor, const double* __restrict from, index_t m, double* __restrict panel) {
-  for (; m >= kWidth; m -= kWidth, from += kWidth, panel += OuterSum::kBlock * kWidth)
-    for (index_t j = 0; j < kWidth; ++j) panel[j] = factor * from[j];
-  for (index_t j = 0; j < m; ++j) panel[j] = factor * from[j];
-}
-
 }  // namespace
 
 bool OuterSum::suits(index_t d) {
@@ -52,13 +47,6 @@ OuterSum::OuterSum(index_t d)
       panels_((d + kWidth - 1) / kWidth),
       panel_(panels_ * kBlock * kWidth),
       sum_(panels_ * panels_ * kWidth * kWidth) {}
-
-void OuterSum::add(double factor, const double* head, index_t m, const double* tail) {
-  double* row = panel_.data() + held_ * kWidth;
-  copy_row(factor, head, m, row);
-  for (index_t j = m; j < d_; ++j) row[j / kWidth * kBlock * kWidth + j % kWidth] = factor * tail[j - m];
-  if (++held_ == kBlock) flush();
-}
 
 void OuterSum::flush() {
   add_tiles(panel_.data(), panels_, held_, d_, sum_.data());

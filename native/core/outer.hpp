@@ -5,6 +5,7 @@
 // panels of 24 columns that stay in the first-level cache, and tiles of 8 x 24 of the lower triangle stay in registers
 // while they are added up, which needs the 32 registers of AVX-512; elsewhere `OuterSum::suits` says no.
 #pragma once
+#include <cmath>
 #include <vector>
 
 #include "core/aligned.hpp"
@@ -12,16 +13,51 @@
 
 namespace hinge {
 
+constexpr index_t kOuterBlock = 128;  // rows that are added up at a time
+constexpr index_t kOuterWidth = 24;   // columns of a panel
+
+// Rows from `begin` on, each a line in panels of a block of rows, until the block, which holds `held`, is full or the
+// rows end; `begin` is then the next. Returns how many it holds.
+template <class Rows>
+HINGE_HOT index_t pack_rows(const Rows row, index_t& begin, index_t end, index_t m, const double* h, const double* y,
+                            double* __restrict panel, index_t held) {
+  constexpr index_t size = kOuterBlock * kOuterWidth;
+  for (; begin < end && held < kOuterBlock; ++begin) {
+    if (h && h[begin] == 0) continue;
+    const double factor = h ? std::sqrt(h[begin]) : 1.0;
+    const double* __restrict from = row(begin);
+    double* __restrict to = panel + held++ * kOuterWidth;
+    index_t j = 0;
+    for (; j + kOuterWidth <= m; j += kOuterWidth, to += size)
+      for (index_t k = 0; k < kOuterWidth; ++k) to[k] = factor * from[j + k];
+    for (index_t k = 0; k < m - j; ++k) to[k] = factor * from[j + k];
+    if (!y) continue;
+    const double tail[] = {factor, factor * y[begin]};
+    for (index_t t = 0; t < 2; ++t) {
+      const index_t at = m - j + t;
+      to[at / kOuterWidth * size + at % kOuterWidth] = tail[t];
+    }
+  }
+  return held;
+}
+
 class OuterSum {
  public:
-  static constexpr index_t kBlock = 128;  // rows that are added up at a time
+  static constexpr index_t kBlock = kOuterBlock;
 
   // Whether this is the way to add up rows of d numbers on this machine.
   static bool suits(index_t d);
 
   explicit OuterSum(index_t d);
-  // Takes one more row: factor times the m numbers of `head` and the d - m of `tail`.
-  void add(double factor, const double* head, index_t m, const double* tail);
+  // Takes rows [begin, end): sqrt(h_i) times the numbers of row i and, if y is given, 1 and y_i after them; those with
+  // h_i = 0 are left out. h may be null (all ones).
+  template <class Rows>
+  void add(const Rows& row, index_t begin, index_t end, const double* h, const double* y) {
+    while (begin < end) {
+      held_ = pack_rows(row, begin, end, d_ - (y ? 2 : 0), h, y, panel_.data(), held_);
+      if (held_ == kBlock) flush();
+    }
+  }
   // G, d x d, of all rows taken: its lower triangle in column-major order (entry (i, j) with i >= j at j d + i).
   void finish(double* G);
 
