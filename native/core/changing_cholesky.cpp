@@ -38,14 +38,14 @@ void ChangingCholesky::remove(index_t r) {
   }
 }
 
-bool ChangingCholesky::append(index_t count, const std::function<double(index_t, index_t)>& entry) {
+bool ChangingCholesky::append(index_t count, const std::function<void(index_t, index_t, double*)>& fill) {
   if (count == 0) return true;
   const index_t k = k_, order = k + count;
   reserve(order);
   const index_t parts = parts_for(order * count, 1 << 14);
   parallel_for(parts, [&](index_t p) {
     for (index_t j = range_begin(order, parts, p); j < range_begin(order, parts, p + 1); ++j)
-      for (index_t i = std::max(j, k); i < order; ++i) L_[j * ld_ + i] = entry(i, j);
+      fill(j, std::max(j, k), L_.data() + j * ld_ + std::max(j, k));
   });
   double *across = L_.data() + k, *corner = L_.data() + k * ld_ + k;
   if (k > 0) {

@@ -16,8 +16,9 @@ class ChangingCholesky {
   index_t order() const { return k_; }
   void clear() { k_ = 0; }
   void remove(index_t r);
-  // `count` more rows: entry(i, j) is the matrix at i >= j. False, and empty, if it is not positive definite.
-  bool append(index_t count, const std::function<double(index_t, index_t)>& entry);
+  // `count` more rows: fill(j, i, out) writes the matrix from row i >= j on in column j. False, and empty, if it is not
+  // positive definite.
+  bool append(index_t count, const std::function<void(index_t, index_t, double*)>& fill);
   // x becomes the solution of (L L') x = x.
   void solve(double* x) const;
 

@@ -210,14 +210,15 @@ bool GramQuadratic::bring_up_to_date(const std::vector<index_t>& which, const st
       factor_.which.push_back(j);
       factor_.l2.push_back(ridge[j]);
     }
-  const auto entry = [&](index_t i, index_t j) {
-    const index_t a = factor_.which[i];
-    const double g = G_[a * ld_ + factor_.which[j]];
-    if (i != j) return g;
-    const double own = g + factor_.l2[i];
-    return own + 1e-13 * (own > 0 ? own : 1.0);
+  const index_t order = static_cast<index_t>(factor_.which.size());
+  const auto fill = [&](index_t j, index_t from, double* out) {
+    const double* row = G_.data() + factor_.which[j] * ld_;
+    for (index_t i = from; i < order; ++i) out[i - from] = row[factor_.which[i]];
+    if (from > j) return;
+    const double own = out[0] + factor_.l2[j];
+    out[0] = own + 1e-13 * (own > 0 ? own : 1.0);
   };
-  if (factor_.cholesky.append(static_cast<index_t>(factor_.which.size()) - before, entry)) return true;
+  if (factor_.cholesky.append(order - before, fill)) return true;
   factor_.forget();
   return false;
 }

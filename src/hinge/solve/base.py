@@ -159,6 +159,7 @@ class Solver:
     name: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]] = ()
     default_max_iter: ClassVar[int] = 1000
+    iterative: ClassVar[bool] = True  # whether it matters where it starts
 
     def missing(self, objective: Objective) -> list[Need]:
         """The needs that this objective does not meet."""

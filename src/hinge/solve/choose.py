@@ -167,9 +167,11 @@ def solve(
     missing = [] if ours else chosen.missing(objective)
     if missing:
         raise ValueError(_refusal(name, missing, objective))
-    w, b = (
-        objective.start() if start is None else (np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float))
-    )
+    if start is None:
+        seen = chosen.iterative or history or callback is not None
+        w, b = objective.start() if seen else objective.zero()
+    else:
+        w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
     stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
     stop.keep_history, stop.random_state = history, random_state
     began = time.perf_counter()

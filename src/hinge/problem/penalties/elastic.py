@@ -31,7 +31,10 @@ class CoordinatePenalty(Penalty):
 
     def _where(self, chosen: np.ndarray) -> Coordinates:
         """The four numbers of the chosen weights, one after the other."""
-        return Coordinates(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self._for(chosen)))
+        parts = self._for(chosen)
+        if chosen.ndim == 1:
+            return Coordinates(*(part[chosen] for part in parts))
+        return Coordinates(*(np.broadcast_to(part, chosen.shape)[chosen] for part in parts))
 
     def value(self, w: Array) -> float:
         used = w != 0  # zero is allowed and costs nothing
@@ -79,7 +82,10 @@ class CoordinatePenalty(Penalty):
         return super().conjugate_along(g)
 
     def dual_scale(self, g: Array) -> float:
-        beyond = np.abs(g) > self._for(g).l1
+        a, b, _, _ = self._for(g)
+        if np.all(b > 0):
+            return 1.0
+        beyond = np.abs(g) > a
         g = g[beyond]
         a, b, lower, upper = self._where(beyond)
         bound = (b == 0) & np.isposinf(np.where(g > 0, upper, -lower))
