@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -288,3 +290,8 @@ def test_mistakes_with_tag_are_answered_in_one_line(hinge, models, tmp_path):
     code, _, err = hinge("tag", "train", tmp_path / "nothing.txt", tmp_path / "x.hinge")
     assert code == 3
     assert "nothing.txt" in err
+
+
+def test_help_and_version_do_not_wait_for_scikit_learn():
+    code = "import sys, hinge.cli.app; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from hinge.cli.errors import UserError, guard
 from hinge.cli.using import load_any
@@ -102,6 +101,8 @@ def train(
     max_iter: int | None = None,
 ) -> Any:  # fmt: skip
     """A tagger fitted to a corpus."""
+    from sklearn.exceptions import ConvergenceWarning  # here: it is most of the time that `hinge --help` takes
+
     import hinge as hg
 
     makers = {"crf": hg.ChainCRF, "svm": hg.StructuredSVM, "perceptron": hg.StructuredPerceptron}
