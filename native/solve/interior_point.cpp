@@ -274,7 +274,7 @@ LinearSolution interior_point(const LinearProblem& p, const std::vector<Kinks>& 
   if (p.n() >= std::max(kManyRows, kRowsPerColumn * p.d()) && chosen_rows(p.X, {})) {
     Bands bands(p, kinks);
     if (auto found = bands.run(tol, max_iter, monitor)) return *found;
-    w = bands.w();
+    w = bands.w();  // a start; its steps, on few rows, do not count against max_iter
     b = bands.b();
   }
   LinearSolution out =

@@ -266,7 +266,7 @@ class Method {
   }
 
  private:
-  // The objective without what penalties and rows left out of it do not change.
+  // The objective, with the rows that are left out as the straight lines they are.
   double primal() const {
     double rest = p_.rest.constant + p_.rest.bias * b_;
     if (!p_.rest.slope.empty()) rest += vec::dot(p_.rest.slope.data(), w_.data(), d_);

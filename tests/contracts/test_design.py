@@ -70,3 +70,15 @@ def test_normal_equations_know_when_they_must_be_refined(far):
     np.testing.assert_allclose(W[:, 0], exact, rtol=1e-8 if far < 1e6 else 1e-4)
     error = y + far - (X + far) @ W[:, 0] - problem.bias(W)[0]
     assert np.max(np.abs(X.T @ error)) / 2000 <= 1e-7 * max(1.0, far / 1e3)
+
+
+@pytest.mark.parametrize("cls", [hg.LogisticRegression, hg.SGDClassifier])
+def test_other_sparse_formats_are_checked_once_converted(cls, rng):
+    """SciPy copies the columns of a COO matrix as they are: what they point at is seen only afterwards."""
+    X = scipy.sparse.coo_array(np.round(rng.normal(size=(40, 5))))
+    model = cls().fit(X, np.arange(40) % 2)
+    broken = X.copy()
+    broken.coords[1][3] = 10_000
+    for use in (lambda: cls().fit(broken, np.arange(40) % 2), lambda: model.predict(broken)):
+        with pytest.raises(ValueError, match="broken sparse matrix"):
+            use()

@@ -19,8 +19,9 @@ import numpy as np
 from hinge.problem.objective import Array, Objective
 from hinge.problem.sums import weighted_sum
 
-# √(terms of the longest chain of additions), generously; the native sums go by blocks.
-CHAIN = 64.0
+# Native sums go by blocks of about so many rows: the longest chain of additions is that, or the number of blocks.
+BLOCK = 128
+LEAST_CHAIN = 64.0  # generously, and more where there are very many blocks
 
 
 class SummedUp(NamedTuple):
@@ -44,4 +45,5 @@ def summed_up(objective: Objective, sums: Array, w: Array, b: Array) -> SummedUp
         shift = Sv[d] / sums[d, d]
         v[d] -= shift
         Sv -= shift * sums[:, d]
-    return SummedUp(risk, float(v @ Sv), float(Sv[-1]), -Sv[:d], CHAIN * np.finfo(float).eps * size**2)
+    chain = max(LEAST_CHAIN, float(np.sqrt(objective.n / BLOCK)))
+    return SummedUp(risk, float(v @ Sv), float(Sv[-1]), -Sv[:d], chain * np.finfo(float).eps * size**2)
