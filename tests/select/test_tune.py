@@ -292,18 +292,22 @@ def test_learners_that_share():
 
 
 INTERRUPTED = """
-import os, signal, threading, time
+import os, signal, threading
 import numpy as np, hinge as hg
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 20))
 y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=3000) > 0).astype(int)
-timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-timer.start()
+calls = []
+def scoring(model, X, y):
+    calls.append(threading.current_thread())
+    if len(calls) == 3:  # one thread is here, the other in a fit or here too, the main one waits
+        os.kill(os.getpid(), signal.SIGINT)
+    return model.score(X, y)
 try:
-    for _ in range(1000):
-        hg.tune(hg.SVC(), X, y, {"C": [1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}, n_jobs=2)
+    hg.tune(hg.SVC(), X, y, {"C": [1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}, n_jobs=2, scoring=scoring)
 except KeyboardInterrupt:
-    timer.join()
+    assert threading.main_thread() not in calls
+    assert len(calls) < 45
     print("interrupted with", threading.active_count(), "thread")
 """
 

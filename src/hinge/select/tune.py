@@ -322,20 +322,26 @@ class _Task:
     def run_all(self, one: Callable[..., None], tasks: list[Any], n_jobs: int) -> None:
         """Several at a time. After an error or Ctrl-C those under way end with the fit they are at.
 
-        They are waited for: a thread that is inside the core when the process ends would bring it down.
+        They are waited for: a thread that is inside the core when the process ends would bring it down. No thread starts
+        work before the pool knows them all: it would not wait for one that Ctrl-C kept it from noting.
         """
         if n_jobs == 1:
             for task in tasks:
                 one(*task)
             return
-        with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs)) as pool:
+        go = threading.Event()
+        with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs), initializer=go.wait) as pool:
             try:
-                for future in [pool.submit(one, *task) for task in tasks]:
+                futures = [pool.submit(one, *task) for task in tasks]
+                go.set()
+                for future in futures:
                     future.result()
             except BaseException:
                 self.stopped = True
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+            finally:
+                go.set()
 
     def spreads(self) -> bool:
         """Whether fits are too small to use several threads each, so that several are better run at a time."""
