@@ -94,6 +94,7 @@ CartOptions cart_options(const nb::dict& d) {
   CartOptions o;
   o.criterion = static_cast<Criterion>(nb::cast<int>(d["criterion"]));
   o.classes = nb::cast<int>(d["classes"]);
+  o.targets = nb::cast<int>(d["targets"]);
   o.max_depth = nb::cast<int>(d["max_depth"]);
   o.max_leaf_nodes = nb::cast<int>(d["max_leaf_nodes"]);
   o.max_features = nb::cast<int>(d["max_features"]);
@@ -106,6 +107,16 @@ CartOptions cart_options(const nb::dict& d) {
   return o;
 }
 
+// Weights scaled so that every class that has any has the same sum, and the sum of all stays.
+void balance(std::vector<double>& weight, const double* code, int classes) {
+  std::vector<double> sums(static_cast<std::size_t>(classes));
+  for (std::size_t i = 0; i < weight.size(); ++i) sums[static_cast<std::size_t>(code[i])] += weight[i];
+  double total = 0, present = 0;
+  for (const double s : sums) total += s, present += s > 0;
+  for (std::size_t i = 0; i < weight.size(); ++i)
+    if (weight[i] > 0) weight[i] *= total / (present * sums[static_cast<std::size_t>(code[i])]);
+}
+
 // Trees on one table: one of sorted and bins is None. Those of an ensemble are numbered from `first` on: the same
 // number and seed give the same tree, whichever are grown with it. With draws > 0 each tree has a bootstrap sample of
 // its own.
@@ -114,10 +125,11 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
                      index_t first, std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order,
                      bool want_bags) {
   const index_t n = sorted ? sorted->rows : bins->rows;
-  if (static_cast<index_t>(y.shape(0)) != n || (weight && static_cast<index_t>(weight->shape(0)) != n) ||
+  const CartOptions o = cart_options(options);
+  if (static_cast<index_t>(y.shape(0)) != n * o.targets || (weight && static_cast<index_t>(weight->shape(0)) != n) ||
       (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
     throw nb::value_error("y, weight and order must have one entry per row of the table");
-  const CartOptions o = cart_options(options);
+  const bool balanced = nb::cast<bool>(options["balanced"]);
   const double* w = weight ? weight->data() : nullptr;
   std::vector<CartTree> grown(trees);
   std::vector<std::uint8_t> bags(want_bags ? trees * n : 0);
@@ -132,8 +144,9 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
         own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, number + 1);
         if (w && !frequency)
           for (index_t i = 0; i < n; ++i) own_weight[i] *= w[i];
+        if (balanced) balance(own_weight, y.data(), o.classes);
         r.weight = own_weight.data();
-        r.frequency = !w || frequency;
+        r.frequency = (!w || frequency) && !balanced;
         for (index_t i = 0; i < n; ++i)
           if (own_weight[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
         if (want_bags)

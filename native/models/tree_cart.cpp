@@ -12,8 +12,8 @@ Grower::Grower(const Sorted* sorted, const Bins* bins, const double* y, const Ca
                const CartOptions& options, std::uint64_t seed)
     : sorted_(sorted), bins_(bins), y_(y), rows_(rows), o_(options), seed_(seed) {
   cols_ = sorted ? sorted->cols : bins->cols;
-  channels_ = o_.classes > 2 ? 2 + o_.classes : 3;
-  outputs_ = std::max(1, o_.classes);
+  channels_ = o_.targets > 1 ? 2 + o_.targets : o_.classes > 2 ? 2 + o_.classes : 3;
+  outputs_ = std::max(o_.targets, o_.classes);
   const index_t n = static_cast<index_t>(rows.row.size());
   if (sorted) {
     const index_t all = sorted->rows;
@@ -36,7 +36,7 @@ Grower::Grower(const Sorted* sorted, const Bins* bins, const double* y, const Ca
   } else {
     order_ = rows.row;
     size_ = n;
-    one_pass_ = (o_.criterion == Criterion::squared || (o_.criterion == Criterion::gini && o_.classes == 2)) &&
+    one_pass_ = o_.targets == 1 && (o_.criterion == Criterion::squared || (o_.criterion == Criterion::gini && o_.classes == 2)) &&
                 (rows.frequency || !rows.weight) && o_.monotone.empty() && !o_.random_thresholds &&
                 std::none_of(bins->features.begin(), bins->features.end(),
                              [](const Feature& f) { return f.categorical || f.missing; });
@@ -76,13 +76,13 @@ void Grower::start(Node& node) const {
       pure &= std::fabs(a - b) <= 1e-15 * std::fabs(b);
     }
   } else {
-    const double first = y_[row_at(node, 0)];
+    const double* first = targets(row_at(node, 0));
     for (index_t i = 0; i < m; ++i) {
       const std::uint32_t row = row_at(node, i);
-      const double w = weight(row), y = y_[row];
-      add_row(node.total.data(), count(row), w, y);
-      pure &= y == first;
-      if (o_.criterion == Criterion::poisson && y > 0) deviance += w * y * std::log(y);
+      const double* y = targets(row);
+      add_row(node.total.data(), row);
+      pure &= std::equal(y, y + o_.targets, first);
+      if (o_.criterion == Criterion::poisson && *y > 0) deviance += weight(row) * *y * std::log(*y);
     }
   }
   const double W = node.total[1], score = side_score(o_.criterion, o_.classes, node.total.data(), channels_);
@@ -90,6 +90,17 @@ void Grower::start(Node& node) const {
     case Criterion::squared: {
       const double mean = node.total[2] / W;
       double spread = 0;  // a second pass: no cancellation
+      if (o_.targets > 1) {
+        for (index_t i = 0; i < m; ++i) {
+          const std::uint32_t row = row_at(node, i);
+          for (int k = 0; k < o_.targets; ++k) {
+            const double off = targets(row)[k] - node.total[2 + k] / W;
+            spread += weight(row) * off * off;
+          }
+        }
+        node.impurity = spread / W;
+        break;
+      }
       for (index_t i = 0; i < m; ++i) {
         const Tally row = weighted_at(node, i);
         const double off = row.s / row.w - mean;
@@ -117,8 +128,8 @@ void Grower::add(CartTree& tree, Node& node) const {
   node.id = tree.nodes.add(0, node.total[1], static_cast<std::int64_t>(std::llround(node.total[0])));
   std::vector<double>& value = tree.nodes.value;
   value.pop_back();
-  if (o_.classes > 2) {
-    for (int c = 0; c < o_.classes; ++c) value.push_back(node.total[2 + c] / node.total[1]);
+  if (outputs_ > 2 || o_.targets > 1) {
+    for (int c = 0; c < outputs_; ++c) value.push_back(node.total[2 + c] / node.total[1]);
   } else if (o_.classes > 0) {
     const double p = std::clamp(node.total[2] / node.total[1], node.lower, node.upper);
     if (o_.classes == 2) value.push_back(1.0 - p);

@@ -3,6 +3,7 @@
 // A split of a node with weight W into L and R is judged by the fall of impurity  W Q - W_L Q_L - W_R Q_R, where Q is
 //   gini 1 - sum p_c^2 | entropy -sum p_c log2 p_c | misclassification 1 - max p_c            (classes)
 //   squared  mean (y - mean)^2 | poisson  mean half deviance | absolute  mean |y - median|    (regression)
+//   squared  mean ||y - mean||^2                                      (several targets; one-hot classes give gini)
 // Candidates are the midpoints between neighbouring values of the node (for categories: two-set splits in the order of
 // their means, which holds the best one for two classes and for squared error; with three classes or more all two-set
 // splits of up to 8 categories, else the orders of each class's share).
@@ -35,6 +36,7 @@ enum class Criterion { gini, entropy, misclassification, squared, absolute, pois
 struct CartOptions {
   Criterion criterion = Criterion::gini;
   int classes = 0;                                          // 0: regression
+  int targets = 1;                                          // more than one: squared error of vectors
   int max_depth = 0, max_leaf_nodes = 0, max_features = 0;  // 0: no limit
   double min_samples_split = 2, min_samples_leaf = 1, min_weight_leaf = 0, min_decrease = 0;
   bool random_thresholds = false;
@@ -53,7 +55,7 @@ struct CartRows {
   bool frequency = false;          // weights are counts
 };
 
-// Exactly one of sorted and bins is given. y holds class codes or targets.
+// Exactly one of sorted and bins is given. y holds class codes or targets, those of one row side by side.
 CartTree grow_cart(const Sorted* sorted, const Bins* bins, const double* y, const CartRows& rows,
                    const CartOptions& options, std::uint64_t seed);
 

@@ -35,7 +35,11 @@ HINGE_HOT void add_squares(const double* __restrict w, const double* __restrict 
 double side_score(Criterion criterion, int classes, const double* stats, int channels) {
   const double w = stats[1];
   if (!(w > 0)) return 0.0;
-  if (criterion == Criterion::squared) return stats[2] * stats[2] / w;
+  if (criterion == Criterion::squared) {
+    double sum = 0;
+    for (int c = 2; c < channels; ++c) sum += stats[c] * stats[c];
+    return sum / w;
+  }
   if (criterion == Criterion::poisson) return stats[2] > 0 ? stats[2] * std::log(stats[2] / w) : 0.0;
   double two[2] = {classes == 2 ? w - stats[2] : 0.0, stats[2]};
   const double* s = classes == 2 ? two : stats + 2;
@@ -52,9 +56,10 @@ double side_score(Criterion criterion, int classes, const double* stats, int cha
 
 void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, const double* total) {
   double* out = p.score.data();
-  if (criterion == Criterion::squared) return squared_scores(p.at(1), p.at(2), n, total[1], total[2], out);
+  const bool squared = criterion == Criterion::squared;
+  if (squared && p.channels == 3) return squared_scores(p.at(1), p.at(2), n, total[1], total[2], out);
   if (criterion == Criterion::gini && classes == 2) return gini2_scores(p.at(1), p.at(2), n, total[1], total[2], out);
-  if (criterion == Criterion::gini) {
+  if (squared || criterion == Criterion::gini) {
     std::fill_n(out, n, 0.0);
     for (int c = 2; c < p.channels; ++c) add_squares(p.at(1), p.at(c), n, total[1], total[c], out);
     return;

@@ -2,7 +2,7 @@
 //
 // W Q = constant - score for every criterion but the absolute error, where score = -W Q itself.
 // Statistics of a side are `channels` numbers: [count, weight, s_0, s_1, ...], with s = the weights of the classes
-// (three or more), the weight of class 1 (two classes) or the weighted sum of the targets (regression).
+// (three or more), the weight of class 1 (two classes) or the weighted sums of the targets (regression).
 #pragma once
 #include <cmath>
 #include <vector>

@@ -61,12 +61,20 @@ class Grower {
   double weight(std::uint32_t row) const { return rows_.weight ? rows_.weight[row] : 1.0; }
   double count(std::uint32_t row) const { return rows_.frequency && rows_.weight ? rows_.weight[row] : 1.0; }
 
-  void add_row(double* stats, double c, double w, double y) const {
-    stats[0] += c, stats[1] += w;
-    if (o_.classes > 2)
-      stats[2 + static_cast<int>(y)] += w;
+  void add_row(double* stats, std::uint32_t row) const {
+    const double w = weight(row);
+    stats[0] += count(row), stats[1] += w;
+    if (o_.targets > 1)
+      add_targets(stats + 2, row, w);
+    else if (o_.classes > 2)
+      stats[2 + static_cast<int>(y_[row])] += w;
     else
-      stats[2] += w * y;
+      stats[2] += w * y_[row];
+  }
+  const double* targets(std::uint32_t row) const { return y_ + static_cast<index_t>(row) * o_.targets; }
+  void add_targets(double* sums, std::uint32_t row, double w) const {
+    const double* y = targets(row);
+    for (int k = 0; k < o_.targets; ++k) sums[k] += w * y[k];
   }
 
   const Sorted::Entry* list(index_t j, const Node& node) const {

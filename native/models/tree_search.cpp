@@ -20,11 +20,11 @@ void Grower::collect(const Node& node, index_t j, Scratch& s) const {
     index_t i = 0;
     while (i < m && e[i].code != kAbsent) {
       const std::uint32_t code = e[i].code;
-      for (; i < m && e[i].code == code; ++i) add_row(s.sum.data(), count(e[i].row), weight(e[i].row), y_[e[i].row]);
+      for (; i < m && e[i].code == code; ++i) add_row(s.sum.data(), e[i].row);
       for (int c = 0; c < channels_; ++c) p.at(c)[groups] = s.sum[c];
       p.code[groups++] = code;
     }
-    for (; i < m; ++i) add_row(s.missing.data(), count(e[i].row), weight(e[i].row), y_[e[i].row]);
+    for (; i < m; ++i) add_row(s.missing.data(), e[i].row);
   } else {
     p.reserve(channels_, kBins);
     const std::uint8_t* column = bins_->col(j);
@@ -39,6 +39,14 @@ void Grower::collect(const Node& node, index_t j, Scratch& s) const {
         touched[b >> 6] |= std::uint64_t{1} << (b & 63);
         double* cell = cells + 3 * b;
         cell[0] += lc[i], cell[1] += lw[i], cell[2] += ly[i];  // ly holds w * y
+      }
+    } else if (o_.targets > 1) {
+      for (index_t i = 0; i < m; ++i) {
+        const unsigned b = column[order[i]];
+        touched[b >> 6] |= std::uint64_t{1} << (b & 63);
+        double* cell = cells + channels_ * b;
+        cell[0] += lc[i], cell[1] += lw[i];
+        add_targets(cell + 2, order[i], lw[i]);
       }
     } else {
       for (index_t i = 0; i < m; ++i) {
@@ -72,7 +80,7 @@ void Grower::gather(const Node& node, Scratch& s) const {
     const std::uint32_t row = order_[node.begin + i];
     const double w = weight(row);
     s.local_w[i] = w;
-    s.local_y[i] = channels_ == 3 ? w * y_[row] : y_[row];
+    s.local_y[i] = o_.targets > 1 ? 0.0 : channels_ == 3 ? w * y_[row] : y_[row];
     s.local_c[i] = count(row);
   }
 }

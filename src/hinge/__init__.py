@@ -86,11 +86,14 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.explain.plots": ("plot_history", "plot_losses", "plot_norm_contours", "plot_risk_contours"),
     "hinge.models.learner": ("Learner",),
     "hinge.models.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "hinge.models.tree_show": ("export_text", "plot_tree"),
+    "hinge.models.extra_tree": ("ExtraTreeClassifier", "ExtraTreeRegressor"),
     "hinge.models.forest": (
         "ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor",
     ),
     "hinge.models.bagging": ("BaggingClassifier", "BaggingRegressor"),
     "hinge.models.adaboost": ("AdaBoostClassifier",),
+    "hinge.models.adaboost_regressor": ("AdaBoostRegressor",),
     "hinge.models.anyboost": ("AnyBoost", "ForwardStagewise"),
     "hinge.problem.tree_spaces": ("Boosted", "Forest", "Stagewise", "Tree"),
     "hinge.models.boosting": (

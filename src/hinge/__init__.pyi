@@ -137,6 +137,9 @@ from hinge.files import (
 from hinge.models.adaboost import (
     AdaBoostClassifier as AdaBoostClassifier,
 )
+from hinge.models.adaboost_regressor import (
+    AdaBoostRegressor as AdaBoostRegressor,
+)
 from hinge.models.anyboost import (
     AnyBoost as AnyBoost,
     ForwardStagewise as ForwardStagewise,
@@ -180,6 +183,10 @@ from hinge.models.calibration import (
 from hinge.models.discriminant import (
     LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
+)
+from hinge.models.extra_tree import (
+    ExtraTreeClassifier as ExtraTreeClassifier,
+    ExtraTreeRegressor as ExtraTreeRegressor,
 )
 from hinge.models.forest import (
     ExtraTreesClassifier as ExtraTreesClassifier,
@@ -321,6 +328,10 @@ from hinge.models.structured import (
 from hinge.models.tree import (
     DecisionTreeClassifier as DecisionTreeClassifier,
     DecisionTreeRegressor as DecisionTreeRegressor,
+)
+from hinge.models.tree_show import (
+    export_text as export_text,
+    plot_tree as plot_tree,
 )
 from hinge.problem.certificate import (
     Certificate as Certificate,

@@ -14,7 +14,7 @@ def rounds_of(model, base, X, y):
     w = np.full(len(y), 1.0 / len(y))
     for member, alpha in zip(model.estimators_, model.estimator_weights_):
         alone = hg.DecisionTreeClassifier(**base).fit(X, y, sample_weight=w)
-        yield member.tree_, alone.tree_
+        yield member.trees_, alone.trees_
         w = w * np.exp(alpha * (alone.predict(X) != y))
         w /= w.sum()
 
@@ -53,7 +53,7 @@ def test_a_side_without_a_class_says_so_exactly(rng):
     X = np.sort(rng.normal(size=(1000, 1)), axis=0)
     y = (np.arange(1000) >= 300) & ((np.arange(1000) < 600) | (rng.random(1000) < 0.5))
     model = hg.AdaBoostClassifier(n_estimators=1).fit(X, y)
-    tree = model.estimators_[0].tree_
+    tree = model.estimators_[0].trees_
     assert X[299, 0] < tree.threshold[0] < X[300, 0]
     assert tree.value[1, 1] == 0.0
     assert tree.impurity[1] == 0.0
@@ -63,11 +63,11 @@ def test_a_side_without_a_class_says_so_exactly(rng):
 def test_nothing_to_cut_leaves_a_single_node():
     X, y = np.ones((20, 2)), np.arange(20) % 4 == 0
     model = hg.AdaBoostClassifier(n_estimators=3).fit(X, y)
-    assert [t.tree_.node_count for t in model.estimators_] == [1]
+    assert [t.trees_.node_count for t in model.estimators_] == [1]
     np.testing.assert_array_equal(model.predict(X), np.zeros(20, dtype=bool))
     far = hg.DecisionTreeClassifier(max_depth=1, min_impurity_decrease=0.5)
     X = np.arange(20.0)[:, None]
-    assert hg.AdaBoostClassifier(far, n_estimators=3).fit(X, y).estimators_[0].tree_.node_count == 1
+    assert hg.AdaBoostClassifier(far, n_estimators=3).fit(X, y).estimators_[0].trees_.node_count == 1
 
 
 @pytest.mark.mission("T5")

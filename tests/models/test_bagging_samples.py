@@ -47,9 +47,9 @@ def test_decision_paths_go_from_the_root_to_the_leaf(table):
     assert np.all(path[:, 0] == 1)
     rows = np.arange(len(X))
     assert np.all(path[rows, tree.apply(X)] == 1)
-    np.testing.assert_array_equal(path.sum(axis=1), tree.tree_.depths()[tree.apply(X)] + 1)
+    np.testing.assert_array_equal(path.sum(axis=1), tree.trees_.depths()[tree.apply(X)] + 1)
     np.testing.assert_array_equal(
-        path.sum(axis=0), tree.tree_.count
+        path.sum(axis=0), tree.trees_.count
     )  # every node is passed by the rows it was grown on
     forest = hg.RandomForestRegressor(4, max_depth=3).fit(X, y)
     together, start = forest.decision_path(X)

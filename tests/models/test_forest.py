@@ -66,7 +66,7 @@ def test_drawn_and_printed(rng):
     text = tree.rules(["a", "b", "c"])
     assert text.count("rows)") + text.count("row)") == tree.get_n_leaves()
     ax = tree.plot()
-    assert len(ax.texts) == tree.tree_.node_count + 2 * int(np.sum(tree.tree_.feature >= 0))
+    assert len(ax.texts) == tree.trees_.node_count + 2 * int(np.sum(tree.trees_.feature >= 0))
     ada = hg.AdaBoostClassifier(n_estimators=5).fit(np.nan_to_num(X), y)
     assert ada.plot_margins(np.nan_to_num(X), y).lines
     mpl.pyplot.close("all")

@@ -81,8 +81,8 @@ def test_pruning_a_forest_prunes_every_tree_alone(make, rng):
         drawn = core.bootstrap(order, None, len(y), pruned._seed, t + 1)
         alone = single(ccp_alpha=alpha).fit(X, y, sample_weight=drawn)
         at = pruned.trees_.nodes(t)
-        assert at.stop - at.start == alone.tree_.node_count
-        np.testing.assert_allclose(pruned.trees_.sums(X, t, t + 1), alone.tree_.sums(X), rtol=1e-12)
+        assert at.stop - at.start == alone.trees_.node_count
+        np.testing.assert_allclose(pruned.trees_.sums(X, t, t + 1), alone.trees_.sums(X), rtol=1e-12)
 
 
 @pytest.mark.mission("T2")
@@ -91,7 +91,7 @@ def test_many_trees_are_pruned_as_each_is(rng):
     trees = []
     for k in range(5):
         tree = hg.DecisionTreeRegressor(max_depth=k + 2).fit(X, y + X[:, k % 3])
-        trees.append(tree.tree_)
+        trees.append(tree.trees_)
     together = trees[0]
     for other in trees[1:]:
         together = together.followed_by(other)

@@ -80,7 +80,7 @@ def test_the_search_in_one_pass_finds_the_splits_of_the_general_one(criterion, m
     )
     assert one.get_n_leaves() > 500
     for name in ("feature", "threshold", "value"):
-        np.testing.assert_array_equal(getattr(one.tree_, name), getattr(general.tree_, name))
+        np.testing.assert_array_equal(getattr(one.trees_, name), getattr(general.trees_, name))
 
 
 @pytest.mark.mission("T1")
@@ -97,7 +97,7 @@ def test_the_split_is_the_best_of_all_midpoints(criterion, splitter, missing, rn
         if missing:
             X[rng.random(X.shape) < 0.2] = np.nan
         expected = brute_force_gain(criterion, X, y, w)
-        tree = make(criterion, max_depth=1, splitter=splitter).fit(X, y, sample_weight=w).tree_
+        tree = make(criterion, max_depth=1, splitter=splitter).fit(X, y, sample_weight=w).trees_
         if expected > 1e-9:
             assert tree.gain[0] == pytest.approx(expected, rel=1e-9)
         assert tree.weight[0] * tree.impurity[0] == pytest.approx(total_impurity(criterion, y, w), abs=1e-9)
@@ -118,7 +118,7 @@ def test_two_set_splits_of_categories_are_the_best_of_all_subsets(criterion, cla
             for m in [np.isin(x, subset)]
         )
         tree = make(criterion, max_depth=1, categorical_features=[0]).fit(x[:, None].astype(float), y)
-        assert tree.tree_.gain[0] == pytest.approx(best, rel=1e-9)
+        assert tree.trees_.gain[0] == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.mission("T1")
@@ -126,7 +126,7 @@ def test_thresholds_are_midpoints_and_the_tree_interpolates(rng):
     X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
     model = hg.DecisionTreeRegressor().fit(X, y)
     np.testing.assert_allclose(model.predict(X), y, rtol=1e-12)
-    tree, root = model.tree_, 0
+    tree, root = model.trees_, 0
     column = X[:, tree.feature[root]]
     below, above = column[column <= tree.threshold[root]].max(), column[column > tree.threshold[root]].min()
     assert tree.threshold[root] == pytest.approx(0.5 * (below + above), rel=1e-12)
@@ -139,11 +139,11 @@ def test_limits_hold(rng):
         fit = lambda **o: hg.DecisionTreeClassifier(splitter=splitter, random_state=0, **o).fit(X, y)  # noqa: B023, E731
         assert fit(max_depth=3).get_depth() == 3
         assert fit(max_leaf_nodes=7).get_n_leaves() == 7
-        leaf = fit(min_samples_leaf=11).tree_
+        leaf = fit(min_samples_leaf=11).trees_
         assert leaf.count[leaf.feature < 0].min() >= 11
-        split = fit(min_samples_split=40).tree_
+        split = fit(min_samples_split=40).trees_
         assert split.count[split.feature >= 0].min() >= 40
-        decrease = fit(min_impurity_decrease=0.01).tree_
+        decrease = fit(min_impurity_decrease=0.01).trees_
         assert np.all(decrease.gain[decrease.feature >= 0] / 300 >= 0.01 - 1e-12)
 
 
@@ -161,7 +161,7 @@ def subtrees(tree, node=0):
 def test_the_pruning_path_is_the_best_of_all_subtrees(criterion, rng):
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(float)
-    tree = make(criterion, max_depth=4).fit(X, y).tree_
+    tree = make(criterion, max_depth=4).fit(X, y).trees_
     path, risk = pruning_path(tree), node_risks(tree)
     every = subtrees(tree)
     for alpha in [0.0, *(0.5 * (path.ccp_alphas[1:] + path.ccp_alphas[:-1])), path.ccp_alphas[-1] * 2 + 0.01]:

@@ -148,7 +148,7 @@ def _evaluate(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array, ta
 def _distinct(estimator: Any, chosen: tuple[int, ...], points: Array) -> tuple[Array, Array]:
     """One point for all that no tree can tell apart, and where each point's is."""
     last = final_step(estimator)
-    trees = getattr(last, "trees_", getattr(last, "tree_", None))
+    trees = getattr(last, "trees_", None)
     if last is not estimator or not isinstance(trees, Trees) or points.dtype.kind != "f" or np.any(trees.set >= 0):
         return points, np.arange(len(points))
     cells = [

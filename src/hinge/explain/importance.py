@@ -146,7 +146,7 @@ def idle_columns(estimator: Any, d: int) -> Array:
     coef = getattr(estimator, "coef_", None)
     if isinstance(coef, np.ndarray) and coef.shape[-1] == d and not hasattr(estimator, "kernel"):
         return np.all(np.atleast_2d(coef) == 0, axis=0)
-    trees = getattr(estimator, "trees_", getattr(estimator, "tree_", None))
+    trees = getattr(estimator, "trees_", None)
     if isinstance(trees, Trees):
         idle[:] = True
         used = np.unique(trees.feature)

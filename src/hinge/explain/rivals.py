@@ -170,7 +170,7 @@ def constant_held(data: Resampler) -> HeldOut:
 def depends_on_scale(model: Any) -> bool:
     """Whether units of columns matter: a penalty on weights, or a kernel, with nothing before it that could scale."""
     last = final_step(model)
-    if last is not model or any(hasattr(last, name) for name in ("trees_", "tree_", "estimators_")):
+    if last is not model or any(hasattr(last, name) for name in ("trees_", "estimators_")):
         return False
     return any(change.parameter in ("alpha", "C", "lam") and change.value > 0 for change in strength_changes(model))
 

@@ -16,10 +16,11 @@ from hinge.models.base import LogProba, code_labels, take_input_tags
 from hinge.models.tree import DecisionTreeClassifier, feature_count
 from hinge.models.tree_arrays import Trees
 from hinge.models.tree_inputs import INT32, check_targets, weights_of
+from hinge.models.tree_members import Members
 from hinge.problem.sums import weighted_sum
 
 
-class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
+class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
     """AdaBoost (SAMME for more than two classes) over any classifier that takes weights.
 
     Minimises  Σ wᵢ exp(−yᵢ F(xᵢ))  stage by stage, F = Σ_t v_t h_t with h_t(x) = ±1: each round fits h_t to the weights
@@ -43,6 +44,8 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         The α of each.
     estimator_errors_ : array
         The weighted error ε of each.
+    feature_importances_ : array
+        The mean of the members' importances, weighted by their α.
     exponential_loss_ : array
         Σ wᵢ exp(−yᵢ F(xᵢ)) / Σ wᵢ after each round (two classes): it never rises.
     classes_ : array
@@ -76,11 +79,8 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         """Add members until there are ``n_estimators`` or one is perfect or useless."""
         y = check_targets(self, X, y)
         base = self._base()
-        if not has_fit_parameter(base, "sample_weight"):
-            raise ValueError(f"estimator must take sample_weight in fit; {type(base).__name__} does not.")
-        if self.n_estimators < 1 or not self.learning_rate > 0:
-            raise ValueError("n_estimators must be at least 1 and learning_rate greater than zero.")
-        X = _checked(self, X)
+        check_rounds(self, base)
+        X = checked_table(self, X)
         weight = weights_of(sample_weight, X)
         if weight is not None:
             keep = np.flatnonzero(weight > 0)
@@ -88,10 +88,19 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         codes = code_labels(self, y)
         self.n_classes_ = len(self.classes_)
         of_trees = isinstance(base, DecisionTreeClassifier)
-        rounds = (_TreeRounds if of_trees and base.class_weight is None else _Rounds)(base, X, codes)
+        rounds = (_TreeRounds if of_trees and base.class_weight is None else Rounds)(base, X, codes)
         self._boost(rounds, codes, np.ones(len(codes)) if weight is None else weight)
         self._trees = self._merge() if of_trees else None
         return self
+
+    @property
+    def estimator_(self) -> Any:
+        """The learner of which copies are fitted."""
+        return self._base()
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        return mean_importances(self)
 
     def _boost(self, rounds: Any, y: np.ndarray, weight: np.ndarray) -> None:
         k, start = len(self.classes_), weight / weight.sum()
@@ -134,7 +143,7 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
         """All members as one ensemble whose leaves hold α for their class."""
         grown = []
         for member, alpha in zip(self.estimators_, self.estimator_weights_):
-            tree = member.tree_
+            tree = member.trees_
             said = np.argmax(tree.value, axis=1)
             names = ("feature", "threshold", "left", "missing_left", "set", "sets")
             if len(self.classes_) == 2:
@@ -165,7 +174,7 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """F(x) = ½ Σ α_t h_t(x) for two classes; Σ α_t over the members that say each class (centred) otherwise."""
         check_is_fitted(self)
-        return self._scores(_checked(self, X, reset=False))
+        return self._scores(checked_table(self, X, reset=False))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities for which the exponential loss of these scores would be the least: sigmoid(2F), softmax."""
@@ -181,7 +190,7 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Scores after each round."""
         check_is_fitted(self)
-        X = _checked(self, X, reset=False)
+        X = checked_table(self, X, reset=False)
         for members in range(1, len(self.estimators_) + 1):
             yield self._scores(X, members)
 
@@ -201,7 +210,7 @@ class AdaBoostClassifier(LogProba, ClassifierMixin, BaseEstimator):
     def margins(self, X: Any, y: Any) -> np.ndarray:
         """γ(x) = (vote for the right class − best other vote) / Σ α, between −1 and 1: positive where it is right."""
         check_is_fitted(self)
-        X = _checked(self, X, reset=False)
+        X = checked_table(self, X, reset=False)
         codes = np.searchsorted(self.classes_, column_or_1d(y))
         s, total = self._scores(X), np.sum(np.abs(self.estimator_weights_))
         if s.ndim == 1:
@@ -233,18 +242,34 @@ def _probabilities(s: np.ndarray) -> np.ndarray:
     return np.column_stack([1.0 - p, p])
 
 
-def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
+def check_rounds(model: Any, base: Any) -> None:
+    """Refuses learners without weights and rounds or steps that are no number of them."""
+    if not has_fit_parameter(base, "sample_weight"):
+        raise ValueError(f"estimator must take sample_weight in fit; {type(base).__name__} does not.")
+    if model.n_estimators < 1 or not model.learning_rate > 0:
+        raise ValueError("n_estimators must be at least 1 and learning_rate greater than zero.")
+
+
+def mean_importances(model: Any) -> np.ndarray:
+    """The mean of the members' importances, weighted by their voices."""
+    check_is_fitted(model)
+    if not hasattr(model.estimators_[0], "feature_importances_"):
+        raise AttributeError(f"{type(model.estimators_[0]).__name__} has no feature_importances_ to take the mean of.")
+    return np.average([m.feature_importances_ for m in model.estimators_], axis=0, weights=model.estimator_weights_)
+
+
+def checked_table(estimator: Any, X: Any, reset: bool = True) -> Any:
     check_indices(X)
     return validate_data(
         estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan", dtype=[np.float64, np.float32]
     )
 
 
-class _Rounds:
-    """Fits copies of any classifier to changing weights."""
+class Rounds:
+    """Fits copies of any learner to changing weights."""
 
-    def __init__(self, base: Any, X: Any, codes: np.ndarray) -> None:
-        self.base, self.X, self.codes = base, X, codes
+    def __init__(self, base: Any, X: Any, y: np.ndarray) -> None:
+        self.base, self.X, self.y = base, X, y
 
     def _new(self, seed: int) -> Any:
         member = clone(self.base)
@@ -253,11 +278,11 @@ class _Rounds:
         return member
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
-        member = self._new(seed).fit(self.X, self.codes, sample_weight=weight)
+        member = self._new(seed).fit(self.X, self.y, sample_weight=weight)
         return member, member.predict(self.X)
 
 
-class _TreeRounds(_Rounds):
+class _TreeRounds(Rounds):
     """The same for trees, whose columns are sorted once for all rounds."""
 
     def __init__(self, base: DecisionTreeClassifier, X: Any, codes: np.ndarray) -> None:
@@ -265,7 +290,7 @@ class _TreeRounds(_Rounds):
         self.template = clone(base)
         self.table = self.template.prepare(X)
         self.template.classes_ = np.unique(codes)
-        self.template.n_classes_ = len(self.template.classes_)
+        self.template.n_classes_, self.template.n_outputs_ = len(self.template.classes_), 1
         self.stumps = self._make_stumps()
 
     def _make_stumps(self) -> Any:
@@ -276,7 +301,7 @@ class _TreeRounds(_Rounds):
             return None
         if self.table.missing.any() or base._coder.columns:
             return None
-        return core.TreeStumps(self.table.native, np.ascontiguousarray(self.codes, dtype=np.float64))
+        return core.TreeStumps(self.table.native, np.ascontiguousarray(self.y, dtype=np.float64))
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
         member = copy.copy(self.template)  # not fitted; with its classes and how its table was coded
@@ -284,8 +309,8 @@ class _TreeRounds(_Rounds):
         if self.stumps is not None and np.all(weight > 0):  # rows of weight zero have no say in where cuts may be
             grown, said = self.stumps.grow(weight, member.options_for(self.table, weight))
             return member.keep(grown, self.table), said
-        member.fit_prepared(self.table, self.codes, weight)
-        return member, np.argmax(member.tree_.sums(self.table.X), axis=1)
+        member.fit_prepared(self.table, self.y, weight)
+        return member, np.argmax(member.trees_.sums(self.table.X), axis=1)
 
 
-__all__ = ["AdaBoostClassifier"]
+__all__ = ["AdaBoostClassifier", "Rounds", "check_rounds", "checked_table", "mean_importances"]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from hinge._native import check_indices, core
-from hinge.models.base import LogProba, code_labels, take_input_tags
+from hinge.models.base import LogProba, code_labels, codes_among, take_input_tags
 from hinge.models.forest_base import sample_size
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from hinge.models.tree_inputs import INT32, check_targets, is_frequency, weights_of
+from hinge.models.tree_members import Members
 
 
-class BaseBagging(BaseEstimator):
+class BaseBagging(Members, BaseEstimator):
     """What the classifier and the regressor share."""
 
     def __init__(
@@ -29,7 +32,8 @@ class BaseBagging(BaseEstimator):
         max_features: Any = 1.0,
         bootstrap: bool = True,
         bootstrap_features: bool = False,
-        oob_score: bool = False,
+        oob_score: Any = False,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -41,6 +45,7 @@ class BaseBagging(BaseEstimator):
         self.bootstrap = bootstrap
         self.bootstrap_features = bootstrap_features
         self.oob_score = oob_score
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -63,8 +68,11 @@ class BaseBagging(BaseEstimator):
         weight = weights_of(sample_weight, X)
         codes = self._code(y)
         base = self._base()
-        seed = int(check_random_state(self.random_state).randint(INT32))
-        frequency = is_frequency(weight)
+        first = self._begin()
+        if first == self.n_estimators:
+            warnings.warn("warm_start without a larger n_estimators adds no members.", UserWarning, stacklevel=2)
+            return self
+        seed, frequency = self._seed, is_frequency(weight)
         order = core.order_by_content(_numbers(X), np.ascontiguousarray(codes, dtype=np.float64))
         total = int(weight.sum()) if frequency and weight is not None else X.shape[0]
         draws = sample_size(self.max_samples, total)
@@ -75,14 +83,14 @@ class BaseBagging(BaseEstimator):
             )
         if self.oob_score and not self.bootstrap and draws == total:
             raise ValueError("oob_score needs bootstrap=True or max_samples below all: else no row is out of the bag.")
-        self.estimators_, self.bags_, self.estimators_features_ = [], [], []
-        for t in range(self.n_estimators):
+        for t in range(first, self.n_estimators):
             if self.bootstrap:
                 drawn = core.bootstrap(order, weight if frequency else None, draws, seed, t + 1)
             else:
                 drawn = _without_replacement(order, weight if frequency else None, draws, (seed, t))
             bag = drawn if weight is None or frequency else drawn * weight
             self.bags_.append(np.flatnonzero(drawn > 0))
+            self._draws.append(drawn[drawn > 0].astype(np.uint32))
             columns = self._columns(X.shape[1], (seed, t))
             self.estimators_features_.append(columns)
             lone = self._constant(codes, bag)
@@ -102,6 +110,29 @@ class BaseBagging(BaseEstimator):
         if self.oob_score:
             self._out_of_bag(X, codes, weight)
         return self
+
+    def _begin(self) -> int:
+        """How many members there are already; without ``warm_start`` none are kept."""
+        if not self.warm_start or not hasattr(self, "estimators_"):
+            self._seed = int(check_random_state(self.random_state).randint(INT32))
+            self.estimators_, self.bags_, self._draws, self.estimators_features_ = [], [], [], []
+        if self.n_estimators < len(self.estimators_):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the {len(self.estimators_)} members there are, or "
+                "warm_start=False."
+            )
+        return len(self.estimators_)
+
+    @property
+    def estimator_(self) -> Any:
+        """The learner of which copies are fitted."""
+        return self._base()
+
+    @property
+    def estimators_samples_(self) -> list[np.ndarray]:
+        """The rows drawn for each member, as often as they were drawn."""
+        check_is_fitted(self)
+        return [np.repeat(bag, draws) for bag, draws in zip(self.bags_, self._draws)]
 
     def _columns(self, d: int, seed: tuple[int, int]) -> np.ndarray:
         """The features a member sees."""
@@ -185,16 +216,21 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
         Features per member: how many, or what share.
     bootstrap, bootstrap_features : bool
         Draw rows, or features, with replacement.
-    oob_score : bool
-        Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy).
+    oob_score : bool or callable
+        Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy, or
+        what ``oob_score(y, predicted)`` says).
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.
+    warm_start : bool
+        Fit again with a larger ``n_estimators``: the members there are stay, and the rest are added.
     n_jobs, verbose
         Accepted for compatibility; threads are set by ``hinge.set_num_threads``.
 
     Attributes
     ----------
     estimators_ : list of fitted learners
+    estimators_samples_ : list of arrays
+        The rows drawn for each, with repetitions.
     bags_ : list of arrays
         The rows each learner saw (about 63.2 % of all).
     estimators_features_ : list of arrays
@@ -214,6 +250,8 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     def _code(self, y: np.ndarray) -> np.ndarray:
+        if self.warm_start and hasattr(self, "estimators_"):
+            return codes_among(self.classes_, y)
         codes = code_labels(self, y)
         self.n_classes_ = len(self.classes_)
         return codes
@@ -235,12 +273,28 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
         self.oob_decision_function_ = mean
-        right = np.argmax(mean[seen], axis=1) == y[seen]
-        self.oob_score_ = float(np.average(right, weights=weight)) if seen.any() else float("nan")
+        said = np.argmax(mean[seen], axis=1)
+        if callable(self.oob_score):
+            self.oob_score_ = float(self.oob_score(self.classes_[y[seen]], self.classes_[said]))
+        else:
+            self.oob_score_ = float(np.average(said == y[seen], weights=weight)) if seen.any() else float("nan")
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Mean probabilities, or shares of votes."""
         return self._mean(X)
+
+    @available_if(lambda self: hasattr(self._base(), "decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The mean of the members' scores, for learners that have them."""
+        check_is_fitted(self)
+        X = _checked(self, X, reset=False)
+        lacking = [m for m in self.estimators_ if len(m.classes_) < len(self.classes_)]
+        if lacking:
+            raise ValueError(
+                f"{len(lacking)} of the samples lack a class, so their scores cannot be averaged; use predict_proba."
+            )
+        scores = (m.decision_function(_cut(X, c)) for m, c in zip(self.estimators_, self.estimators_features_))
+        return sum(scores) / len(self.estimators_)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest share."""
@@ -292,8 +346,11 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         from sklearn.metrics import r2_score
 
         self.oob_prediction_ = mean[:, 0]
-        enough = np.sum(seen) > 1
-        self.oob_score_ = float(r2_score(y[seen], mean[seen, 0], sample_weight=weight)) if enough else float("nan")
+        if callable(self.oob_score):
+            self.oob_score_ = float(self.oob_score(y[seen], mean[seen, 0]))
+        else:
+            enough = np.sum(seen) > 1
+            self.oob_score_ = float(r2_score(y[seen], mean[seen, 0], sample_weight=weight)) if enough else float("nan")
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the members' predictions."""

@@ -166,7 +166,8 @@ def signs(codes: np.ndarray) -> np.ndarray:
 class LogProba:
     """Logarithms of what ``predict_proba`` says."""
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities; −∞ where one is zero."""
+        proba = self.predict_proba(X)  # type: ignore[attr-defined]
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))  # type: ignore[attr-defined]
+            return [np.log(p) for p in proba] if isinstance(proba, list) else np.log(proba)

@@ -366,10 +366,10 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     @property
     def estimators_(self) -> np.ndarray:
         """The trees as regression trees, (rounds × outputs): score = baseline_ + learning_rate · Σ predictions."""
-        from hinge.models.boosting_trees import regression_trees
+        from hinge.models.tree_members import boosted_trees
 
         check_is_fitted(self)
-        return regression_trees(self)
+        return boosted_trees(self)
 
     @property
     def n_trees_per_iteration_(self) -> int:

@@ -18,15 +18,18 @@ class RandomForestClassifier(ForestClassifier):
     ----------
     n_estimators : int
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes,
-    min_impurity_decrease, class_weight, ccp_alpha, monotonic_cst, categorical_features
+    min_impurity_decrease, ccp_alpha, monotonic_cst, categorical_features
         As for :class:`DecisionTreeClassifier`; every tree is pruned by itself.
+    class_weight : dict, "balanced", "balanced_subsample" or None
+        The last balances the classes within each bootstrap sample.
     max_features : "sqrt", "log2", int, float or None
         Features per split; None is bagging.
     bootstrap : bool
     max_samples : int or float, optional
         Draws per bootstrap sample.
-    oob_score : bool
-        Compute out-of-bag predictions and accuracy: each row is judged by the trees that did not see it.
+    oob_score : bool or callable
+        Compute out-of-bag predictions and their accuracy, or what ``oob_score(y, predicted)`` says: each row is judged
+        by the trees that did not see it.
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.
     warm_start : bool
@@ -41,6 +44,8 @@ class RandomForestClassifier(ForestClassifier):
     Attributes
     ----------
     classes_, feature_importances_, trees_
+    estimators_ : list of DecisionTreeClassifier
+        The trees one by one; made when asked for.
     oob_score_, oob_decision_function_ : with ``oob_score=True``
 
     Examples
@@ -115,7 +120,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -170,7 +175,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,

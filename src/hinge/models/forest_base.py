@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge.models.base import LogProba, code_labels, drop_absent
-from hinge.models.tree import cart_options
+from hinge.models.base import LogProba, drop_absent
+from hinge.models.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
+from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor, cart_options
 from hinge.models.tree_arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
     INT32,
@@ -26,7 +28,19 @@ from hinge.models.tree_inputs import (
     predict_table,
     weights_of,
 )
+from hinge.models.tree_members import Members, forest_trees
 from hinge.models.tree_pruning import prune_trees
+from hinge.models.tree_targets import ClassTargets, RealTargets, per_target
+
+
+SUBSAMPLE = "balanced_subsample"
+
+
+def _order(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The rows in an order that depends on their contents only."""
+    if y.ndim == 1:
+        return core.order_by_content(X, y)
+    return core.order_by_content(np.column_stack([X, y[:, 1:]]), np.ascontiguousarray(y[:, 0]))
 
 
 def sample_size(max_samples: Any, total: int) -> int:
@@ -42,12 +56,14 @@ def sample_size(max_samples: Any, total: int) -> int:
     return max(1, round(max_samples * total))
 
 
-class BaseForest(BaseEstimator):
+class BaseForest(Members, BaseEstimator):
     """What all forests share."""
 
     _random_thresholds = False
     trees_: Trees
+    n_outputs_: int
     _coder: Coder
+    _gains: Any  # (trees × features): each tree's importances
 
     def __init__(
         self,
@@ -61,7 +77,7 @@ class BaseForest(BaseEstimator):
         max_leaf_nodes: int | None,
         min_impurity_decrease: float,
         bootstrap: bool,
-        oob_score: bool,
+        oob_score: Any,
         n_jobs: int | None,
         random_state: Any,
         verbose: int,
@@ -108,11 +124,12 @@ class BaseForest(BaseEstimator):
         ----------
         X : array or dataframe of shape (n, d)
             Missing values are allowed; categories are read from the columns' types.
-        y : array of n labels or targets
+        y : array of n labels or targets, or of shape (n, targets)
+            Several targets share the splits, which then lower the mean of their impurities.
         sample_weight : array of n weights, optional
             Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
         """
-        y = check_targets(self, X, y)
+        y = check_targets(self, X, y, several=True)
         self._check()
         before = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
         if before is not None:
@@ -127,16 +144,25 @@ class BaseForest(BaseEstimator):
             X = grow_table(self, X, self._coder)
         else:
             X, self._coder = fit_table(self, X, self.categorical_features)
-        weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
+        weight = weights_of(sample_weight, X, self._class_weight(), y)
         X, y, weight = drop_absent(X, y, weight)
-        codes = np.ascontiguousarray(self._code(y, before is not None), dtype=np.float64)
+        if before is not None:
+            self._check_same_targets(y)
+        codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
         bags = self._grow(X, codes, weight, before)
         if self.oob_score:
-            self._out_of_bag(X, codes, weight, bags)
+            self._out_of_bag(X, y, weight, bags)
         if self.keep_leaves:
             self.leaves_, self.targets_ = self.trees_.leaves(X), codes
             self.target_weights_ = np.ones(len(X)) if weight is None else weight
         return self
+
+    def _class_weight(self) -> Any:
+        return None
+
+    def _check_same_targets(self, y: np.ndarray) -> None:
+        if y.shape[1:] != ((self.n_outputs_,) if self.n_outputs_ > 1 else ()):
+            raise ValueError(f"warm_start needs as many targets as the first fit, {self.n_outputs_}; y is {y.shape}.")
 
     def _check(self) -> None:
         if self.n_estimators < 1:
@@ -148,21 +174,21 @@ class BaseForest(BaseEstimator):
 
     def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
         n, d = X.shape
-        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
         frequency = is_frequency(weight)
         total = float(n if weight is None else weight.sum())
         rows = int(total) if frequency else n
-        options = cart_options(self, d, rows, total, classes, random=self._random_thresholds)
+        options = cart_options(self, d, rows, total, self._shape(), random=self._random_thresholds)
+        options["balanced"] = getattr(self, "class_weight", None) == SUBSAMPLE
         if before is None:
-            self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), np.zeros(d)
+            self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), None
         first = 0 if before is None else len(before)
         draws, order = 0, None
         if self.bootstrap:
-            draws, order = sample_size(self.max_samples, rows), core.order_by_content(X, y)
+            draws, order = sample_size(self.max_samples, rows), _order(X, y)
         table = Binned(X, self._coder, weight, self.max_bins, self._seed)
         grown, bags = core.grow_trees(
-            None, table.native, y, weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
-            order, self.oob_score,
+            None, table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
+            order, bool(self.oob_score),
         )  # fmt: skip
         self.trees_ = self._keep(grown, before)
         if not (self.oob_score and first):
@@ -175,22 +201,45 @@ class BaseForest(BaseEstimator):
         """The trees, pruned, after those of an earlier fit; of their gains only the importances are kept."""
         outputs = grown[0]["value"].shape[1]
         if self.ccp_alpha > 0:
+            grown = [per_target(t, self.n_outputs_) for t in grown]
             trees = prune_trees(Trees.stack(grown, outputs, additive=False), self.ccp_alpha)
-            add_gains(self._gains, map(trees.gains, range(len(trees))))
+            self._keep_gains(map(trees.gains, range(len(trees))))
             trees = trees.without_details()
         else:
-            add_gains(self._gains, ((t["feature"], t["gain"]) for t in grown))
+            self._keep_gains((t["feature"], t["gain"]) for t in grown)
             for tree in grown:  # not kept, and as large as what is
                 for name in DETAILS:
                     tree.pop(name, None)
             trees = Trees.stack(grown, outputs, additive=False, details=False)
         return trees if before is None else before.followed_by(trees)
 
+    def _keep_gains(self, trees: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
+        d = self.n_features_in_
+        rows = [scipy.sparse.csr_array(add_gains(np.zeros(d), [tree])[None, :]) for tree in trees]
+        self._gains = scipy.sparse.vstack([*([] if self._gains is None else [self._gains]), *rows], format="csr")
+
     @property
     def feature_importances_(self) -> np.ndarray:
         """Fall of impurity by feature, the mean over trees that are each scaled to one."""
         check_is_fitted(self)
-        return as_shares(self._gains)
+        return as_shares(self._gains.sum(axis=0))
+
+    @property
+    def estimator_(self) -> Any:
+        """A tree with the settings of the forest's, not fitted."""
+        cls = self._tree_classes[self._random_thresholds]
+        names = cls._get_param_names()
+        given = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        return cls(**given, splitter="random" if self._random_thresholds else "hist")
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees one by one, made when asked for."""
+        check_is_fitted(self)
+        return forest_trees(self)
+
+    def __len__(self) -> int:
+        return len(self.trees_)
 
     def _out_of_bag(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, bags: np.ndarray) -> None:
         sums, count = self.trees_.predictor.out_of_bag(X, bags)
@@ -237,12 +286,14 @@ class BaseForest(BaseEstimator):
 
         means = self.trees_.sums(table) / len(self.trees_)
         if isinstance(self, ClassifierMixin):
-            return float(accuracy_score(y, self.classes_[np.argmax(means, axis=1)]))
-        return float(r2_score(y, means[:, 0]))
+            return float(accuracy_score(y, self._labels(means)))
+        return float(r2_score(y, means))
 
 
-class ForestClassifier(LogProba, ClassifierMixin, BaseForest):
+class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
     """A forest of classification trees: the mean of their class shares."""
+
+    _tree_classes = (DecisionTreeClassifier, ExtraTreeClassifier)
 
     def __init__(
         self,
@@ -257,7 +308,7 @@ class ForestClassifier(LogProba, ClassifierMixin, BaseForest):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -277,30 +328,41 @@ class ForestClassifier(LogProba, ClassifierMixin, BaseForest):
         )  # fmt: skip
         self.class_weight = class_weight
 
-    def _code(self, y: np.ndarray, continued: bool) -> np.ndarray:
-        if continued and not np.array_equal(np.unique(y), self.classes_):
-            raise ValueError(f"warm_start needs the classes of the first fit, {self.classes_}; y has {np.unique(y)}.")
-        codes = code_labels(self, y)
-        self.n_classes_ = len(self.classes_)
-        return codes
+    def _class_weight(self) -> Any:
+        if self.class_weight == SUBSAMPLE:  # in every bag by itself; without bags that is all rows
+            return None if self.bootstrap else "balanced"
+        return self.class_weight
+
+    def _check_same_targets(self, y: np.ndarray) -> None:
+        super()._check_same_targets(y)
+        known = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
+        for before, column in zip(known, y.reshape(len(y), -1).T):
+            if not np.array_equal(before, now := np.unique(column)):
+                raise ValueError(f"warm_start needs the classes of the first fit, {before}; y has {now}.")
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
+        if self.n_outputs_ > 1:
+            raise ValueError(f"oob_score needs one target; y has {self.n_outputs_} columns.")
         self.oob_decision_function_ = mean
-        right = np.argmax(mean[seen], axis=1) == y[seen]
-        self.oob_score_ = float(np.average(right, weights=weight)) if seen.any() else float("nan")
+        said = self._labels(mean[seen])
+        if callable(self.oob_score):
+            self.oob_score_ = float(self.oob_score(y[seen], said))
+        else:
+            self.oob_score_ = float(np.average(said == y[seen], weights=weight)) if seen.any() else float("nan")
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The mean of the trees' class shares."""
-        return self._means(X)
+    def predict_proba(self, X: Any) -> Any:
+        """The mean of the trees' class shares; a list of them if there are several targets."""
+        return self._shares(self._means(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with the largest mean share."""
-        shares = self._means(X)
-        return self.classes_[np.argmax(shares, axis=1)]
+        return self._labels(self._means(X))
 
 
-class ForestRegressor(RegressorMixin, BaseForest):
+class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
     """A forest of regression trees: the mean of their values."""
+
+    _tree_classes = (DecisionTreeRegressor, ExtraTreeRegressor)
 
     def __init__(
         self,
@@ -315,7 +377,7 @@ class ForestRegressor(RegressorMixin, BaseForest):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -333,19 +395,20 @@ class ForestRegressor(RegressorMixin, BaseForest):
             verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
         )  # fmt: skip
 
-    def _code(self, y: np.ndarray, continued: bool) -> np.ndarray:
-        return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
         from sklearn.metrics import r2_score
 
-        self.oob_prediction_ = mean[:, 0]
-        enough = np.sum(seen) > 1
-        self.oob_score_ = float(r2_score(y[seen], mean[seen, 0], sample_weight=weight)) if enough else float("nan")
+        self.oob_prediction_ = self._numbers(mean)
+        said = self.oob_prediction_[seen]
+        if callable(self.oob_score):
+            self.oob_score_ = float(self.oob_score(y[seen], said))
+        else:
+            enough = np.sum(seen) > 1
+            self.oob_score_ = float(r2_score(y[seen], said, sample_weight=weight)) if enough else float("nan")
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the trees' values."""
-        return self._means(X)[:, 0]
+        return self._numbers(self._means(X))
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of y given x (Meinshausen 2006): training targets weighted by how often they share a leaf with x.
@@ -355,6 +418,8 @@ class ForestRegressor(RegressorMixin, BaseForest):
         check_is_fitted(self)
         if not self.keep_leaves:
             raise ValueError("predict_quantiles needs a forest that was fitted with keep_leaves=True.")
+        if self.n_outputs_ > 1:
+            raise ValueError(f"predict_quantiles needs one target; y had {self.n_outputs_} columns.")
         levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
         if np.any((levels < 0) | (levels > 1)):
             raise ValueError(f"levels must lie between 0 and 1; got {levels.tolist()}.")

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge.models.base import LogProba, code_labels, drop_absent
+from hinge.models.base import LogProba, drop_absent
 from hinge.models.tree_arrays import Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
     INT32,
@@ -25,6 +25,8 @@ from hinge.models.tree_inputs import (
     weights_of,
 )
 from hinge.models.tree_pruning import PruningPath, choose_alpha, prune_trees, pruning_path
+from hinge.models.tree_targets import ClassTargets, RealTargets, Shape, per_target
+from hinge.models.tree_view import TreeView
 
 # The order of the native enumeration.
 CRITERIA = {
@@ -65,9 +67,9 @@ def limit_of_rows(value: float, total: float, name: str, least: int) -> float:
     return max(float(least), float(np.ceil(value * total)))
 
 
-def cart_options(estimator: Any, d: int, count: float, weight: float, classes: int, *, random: bool) -> dict[str, Any]:
+def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Shape, *, random: bool) -> dict[str, Any]:
     """The settings of a tree or forest as the native code takes them."""
-    allowed = CLASSIFICATION if classes else REGRESSION
+    allowed = CLASSIFICATION if isinstance(estimator, ClassifierMixin) else REGRESSION
     if estimator.criterion not in allowed:
         raise ValueError(f"criterion must be one of {', '.join(allowed)}; got {estimator.criterion!r}.")
     for name in ("max_depth", "max_leaf_nodes"):
@@ -75,19 +77,29 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, classes: i
         if limit is not None and limit < (1 if name == "max_depth" else 2):
             raise ValueError(f"{name} must be at least {1 if name == 'max_depth' else 2} or None; got {limit}.")
     monotone = monotone_list(estimator.monotonic_cst, d, getattr(estimator, "feature_names_in_", None))
-    if monotone and classes > 2:
-        raise ValueError("monotonic_cst needs a single score: two classes, or regression.")
+    if monotone and (shape.classes > 2 or shape.outputs > 1):
+        raise ValueError("monotonic_cst needs a single score: two classes, or regression of one target.")
+    criterion = estimator.criterion
+    if shape.outputs > 1:
+        if criterion != allowed[0]:
+            raise ValueError(
+                f"y has {shape.outputs} columns, for which criterion must be {allowed[0]!r}; got {criterion!r}. "
+                "sklearn.multioutput fits one model per column with any criterion."
+            )
+        criterion = "squared_error"
     features = feature_count(estimator.max_features, d)
     return {
-        "criterion": CRITERIA[estimator.criterion],
-        "classes": classes,
+        "criterion": CRITERIA[criterion],
+        "classes": shape.classes,
+        "targets": shape.columns,
         "max_depth": estimator.max_depth or 0,
         "max_leaf_nodes": estimator.max_leaf_nodes or 0,
         "max_features": 0 if features == d else features,
         "min_samples_split": limit_of_rows(estimator.min_samples_split, count, "min_samples_split", 2),
         "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
         "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
-        "min_decrease": estimator.min_impurity_decrease,
+        "min_decrease": estimator.min_impurity_decrease * shape.outputs,
+        "balanced": False,
         "random_thresholds": random,
         "monotone": monotone,
     }
@@ -96,7 +108,9 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, classes: i
 class BaseTree(BaseEstimator):
     """What the classifier and the regressor share."""
 
-    tree_: Trees
+    trees_: Trees
+    n_outputs_: int
+    _shares_of_gain: np.ndarray
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,19 +135,20 @@ class BaseTree(BaseEstimator):
         ----------
         X : array or dataframe of shape (n, d)
             Missing values are allowed; categories are read from the columns' types.
-        y : array of n labels or targets
+        y : array of n labels or targets, or of shape (n, targets)
+            Several targets share the splits, which then lower the mean of their impurities.
         sample_weight : array of n weights, optional
             A weight of 2 means the same as having the row twice.
         """
-        y = check_targets(self, X, y)
+        y = check_targets(self, X, y, several=True)
         X, self._coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         X, y, weight = drop_absent(X, y, weight)
         return self.fit_prepared(self._arrange(X, weight), self._code(y), weight)
 
     def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
-        """Grow the tree on a prepared table; y holds class codes (with ``classes_`` set) or targets."""
-        y = np.ascontiguousarray(y, dtype=np.float64)
+        """Grow the tree on a prepared table; y as ``_code`` makes it."""
+        y = np.ascontiguousarray(y, dtype=np.float64).ravel()
         options = self.options_for(table, weight)
         if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
@@ -145,21 +160,21 @@ class BaseTree(BaseEstimator):
     def options_for(self, table: Presorted | Binned, weight: np.ndarray | None) -> dict[str, Any]:
         """The settings as the native code takes them."""
         n, d = table.X.shape
-        classes = len(self.classes_) if isinstance(self, ClassifierMixin) else 0
         total = float(n if weight is None else weight.sum())
         count = total if is_frequency(weight) else n
-        return cart_options(self, d, count, total, classes, random=self.splitter == "random")
+        return cart_options(self, d, count, total, self._shape(), random=self.splitter == "random")
 
     def keep(self, grown: dict[str, np.ndarray], table: Presorted | Binned) -> Any:
         """A tree grown by the native code on the table becomes the fit."""
-        self.tree_ = Trees.stack([grown], grown["value"].shape[1], additive=False)
+        per_target(grown, self.n_outputs_)
+        self.trees_ = Trees.stack([grown], grown["value"].shape[1], additive=False)
         self.n_features_in_ = table.X.shape[1]
         self.max_features_ = feature_count(self.max_features, self.n_features_in_)
         self.missing_features_ = table.missing
         if self.ccp_alpha < 0:
             raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
         if self.ccp_alpha > 0:
-            self.tree_ = prune_trees(self.tree_, self.ccp_alpha)
+            self.trees_ = prune_trees(self.trees_, self.ccp_alpha)
         return self
 
     def _table(self, X: Any) -> np.ndarray:
@@ -168,45 +183,47 @@ class BaseTree(BaseEstimator):
 
     def _values(self, X: Any) -> np.ndarray:
         table = self._table(X)
-        return self.tree_.sums(table)
+        return self.trees_.sums(table)
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf in which each row ends."""
         table = self._table(X)
-        return self.tree_.leaves(table)[:, 0]
+        return self.trees_.leaves(table)[:, 0]
 
     def decision_path(self, X: Any) -> Any:
         """A sparse matrix of (row, node): one for every node a row passes, from the root to its leaf."""
-        return self.tree_.paths(self._table(X))
+        return self.trees_.paths(self._table(X))
 
     @property
-    def n_outputs_(self) -> int:
-        """How many targets there are: one."""
+    def tree_(self) -> TreeView:
+        """The nodes under scikit-learn's names."""
         check_is_fitted(self)
-        return 1
+        return TreeView(self.trees_, self.n_features_in_, getattr(self, "n_classes_", [1] * self.n_outputs_))
 
     def get_depth(self) -> int:
         """The depth of the tree."""
         check_is_fitted(self)
-        return int(self.tree_.depths().max())
+        return int(self.trees_.depths().max())
 
     def get_n_leaves(self) -> int:
         """The number of leaves."""
         check_is_fitted(self)
-        return int(np.sum(self.tree_.feature < 0))
+        return int(np.sum(self.trees_.feature < 0))
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """Fall of impurity by feature, scaled to sum to one."""
         check_is_fitted(self)
-        return as_shares(add_gains(np.zeros(self.n_features_in_), [self.tree_.gains(0)]))
+        if self.trees_.gain is None:  # a tree of a forest, which keeps shares only
+            return self._shares_of_gain
+        return as_shares(add_gains(np.zeros(self.n_features_in_), [self.trees_.gains(0)]))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
         """The α at which leaves of the full tree are cut, and what is left: see :func:`pruning_path`."""
         from sklearn.base import clone
 
         full = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
-        return pruning_path(full.tree_)
+        return pruning_path(full.trees_)
 
     def prune(self, ccp_alpha: float | None = None, *, X: Any = None, y: Any = None, cv: Any = 5) -> Any:
         """The subtree with the least Σ_m N_m Q_m / N + α |leaves|; α given, or chosen by cross-validation on X, y.
@@ -221,7 +238,7 @@ class BaseTree(BaseEstimator):
                 raise ValueError("prune needs ccp_alpha, or X and y to choose it by cross-validation.")
             ccp_alpha = choose_alpha(self, X, y, cv)
         pruned = copy.copy(self)
-        pruned.tree_ = prune_trees(self.tree_, ccp_alpha)
+        pruned.trees_ = prune_trees(self.trees_, ccp_alpha)
         pruned.pruned_alpha_ = float(ccp_alpha)
         return pruned
 
@@ -240,7 +257,7 @@ class BaseTree(BaseEstimator):
         return draw(self, ax, **options)
 
 
-class DecisionTreeClassifier(LogProba, ClassifierMixin, BaseTree):
+class DecisionTreeClassifier(ClassTargets, LogProba, ClassifierMixin, BaseTree):
     """A classification tree.
 
     Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m. Splits are
@@ -269,8 +286,10 @@ class DecisionTreeClassifier(LogProba, ClassifierMixin, BaseTree):
     Attributes
     ----------
     classes_ : array of labels
-    tree_ : Trees
+    trees_ : Trees
         The nodes as arrays.
+    tree_ : TreeView
+        The same under scikit-learn's names.
     feature_importances_ : array
 
     Examples
@@ -318,22 +337,16 @@ class DecisionTreeClassifier(LogProba, ClassifierMixin, BaseTree):
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
 
-    def _code(self, y: np.ndarray) -> np.ndarray:
-        codes = code_labels(self, y)
-        self.n_classes_ = len(self.classes_)
-        return codes
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Shares of the classes in the leaf of each row."""
-        return self._values(X)
+    def predict_proba(self, X: Any) -> Any:
+        """Shares of the classes in the leaf of each row; a list of them if there are several targets."""
+        return self._shares(self._values(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most frequent class in the leaf of each row."""
-        shares = self._values(X)
-        return self.classes_[np.argmax(shares, axis=1)]
+        return self._labels(self._values(X))
 
 
-class DecisionTreeRegressor(RegressorMixin, BaseTree):
+class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
     """A regression tree.
 
     Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m.
@@ -349,8 +362,10 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
 
     Attributes
     ----------
-    tree_ : Trees
+    trees_ : Trees
         The nodes as arrays.
+    tree_ : TreeView
+        The same under scikit-learn's names.
     feature_importances_ : array
 
     Examples
@@ -392,14 +407,9 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
 
-    def _code(self, y: np.ndarray) -> np.ndarray:
-        from sklearn.utils.validation import check_array
-
-        return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-
     def predict(self, X: Any) -> np.ndarray:
         """The value of the leaf of each row."""
-        return self._values(X)[:, 0]
+        return self._numbers(self._values(X))
 
 
 __all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count", "limit_of_rows"]

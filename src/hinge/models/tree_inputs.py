@@ -156,11 +156,12 @@ def _from_frame(frame: Any, coder: Coder, chosen: list[int]) -> np.ndarray:
     return np.column_stack(columns)
 
 
-def check_targets(estimator: Any, X: Any, y: Any) -> np.ndarray:
-    """y as a finite vector with one entry per row."""
+def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> np.ndarray:
+    """y as a finite vector with one entry per row, or a matrix if there may be several targets."""
     if y is None:
         validate_data(estimator, X, y)  # raises: y is required
-    y = column_or_1d(y, warn=True)
+    matrix = np.asarray(y)
+    y = matrix if several and matrix.ndim == 2 and matrix.shape[1] > 1 else column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     return y

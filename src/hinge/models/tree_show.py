@@ -5,6 +5,98 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
+from sklearn.utils.validation import check_is_fitted
+
+
+def export_text(
+    decision_tree: Any, *, feature_names: Any = None, class_names: Any = None, max_depth: int = 10, spacing: int = 3,
+    decimals: int = 2, show_weights: bool = False,
+) -> str:  # fmt: skip
+    """A tree as text, in the form of scikit-learn's function of this name; see also the tree's own ``rules``.
+
+    Parameters
+    ----------
+    decision_tree : fitted tree
+    feature_names, class_names : lists of str, optional
+    max_depth : int
+        Branches below are only mentioned.
+    spacing, decimals : int
+        The width of an indent, and digits after the point.
+    show_weights : bool
+        Show how much of every class there is in a leaf.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> tree = hg.DecisionTreeClassifier().fit(np.arange(4.0)[:, None], ["a", "a", "b", "b"])
+    >>> print(hg.export_text(tree, feature_names=["size"]))
+    |--- size <= 1.50
+    |   |--- class: a
+    |--- size >  1.50
+    |   |--- class: b
+    <BLANKLINE>
+    """
+    check_is_fitted(decision_tree)
+    shown, t = decision_tree.tree_, decision_tree.trees_
+    names = [f"feature_{j}" for j in range(shown.n_features)] if feature_names is None else list(feature_names)
+    classes = getattr(decision_tree, "classes_", None) if class_names is None else class_names
+    for what, given, needed in (("feature_names", names, shown.n_features), ("class_names", classes, shown.n_classes[0])):
+        if given is not None and shown.n_outputs == 1 and len(given) != needed:
+            raise ValueError(f"{what} has {len(given)} entries; the tree has {needed}.")
+    lines: list[str] = []
+
+    def leaf(node: int) -> str:
+        value = shown.value[node][0] if shown.n_outputs == 1 else shown.value[node][:, 0]
+        if classes is None:
+            return f" value: [{', '.join(f'{v:.{decimals}f}' for v in value)}]"
+        chosen = np.argmax(value)
+        said = f" class: {classes[chosen] if shown.n_outputs == 1 else chosen}"
+        if not show_weights:
+            return said
+        weights = value * shown.weighted_n_node_samples[node]
+        return f" weights: [{', '.join(f'{v:.{decimals}f}' for v in weights)}]{said}"
+
+    def depth_below(node: int) -> int:
+        left = shown.children_left[node]
+        return 1 if left < 0 else 1 + max(depth_below(left), depth_below(left + 1))
+
+    def visit(node: int, depth: int) -> None:
+        indent = ("|" + " " * spacing) * (depth - 1) + "|" + "-" * spacing
+        below = 1 if depth <= max_depth + 1 else depth_below(node)
+        if below > 1:
+            lines.append(f"{indent} truncated branch of depth {below}")
+        elif shown.children_left[node] < 0 or depth > max_depth + 1:
+            lines.append(indent + leaf(node))
+        else:
+            name, threshold = names[shown.feature[node]], f"{shown.threshold[node]:.{decimals}f}"
+            for left, sign in ((True, "<="), (False, "> ")):
+                of_set = t.set[node] >= 0
+                test = _test(decision_tree, node, names, decimals, left) if of_set else f"{name} {sign} {threshold}"
+                lines.append(f"{indent} {test}")
+                visit(int(shown.children_left[node]) + (not left), depth + 1)
+
+    visit(0, 1)
+    return "\n".join([*lines, ""])
+
+
+def plot_tree(decision_tree: Any, **options: Any) -> list[Any]:
+    """Draw a tree by scikit-learn's function of this name, which would refuse trees that are not its own.
+
+    Parameters
+    ----------
+    decision_tree : a fitted tree of numbers; :meth:`DecisionTreeClassifier.plot` also draws categories and the trees of
+        forests, which keep no counts
+    **options
+        As in scikit-learn: feature_names, class_names, filled, rounded, max_depth, impurity, ax, fontsize, …
+    """
+    from sklearn.tree import plot_tree as drawn
+
+    check_is_fitted(decision_tree)
+    if np.any(decision_tree.trees_.set >= 0):
+        raise ValueError("The tree divides categories, which this function cannot draw; use the tree's plot().")
+    with config_context(skip_parameter_validation=True):
+        return drawn(decision_tree, **options)
 
 
 def _names(tree: Any, feature_names: Any) -> list[str]:
@@ -17,7 +109,7 @@ def _names(tree: Any, feature_names: Any) -> list[str]:
 
 def _test(tree: Any, node: int, names: list[str], decimals: int, left: bool) -> str:
     """What a row must satisfy to go left (or right) at a node."""
-    t = tree.tree_
+    t = tree.trees_
     j = int(t.feature[node])
     missing = " or missing" if bool(t.missing_left[node]) == left and tree.missing_features_[j] else ""
     if t.set[node] >= 0:
@@ -32,14 +124,18 @@ def _test(tree: Any, node: int, names: list[str], decimals: int, left: bool) -> 
 
 
 def _outcome(tree: Any, node: int, decimals: int) -> str:
-    value, count = tree.tree_.value[node], int(tree.tree_.count[node])
-    said = str(tree.classes_[np.argmax(value)]) if hasattr(tree, "classes_") else f"{value[0]:.{decimals}g}"
+    value = tree.trees_.value[[node]]
+    answers = tree._labels(value) if hasattr(tree, "classes_") else value
+    said = ", ".join(str(a) if hasattr(tree, "classes_") else f"{a:.{decimals}g}" for a in np.ravel(answers))
+    if tree.trees_.count is None:  # a tree of a forest
+        return said
+    count = int(tree.trees_.count[node])
     return f"{said}  ({count} row{'s' if count != 1 else ''})"
 
 
 def rules(tree: Any, feature_names: Any, decimals: int) -> str:
     """The tree as indented tests and outcomes."""
-    names, t = _names(tree, feature_names), tree.tree_
+    names, t = _names(tree, feature_names), tree.trees_
     if t.feature[0] < 0:
         return _outcome(tree, 0, decimals)
     lines: list[str] = []
@@ -74,7 +170,7 @@ def draw(tree: Any, ax: Any = None, *, feature_names: Any = None, decimals: int 
     """Draw the tree with matplotlib: tests in inner nodes, outcomes in leaves, yes to the left."""
     import matplotlib.pyplot as plt
 
-    names, t = _names(tree, feature_names), tree.tree_
+    names, t = _names(tree, feature_names), tree.trees_
     place = _positions(t)
     depth = max(d for _, d in place.values())
     if ax is None:

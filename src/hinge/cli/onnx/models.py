@@ -57,7 +57,7 @@ def _scores(graph: Graph, X: str, core: Any) -> str:
     if hasattr(core, "trees_") and hasattr(core, "baseline_"):
         sums = tree_sums(graph, X, core.trees_, core._loss.outputs)
         return graph.node("Add", sums, graph.constant(np.asarray(core.baseline_, dtype=np.float64)[None, :]))
-    trees = getattr(core, "trees_", getattr(core, "tree_", None))
+    trees = getattr(core, "trees_", None)
     if trees is not None and hasattr(trees, "missing_left"):
         k = len(core.classes_) if hasattr(core, "classes_") else 1
         columns = [1] if k == 2 else list(range(k))
@@ -89,7 +89,7 @@ def _network(graph: Graph, X: str, core: Any) -> str:
 
 def _finish(graph: Graph, s: str, outer: Any, core: Any) -> None:
     """Links, classes, and the scale of the target."""
-    shares = (hasattr(core, "trees_") and not hasattr(core, "baseline_")) or hasattr(core, "tree_")
+    shares = hasattr(core, "trees_") and not hasattr(core, "baseline_")
     loss = _loss_name(core)
     if hasattr(core, "classes_"):
         k = len(core.classes_)

@@ -1,0 +1,96 @@
+"""Targets of trees and forests: one per row, or several that share their splits.
+
+With several targets a split lowers the mean of their impurities. For classes under the Gini impurity that is the squared
+error of the indicators of all classes of all targets, because 1 − Σ p² = Σ p (1 − p); so one criterion serves both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from hinge.models.base import code_labels, unique_codes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many classes a single target has (0: it is a number), how many targets there are, and numbers per row."""
+
+    classes: int
+    outputs: int
+    columns: int
+
+
+class ClassTargets:
+    """Labels as codes (one target) or as indicators of the classes (several), and shares of classes as answers."""
+
+    criterion: str
+    classes_: Any
+    n_classes_: Any
+    n_outputs_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = self.criterion == "gini"
+        return tags
+
+    def _code(self, y: np.ndarray) -> np.ndarray:
+        if y.ndim == 1:
+            codes = code_labels(self, y)
+            self.n_classes_, self.n_outputs_ = len(self.classes_), 1
+            return codes
+        coded = [unique_codes(column) for column in y.T]
+        self.classes_, self.n_outputs_ = [classes for classes, _ in coded], len(coded)
+        self.n_classes_ = np.array([len(classes) for classes in self.classes_])
+        return np.column_stack([np.eye(len(classes))[codes] for classes, codes in coded])
+
+    def _shape(self) -> Shape:
+        if self.n_outputs_ == 1:
+            return Shape(self.n_classes_, 1, 1)
+        return Shape(0, self.n_outputs_, int(np.sum(self.n_classes_)))
+
+    def _shares(self, values: np.ndarray) -> Any:
+        """Shares of the classes; a list with one array for every target if there are several."""
+        return values if self.n_outputs_ == 1 else np.split(values, np.cumsum(self.n_classes_)[:-1], axis=1)
+
+    def _labels(self, values: np.ndarray) -> np.ndarray:
+        if self.n_outputs_ == 1:
+            return self.classes_[np.argmax(values, axis=1)]
+        best = [np.argmax(shares, axis=1) for shares in self._shares(values)]
+        return np.column_stack([classes[at] for classes, at in zip(self.classes_, best)])
+
+
+class RealTargets:
+    """Numbers, one or several per row."""
+
+    criterion: str
+    n_outputs_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.multi_output = self.criterion == "squared_error"
+        return tags
+
+    def _code(self, y: np.ndarray) -> np.ndarray:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        return y
+
+    def _shape(self) -> Shape:
+        return Shape(0, self.n_outputs_, self.n_outputs_)
+
+    def _numbers(self, values: np.ndarray) -> np.ndarray:
+        return values[:, 0] if self.n_outputs_ == 1 else values
+
+
+def per_target(grown: dict[str, np.ndarray], outputs: int) -> dict[str, np.ndarray]:
+    """Impurities and gains as means over the targets; the native code adds them up."""
+    if outputs > 1:
+        grown["impurity"], grown["gain"] = grown["impurity"] / outputs, grown["gain"] / outputs
+    return grown
+
+
+__all__ = ["ClassTargets", "RealTargets", "Shape", "per_target"]
