@@ -20,6 +20,7 @@ LOSSES: list[Loss] = [
     hg.LogCosh(),
     hg.Hinge(),
     hg.SquaredHinge(),
+    hg.ModifiedHuber(),
     hg.PerceptronLoss(),
     hg.Logistic(),
     hg.Logistic(1 / np.log(2)),

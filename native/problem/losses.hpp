@@ -145,6 +145,23 @@ struct SquaredHinge {
   HINGE_INLINE double conj(double y, double u) const { return -y * u >= 0 ? y * u + 0.25 * u * u : kInf; }
 };
 
+struct ModifiedHuber {
+  static constexpr const char* name = "ModifiedHuber";
+  static constexpr std::array<const char*, 0> params{};
+  HINGE_INLINE double value(double y, double s) const {
+    const double m = y * s, t = positive(1.0 - m);
+    return m >= -1.0 ? t * t : -4.0 * m;
+  }
+  HINGE_INLINE double d1(double y, double s) const {
+    const double t = positive(1.0 - y * s);
+    return -2.0 * y * (t < 2.0 ? t : 2.0);
+  }
+  HINGE_INLINE double d2(double, double s) const { return std::fabs(s) < 1.0 ? 2.0 : 0.0; }
+  HINGE_INLINE double conj(double y, double u) const {
+    return -y * u >= 0 && -y * u <= 4.0 * kEdge ? y * u + 0.25 * u * u : kInf;
+  }
+};
+
 struct PerceptronLoss {
   static constexpr const char* name = "PerceptronLoss";
   static constexpr std::array<const char*, 0> params{};

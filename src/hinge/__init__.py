@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.losses": (
         "Absolute", "Bernoulli", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
-        "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
+        "ModifiedHuber", "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
         "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
     ),
     "hinge.problem.penalties": (
@@ -115,6 +115,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.linear.logistic": ("LogisticRegression",),
     "hinge.models.linear.hard_margin": ("MaxMarginClassifier", "NotSeparableError"),
     "hinge.models.linear.multitask": ("MultiTaskElasticNet", "MultiTaskLasso"),
+    "hinge.models.linear.ridge_classifier": ("RidgeClassifier",),
     "hinge.models.linear.perceptron": ("MistakeBound", "Perceptron"),
     "hinge.models.linear.stochastic": ("SGDClassifier", "SGDRegressor"),
     "hinge.models.linear.separation": ("Separation", "separating_direction"),
@@ -138,7 +139,9 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
     "hinge.select.logistic": ("LogisticRegressionCV",),
     "hinge.select.path": ("enet_path", "lasso_path"),
+    "hinge.select.multitask": ("MultiTaskElasticNetCV", "MultiTaskLassoCV"),
     "hinge.select.ridge": ("RidgeCV",),
+    "hinge.select.ridge_classifier": ("RidgeClassifierCV",),
     "hinge.select.tune": ("NestedResult", "TuneResult", "nested_cv", "tune"),
     "hinge.explain.select_plots": ("plot_labels", "plot_tuning"),
     "hinge.select.active": ("LabelCurve", "LabelCurves", "active_curves", "query"),

@@ -264,6 +264,9 @@ from hinge.models.linear.perceptron import (
     MistakeBound as MistakeBound,
     Perceptron as Perceptron,
 )
+from hinge.models.linear.ridge_classifier import (
+    RidgeClassifier as RidgeClassifier,
+)
 from hinge.models.linear.robust import (
     HuberRegressor as HuberRegressor,
     LeastAbsoluteDeviations as LeastAbsoluteDeviations,
@@ -379,6 +382,7 @@ from hinge.problem.losses import (
     LogCosh as LogCosh,
     Logistic as Logistic,
     Loss as Loss,
+    ModifiedHuber as ModifiedHuber,
     NegativeBinomial as NegativeBinomial,
     PerceptronLoss as PerceptronLoss,
     Poisson as Poisson,
@@ -461,12 +465,19 @@ from hinge.select.lasso import (
 from hinge.select.logistic import (
     LogisticRegressionCV as LogisticRegressionCV,
 )
+from hinge.select.multitask import (
+    MultiTaskElasticNetCV as MultiTaskElasticNetCV,
+    MultiTaskLassoCV as MultiTaskLassoCV,
+)
 from hinge.select.path import (
     enet_path as enet_path,
     lasso_path as lasso_path,
 )
 from hinge.select.ridge import (
     RidgeCV as RidgeCV,
+)
+from hinge.select.ridge_classifier import (
+    RidgeClassifierCV as RidgeClassifierCV,
 )
 from hinge.select.tune import (
     NestedResult as NestedResult,

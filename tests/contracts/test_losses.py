@@ -51,6 +51,8 @@ def test_zoo_is_complete():
         (hg.Hinge(), 1.0, 0.25, 0.75),
         (hg.Hinge(), -1.0, -1.0, 0.0),
         (hg.SquaredHinge(), -1.0, 1.0, 4.0),
+        (hg.ModifiedHuber(), -1.0, 0.5, 2.25),
+        (hg.ModifiedHuber(), -1.0, 3.0, 12.0),
         (hg.Logistic(), 1.0, 0.0, np.log(2.0)),
         (hg.Logistic(1 / np.log(2)), 1.0, 0.0, 1.0),
         (hg.Exponential(), -1.0, 1.0, np.e),

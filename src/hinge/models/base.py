@@ -68,6 +68,12 @@ def require_no_overflow(*sums: Any) -> None:
         raise ValueError(OVERFLOWED)
 
 
+def is_column(y: Any) -> bool:
+    """Whether targets are a matrix of one column, as a data frame of one column is."""
+    shape = np.asarray(y).shape
+    return len(shape) == 2 and shape[1] == 1
+
+
 def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Without the examples of weight zero, which count as absent."""
     if weights is None or np.all(weights > 0):

@@ -45,7 +45,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     early_stopping : bool or "auto"
         Stop when the loss of held-out rows has not fallen by ``tol`` for ``n_iter_no_change`` rounds (10 if None).
         "auto": if ``n_iter_no_change`` is given, or with ``max_iter`` and more than 10 000 rows.
-    warm_start, scoring, validation_fraction, tol, verbose, random_state
+    scoring : str, callable or None
+        What early stopping watches: "loss" (which is to fall), or a score (which is to rise).
+    warm_start, validation_fraction, tol, verbose, random_state
         As in scikit-learn.
     subsample : float
         The share of rows each tree is grown on.
@@ -77,8 +79,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         The mean loss of the training rows after each round, if ``n_estimators`` or ``verbose`` is given.
     oob_scores_, oob_improvement_ : array
         The same for the rows out of each round's sample, and how much the round lowered it, if also ``subsample`` < 1.
-    validation_score_ : list of float
-        The mean validation loss after each round.
+    validation_score_ : array
+        The mean loss of the held-out rows after each round, or what ``scoring`` says of them.
 
     Examples
     --------
@@ -151,6 +153,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         if not definition.target.admits(y):
             raise ValueError(f"{type(definition).__name__} needs y to be {definition.target.value}.")
         return np.ascontiguousarray(y)
+
+    def _decode(self, targets: np.ndarray) -> np.ndarray:
+        return targets
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction: the score, or the mean for likelihoods (Poisson, Gamma, Tweedie)."""
@@ -246,7 +251,7 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, BoostedLoss]:
         codes = code_labels(self, y)
-        k = len(self.classes_)
+        k = self.n_classes_ = len(self.classes_)
         loss = named_loss(self.loss)
         if not loss.target.is_classes:
             raise ValueError(f"{type(loss).__name__} is a loss for numbers; use GradientBoostingRegressor.")
@@ -263,6 +268,9 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         if np.any(codes >= len(self.classes_)) or np.any(self.classes_[codes] != y):
             raise ValueError("y_val has labels that y does not have.")
         return signs(codes) if self._loss.outputs == 1 else codes.astype(np.float64)
+
+    def _decode(self, targets: np.ndarray) -> np.ndarray:
+        return self.classes_[(targets > 0).astype(int) if self._loss.outputs == 1 else targets.astype(int)]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores: one per row for two classes, one per class otherwise."""

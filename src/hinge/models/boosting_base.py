@@ -358,6 +358,12 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         return leaves.reshape(len(leaves), self.n_iter_, self._loss.outputs)
 
     @property
+    def max_features_(self) -> int:
+        """How many features each split may choose from."""
+        check_is_fitted(self)
+        return feature_count(self.max_features, self.n_features_in_)
+
+    @property
     def n_estimators_(self) -> int:
         """The number of rounds."""
         check_is_fitted(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from typing import Any
 
@@ -30,10 +31,25 @@ class History:
         self.falls: list[float] = list(earlier.get("oob_improvement_", ()))
         self.validation: list[float] = []
         self.before: Any = booster.scores().T if self.samples else None
+        self.judge = None
         if watch is not None:
+            self.judge = self._scorer()
             self.scores = estimator._raw(watch[0]) if continued else np.repeat(
                 estimator.baseline_[None, :], len(watch[0]), axis=0
             )  # fmt: skip
+
+    def _scorer(self) -> Any:
+        """What ``scoring`` says of the held-out rows after this round; None if it is the loss."""
+        e = self.estimator
+        if isinstance(e.scoring, str) and e.scoring == "loss":
+            return None
+        from sklearn.metrics import check_scoring
+
+        X, target, w = self.watch
+        weighted = {} if w is None else {"sample_weight": w}
+        now, scorer, labels = copy.copy(e), check_scoring(e, e.scoring), e._decode(target)
+        now._scores = lambda _: self.scores  # predicts as the model of this round would
+        return lambda: float(scorer(now, X, labels, **weighted))
 
     def stop(self, grown: list[dict[str, np.ndarray]], round_: int, y: np.ndarray, weight: Any) -> bool:
         e = self.estimator
@@ -42,7 +58,7 @@ class History:
         if self.watch is not None:
             X, target, w = self.watch
             Trees.stack(grown, self.loss.outputs, additive=True).add(X, self.scores)
-            self.validation.append(self.loss.mean(target, self.scores, w))
+            self.validation.append(self.loss.mean(target, self.scores, w) if self.judge is None else -self.judge())
         if e.verbose:
             seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
             print(f"round {round_ + 1}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
@@ -66,7 +82,8 @@ class History:
     def keep(self) -> None:
         """What was seen becomes attributes of the estimator."""
         e = self.estimator
-        e.train_score_, e.validation_score_ = np.array(self.train), self.validation
+        e.train_score_ = np.array(self.train)
+        e.validation_score_ = np.array(self.validation) * (1.0 if self.judge is None else -1.0)
         for name, values in (("oob_scores_", self.outside), ("oob_improvement_", self.falls)):
             vars(e).pop(name, None)
             if self.samples:

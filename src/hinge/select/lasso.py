@@ -8,9 +8,11 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from hinge._native import Design
+from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, elastic_penalty
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
+from hinge.problem.penalties import Penalty
 from hinge.select.path import path_weights, solve_path, strength_grid
 from hinge.select.strength import choose_candidate
 
@@ -56,6 +58,8 @@ class ElasticNetCV(LinearRegressor):
     0
     """
 
+    several = False  # targets at once
+
     def __init__(
         self,
         *,
@@ -95,7 +99,8 @@ class ElasticNetCV(LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ElasticNetCV:
         """Choose α and ρ and fit with them on all the data."""
-        X, y, weights = self._check(X, y, sample_weight)
+        column = is_column(y)
+        X, y, weights = self._check(X, y, sample_weight, several=self.several)
         ratios = np.atleast_1d(self.l1_ratio).astype(float)
         whole = [self._objective(X, y, weights, ratio) for ratio in ratios]
         grids = [self._grid(objective) for objective in whole]
@@ -107,6 +112,7 @@ class ElasticNetCV(LinearRegressor):
         self.l1_ratio_, self.alpha_ = float(ratios[at]), float(grids[at][position])
         result = solve_path(whole[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver)[0]
         self._adopt(result, X.dtype)
+        self._show_as_column(column)
         self.dual_gap_ = result.certificate.gap
         several = np.ndim(self.l1_ratio) > 0
         self.alphas_ = np.array(grids) if several else grids[0]
@@ -115,9 +121,11 @@ class ElasticNetCV(LinearRegressor):
 
     def _objective(self, X: Any, y: np.ndarray, weights: np.ndarray | None, ratio: float) -> Objective:
         return make_objective(
-            X, y, Squared(), elastic_penalty(1.0, ratio, positive=self.positive),
-            sample_weight=weights, fit_intercept=self.fit_intercept,
-        )  # fmt: skip
+            X, y, Squared(), self._penalty(ratio), sample_weight=weights, fit_intercept=self.fit_intercept
+        )
+
+    def _penalty(self, ratio: float) -> Penalty:
+        return elastic_penalty(1.0, ratio, positive=self.positive)
 
     def _grid(self, objective: Objective) -> np.ndarray:
         if np.ndim(self.alphas) == 0:
@@ -139,7 +147,9 @@ class ElasticNetCV(LinearRegressor):
             for ratio, grid in zip(ratios, grids):
                 objective = self._objective(rows[train], y[train], s[train], ratio)
                 W, B = path_weights(objective, grid, tol=self.tol, max_iter=self.max_iter, solver=self.solver)
-                fold.append(c @ (y[test][:, None] - design.matmul(W) - B) ** 2)
+                scores = design.matmul(W.reshape(len(W), -1)).reshape(-1, *W.shape[1:])
+                squares = (y[test][..., None] - scores - B) ** 2  # examples × targets, if several, × α
+                fold.append(c @ (squares.mean(axis=1) if squares.ndim == 3 else squares))
             folds.append(fold)
             shares.append(s[test].sum())
         if not folds:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, finiteness
 from hinge.models.linear.base import elastic_penalty
+from hinge.models.linear.multitask import row_penalty
 from hinge.problem.certificate import Certificate, best_shift, certificate, with_run
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
@@ -49,12 +49,13 @@ def path_weights(
     max_iter: int | None = None,
     solver: Any = "auto",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (d × number of λ) and biases for every strength, without a word of the judge: for folds."""
+    """Weights (d × targets, if several, × number of λ) and biases for every strength, unjudged: for folds."""
     if solver == "auto" and not ProximalNewton().missing(objective):
         W, B, _ = _native_path(objective, strengths, tol, max_iter)
         return W.T, B
     results = solve_path(objective, strengths, tol=tol, max_iter=max_iter, solver=solver)
-    return np.stack([r.w for r in results], axis=1), np.array([r.b[0] for r in results])
+    W, B = np.stack([r.w for r in results], axis=-1), np.stack([r.b for r in results], axis=-1)
+    return W, B if W.ndim == 3 else B[0]
 
 
 def _native_path(objective: Objective, strengths: Any, tol: float, max_iter: int | None) -> tuple[Any, Any, Any]:
@@ -145,7 +146,8 @@ def enet_path(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-    y : array of n targets, or n × k for k independent problems
+    y : array of n targets, or n × k
+        For k targets the weights of a feature are penalised together, as in :class:`MultiTaskElasticNet`.
     l1_ratio : float
         ρ, above zero unless ``alphas`` is an array.
     eps : float
@@ -170,7 +172,7 @@ def enet_path(
     -------
     alphas : array, from large to small
     coefs : array of shape (d, number of α), or (k, d, number of α)
-    dual_gaps : array of shape (number of α,), or (k, number of α)
+    dual_gaps : array of shape (number of α,)
         Each is a proof: the objective is at most this much above the optimum.
     n_iters : list of int, if ``return_n_iter``
 
@@ -187,29 +189,23 @@ def enet_path(
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS, **finiteness(X)}
     X, y = check_X_y(X, y, multi_output=True, y_numeric=True, **settings)
     X, y, weights = contiguous(X), np.asarray(y, dtype=np.float64), check_weights(sample_weight, X)
-    objective = make_objective(
-        X, y, Squared(), elastic_penalty(1.0, l1_ratio, positive=positive),
-        sample_weight=weights, fit_intercept=fit_intercept,
-    )  # fmt: skip
-    columns = [objective]
-    if y.ndim == 2:
-        columns = [replace(objective, y=np.ascontiguousarray(y[:, j]), outputs=1) for j in range(y.shape[1])]
+    several = y.ndim == 2
+    if several and positive:
+        raise ValueError(f"positive=True needs one target; y has {y.shape[1]} columns.")
+    penalty = row_penalty(1.0, l1_ratio) if several else elastic_penalty(1.0, l1_ratio, positive=positive)
+    objective = make_objective(X, y, Squared(), penalty, sample_weight=weights, fit_intercept=fit_intercept)
     if np.ndim(alphas) == 0:
-        grids = [strength_grid(column, eps, int(alphas)) for column in columns]
-        strengths = max(grids, key=lambda grid: grid[0])
+        strengths = strength_grid(objective, eps, int(alphas))
     else:
         strengths = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    starts: list[tuple[Any, np.ndarray] | None] = [None] * len(columns)
+    start = None
     if coef_init is not None:
-        starts = [(w, np.zeros(1)) for w in np.atleast_2d(np.asarray(coef_init, dtype=np.float64))]
-    paths = [
-        solve_path(column, strengths, tol=tol, max_iter=max_iter, start=start) for column, start in zip(columns, starts)
-    ]
-    coefs = np.array([[result.w for result in path] for path in paths]).transpose(0, 2, 1).astype(X.dtype)
-    gaps = np.array([[result.certificate.gap for result in path] for path in paths])
-    iterations = [max(path[i].solution.iterations for path in paths) for i in range(len(strengths))]
-    found = (strengths, coefs, gaps) if y.ndim == 2 else (strengths, coefs[0], gaps[0])
-    return (*found, iterations) if return_n_iter else found
+        start = np.asarray(coef_init, dtype=np.float64).T, np.zeros(objective.outputs)
+    path = solve_path(objective, strengths, tol=tol, max_iter=max_iter, start=start)
+    coefs = np.stack([result.w.T for result in path], axis=-1).astype(X.dtype)
+    gaps = np.array([result.certificate.gap for result in path])
+    found = (strengths, coefs, gaps)
+    return (*found, [result.solution.iterations for result in path]) if return_n_iter else found
 
 
 def lasso_path(X: Any, y: Any, **options: Any) -> Any:

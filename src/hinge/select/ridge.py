@@ -11,6 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from hinge._native import Design
+from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import Squared
@@ -96,6 +97,7 @@ class RidgeCV(LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
         """Fit; a weight of 2 means the same as having the example twice."""
+        column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
         if len(y) < 2:
             raise ValueError("RidgeCV needs at least two examples, to leave one out; got n_samples = 1.")
@@ -113,6 +115,7 @@ class RidgeCV(LinearRegressor):
         if not self.alpha_per_target:
             self.best_score_, self.alpha_ = float(self.best_score_[0]), float(self.alpha_[0])
         self._adopt_path(path, X0, y0, weights0, alphas)
+        self._show_as_column(column)
         return self
 
     def _left_out(self, path: RidgePath, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> list[np.ndarray]:

@@ -225,6 +225,15 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 class LinearRegressor(RegressorMixin, LinearModel):
     """Base class of linear models for real targets."""
 
+    columns_stay = False  # whether weights and predictions of a target given as one column are a matrix, too
+
+    def _show_as_column(self, column: bool) -> None:
+        """Shapes of a fit to y of shape (n, 1), where scikit-learn has other ones than for a vector."""
+        if column:
+            self.intercept_ = np.atleast_1d(self.intercept_)
+            if self.columns_stay:
+                self.coef_ = np.atleast_2d(self.coef_)
+
     def predict(self, X: Any) -> np.ndarray:
         """The predicted targets f(x)."""
         return self._scores(X)

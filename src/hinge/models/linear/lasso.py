@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty, solve_each_output
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
@@ -30,6 +31,7 @@ class SquaredWithPenalty(LinearRegressor):
 
         ``check_input`` is accepted for compatibility; the input is always checked.
         """
+        column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
         objective = make_objective(
             X, y, Squared(), self._penalty(), sample_weight=weights, fit_intercept=self.fit_intercept
@@ -39,6 +41,7 @@ class SquaredWithPenalty(LinearRegressor):
         else:
             result = self._solve(objective, self._warm_start(objective))
         self._adopt(result, X.dtype)
+        self._show_as_column(column)
         self.dual_gap_ = result.certificate.gap
         return self
 

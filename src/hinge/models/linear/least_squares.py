@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge._native import Design
-from hinge.models.base import check_predict
+from hinge.models.base import check_predict, is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
 from hinge.models.linear.inference import Inference, infer
 from hinge.problem.losses import Squared
@@ -56,6 +56,8 @@ class LinearRegression(LinearRegressor):
     >>> mean, low, high = model.predict([[7.0]], interval=0.95)
     """
 
+    columns_stay = True
+
     def __init__(
         self,
         *,
@@ -78,6 +80,7 @@ class LinearRegression(LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
         """Fit by least squares; a weight of 2 means the same as having the example twice."""
+        column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
         objective = make_objective(
             X, y, Squared(), Box() if self.positive else NoPenalty(),
@@ -86,6 +89,7 @@ class LinearRegression(LinearRegressor):
         several = self.positive and objective.outputs > 1
         result = solve_each_output(objective, self._solve) if several else self._solve(objective)
         self._adopt(result, X.dtype)
+        self._show_as_column(column)
         for late in ("inference_", "singular_"):
             self.__dict__.pop(late, None)
         self._moments: tuple[Any, ...] | None = None
@@ -137,7 +141,7 @@ class LinearRegression(LinearRegressor):
             return self._scores(X)
         if kind not in ("prediction", "confidence"):
             raise ValueError(f"kind must be 'prediction' or 'confidence', got {kind!r}.")
-        scores, known = self._scores(X), self.inference_
+        scores, known = self._scores(X).ravel(), self.inference_
         design = Design(check_predict(self, X))
         if self.fit_intercept:
             V = design.matmul(known.covariance[1:, :]) + known.covariance[0]
@@ -226,6 +230,7 @@ class Ridge(LinearRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Fit; a weight of 2 means the same as having the example twice."""
         options = {"ensure_all_finite": False} if self._sums_will_tell(X, y, sample_weight) else {}
+        column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True, **options)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
         alphas = np.unique([check_strength("alpha", a) for a in np.ravel(self.alpha)])
@@ -239,6 +244,7 @@ class Ridge(LinearRegressor):
             strengths = iter(np.ravel(self.alpha))
             result = solve_each_output(objective, lambda o: self._ridge(o, float(next(strengths))))
         self._adopt(result, X.dtype)
+        self._show_as_column(column)
         self.solver_ = result.certificate.solver
         return self
 

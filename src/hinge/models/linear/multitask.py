@@ -52,6 +52,13 @@ class RowNorms(Penalty):
         return float(np.max(norms, initial=0.0)) / self.l1_ratio if self.l1_ratio > 0 else np.inf
 
 
+def row_penalty(strength: float, ratio: float) -> Penalty:
+    """λ Σ_j (ρ‖w_j‖₂ + (1−ρ)/2·‖w_j‖²) as the simplest penalty that says it."""
+    if not 0 < ratio <= 1:
+        raise ValueError(f"l1_ratio must lie above 0 and not above 1, got {ratio!r}. Use Ridge for 0.")
+    return GroupNorm(strength) if ratio == 1 else RowNorms(strength, ratio)
+
+
 class MultiTaskElasticNet(SquaredWithPenalty):
     """Multi-task elastic net: minimises ‖Y − XW − b‖²/(2n) + α(ρ Σ_j ‖w_j‖₂ + (1−ρ)/2·‖W‖²), w_j the weights of x_j.
 
@@ -80,7 +87,7 @@ class MultiTaskElasticNet(SquaredWithPenalty):
     True
     """
 
-    joint = True
+    joint = columns_stay = True
 
     def __init__(
         self,
@@ -108,10 +115,7 @@ class MultiTaskElasticNet(SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        if not 0 < self.l1_ratio <= 1:
-            raise ValueError(f"l1_ratio must lie above 0 and not above 1, got {self.l1_ratio!r}. Use Ridge for 0.")
-        strength = check_strength("alpha", self.alpha)
-        return GroupNorm(strength) if self.l1_ratio == 1 else RowNorms(strength, self.l1_ratio)
+        return row_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
 
 
 class MultiTaskLasso(MultiTaskElasticNet):

@@ -16,6 +16,7 @@ from hinge.problem.losses import (
     Hinge,
     Huber,
     Logistic,
+    ModifiedHuber,
     PerceptronLoss,
     Squared,
     SquaredEpsilonInsensitive,
@@ -25,7 +26,7 @@ from hinge.problem.losses import (
 
 MARGIN_LOSSES = {
     "hinge": Hinge, "log_loss": Logistic, "squared_hinge": SquaredHinge, "perceptron": PerceptronLoss,
-    "squared_error": SquaredMargin, "huber": Huber, "epsilon_insensitive": EpsilonInsensitive,
+    "modified_huber": ModifiedHuber, "squared_error": SquaredMargin, "huber": Huber, "epsilon_insensitive": EpsilonInsensitive,
     "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
 }  # fmt: skip
 REAL_LOSSES = {
@@ -48,8 +49,8 @@ class SGDClassifier(StochasticModel, LinearClassifier):
     Parameters
     ----------
     loss : str or Loss
-        "hinge", "log_loss", "squared_hinge", "perceptron", or a margin loss object; or a loss of regression on −1 and
-        +1: "squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive".
+        "hinge", "log_loss", "squared_hinge", "modified_huber", "perceptron", or a margin loss object; or a loss of
+        regression on −1 and +1: "squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive".
     penalty : {"l2", "l1", "elasticnet", None}
     alpha : float
         The strength α.
@@ -166,12 +167,12 @@ class SGDClassifier(StochasticModel, LinearClassifier):
         return self
 
     def _gives_probabilities(self) -> bool:
-        return isinstance(self._loss(), Logistic)
+        return isinstance(self._loss(), Logistic | ModifiedHuber)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities, for the logistic loss; normalised over classes if there are more than two."""
-        p = Logistic().inverse_link(self.decision_function(X).astype(np.float64))
+        """Probabilities, for the logistic loss and "modified_huber"; normalised over classes if there are more than two."""
+        p = self._loss().inverse_link(self.decision_function(X).astype(np.float64))
         if p.ndim == 1:
             proba = np.column_stack([1.0 - p, p])
         else:

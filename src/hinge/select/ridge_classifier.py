@@ -1,0 +1,109 @@
+"""Classes by least squares, with the strength of the ridge chosen by exact leave-one-out or by folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from hinge.models.linear.base import LinearClassifier
+from hinge.models.linear.ridge_classifier import class_targets
+from hinge.select.ridge import RidgeCV
+
+
+class RidgeClassifierCV(LinearClassifier):
+    """:class:`RidgeClassifier`, Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖² with y = ±1, with α chosen as in :class:`RidgeCV`.
+
+    Parameters
+    ----------
+    alphas, fit_intercept, cv, store_cv_results, rule
+        As in :class:`RidgeCV`.
+    scoring : str or callable, optional
+        A scikit-learn scorer of classes. If absent, the negative mean squared error of the scores for leave-one-out,
+        and accuracy for folds.
+    class_weight : dict or "balanced", optional
+        Factors on the weights of the classes.
+
+    Attributes
+    ----------
+    alpha_, best_score_, classes_, coef_, intercept_, cv_results_ : as in scikit-learn
+    errors_ : array with one number per α
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
+    >>> float(hg.RidgeClassifierCV(alphas=[0.1, 1.0]).fit(X, [0, 0, 1, 1]).alpha_)
+    0.1
+    """
+
+    weights_are_averaged = False
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0),
+        *,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        cv: Any = None,
+        class_weight: Any = None,
+        store_cv_results: bool = False,
+        rule: str = "best",
+    ) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.scoring = scoring
+        self.cv = cv
+        self.class_weight = class_weight
+        self.store_cv_results = store_cv_results
+        self.rule = rule
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifierCV:
+        """Choose α and fit with it on all the data."""
+        X, codes, weights = self._check(X, y, sample_weight)
+        folds = None if self.cv is None else list(check_cv(self.cv, codes, classifier=True).split(X, codes))
+        model = RidgeCV(
+            self.alphas, fit_intercept=self.fit_intercept, scoring=self._scorer(), cv=folds,
+            store_cv_results=self.store_cv_results, rule=self.rule,
+        ).fit(X, class_targets(codes, len(self.classes_)), weights)  # fmt: skip
+        self.coef_, self.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+        self.alpha_, self.best_score_, self.errors_ = model.alpha_, model.best_score_, model.errors_
+        self.certificate_ = model.certificate_
+        if self.store_cv_results:
+            self.cv_results_ = model.cv_results_
+        return self
+
+    def _scorer(self) -> Any:
+        """A scorer of classes as one of the numbers that stand for them."""
+        if self.scoring is None and self.cv is None:
+            return None
+        scorer = check_scoring(self, scoring=self.scoring or "accuracy")
+
+        def score(model: Any, X: Any, targets: np.ndarray, **weighted: Any) -> float:
+            known = _Known(self.classes_, model.predict(X))
+            return scorer(known, X, known.labels(targets), **weighted)
+
+        return score
+
+
+class _Known(ClassifierMixin, BaseEstimator):
+    """Says what it was given, so that scorers of classes can be applied to scores."""
+
+    def __init__(self, classes: np.ndarray, scores: np.ndarray) -> None:
+        self.classes, self.scores = classes, scores
+        self.classes_ = classes
+
+    def labels(self, scores: np.ndarray) -> np.ndarray:
+        if scores.ndim == 2 and scores.shape[1] > 1:
+            return self.classes[np.argmax(scores, axis=1)]
+        return self.classes[(np.ravel(scores) > 0).astype(int)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.labels(self.scores)
