@@ -40,6 +40,9 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
     "OneVsOneClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
     "OneVsRestClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
     "OutputCodeClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
+    # Joint paths are solved one strength after another, in Python.
+    "MultiTaskElasticNetCV": [lambda: {"alphas": 3}],
+    "MultiTaskLassoCV": [lambda: {"alphas": 3}],
     "MaxMarginClassifier": [lambda: {"inseparable": "soft"}],
     # scikit-learn's weight checks have classes so unequal that the default nu=0.5 is infeasible.
     "NuSVC": [lambda: {"nu": 0.2}],

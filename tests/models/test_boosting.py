@@ -252,6 +252,26 @@ def test_early_stopping_stops_and_staged_predictions_agree(rng):
 
 
 @pytest.mark.mission("T8")
+def test_early_stopping_by_a_score_and_its_display(rng, capsys):
+    X, y = make(rng, 400)
+    labels = np.where(y > 0, "high", "low")
+    held = {"X_val": X[300:], "y_val": labels[300:]}
+    options = {"max_iter": 60, "early_stopping": True, "n_iter_no_change": 5, "verbose": 1}
+    for scoring, score in (("roc_auc", roc_auc), (None, lambda m: np.mean(m.predict(X[300:]) == labels[300:]))):
+        model = hg.GradientBoostingClassifier(scoring=scoring, **options).fit(X[:300], labels[:300], **held)
+        assert model.validation_score_[-1] == pytest.approx(score(model, *([X[300:], labels[300:]] if scoring else [])))
+        best = np.maximum.accumulate(model.validation_score_)
+        assert model.n_iter_ == 60 or best[-1] < best[-6] + model.tol
+        assert capsys.readouterr().err.count("validation") == model.n_iter_
+
+
+def roc_auc(model, X, labels):
+    from sklearn.metrics import roc_auc_score
+
+    return roc_auc_score(labels == model.classes_[1], model.predict_proba(X)[:, 1])
+
+
+@pytest.mark.mission("T8")
 def test_warm_start_continues_and_init_score_starts_elsewhere(rng):
     X, y = make(rng)
     whole = hg.GradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y)

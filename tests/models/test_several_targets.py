@@ -129,10 +129,17 @@ def test_tree_is_scikit_learns_tree(table, rng, cuts):
     assert (ours.tree_.max_depth, ours.tree_.n_leaves) == (theirs.tree_.max_depth, theirs.tree_.n_leaves)
     table32 = X.astype(np.float32)
     np.testing.assert_allclose(ours.tree_.predict(table32), theirs.tree_.predict(table32), atol=1e-12)
-    for options in ({}, {"show_weights": True, "decimals": 1}, {"max_depth": 1, "spacing": 2, "feature_names": list("abcd")}):
+    for options in (
+        {},
+        {"show_weights": True, "decimals": 1},
+        {"max_depth": 1, "spacing": 2, "feature_names": list("abcd")},
+    ):
         assert hg.export_text(ours, **options) == tree.export_text(theirs, **options)
     mpl.use("Agg")
-    drawn = [[a.get_text().replace(".0", "") for a in plot(t)] for plot, t in ((hg.plot_tree, ours), (tree.plot_tree, theirs))]
+    drawn = [
+        [a.get_text().replace(".0", "") for a in plot(t)]
+        for plot, t in ((hg.plot_tree, ours), (tree.plot_tree, theirs))
+    ]
     assert drawn[0] == drawn[1]
 
 

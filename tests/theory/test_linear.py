@@ -32,6 +32,14 @@ def california(real_data):
     return (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
 
 
+def heart():
+    data = hg.load_dataset("heart")
+    X = hg.TablePrep().fit_transform(data.X)
+    X = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, dtype=float)
+    X = X[:, np.std(X, axis=0) > 0]
+    return (X - X.mean(axis=0)) / X.std(axis=0), np.unique(data.y, return_inverse=True)[1]
+
+
 def with_ones(X):
     return np.column_stack([np.ones(len(X)), X])
 
@@ -238,6 +246,17 @@ class TestLogistic:
         log_odds = np.log(model.predict_proba(X)[:, 1] / model.predict_proba(X)[:, 0])
         np.testing.assert_allclose(log_odds, model.decision_function(X), atol=1e-8)
         assert model.separation_ is None
+
+    def test_errors_are_orthogonal_on_real_data(self):
+        X, y = heart()
+        model = hg.LogisticRegression(C=np.inf, tol=1e-12).fit(X, y)
+        np.testing.assert_allclose(with_ones(X).T @ (y - model.predict_proba(X)[:, 1]), 0, atol=1e-4)
+        sparse = hg.LogisticRegression(C=0.05, l1_ratio=1.0, tol=1e-10).fit(X, y)
+        slope = 0.05 * X.T @ (y - sparse.predict_proba(X)[:, 1])  # C Σ (y − p) x is the sign of w, or within ±1
+        used = sparse.coef_[0] != 0
+        assert 0 < used.sum() < len(used)
+        np.testing.assert_allclose(slope[used], np.sign(sparse.coef_[0][used]), atol=1e-3)
+        assert np.all(np.abs(slope[~used]) <= 1 + 1e-6)
 
     def test_multinomial_gradient_vanishes(self, rng):
         X, y = rng.normal(size=(150, 3)), rng.integers(0, 3, size=150)
@@ -483,11 +502,12 @@ class TestMargins:
 
 
 @pytest.mark.mission("W8", "O6")
-@pytest.mark.parametrize("C", [0.05, 1.0])
-def test_svm_dual_relations(rng, C):
+@pytest.mark.parametrize(("C", "data"), [(0.05, "random"), (1.0, "random"), (0.1, "heart")])
+def test_svm_dual_relations(rng, C, data):
     """Equations (78)–(83) with the α of the quadratic program, which are also those of the fit."""
     pytest.importorskip("clarabel")
-    X, y = noisy_classes(rng)
+    X, y = noisy_classes(rng) if data == "random" else heart()
+    y = np.where(y > 0, 1, -1)
     model = hg.LinearSVC(loss="hinge", C=C, tol=1e-10).fit(X, y)
     reference = hg.LinearSVC(loss="hinge", C=C, tol=1e-8, solver="quadratic-program").fit(X, y)
     for fit in (model, reference):

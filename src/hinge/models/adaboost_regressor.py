@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from hinge.models.tree_inputs import INT32, check_targets, weights_of
 from hinge.models.tree_members import Members
 from hinge.problem.sums import weighted_sum
 
-LOSSES = {"linear": lambda e: e, "square": np.square, "exponential": lambda e: 1.0 - np.exp(-e)}
+LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"linear": lambda e: e, "square": np.square, "exponential": lambda e: 1.0 - np.exp(-e)}
 
 
 class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):

@@ -23,6 +23,10 @@ from hinge.models.tree_members import Members
 class BaseBagging(Members, BaseEstimator):
     """What the classifier and the regressor share."""
 
+    bags_: list[np.ndarray]
+    estimators_features_: list[np.ndarray]
+    _draws: list[np.ndarray]
+
     def __init__(
         self,
         estimator: Any = None,

@@ -32,7 +32,6 @@ from hinge.models.tree_members import Members, forest_trees
 from hinge.models.tree_pruning import prune_trees
 from hinge.models.tree_targets import ClassTargets, RealTargets, per_target
 
-
 SUBSAMPLE = "balanced_subsample"
 
 

@@ -17,7 +17,9 @@ def boosted_trees(model: Any) -> np.ndarray:
     """
     outputs = model.n_trees_per_iteration_
     found = np.empty((model.n_iter_, outputs), dtype=object)
-    limits = {name: getattr(model, name) for name in ("max_depth", "max_leaf_nodes", "max_features", "min_samples_leaf")}
+    limits = {
+        name: getattr(model, name) for name in ("max_depth", "max_leaf_nodes", "max_features", "min_samples_leaf")
+    }
     for t in range(len(model.trees_)):
         view = DecisionTreeRegressor(splitter="hist", random_state=model.random_state, **limits)
         found[divmod(t, outputs)] = _fitted(view, model, _alone(model.trees_, t, 1, unit=model.learning_rate))

@@ -41,7 +41,10 @@ def export_text(
     shown, t = decision_tree.tree_, decision_tree.trees_
     names = [f"feature_{j}" for j in range(shown.n_features)] if feature_names is None else list(feature_names)
     classes = getattr(decision_tree, "classes_", None) if class_names is None else class_names
-    for what, given, needed in (("feature_names", names, shown.n_features), ("class_names", classes, shown.n_classes[0])):
+    for what, given, needed in (
+        ("feature_names", names, shown.n_features),
+        ("class_names", classes, shown.n_classes[0]),
+    ):
         if given is not None and shown.n_outputs == 1 and len(given) != needed:
             raise ValueError(f"{what} has {len(given)} entries; the tree has {needed}.")
     lines: list[str] = []

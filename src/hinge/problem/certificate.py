@@ -335,7 +335,7 @@ def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array |
 
     Those are the weights that are not zero and not at a bound. With H the Hessian and r the gradient of the objective
     restricted to them, X'(c∘(u + ℓ''·Δz)) + Ω'(w + Δ) = r + H Δ = 0: the optimality conditions hold exactly.
-    None if the penalty is not a sum over weights or too many of them are in use.
+    None if the penalty is not a sum over weights, too many of them are in use, or the sums overflow.
     """
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None:
@@ -350,7 +350,10 @@ def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array |
     h = loss.hessian(y, z) if loss.twice else np.minimum(u - lo, hi - u) ** 2
     w = w.copy()
     for _ in range(NEWTON_ROUNDS):
-        step, bias = _newton_step(objective, coordinates, w, u, h, used)
+        found = _newton_step(objective, coordinates, w, u, h, used)
+        if found is None:
+            return None
+        step, bias = found
         w += step
         moved = u + h * (objective.design.matmul(step) + bias)
         outside = (moved < lo) | (moved > hi)
@@ -365,8 +368,8 @@ def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array |
 
 def _newton_step(
     objective: Objective, coordinates: Coordinates, w: Array, u: Array, h: Array, used: np.ndarray
-) -> tuple[Array, float]:
-    """The step of the weights in use (others zero) and of the bias."""
+) -> tuple[Array, float] | None:
+    """The step of the weights in use (others zero) and of the bias; None where the sums overflow."""
     c = objective.c
     rhs = -(objective.design.rmatmul(c * u) + coordinates.l1 * np.sign(w) + coordinates.l2 * w)[used]
     gram = _gram(objective, c * h, used) + np.diag(coordinates.l2[used])
@@ -374,6 +377,8 @@ def _newton_step(
         edge = objective.design.rmatmul(c * h)[used]
         gram = np.block([[gram, edge[:, None]], [edge[None, :], np.array([[weighted_sum(c, h)]])]])
         rhs = np.append(rhs, -weighted_sum(c, u))
+    if not (np.all(np.isfinite(gram)) and np.all(np.isfinite(rhs))):
+        return None
     solved = scipy.linalg.lstsq(gram, rhs)[0] if len(rhs) else rhs
     step = np.zeros(objective.d)
     step[used] = solved[: len(used)]

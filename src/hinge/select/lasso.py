@@ -148,8 +148,9 @@ class ElasticNetCV(LinearRegressor):
                 objective = self._objective(rows[train], y[train], s[train], ratio)
                 W, B = path_weights(objective, grid, tol=self.tol, max_iter=self.max_iter, solver=self.solver)
                 scores = design.matmul(W.reshape(len(W), -1)).reshape(-1, *W.shape[1:])
-                squares = (y[test][..., None] - scores - B) ** 2  # examples × targets, if several, × α
-                fold.append(c @ (squares.mean(axis=1) if squares.ndim == 3 else squares))
+                with np.errstate(over="ignore"):
+                    squares = (y[test][..., None] - scores - B) ** 2  # examples × targets, if several, × α
+                    fold.append(c @ (squares.mean(axis=1) if squares.ndim == 3 else squares))
             folds.append(fold)
             shares.append(s[test].sum())
         if not folds:

@@ -38,7 +38,7 @@ class RidgeClassifierCV(LinearClassifier):
     >>> import numpy as np, hinge as hg
     >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
     >>> float(hg.RidgeClassifierCV(alphas=[0.1, 1.0]).fit(X, [0, 0, 1, 1]).alpha_)
-    0.1
+    1.0
     """
 
     weights_are_averaged = False

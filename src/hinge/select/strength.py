@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from hinge.problem.sums import OVERFLOWED
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -47,9 +49,12 @@ def choose_candidate(errors: np.ndarray, complexity: Any, weight: np.ndarray | N
     """
     weight = np.ones(errors.shape[1]) if weight is None else weight
     c = weight / weight.sum()
-    mean = errors @ c
     folds = errors.shape[1]
-    spread = np.sqrt(((errors - mean[:, None]) ** 2) @ c / max(folds - 1, 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = errors @ c
+        spread = np.sqrt(((errors - mean[:, None]) ** 2) @ c / max(folds - 1, 1))
+    if not np.any(np.isfinite(mean)):
+        raise ValueError(OVERFLOWED)
     best = int(np.argmin(mean))
     within = np.flatnonzero(mean <= mean[best] + spread[best])
     simplest = int(within[np.argmin(np.asarray(complexity)[within])])

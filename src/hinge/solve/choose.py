@@ -183,6 +183,8 @@ def solve(
     solution = replace(solution, history=tuple(stop.records))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
+    if not np.isfinite(judged.primal):
+        raise ValueError(OVERFLOWED)
     status = Status.CONVERGED if judged.converged else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
     if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):

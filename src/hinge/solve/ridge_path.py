@@ -17,6 +17,7 @@ import scipy.linalg
 
 from hinge._native import Design
 from hinge.problem.objective import Array
+from hinge.problem.sums import OVERFLOWED
 from hinge.solve.closed_form import Centred
 
 BLOCK = 4096
@@ -41,10 +42,10 @@ class RidgePath:
         self.dual = d > n
         if self.dual:
             K = self.total * self.problem.dual_gram(np.ones(d))
-            values, self.vectors = scipy.linalg.eigh(K, overwrite_a=True)
+            values, self.vectors = _eigen(K)
             self.moment = self.vectors.T @ (np.sqrt(weight)[:, None] * self.problem.Y)
         else:
-            values, self.vectors = scipy.linalg.eigh(self.total * self.problem.gram(), overwrite_a=True)
+            values, self.vectors = _eigen(self.total * self.problem.gram())
             self.moment = self.vectors.T @ (self.total * self.problem.moment(self.problem.Y))
         self.values = np.maximum(values, 0.0)
 
@@ -89,3 +90,10 @@ class RidgePath:
         residuals = np.stack([self.problem.residual(self.coef(a)[0]) for a in alphas], axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return residuals / np.where(room > 1e-12, room, np.nan)[:, None, :]
+
+
+def _eigen(K: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, which is overwritten."""
+    if not np.all(np.isfinite(K)):
+        raise ValueError(OVERFLOWED)
+    return scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from hinge.models.base import require_no_overflow
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
 from hinge.problem.objective import Array, Objective, make_objective
@@ -387,7 +388,9 @@ class _ScaleSearch:
 
     def best(self) -> tuple[float, Result]:
         y, c = self.objective.y, self.objective.c
-        spread = float(np.sqrt(weighted_sum(c, (y - weighted_sum(c, y)) ** 2)))
+        with np.errstate(over="ignore"):
+            spread = float(np.sqrt(weighted_sum(c, (y - weighted_sum(c, y)) ** 2)))
+        require_no_overflow(spread)
         floor = 1e-10 * max(spread, np.max(np.abs(self.objective.y), initial=0.0), 1e-300)
         # Start from the residuals of least squares.
         fit = self.model._solve(self.model._at_scale(self.objective, 10.0 * spread + floor))
