@@ -121,10 +121,10 @@ class ElasticNetCV(LinearRegressor):
 
     def _objective(self, X: Any, y: np.ndarray, weights: np.ndarray | None, ratio: float) -> Objective:
         return make_objective(
-            X, y, Squared(), self._penalty(ratio), sample_weight=weights, fit_intercept=self.fit_intercept
+            X, y, Squared(), self._penalty(ratio, y), sample_weight=weights, fit_intercept=self.fit_intercept
         )
 
-    def _penalty(self, ratio: float) -> Penalty:
+    def _penalty(self, ratio: float, y: np.ndarray) -> Penalty:
         return elastic_penalty(1.0, ratio, positive=self.positive)
 
     def _grid(self, objective: Objective) -> np.ndarray:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.multitask import row_penalty
 from hinge.problem.penalties import Penalty
 from hinge.select.lasso import ElasticNetCV
@@ -65,8 +68,8 @@ class MultiTaskElasticNetCV(ElasticNetCV):
         tags.target_tags.multi_output = True
         return tags
 
-    def _penalty(self, ratio: float) -> Penalty:
-        return row_penalty(1.0, ratio)
+    def _penalty(self, ratio: float, y: np.ndarray) -> Penalty:
+        return row_penalty(1.0, ratio) if y.ndim == 2 else elastic_penalty(1.0, ratio)  # the norm of one is its size
 
 
 class MultiTaskLassoCV(MultiTaskElasticNetCV):

@@ -219,7 +219,9 @@ class Perceptron(LinearClassifier):
         shown = [walk.weights(self.average is True) for walk in self._state]
         self.coef_ = np.array([w for w, _ in shown], dtype=dtype)
         self.intercept_ = np.array([b for _, b in shown], dtype=dtype)
-        require_no_overflow(np.sum(self.coef_**2))
+        with np.errstate(over="ignore"):
+            size = np.sum(self.coef_**2)
+        require_no_overflow(size)
         self.mistakes_per_epoch_ = [np.array(walk.counts) for walk in self._state]
         self.mistakes_ = np.array([counts.sum() for counts in self.mistakes_per_epoch_])
         self.n_iter_ = max(len(counts) for counts in self.mistakes_per_epoch_)
