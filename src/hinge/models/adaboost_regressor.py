@@ -17,7 +17,11 @@ from hinge.models.tree_inputs import INT32, check_targets, weights_of
 from hinge.models.tree_members import Members
 from hinge.problem.sums import weighted_sum
 
-LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"linear": lambda e: e, "square": np.square, "exponential": lambda e: 1.0 - np.exp(-e)}
+LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "linear": lambda e: e,
+    "square": np.square,
+    "exponential": lambda e: 1.0 - np.exp(-e),
+}
 
 
 class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
