@@ -173,9 +173,9 @@ class Centred:
 
     def _solve_normal_equations(self, l2: Array) -> Array | None:
         gram = self.gram()
-        gram[np.diag_indices_from(gram)] += l2
+        gram.flat[:: len(l2) + 1] += l2
         scale = np.sqrt(np.diag(gram))
-        if np.any(scale <= 0) or not np.all(np.isfinite(scale)):
+        if not (scale.min() > 0 and np.isfinite(scale).all()):
             return None
         gram /= scale[:, None] * scale[None, :]
         norm = np.abs(gram).sum(axis=0).max()
@@ -185,7 +185,7 @@ class Centred:
             return None
 
         def solved(rhs: Array) -> Array:
-            return scipy.linalg.cho_solve((factor, True), rhs / scale[:, None]) / scale[:, None]
+            return scipy.linalg.lapack.dpotrs(factor, rhs / scale[:, None], lower=1)[0] / scale[:, None]
 
         W = solved(self.first_moment())
         if np.finfo(float).eps * self.lost_digits() / rcond <= GOOD_AT_ONCE:
