@@ -56,7 +56,7 @@ class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.linspace(0, 6, 100)[:, None]
-    >>> bool(hg.AdaBoostRegressor().fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.99)
+    >>> bool(hg.AdaBoostRegressor().fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.9)
     True
     """
 

@@ -26,7 +26,7 @@ def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **optio
     if plain and (trusted or _sound(X)):
         estimator.n_features_in_ = X.shape[1]
         vars(estimator).pop("feature_names_in_", None)
-        return contiguous(X), y, check_weights(sample_weight, X)
+        return contiguous(X), np.ascontiguousarray(y), check_weights(sample_weight, X)
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS} | options
     if "ensure_all_finite" not in options:
         settings |= finiteness(X)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import core
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
+from hinge.models.forest_quantiles import leaf_quantiles
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor, cart_options
 from hinge.models.tree_arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
@@ -229,6 +230,8 @@ class BaseForest(Members, BaseEstimator):
         cls = self._tree_classes[self._random_thresholds]
         names = cls._get_param_names()
         given = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        if given.get("class_weight") == SUBSAMPLE:
+            given["class_weight"] = "balanced"
         return cls(**given, splitter="random" if self._random_thresholds else "hist")
 
     @property
@@ -422,23 +425,4 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
         levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
         if np.any((levels < 0) | (levels > 1)):
             raise ValueError(f"levels must lie between 0 and 1; got {levels.tolist()}.")
-        mine = self.apply(X)
-        order = np.argsort(self.targets_, kind="stable")
-        targets, n, out = self.targets_[order], len(self.targets_), np.empty((len(mine), len(levels)))
-        membership = []
-        for t in range(len(self.trees_)):
-            nodes = int(self.trees_.start[t + 1] - self.trees_.start[t])
-            leaf, weight = self.leaves_[order, t], self.target_weights_[order]
-            share = weight / np.bincount(leaf, weights=weight, minlength=nodes)[leaf]
-            membership.append(scipy.sparse.csr_array((share, (leaf, np.arange(n))), shape=(nodes, n)))
-        for begin in range(0, len(mine), 256):
-            rows = slice(begin, min(begin + 256, len(mine)))
-            weights = sum(
-                (membership[t][mine[rows, t]] for t in range(1, len(membership))), membership[0][mine[rows, 0]]
-            )
-            cumulative = np.cumsum(weights.toarray(), axis=1)
-            cumulative /= cumulative[:, -1:]
-            for k, level in enumerate(levels):
-                at = np.argmax(cumulative >= min(level, 1.0) - 1e-12, axis=1)
-                out[rows, k] = targets[at]
-        return out
+        return leaf_quantiles(self, self.apply(X), levels)
