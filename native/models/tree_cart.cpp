@@ -36,7 +36,8 @@ Grower::Grower(const Sorted* sorted, const Bins* bins, const double* y, const Ca
   } else {
     order_ = rows.row;
     size_ = n;
-    one_pass_ = o_.targets == 1 && (o_.criterion == Criterion::squared || (o_.criterion == Criterion::gini && o_.classes == 2)) &&
+    one_pass_ = o_.targets == 1 &&
+                (o_.criterion == Criterion::squared || (o_.criterion == Criterion::gini && o_.classes == 2)) &&
                 (rows.frequency || !rows.weight) && o_.monotone.empty() && !o_.random_thresholds &&
                 std::none_of(bins->features.begin(), bins->features.end(),
                              [](const Feature& f) { return f.categorical || f.missing; });

@@ -11,7 +11,7 @@ struct List {};
 using Losses =
     List<losses::Squared, losses::Absolute, losses::RelativeError, losses::Huber, losses::EpsilonInsensitive,
          losses::SquaredEpsilonInsensitive, losses::Quantile, losses::LogCosh, losses::Hinge, losses::SquaredHinge,
-         losses::ModifiedHuber, losses::PerceptronLoss, losses::Logistic, losses::Exponential, losses::SquaredMargin, losses::Bernoulli,
-         losses::Poisson, losses::Gamma, losses::Tweedie, losses::NegativeBinomial>;
+         losses::ModifiedHuber, losses::PerceptronLoss, losses::Logistic, losses::Exponential, losses::SquaredMargin,
+         losses::Bernoulli, losses::Poisson, losses::Gamma, losses::Tweedie, losses::NegativeBinomial>;
 
 }  // namespace hinge

@@ -112,7 +112,7 @@ class ElasticNetCV(LinearRegressor):
         self.l1_ratio_, self.alpha_ = float(ratios[at]), float(grids[at][position])
         result = solve_path(whole[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver)[0]
         self._adopt(result, X.dtype)
-        self._show_as_column(column)
+        self._show_as_column(column and self.columns_stay)
         self.dual_gap_ = result.certificate.gap
         several = np.ndim(self.l1_ratio) > 0
         self.alphas_ = np.array(grids) if several else grids[0]
