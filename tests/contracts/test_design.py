@@ -23,8 +23,12 @@ STORAGES = {
 
 # Around the edges of the tiles, the panels and the blocks in which outer products are added up.
 @pytest.mark.parametrize(
-    ("n", "d"), [(1, 1), (40, 11), (127, 12), (129, 23), (300, 24), (513, 25), (130, 200), (600, 513)]
-)
+    ("n", "d"),
+    [
+        (1, 1), (2, 6), (300, 8), (3000, 14), (5, 16), (40, 11), (127, 12), (129, 23), (300, 22), (300, 24), (513, 25),
+        (130, 200), (600, 513),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("storage", STORAGES)
 def test_gram_and_moments(n, d, storage):
     rng = np.random.default_rng(n + d)
