@@ -60,7 +60,9 @@ def _scores(graph: Graph, X: str, core: Any) -> str:
     trees = getattr(core, "trees_", None)
     if trees is not None and hasattr(trees, "missing_left"):
         if getattr(core, "n_outputs_", 1) > 1:
-            raise UserError(f"{name} of {core.n_outputs_} targets cannot be exported to ONNX; fit one per target.", MODEL)
+            raise UserError(
+                f"{name} of {core.n_outputs_} targets cannot be exported to ONNX; fit one per target.", MODEL
+            )
         k = len(core.classes_) if hasattr(core, "classes_") else 1
         columns = [1] if k == 2 else list(range(k))
         sums = tree_sums(graph, X, trees, len(columns), columns)
