@@ -22,6 +22,7 @@ AT_LEAST = 0.3  # of the time, for something better than a constant
 TIMED_ROWS = 1000
 STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
+FEW_ROWS = 2000  # up to here slow families are quick, and need not wait
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
@@ -111,8 +112,9 @@ class Search:
         """
         began = time.perf_counter()
         turns = [(f, f.settings[0]) for f in families if not f.slow]
-        turns += [(f, s) for f in families for s in f.settings[1 : f.early]]
-        turns += [(f, f.settings[0]) for f in families if f.slow]
+        more = [(f, s) for f in families for s in f.settings[1 : f.early]]
+        slow = [(f, f.settings[0]) for f in families if f.slow]
+        turns += [*slow, *more] if len(self.y) <= FEW_ROWS else [*more, *slow]
         later = [(f, s) for f in families for s in f.settings[f.early :]]
         for family, setting in turns:
             self._try(family, setting, began, self._until(began, seconds), watch)
