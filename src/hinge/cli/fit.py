@@ -13,9 +13,10 @@ from hinge.cli.candidates import Family, families, named
 from hinge.cli.errors import UserError
 from hinge.cli.examine import examine
 from hinge.cli.fitting import Fitting, Request
-from hinge.cli.profile import Profile, check_task, profile
+from hinge.cli.profile import Profile, profile
 from hinge.cli.reading import read_table
 from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, places
+from hinge.cli.target import check_task
 from hinge.explain.page.evidence import Evidence
 
 REPORT_SHARES = (0.12, 0.3)  # of the time: the least and the most that are kept for the report
@@ -185,6 +186,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "target": seen.target,
         "task": seen.task,
         "classes": evidence.classes,
+        "target_notation": None if seen.notation is None else asdict(seen.notation),
         "columns": evidence.columns,
         "left_out": seen.left_out,
         "notes": [[n.code, n.column, n.text] for n in evidence.notes],

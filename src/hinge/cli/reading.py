@@ -110,6 +110,8 @@ def _kind(path: Path) -> tuple[str, bool]:
     suffixes = [s.lower() for s in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] == ".gz"
     kind = KINDS.get((suffixes[-2] if len(suffixes) > 1 else "") if packed else (suffixes[-1] if suffixes else ""))
+    if kind is None and suffixes and suffixes[-1] in (".xls", ".xlsx", ".xlsm", ".ods"):
+        raise UserError(f"{path} is a workbook; save its sheet as CSV.")
     if kind is None:
         known = ", ".join(sorted(KINDS))
         raise UserError(f"{path}: the kind of file cannot be told from its name; expected one of {known} (or .gz).")
@@ -174,7 +176,7 @@ def _flat(frame: Any, path: Path) -> Any:
     frame = frame.drop(nested)
     if frame.width == 0:
         raise UserError(f"{path}: all columns hold lists or records; flatten them first.")
-    return frame
+    return frame.rename({name: f"unnamed_{k}" for k, name in enumerate(frame.columns, 1) if not name.strip()})
 
 
 def _read_jsonl(path: Path, source: Any) -> Table:

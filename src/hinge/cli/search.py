@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.candidates import Family, Setting, Shape
+from hinge.cli.errors import UserError
 from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.scores import Score, explained, losses, predict_for, score
 
@@ -160,8 +161,8 @@ class Search:
     def choose(self) -> Result:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
         best = self.best()
-        assert best is not None
-        assert best.loss is not None
+        if best is None or best.loss is None:
+            raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
         names = dict.fromkeys(r.family.name for r in self.results)
         choices = [r for name in names if (r := self.best(name)) is not None]
         for result in sorted(choices, key=lambda r: r.family.rank):
