@@ -20,7 +20,7 @@ from hinge.cli.target import check_task
 from hinge.explain.page.evidence import Evidence
 
 REPORT_SHARES = (0.12, 0.3)  # of the time: the least and the most that are kept for the report
-REPORT_FITS, REPORT_SECONDS = 6, 2.0  # what it takes: fits (to so many rows at most), and seconds besides
+REPORT_FITS, REPORT_SECONDS = 6, 3.0  # what it takes: fits (to so many rows at most), and seconds besides
 REPORT_ROWS = 30_000
 MOST_AFTER_SEARCH = 0.5  # of the time
 HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
@@ -205,6 +205,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "explained": evidence.explained,
         "details": {k: clean(v) for k, v in evidence.details.items()},
         "held_out": evidence.held_out,
+        "cross_validated": evidence.cross_validated,
         "advice": [list(said) for said in evidence.sentences],
         "facts": evidence.facts,
         "importances": [asdict(e) for e in evidence.importances],

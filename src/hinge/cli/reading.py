@@ -54,7 +54,7 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """Read a file, or a data set that comes with the package."""
     path = Path(path)
-    if not path.exists():
+    if not path.exists() or (path.is_dir() and str(path) in _embedded_names()):
         return _embedded(path)
     kind, packed = _kind(path)
     if kind in ("parquet", "arrow"):
@@ -118,11 +118,17 @@ def _kind(path: Path) -> tuple[str, bool]:
     return kind, packed
 
 
-def _embedded(path: Path) -> Table:
-    from hinge.datasets import NAMES, raw_table
+def _embedded_names() -> tuple[str, ...]:
+    from hinge.datasets import NAMES
 
-    if str(path) not in NAMES:
-        names = " or ".join(NAMES)
+    return tuple(NAMES)
+
+
+def _embedded(path: Path) -> Table:
+    from hinge.datasets import raw_table
+
+    if str(path) not in _embedded_names():
+        names = " or ".join(_embedded_names())
         raise UserError(f"{path} does not exist (nor is it an embedded data set: {names}).")
     content, target = raw_table(str(path))
     text = Text(path, content=content)

@@ -20,6 +20,7 @@ from hinge.explain.page.scores import Score, explained, losses, predict_for, sco
 LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
 AT_LEAST = 0.3  # of the time, for something better than a constant
+ONE_FOLD = 4
 TIMED_ROWS = 1000
 STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
@@ -191,11 +192,13 @@ class Search:
         n = len(self.y)
         loss = np.empty(n)
         predictions: Any = None
-        models, fit_time = [], 0.0
+        models, fit_time, quickest = [], 0.0, np.inf
         for k, fold in enumerate(self.folds):
             left = seconds - (time.perf_counter() - began)
             share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
-            if left <= 0 or (k and fit_time / k * (len(self.folds) - k) > min(left, max(share - fit_time, 0))):
+            # One fold alone may have met a busy moment: it is no reason to give up unless it was far too slow.
+            room = min(left, max(share - fit_time, 0)) * (ONE_FOLD if k == 1 else 1)
+            if left <= 0 or (k and quickest * (len(self.folds) - k) > room):
                 result.state = "no time"
                 return
             prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
@@ -203,7 +206,8 @@ class Search:
             with limit(min(left, share - fit_time)):
                 watch = self._watch(fold, Z) if result.family.rounds else None
                 models.append(fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]), watch))
-            fit_time += time.perf_counter() - start
+            took = time.perf_counter() - start
+            fit_time, quickest = fit_time + took, min(quickest, took)
         if result.family.rounds:
             self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
             result.rounds = common_rounds(models)

@@ -91,6 +91,7 @@ class Evidence:
     train_rows: int
     sample_rows: int
     target_values: np.ndarray
+    cross_validated: bool = False  # scored by the folds of the search: no row was kept apart
     curve: Curve | None = None
     importances: list[Effect] = field(default_factory=list)
     coefficients: list[Effect] = field(default_factory=list)
