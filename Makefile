@@ -16,7 +16,7 @@ NEEDED = $(BIN)/python tools/dependencies.py
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(NEEDED) --build | $(PIP) -r /dev/stdin
+	$(NEEDED) --build | $(PIP) --no-compile -r /dev/stdin
 	touch $@
 
 # Bytecode of what the command imports, and no more: most of what is installed never is. Made here, beside the compiler,
