@@ -98,7 +98,15 @@ def test_a_score_on_training_rows_is_said_to_flatter(hinge, models, tmp_path):
         code, out, _ = hinge(*command)
         assert code == 0
         assert "fitted to these very rows" in out
-    other = table(tmp_path / "other.csv", seed=1)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "on its training rows" in page
+    assert "not convex" not in page  # a linear model keeps its certificate
+    other = table(tmp_path / "other.csv", seed=1, n=77)
+    assert hinge("report", model, other, "-o", tmp_path / "r.html")[0] == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "on new rows" in page
+    assert "held out</span>" not in page
+    assert "The last fit used all 300 rows" in page
     assert "fitted to these very rows" not in hinge("compare", model, model, other)[1]
 
 

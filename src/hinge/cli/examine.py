@@ -68,7 +68,7 @@ def examine(
         metric=METRIC[task], classes=[] if classes is None else [str(c) for c in classes], rows=len(y),
         columns=[asdict(c) for c in seen.columns], left_out=seen.left_out, notes=notes,
         board=board_rows(search.results, chosen), chosen=chosen.family.name, formula=space, objective=objective,
-        reason=words.reason(search, chosen), held_out=how, cross_validated=not len(test), y=truth, prediction=prediction, score=result.value,
+        reason=words.reason(search, chosen), held_out=how, scored="held out" if len(test) else "cross-validated", y=truth, prediction=prediction, score=result.value,
         error=result.error, trivial=score(base, task).value, explained=explained(loss, base),
         details=details(truth, prediction, task), train_rows=len(train), sample_rows=len(sample), target_values=y,
         command=request.command, seed=request.seed, versions=versions(), checksum=checksum(request.file),

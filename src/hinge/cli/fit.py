@@ -147,7 +147,9 @@ def _introduce(console: Any, request: Request, seen: Profile, classes: Any) -> N
         "real": "real number",
         "count": "count",
     }[seen.task]
-    console.print(f"[bold]{request.file}[/bold]: {seen.frame.height} rows, {len(kinds)} columns ({', '.join(parts)})")
+    console.print(
+        f"[bold]{request.file}[/bold]: {seen.frame.height} rows, {len(kinds)} column{'s' * (len(kinds) > 1)} ({', '.join(parts)})"
+    )
     said = "" if request.task != "auto" else "   [dim](--task overrules)[/dim]"
     console.print(f"target [bold]{seen.target}[/bold]: {what}{said}")
     for note in seen.notes:
@@ -205,7 +207,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "explained": evidence.explained,
         "details": {k: clean(v) for k, v in evidence.details.items()},
         "held_out": evidence.held_out,
-        "cross_validated": evidence.cross_validated,
+        "scored": evidence.scored,
         "advice": [list(said) for said in evidence.sentences],
         "facts": evidence.facts,
         "importances": [asdict(e) for e in evidence.importances],

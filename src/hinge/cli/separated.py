@@ -296,6 +296,9 @@ def without_blank_rows(frame: Any, notes: list[str]) -> tuple[Any, np.ndarray | 
         return frame, None
     blank = frame.select(pl.all_horizontal(pl.all().is_null()).alias("blank")).to_series()
     if blank.any():
-        notes.append(f"{int(blank.sum())} rows without any value were left out")
+        lost = int(blank.sum())
+        notes.append(
+            "a row without any value was left out" if lost == 1 else f"{lost} rows without any value were left out"
+        )
         return frame.filter(~blank), np.flatnonzero(~blank.to_numpy()) + 1
     return frame, None

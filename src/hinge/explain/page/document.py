@@ -87,7 +87,7 @@ def _result(e: Evidence) -> str:
         _tile(e.chosen, chosen.what if chosen else "the model"),
         _tile(
             number(e.score),
-            f"± {number(e.error, 2)} {e.metric}, {'cross-validated' if e.cross_validated else 'held out'}",
+            f"± {number(e.error, 2)} {e.metric}, {e.scored}",
         ),
         _tile(number(e.trivial), f"{e.metric} of the best constant"),
         _tile(f"{100 * e.explained:.1f} %", "of that is explained"),
@@ -133,7 +133,7 @@ def _data(e: Evidence) -> str:
             f"<td class='num'>{gaps}</td><td class='wrap'>{esc(values)}</td></tr>"
         )
     out = "".join(
-        f"<tr class='out'><td>{esc(name)}</td><td>left out</td><td></td><td></td><td class='wrap'>{esc(why)}</td></tr>"
+        f"<tr class='out'><td>{esc(name)}</td><td>left out</td><td></td><td class='num'></td><td class='wrap'>{esc(why)}</td></tr>"
         for name, why in e.left_out.items()
     )
     table = (

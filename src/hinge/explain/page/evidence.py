@@ -91,7 +91,7 @@ class Evidence:
     train_rows: int
     sample_rows: int
     target_values: np.ndarray
-    cross_validated: bool = False  # scored by the folds of the search: no row was kept apart
+    scored: str = "held out"  # what kind of rows the score is of, in two or three words
     curve: Curve | None = None
     importances: list[Effect] = field(default_factory=list)
     coefficients: list[Effect] = field(default_factory=list)
