@@ -141,6 +141,18 @@ void bind_core(nb::module_& m) {
           },
           "u"_a.noconvert())
       .def(
+          "both_ways",  // X w and X'u in one pass over X
+          [](const Design& x, Vector w, Vector u) {
+            expect(static_cast<index_t>(w.shape(0)) == x.cols(), "w must have one entry per column of X");
+            expect(static_cast<index_t>(u.shape(0)) == x.rows(), "u must have one entry per row of X");
+            std::vector<double> z(x.rows()), g(x.cols()), given(u.data(), u.data() + u.shape(0));
+            enter([&](Monitor&) {
+              x.fused(w.data(), [](index_t, index_t, const double*, double*) {}, z.data(), given.data(), g.data());
+            });
+            return nb::make_tuple(own(std::move(z)), own(std::move(g)));
+          },
+          "w"_a.noconvert(), "u"_a.noconvert())
+      .def(
           "matmat",
           [](const Design& x, Matrix W) {
             expect(static_cast<index_t>(W.shape(0)) == x.cols(), "W must have one row per column of X");

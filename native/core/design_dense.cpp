@@ -5,6 +5,7 @@
 
 #include "core/design.hpp"
 #include "core/gram.hpp"
+#include "core/narrow.hpp"
 #include "core/row_products.hpp"
 
 namespace hinge {
@@ -137,9 +138,13 @@ class DenseRows final : public Design {
     add_parts(partial, G, cols_ * k);
   }
 
-  void gram(const double* h, double* G) const override { dense_gram<T>(in_order(), rows_, cols_, h, G); }
+  void gram(const double* h, double* G) const override {
+    if (narrow_suits(cols_)) return narrow_gram(x_, stride_, rows_, cols_, h, nullptr, G);
+    dense_gram<T>(in_order(), rows_, cols_, h, G);
+  }
 
   void moments(const double* h, const double* y, double* A) const override {
+    if (narrow_suits(cols_ + 2)) return narrow_gram(x_, stride_, rows_, cols_, h, y, A);
     if constexpr (std::is_same_v<T, double>)
       if (OuterSum::suits(cols_ + 2)) return outer_gram(in_order(), rows_, cols_ + 2, h, y, A);
     Design::moments(h, y, A);

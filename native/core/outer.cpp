@@ -5,21 +5,21 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kLanes = 8, kVectors = 3, kWidth = kLanes * kVectors, kTall = 8;
+constexpr index_t kVectors = 3, kWidth = kOuterLanes * kVectors, kTall = 8;
 static_assert(kWidth == kOuterWidth);
-using Lanes = double __attribute__((vector_size(64), aligned(8), may_alias));
 
 // sum (8 x 24) += sum over m rows of left (8 numbers) times right (24 numbers); both are columns of panels.
 HINGE_INLINE void add_tile(const double* left, const double* right, index_t m, double* sum, index_t stride) {
-  Lanes total[kTall][kVectors] = {};
+  OuterLanes total[kTall][kVectors] = {};
   for (index_t k = 0; k < m; ++k, left += kWidth, right += kWidth) {
-    Lanes x[kVectors];
-    for (index_t v = 0; v < kVectors; ++v) x[v] = *reinterpret_cast<const Lanes*>(right + v * kLanes);
+    OuterLanes x[kVectors];
+    for (index_t v = 0; v < kVectors; ++v) x[v] = *reinterpret_cast<const OuterLanes*>(right + v * kOuterLanes);
     for (index_t r = 0; r < kTall; ++r)
       for (index_t v = 0; v < kVectors; ++v) total[r][v] += left[r] * x[v];
   }
   for (index_t r = 0; r < kTall; ++r)
-    for (index_t v = 0; v < kVectors; ++v) *reinterpret_cast<Lanes*>(sum + r * stride + v * kLanes) += total[r][v];
+    for (index_t v = 0; v < kVectors; ++v)
+      *reinterpret_cast<OuterLanes*>(sum + r * stride + v * kOuterLanes) += total[r][v];
 }
 
 // The tiles on and below the diagonal; those with rows beyond d only add zeros and are left out.

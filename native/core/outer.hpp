@@ -5,6 +5,7 @@
 // panels of 24 columns that stay in the first-level cache, and tiles of 8 x 24 of the lower triangle stay in registers
 // while they are added up, which needs the 32 registers of AVX-512; elsewhere `OuterSum::suits` says no.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace hinge {
 
 constexpr index_t kOuterBlock = 128;  // rows that are added up at a time
 constexpr index_t kOuterWidth = 24;   // columns of a panel
+constexpr index_t kOuterLanes = 8;
+using OuterLanes = double __attribute__((vector_size(64), aligned(8), may_alias));
+using OuterPlaces = long long __attribute__((vector_size(64)));
 
 // Rows from `begin` on, each a line in panels of a block of rows, until the block, which holds `held`, is full or the
 // rows end; `begin` is then the next. Returns how many it holds.
@@ -22,21 +26,27 @@ template <class Rows>
 HINGE_HOT index_t pack_rows(const Rows row, index_t& begin, index_t end, index_t m, const double* h, const double* y,
                             double* __restrict panel, index_t held) {
   constexpr index_t size = kOuterBlock * kOuterWidth;
+  // The last numbers of a row, fewer than a vector, are the end of the vector that ends with the row.
+  const index_t last = m % kOuterLanes, left = m % kOuterWidth, vectors = left / kOuterLanes, whole = m - left;
+  OuterPlaces places;
+  for (index_t k = 0; k < kOuterLanes; ++k) places[k] = std::min(k + kOuterLanes - last, kOuterLanes - 1);
+  const index_t of_y = left + 1 < kOuterWidth ? left + 1 : size;  // after 1, in its panel or the next
   for (; begin < end && held < kOuterBlock; ++begin) {
     if (h && h[begin] == 0) continue;
     const double factor = h ? std::sqrt(h[begin]) : 1.0;
     const double* __restrict from = row(begin);
     double* __restrict to = panel + held++ * kOuterWidth;
-    index_t j = 0;
-    for (; j + kOuterWidth <= m; j += kOuterWidth, to += size)
+    for (index_t j = 0; j < whole; j += kOuterWidth, to += size)
       for (index_t k = 0; k < kOuterWidth; ++k) to[k] = factor * from[j + k];
-    for (index_t k = 0; k < m - j; ++k) to[k] = factor * from[j + k];
+    for (index_t v = 0; v < vectors; ++v)
+      *reinterpret_cast<OuterLanes*>(to + v * kOuterLanes) =
+          factor * *reinterpret_cast<const OuterLanes*>(from + whole + v * kOuterLanes);
+    if (last)
+      *reinterpret_cast<OuterLanes*>(to + vectors * kOuterLanes) =
+          factor * __builtin_shuffle(*reinterpret_cast<const OuterLanes*>(from + m - kOuterLanes), places);
     if (!y) continue;
-    const double tail[] = {factor, factor * y[begin]};
-    for (index_t t = 0; t < 2; ++t) {
-      const index_t at = m - j + t;
-      to[at / kOuterWidth * size + at % kOuterWidth] = tail[t];
-    }
+    to[left] = factor;
+    to[of_y] = factor * y[begin];
   }
   return held;
 }

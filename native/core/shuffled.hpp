@@ -2,8 +2,8 @@
 //
 // A jump costs a walk through the page tables and a miss for every cache line of the row; asking for memory ahead hides
 // the misses, but not the walks, and together they can take longer than the work on the row. So while one thread works
-// on a block of rows another copies those of the next block to where they follow each other. What is computed does not
-// change by it.
+// on a block of rows another copies those of the next block to where they follow each other, and does what else can be
+// done before and after. What is computed does not change by it.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -74,15 +74,28 @@ class PackedRows<SparseRowView<T, I>> {
 };
 
 // Data beyond this many bytes are not at hand; rows beyond kLongRow bytes are streams in themselves.
-constexpr index_t kAtHand = index_t{1} << 24, kLongRow = 8192, kPackedBlock = index_t{1} << 18;
+constexpr index_t kAtHand = index_t{1} << 24, kLongRow = 8192, kPackedBlock = index_t{1} << 17;
 
-// Visits rows order[0], order[1], ... Calls body(view, at, begin, end) for consecutive ranges of visits, where visit k
-// is row at[k - begin] of view; ranges other than the last are multiples of `multiple` long. Ends where body returns
-// false. The body may run on any thread, one range at a time, and must not poll: Ctrl-C is looked at here. With `alone`
-// it runs on the calling thread, on the rows where they are.
-template <class View, class Body>
+// Work that goes with a block of visits but not with their order: `before` them (gathering what belongs to the rows)
+// and `after` them. `slot` is one of kSlots, the same for one block throughout. Visits end where `after` returns false.
+constexpr index_t kSlots = 3;  // one block is made ready, one is worked on, one is cleared up
+
+struct NothingBeside {
+  void before(index_t, index_t, index_t) const {}
+  template <class View>
+  bool after(index_t, const View&, const index_t*, index_t, index_t) const {
+    return true;
+  }
+};
+
+// Visits rows order[0], order[1], ... Calls body(slot, view, at, begin, end) for consecutive ranges of visits, where
+// visit k is row at[k - begin] of view; ranges other than the last are multiples of `multiple` long. `beside.before`
+// has ended before, `beside.after` begins after the body of the same range; they may run at the same time as the body
+// of another. Each of the three may run on any thread, one range at a time, and must not poll: Ctrl-C is looked at
+// here. With `alone` all runs on the calling thread, on the rows where they are.
+template <class View, class Body, class Beside = NothingBeside>
 void visit_rows(const View& rows, const std::vector<index_t>& order, index_t multiple, bool alone, Monitor& monitor,
-                const Body& body) {
+                const Body& body, const Beside& beside = {}) {
   const index_t n = static_cast<index_t>(order.size()), bytes = PackedRows<View>::bytes(rows, n);
   const index_t each = std::max<index_t>(1, n > 0 ? bytes / n : 1);
   const index_t block = multiple * std::max<index_t>(1, kPackedBlock / each / multiple);
@@ -90,26 +103,40 @@ void visit_rows(const View& rows, const std::vector<index_t>& order, index_t mul
   if (alone || bytes < kAtHand || each > kLongRow || std::is_sorted(order.begin(), order.end())) {
     for (index_t begin = 0; begin < n; begin += block) {
       monitor.poll();
-      if (!body(rows, order.data() + begin, begin, std::min(begin + block, n))) return;
+      const index_t end = std::min(begin + block, n);
+      beside.before(0, begin, end);
+      body(index_t{0}, rows, order.data() + begin, begin, end);
+      if (!beside.after(0, rows, order.data() + begin, begin, end)) return;
     }
     return;
   }
   std::vector<index_t> at(block);
   std::iota(at.begin(), at.end(), index_t{0});
-  PackedRows<View> packed[2];
-  const auto pack = [&](index_t begin) {
-    if (begin < n) packed[begin / block % 2].pack(rows, order.data() + begin, std::min(block, n - begin));
+  PackedRows<View> packed[kSlots];
+  const auto slot = [&](index_t begin) { return begin / block % kSlots; };
+  const auto make_ready = [&](index_t begin) {
+    if (begin >= n) return;
+    const index_t end = std::min(begin + block, n);
+    packed[slot(begin)].pack(rows, order.data() + begin, end - begin);
+    beside.before(slot(begin), begin, end);
   };
-  pack(0);
+  const auto clear_up = [&](index_t begin) {
+    return beside.after(slot(begin), packed[slot(begin)].view(), at.data(), begin, std::min(begin + block, n));
+  };
+  make_ready(0);
   bool goes_on = true;
-  for (index_t begin = 0; begin < n && goes_on; begin += block) {
+  index_t begin = 0;
+  for (; begin < n && goes_on; begin += block) {
     parallel_for(2, [&](index_t part) {
-      if (part == 0)
-        goes_on = body(packed[begin / block % 2].view(), at.data(), begin, std::min(begin + block, n));
-      else
-        pack(begin + block);
+      if (part == 0) {
+        body(slot(begin), packed[slot(begin)].view(), at.data(), begin, std::min(begin + block, n));
+      } else {
+        make_ready(begin + block);
+        if (begin > 0) goes_on = clear_up(begin - block);
+      }
     });
   }
+  if (goes_on && n > 0) clear_up(begin - block);
 }
 
 }  // namespace hinge

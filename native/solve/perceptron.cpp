@@ -90,10 +90,10 @@ Mistakes perceptron_epoch(const Design& X, const double* y, const double* weight
   const std::vector<index_t> order = visits.order(X.rows());
   Mistakes out;
   with_rows(X, [&](const auto& rows) {
-    visit_rows(rows, order, 1, false, monitor, [&](const auto& view, const index_t* at, index_t begin, index_t end) {
+    const auto body = [&](index_t, const auto& view, const index_t* at, index_t begin, index_t end) {
       visit_some(view, at, y, weight, order.data() + begin, end - begin, intercept, rate, state, out);
-      return true;
-    });
+    };
+    visit_rows(rows, order, 1, false, monitor, body);
   });
   return out;
 }
@@ -104,11 +104,11 @@ std::int64_t multiclass_perceptron_epoch(const Design& X, const std::int32_t* y,
   const std::vector<index_t> order = visits.order(X.rows());
   std::int64_t mistakes = 0;
   with_rows(X, [&](const auto& rows) {
-    visit_rows(rows, order, 1, false, monitor, [&](const auto& view, const index_t* at, index_t begin, index_t end) {
+    const auto body = [&](index_t, const auto& view, const index_t* at, index_t begin, index_t end) {
       mistakes +=
           visit_classes(view, at, y, weight, order.data() + begin, end - begin, X.cols(), k, intercept, w, late, age);
-      return true;
-    });
+    };
+    visit_rows(rows, order, 1, false, monitor, body);
   });
   return mistakes;
 }

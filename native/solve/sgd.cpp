@@ -21,11 +21,6 @@ HINGE_HOT void row_axpy(const View& rows, index_t i, double c, double* w) {
   rows.axpy(i, c, w);
 }
 
-template <class View>
-HINGE_HOT void row_axpy_twice(const View& rows, index_t i, double c, double* w, double e, double* v) {
-  rows.axpy_twice(i, c, w, e, v);
-}
-
 // Below this the common factor is multiplied into the weights.
 constexpr double kSmallScale = 1e-9;
 
@@ -40,7 +35,6 @@ class LazyWeights {
     }
     if (lazy()) paid_.resize(d_);
     if (average_) sum_.assign(d_, 0.0);
-    if (average_ && !lazy()) moved_.assign(d_, 0.0);
     forget();
   }
 
@@ -72,13 +66,11 @@ class LazyWeights {
   }
 
   // v += c x_i. Without thresholds the sum of s v over the steps is (sum of s) v minus what each change of v came too
-  // late for, so the average costs nothing for features that are not met.
+  // late for: c x_i times what is returned, which can wait until the end.
   template <class View>
-  void add(const View& rows, index_t i, double c) {
-    if (moved_.empty())
-      row_axpy(rows, i, c, v_);
-    else
-      row_axpy_twice(rows, i, c, v_, c * now_.factor, moved_.data());
+  double add(const View& rows, index_t i, double c) {
+    row_axpy(rows, i, c, v_);
+    return now_.factor;
   }
 
   // The prox of a step of length eta, owed by all features.
@@ -91,7 +83,7 @@ class LazyWeights {
   void clip(index_t j) {
     if (shrinks_) settle(j);
     const double inside = std::clamp(s_ * v_[j], penalty_.lower[j], penalty_.upper[j]) / s_;
-    if (!moved_.empty()) moved_[j] += now_.factor * (inside - v_[j]);
+    if (average_ && !shrinks_) sum_[j] -= now_.factor * (inside - v_[j]);
     v_[j] = inside;
   }
 
@@ -108,12 +100,12 @@ class LazyWeights {
     if (lazy())
       for (index_t j = 0; j < d_; ++j) settle(j);
     else if (average_)
-      for (index_t j = 0; j < d_; ++j) sum_[j] += now_.factor * v_[j] - moved_[j];
+      for (index_t j = 0; j < d_; ++j) sum_[j] += now_.factor * v_[j];
     for (index_t j = 0; j < d_; ++j) v_[j] *= s_;
     forget();
   }
 
-  // The sum of all iterates since the beginning. Call after fold().
+  // The sum of all iterates since the beginning, but for what `add` says of changes. Call after fold().
   const std::vector<double>& sum() const { return sum_; }
 
  private:
@@ -141,7 +133,6 @@ class LazyWeights {
     now_ = {};
     history_.clear();
     std::fill(paid_.begin(), paid_.end(), Totals{});
-    std::fill(moved_.begin(), moved_.end(), 0.0);
   }
 
   const Coordinates penalty_;
@@ -151,8 +142,55 @@ class LazyWeights {
   double l2_, s_ = 1.0;
   Totals now_;
   std::vector<Totals> paid_, history_;  // up to when each feature is settled; all steps, if they are needed
-  std::vector<double> sum_, moved_;     // of the iterates; what `add` explains
+  std::vector<double> sum_;             // of the iterates
 };
+
+// What belongs to the rows of a range of visits, gathered before the steps and looked at again after them.
+class Beside {
+ public:
+  struct Range {
+    std::vector<double> y, z, c;  // targets, scores when the row was met, weights
+  };
+
+  Beside(const LinearProblem& p, const std::vector<index_t>& order) : p_(p), order_(order) {}
+
+  Range& at(index_t slot) const { return ranges_[slot]; }
+  double total() const { return total_; }
+
+  void before(index_t slot, index_t begin, index_t end) const {
+    Range& r = ranges_[slot];
+    for (auto* v : {&r.y, &r.z, &r.c}) v->resize(end - begin);
+    for (index_t k = begin; k < end; ++k) {
+      const index_t i = order_[k];
+      r.y[k - begin] = p_.y[i];
+      r.c[k - begin] = p_.c[i];
+      r.z[k - begin] = p_.offset ? p_.offset[i] : 0.0;
+    }
+  }
+
+  template <class View>
+  bool after(index_t slot, const View&, const index_t*, index_t begin, index_t end) const {
+    const Range& r = ranges_[slot];
+    total_ += p_.loss.value(r.y.data(), r.z.data(), r.c.data(), end - begin);
+    return std::isfinite(total_);
+  }
+
+ private:
+  const LinearProblem& p_;
+  const std::vector<index_t>& order_;
+  mutable Range ranges_[kSlots];
+  mutable double total_ = 0;
+};
+
+// Numbers of visits as numbers of the rows that were visited.
+std::vector<double> by_row(const std::vector<double>& of_visits, const std::vector<index_t>& order) {
+  const index_t n = static_cast<index_t>(order.size()), parts = parts_for(n, 1 << 14);
+  std::vector<double> out(n);
+  parallel_for(parts, [&](index_t p) {
+    for (index_t k = range_begin(n, parts, p); k < range_begin(n, parts, p + 1); ++k) out[order[k]] = of_visits[k];
+  });
+  return out;
+}
 
 template <class View>
 double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, SgdState& state, Monitor& monitor) {
@@ -161,19 +199,15 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
   std::iota(order.begin(), order.end(), index_t{0});
   if (o.shuffle) Random(o.seed, static_cast<std::uint64_t>(o.epoch) + 1).shuffle(order.data(), n);
   LazyWeights w(p, o, state.w);
-  std::vector<double> y, z, c, u(o.batch);  // of a range of visits; of a batch
-  double total = 0, b = state.b, b_sum = 0;
+  std::vector<double> u(o.batch), late(o.average && !w.lazy() ? n : 0);  // of a batch; what LazyWeights::add says
+  const Beside beside(p, order);
+  double b = state.b, b_sum = 0;
   const index_t steps_before = state.steps;
   // Not inlined: it is called from two places, and compiling it takes seconds.
-  const auto steps = [&](const View& view, const index_t* at, index_t begin, index_t end) __attribute__((noinline)) {
+  const auto steps = [&](index_t slot, const View& view, const index_t* at, index_t begin,
+                         index_t end) __attribute__((noinline)) {
     const index_t visits = end - begin;
-    for (auto* v : {&y, &z, &c}) v->resize(visits);
-    for (index_t k = 0; k < visits; ++k) {
-      const index_t i = order[begin + k];
-      y[k] = p.y[i];
-      c[k] = p.c[i];
-      z[k] = p.offset ? p.offset[i] : 0.0;
-    }
+    auto& [y, z, c] = beside.at(slot);
     for (index_t first = 0; first < visits; first += o.batch, ++state.steps) {
       const index_t m = std::min(o.batch, visits - first);
       for (index_t k = first; k < first + m; ++k) {
@@ -190,7 +224,8 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
       double gb = 0;
       for (index_t k = 0; k < m; ++k)
         if (u[k] != 0.0) {
-          w.add(view, at[first + k], -rate * u[k] / w.scale());
+          const double step = -rate * u[k] / w.scale(), factor = w.add(view, at[first + k], step);
+          if (!late.empty()) late[begin + first + k] = step * factor;
           gb += u[k];
         }
       if (p.intercept) b -= rate * o.bias_rate * gb;
@@ -200,21 +235,20 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
       w.count();
       b_sum += b;
     }
-    // Not needed for the steps: all at once is much faster.
-    total += p.loss.value(y.data(), z.data(), c.data(), visits);
-    return std::isfinite(total);
   };
-  visit_rows(rows, order, o.batch, p.loss.whole_arrays(), monitor, steps);
-  if (!std::isfinite(total)) return std::numeric_limits<double>::infinity();
+  visit_rows(rows, order, o.batch, p.loss.whole_arrays(), monitor, steps, beside);
+  if (!std::isfinite(beside.total())) return std::numeric_limits<double>::infinity();
   w.fold();
   state.b = b;
   if (o.average) {
     const double count = static_cast<double>(state.steps), fresh = 1.0 / count;
     const double kept = static_cast<double>(steps_before) * fresh;
-    for (index_t j = 0; j < d; ++j) state.mean[j] = kept * state.mean[j] + fresh * w.sum()[j];
+    std::vector<double> moved(d);
+    if (!late.empty()) p.X.rmatvec(by_row(late, order).data(), moved.data());
+    for (index_t j = 0; j < d; ++j) state.mean[j] = kept * state.mean[j] + fresh * (w.sum()[j] - moved[j]);
     state.mean_b = kept * state.mean_b + fresh * b_sum;
   }
-  return total;
+  return beside.total();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -22,8 +23,12 @@ STORAGES = {
 
 # Around the edges of the tiles, the panels and the blocks in which outer products are added up.
 @pytest.mark.parametrize(
-    ("n", "d"), [(1, 1), (40, 11), (127, 12), (129, 23), (300, 24), (513, 25), (130, 200), (600, 513)]
-)
+    ("n", "d"),
+    [
+        (1, 1), (2, 6), (300, 8), (3000, 14), (5, 16), (40, 11), (127, 12), (129, 23), (300, 22), (300, 24), (513, 25),
+        (130, 200), (600, 513),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("storage", STORAGES)
 def test_gram_and_moments(n, d, storage):
     rng = np.random.default_rng(n + d)
@@ -53,6 +58,10 @@ def test_one_pass_gives_risk_scores_slopes_and_gradient(storage):
         np.testing.assert_allclose(risk, o.c @ np.logaddexp(0.0, -y * expected), **tolerance)
         np.testing.assert_allclose(cu, -o.c * y / (1.0 + np.exp(y * expected)), **tolerance)
         np.testing.assert_allclose(g, X.T @ cu, **tolerance)
+        slopes = rng.normal(size=700)
+        z, g = o.scores_and_adjoint(w, b, slopes)
+        np.testing.assert_allclose(z, expected, **tolerance)
+        np.testing.assert_allclose(g, X.T @ (o.c * slopes), **tolerance)
 
 
 @pytest.mark.mission("W1")
@@ -82,3 +91,28 @@ def test_other_sparse_formats_are_checked_once_converted(cls, rng):
     for use in (lambda: cls().fit(broken, np.arange(40) % 2), lambda: model.predict(broken)):
         with pytest.raises(ValueError, match="broken sparse matrix"):
             use()
+
+
+def test_plain_arrays_are_checked_as_all_others(rng):
+    """They go without scikit-learn's checks, which must not show."""
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    named = hg.Lasso(alpha=0.1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        named.predict(X)
+    model = named.fit(X, y)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == 3
+    for bad in (np.nan, np.inf):
+        wrong = X.copy()
+        wrong[7, 1] = bad
+        with pytest.raises(ValueError, match="X contains"):
+            model.predict(wrong)
+        with pytest.raises(ValueError, match="X contains"):
+            hg.Lasso().fit(wrong, y)
+        with pytest.raises(ValueError, match="Input y contains"):
+            hg.Lasso().fit(X, np.where(np.arange(60) == 5, bad, y))
+    with pytest.raises(ValueError, match="2 features, but Lasso is expecting 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        hg.Lasso().fit(X, y[:-1])
+    np.testing.assert_array_equal(model.predict(X[::2, ::-1]), model.predict(np.ascontiguousarray(X[::2, ::-1])))

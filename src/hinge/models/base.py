@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
@@ -14,10 +15,18 @@ from hinge.problem.sums import OVERFLOWED
 
 ACCEPT_SPARSE = ("csr", "csc")
 FLOATS = [np.float64, np.float32]
+# Options of ``check_fit`` that change nothing for numbers in plain arrays.
+PLAIN_OPTIONS = {"y_numeric", "multi_output", "ensure_all_finite"}
 
 
 def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights as arrays. float32 and either memory order are kept; sparse matrices stay sparse."""
+    trusted = not options.get("ensure_all_finite", True)
+    plain = options.keys() <= PLAIN_OPTIONS and _plain(X) and _plain_targets(y, X.shape[0])
+    if plain and (trusted or _sound(X)):
+        estimator.n_features_in_ = X.shape[1]
+        vars(estimator).pop("feature_names_in_", None)
+        return contiguous(X), y, check_weights(sample_weight, X)
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS} | options
     if "ensure_all_finite" not in options:
         settings |= finiteness(X)
@@ -28,16 +37,38 @@ def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **optio
     return contiguous(checked), y, check_weights(sample_weight, checked)
 
 
+def _plain(X: Any) -> bool:
+    """Whether X is what scikit-learn's checks would hand back as it is, if its numbers are finite.
+
+    They take longer than a small fit. Whatever is wrong, or in another form, is left to them.
+    """
+    if type(X) is not np.ndarray and not (issparse(X) and X.format in ACCEPT_SPARSE):
+        return False
+    return X.ndim == 2 and X.dtype in FLOATS and min(X.shape) > 0
+
+
+def _plain_targets(y: Any, n: int) -> bool:
+    """The same of n targets."""
+    if type(y) is not np.ndarray or y.shape != (n,) or y.dtype.kind not in "biuf":
+        return False
+    return y.dtype.kind != "f" or bool(np.isfinite(y).all())
+
+
 def _check_converted(before: Any, after: Any) -> None:
     """Other sparse formats than CSR and CSC can be judged only once they are turned into one of them."""
     if hasattr(after, "format") and getattr(before, "format", "") not in ("csr", "csc"):
         check_indices(after)
 
 
-def finiteness(X: Any) -> dict[str, Any]:
-    """Spares scikit-learn its search for NaN and infinity where all threads together found none."""
+def _sound(X: Any) -> bool:
+    """Whether all threads together found only finite numbers. Sparse matrices with impossible indices are refused."""
     check_indices(X)
-    return {"ensure_all_finite": False} if surely_finite(X) else {}
+    return surely_finite(X)
+
+
+def finiteness(X: Any) -> dict[str, Any]:
+    """Spares scikit-learn its search for NaN and infinity where there are none."""
+    return {"ensure_all_finite": False} if _sound(X) else {}
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
@@ -78,6 +109,9 @@ def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any,
 
 def check_predict(estimator: Any, X: Any) -> Any:
     """X as an array, checked against what the estimator was fitted on."""
+    known = _plain(X) and getattr(estimator, "n_features_in_", 0) == X.shape[1]
+    if known and not hasattr(estimator, "feature_names_in_") and _sound(X):
+        return contiguous(X)
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS, **finiteness(X)}
     checked = validate_data(estimator, X, reset=False, **settings)
     _check_converted(X, checked)
@@ -132,6 +166,12 @@ def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Refuses what is not a vector of class labels.
     """
+    if y.dtype.kind in "iuf" and y.ndim == 1 and y.size:
+        low, high = y.min(), y.max()
+        top = y == high
+        whole = np.trunc(low) == low < high == np.trunc(high)
+        if whole and np.count_nonzero(top) + np.count_nonzero(y == low) == y.size:
+            return np.array([low, high]), top.astype(np.intp)
     if y.dtype.kind == "f" and y.ndim == 1 and y.size and np.max(np.abs(y)) < LARGEST_CODE:
         whole = y.astype(np.int64)
         if np.array_equal(whole, y):
@@ -160,7 +200,7 @@ def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def signs(codes: np.ndarray) -> np.ndarray:
     """0/1 as −1/+1."""
-    return np.where(codes == 1, 1.0, -1.0)
+    return 2.0 * codes - 1.0
 
 
 class LogProba:

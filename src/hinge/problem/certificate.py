@@ -142,7 +142,12 @@ def certificate(
         if judged is not None:
             return judged
     best, kind = -np.inf, "stationarity"
-    if dual is None and objective.outputs == 1 and objective.loss.smooth and has_dual(objective):
+    provable = has_dual(objective)
+    tried = None if dual is None or not provable else objective.loss.project_dual(objective.y, dual)
+    if tried is not None and objective.outputs == 1:
+        z, best = _scores_and_bound(objective, w, b, tried)
+        risk = objective.risk_of_scores(z)
+    elif dual is None and objective.outputs == 1 and objective.loss.smooth and provable:
         risk, z, cu, g = objective.evaluate(w, b)
         if (
             not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum()
@@ -151,10 +156,11 @@ def certificate(
     else:
         z = objective.scores(w, b)
         risk = objective.risk_of_scores(z)
+        best = -np.inf if tried is None else dual_value(objective, tried)
     primal = risk + objective.penalty.value(w)
-    if has_dual(objective) and not primal - best <= tol * abs(primal):
+    if provable and not primal - best <= tol * abs(primal):
         best = max(best, trivial_bound(objective))
-        for u in _candidates(objective, w, z, dual):
+        for u in _candidates(objective, w, z, tried):
             best = max(best, dual_value(objective, u))
             if primal - best <= tol * abs(primal):
                 break
@@ -220,17 +226,15 @@ def constant_risk(objective: Objective) -> float:
     return at_zero or sum(abs(objective.risk_of_scores(z + shift + t)) for t in (-1.0, 1.0))
 
 
-def _candidates(objective: Objective, w: Array, z: Array, offered: Array | None) -> Iterator[Array]:
-    """Slopes worth trying, the cheapest first."""
-    loss, y = objective.loss, objective.y
-    if offered is not None:
-        u = loss.project_dual(y, offered)
-        yield u
-    if loss.smooth or offered is None:
+def _candidates(objective: Objective, w: Array, z: Array, tried: Array | None) -> Iterator[Array]:
+    """Slopes worth trying besides those that were tried, the cheapest first."""
+    if objective.loss.smooth or tried is None:
         if objective.fit_intercept:
             z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
         u = objective.slopes_of_scores(z)
         yield u
+    else:
+        u = tried
     if z.ndim == 1:
         moved = newton_slopes(objective, w, z, u)
         if moved is not None:
@@ -282,17 +286,35 @@ def best_shifts(objective: Objective, z: Array) -> Array:
 def dual_value(objective: Objective, u: Array) -> float:
     """D(u), after scaling u until the penalty's conjugate is finite; −∞ if u cannot be made feasible.
 
-    u must lie in the domain of the loss's conjugate. If there is a bias and u does not balance (the slopes of a kinked
-    loss at its best bias need not), it is balanced first: without that D(u) would not be a bound.
+    u must lie in the domain of the loss's conjugate.
     """
-    if objective.fit_intercept:
+    balanced = _balanced(objective, u)
+    if balanced is None:
+        return -np.inf
+    return _bound(objective, balanced, objective.design.rmatmul(objective.weighted(balanced)))
+
+
+def _scores_and_bound(objective: Objective, w: Array, b: Array, u: Array) -> tuple[Array, float]:
+    """The scores of one output and D(u), together: one look at the examples."""
+    balanced = _balanced(objective, u)
+    if balanced is None:
+        return objective.scores(w, b), -np.inf
+    z, g = objective.scores_and_adjoint(w, b, balanced)
+    return z, _bound(objective, balanced, g)
+
+
+def _balanced(objective: Objective, u: Array) -> Array | None:
+    """u itself, or slopes near it, with Σ cᵢ uᵢ = 0 if there is a bias: without that D(u) would not be a bound.
+
+    The slopes of a kinked loss at its best bias need not balance. None if nothing near does.
+    """
+    if not objective.fit_intercept:
+        return u
+    total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
+    if u.ndim == 1 and abs(total) > BALANCED * size:
+        u = balance(objective, u)
         total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
-        if u.ndim == 1 and abs(total) > BALANCED * size:
-            u = balance(objective, u)
-            total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
-        if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)):
-            return -np.inf
-    return _bound(objective, u, objective.design.rmatmul(objective.weighted(u)))
+    return None if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)) else u
 
 
 def _bound(objective: Objective, u: Array, g: Array) -> float:

@@ -79,7 +79,14 @@ class Objective:
         return w, b
 
     def scores(self, w: Array, b: Array) -> Array:
-        z = self.design.matmul(w)
+        return self._shifted(self.design.matmul(w), b)
+
+    def scores_and_adjoint(self, w: Array, b: Array, u: Array) -> tuple[Array, Array]:
+        """The scores and X'(c∘u) of one output, in one pass over X."""
+        z, g = self.design.both_ways(w, self.c * u)
+        return self._shifted(z, b), g
+
+    def _shifted(self, z: Array, b: Array) -> Array:
         if self.fit_intercept:
             z += b if self.outputs > 1 else b[0]
         return z if self.offset is None else z + self.offset

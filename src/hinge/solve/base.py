@@ -6,12 +6,13 @@ import enum
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge.problem.certificate import Certificate, certificate
 from hinge.problem.objective import Array, Objective
+from hinge.problem.penalties.base import Coordinates
 
 
 class Status(enum.Enum):
@@ -52,37 +53,7 @@ class Need(enum.Enum):
     QUADRATIC = "a loss of straight lines and parabolas (Squared, Huber, Absolute, Quantile, Hinge, SquaredHinge, …)"
 
     def met_by(self, objective: Objective) -> bool:
-        loss, penalty = objective.loss, objective.penalty
-        coordinates = penalty.coordinates(objective.d)
-
-        def unbounded() -> bool:
-            if coordinates is None:
-                return False
-            return bool(np.all(np.isinf(coordinates.lower)) and np.all(np.isinf(coordinates.upper)))
-
-        return {
-            Need.GRADIENT: lambda: loss.smooth,
-            Need.SECOND: lambda: loss.twice and loss.smooth,
-            Need.FISHER: lambda: bool(getattr(loss, "fisher", False)),
-            Need.CONVEX: lambda: loss.convex and penalty.convex,
-            Need.SMOOTH_PENALTY: lambda: penalty.smooth,
-            Need.COORDINATES: lambda: coordinates is not None,
-            Need.SQUARED: lambda: type(loss).__name__ == "Squared",
-            Need.SOFTMAX: lambda: type(loss).__name__ == "Softmax",
-            Need.HINGE: lambda: type(loss).__name__ == "Hinge",
-            Need.RIDGE: lambda: unbounded() and not np.any(coordinates.l1),  # type: ignore[union-attr]
-            Need.UNBOUNDED: unbounded,
-            Need.ONE_OUTPUT: lambda: objective.outputs == 1,
-            Need.NO_OFFSET: lambda: objective.offset is None,
-            Need.BOUNDED_CURVATURE: lambda: bool(np.isfinite(loss.curvature)),
-            Need.STRONGLY_CONVEX: lambda: coordinates is not None and bool(np.all(coordinates.l2 > 0)),
-            Need.ROWS: lambda: objective.design.native.has_rows,
-            Need.PIECEWISE_LINEAR: lambda: type(loss).__name__ in PIECEWISE_LINEAR,
-            Need.CONJUGATE: lambda: loss.has_conjugate and penalty.has_conjugate,
-            Need.SUBGRADIENT: unbounded,
-            Need.PROJECTION: lambda: coordinates is not None or type(penalty).__name__ in BALLS,
-            Need.QUADRATIC: lambda: type(loss).__name__ in QUADRATIC_LOSSES,
-        }[self]()
+        return _MET[self](objective)
 
 
 PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")
@@ -92,6 +63,49 @@ QUADRATIC_LOSSES = (
     "SquaredEpsilonInsensitive", "Hinge", "SquaredHinge",
 )  # fmt: skip
 BALLS = ("L1Ball", "L2Ball")
+
+
+def _in_coordinates(rule: Callable[[Coordinates], Any]) -> Callable[[Objective], bool]:
+    """Whether the penalty is a sum over single weights and the rule holds for its four numbers of each."""
+
+    def met(objective: Objective) -> bool:
+        coordinates = objective.penalty.coordinates(objective.d)
+        return coordinates is not None and bool(rule(coordinates))
+
+    return met
+
+
+def _named(*names: str) -> Callable[[Objective], bool]:
+    return lambda objective: type(objective.loss).__name__ in names
+
+
+def _unbounded(parts: Coordinates) -> Any:
+    return np.isinf(parts.lower).all() and np.isinf(parts.upper).all()
+
+
+_MET: dict[Need, Callable[[Objective], bool]] = {
+    Need.GRADIENT: lambda o: o.loss.smooth,
+    Need.SECOND: lambda o: o.loss.twice and o.loss.smooth,
+    Need.FISHER: lambda o: bool(getattr(o.loss, "fisher", False)),
+    Need.CONVEX: lambda o: o.loss.convex and o.penalty.convex,
+    Need.SMOOTH_PENALTY: lambda o: o.penalty.smooth,
+    Need.COORDINATES: _in_coordinates(lambda parts: True),
+    Need.SQUARED: _named("Squared"),
+    Need.SOFTMAX: _named("Softmax"),
+    Need.HINGE: _named("Hinge"),
+    Need.RIDGE: _in_coordinates(lambda parts: _unbounded(parts) and not np.any(parts.l1)),
+    Need.UNBOUNDED: _in_coordinates(_unbounded),
+    Need.ONE_OUTPUT: lambda o: o.outputs == 1,
+    Need.NO_OFFSET: lambda o: o.offset is None,
+    Need.BOUNDED_CURVATURE: lambda o: bool(np.isfinite(o.loss.curvature)),
+    Need.STRONGLY_CONVEX: _in_coordinates(lambda parts: np.all(parts.l2 > 0)),
+    Need.ROWS: lambda o: o.design.native.has_rows,
+    Need.PIECEWISE_LINEAR: _named(*PIECEWISE_LINEAR),
+    Need.CONJUGATE: lambda o: o.loss.has_conjugate and o.penalty.has_conjugate,
+    Need.SUBGRADIENT: _in_coordinates(_unbounded),
+    Need.PROJECTION: lambda o: type(o.penalty).__name__ in BALLS or o.penalty.coordinates(o.d) is not None,
+    Need.QUADRATIC: _named(*QUADRATIC_LOSSES),
+}
 
 
 @dataclass(frozen=True)

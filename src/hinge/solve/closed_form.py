@@ -82,7 +82,12 @@ class Centred:
             Y = Y - offset.reshape(len(y), -1)
         self.fit_intercept, self._raw = fit_intercept, Y
         self._moments = moments or (lambda: design.moments(c, Y[:, 0]))
-        self.y_mean = weighted_sum(c, Y) if fit_intercept else np.zeros(Y.shape[1])
+
+    @cached_property
+    def y_mean(self) -> Array:
+        if not self.fit_intercept:
+            return np.zeros(self._raw.shape[1])
+        return weighted_sum(self.c, self._raw) if self.sums is None else self.sums[-2, -1:]
 
     @cached_property
     def Y(self) -> Array:
@@ -97,7 +102,7 @@ class Centred:
         if not one_pass or self._raw.shape[1] > 1:
             return None
         sums = self._moments()
-        if not np.all(np.isfinite(np.diag(sums))):
+        if not np.isfinite(sums.diagonal()).all():
             assert_all_finite(X, input_name="X")
             raise ValueError(OVERFLOWED)
         return sums
@@ -123,9 +128,11 @@ class Centred:
 
     def gram(self) -> Array:
         """X̃'CX̃."""
-        total, d = float(self.c.sum()), self.design.shape[1]
-        raw = self.design.gram(self.c) if self.sums is None else self.sums[:d, :d]
-        return raw - total * np.outer(self.x_mean, self.x_mean)
+        d = self.design.shape[1]
+        raw, total = (
+            (self.design.gram(self.c), self.c.sum()) if self.sums is None else (self.sums[:d, :d], self.sums[d, d])
+        )
+        return raw - total * self.x_mean[:, None] * self.x_mean
 
     def first_moment(self) -> Array:
         """X̃'CỸ."""
@@ -136,10 +143,11 @@ class Centred:
 
     def lost_digits(self) -> float:
         """By what factor centring has made the rounding of ``gram`` and ``first_moment`` larger; ∞ if not known."""
-        if self.sums is None:
-            return np.inf
-        raw = np.diag(self.sums)[[*range(len(self.x_mean)), -1]]
-        left = raw - np.append(self.x_mean, self.y_mean) ** 2 * self.fit_intercept
+        if self.sums is None or not self.fit_intercept:
+            return np.inf if self.sums is None else 1.0
+        raw, d = self.sums.diagonal(), len(self.x_mean)
+        left = raw - self.sums[d] ** 2
+        left[d] = raw[d]  # the ones lose nothing
         with np.errstate(divide="ignore", invalid="ignore"):
             worst = np.max(np.where(raw > 0, raw / np.maximum(left, 0.0), 1.0))
         return float(worst)
@@ -173,19 +181,19 @@ class Centred:
 
     def _solve_normal_equations(self, l2: Array) -> Array | None:
         gram = self.gram()
-        gram[np.diag_indices_from(gram)] += l2
+        gram.flat[:: len(l2) + 1] += l2
         scale = np.sqrt(np.diag(gram))
-        if np.any(scale <= 0) or not np.all(np.isfinite(scale)):
+        if not (scale.min() > 0 and np.isfinite(scale).all()):
             return None
-        gram /= scale[:, None] * scale[None, :]
-        norm = np.abs(gram).sum(axis=0).max()
+        gram /= scale[:, None] * scale
+        norm = np.linalg.norm(gram, 1)
         factor, info = scipy.linalg.lapack.dpotrf(gram, lower=1, overwrite_a=1)
         rcond = scipy.linalg.lapack.dpocon(factor, norm, uplo="L")[0] if info == 0 else 0.0
         if rcond < SAFE_RCOND:
             return None
 
         def solved(rhs: Array) -> Array:
-            return scipy.linalg.cho_solve((factor, True), rhs / scale[:, None]) / scale[:, None]
+            return scipy.linalg.lapack.dpotrs(factor, rhs / scale[:, None], lower=1)[0] / scale[:, None]
 
         W = solved(self.first_moment())
         if np.finfo(float).eps * self.lost_digits() / rcond <= GOOD_AT_ONCE:

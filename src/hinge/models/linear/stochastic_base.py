@@ -146,12 +146,12 @@ class StochasticModel(LinearModel):
         if self.warm_start and coef is None and hasattr(self, "_state"):
             coef, intercept = [s.w for s in self._state], [s.b for s in self._state]
         self._state = self._streams(len(targets), X.shape[1], coef, intercept)
-        held, train = None, np.arange(X.shape[0])
         if self.early_stopping:
-            seed = seed_of(self.random_state)
-            train, held = train_test_split(train, test_size=self.validation_fraction, random_state=seed)
-        part = X if held is None else X[train]
-        objectives = self._objectives(part, [y[train] for y in targets], taken(weights, train))
+            seed, every = seed_of(self.random_state), np.arange(X.shape[0])
+            train, held = train_test_split(every, test_size=self.validation_fraction, random_state=seed)
+            objectives = self._objectives(X[train], [y[train] for y in targets], taken(weights, train))
+        else:
+            held, objectives = None, self._objectives(X, targets, weights)
         rate, options = (
             self._rate(objectives[0].loss),
             self._options(objectives[0].penalty, objectives[0].design.source),
