@@ -187,7 +187,8 @@ def test_mistakes_are_answered_in_one_line(hinge, tmp_path, args, code, message)
     assert "Traceback" not in out + err
 
 
-def test_a_folder_that_cannot_be_written_is_said(hinge, tmp_path):
+def test_a_folder_that_cannot_be_written_in_the_end_is_said(hinge, tmp_path, monkeypatch):
+    monkeypatch.setattr("hinge.cli.app.check_place", lambda out, folder=False: None)  # it could be, in the beginning
     data = table(tmp_path / "t.csv")
     blocked = tmp_path / "file"
     blocked.write_text("")
