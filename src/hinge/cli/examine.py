@@ -161,8 +161,13 @@ def _advice(
         (f.code, f"{f.title}. {_as_in_file(f, report, numbers[rows])}", f.action)
         for f in report.findings if f.code not in skipped
     ]  # fmt: skip
-    part = [] if len(rows) == len(train) else [f"Measured on {len(rows)} of the {len(train)} training rows:"]
-    return found, [*part, parts_sentence(report), *(fact for fact in fact_lines(report) if fact != NO_SOLVER)]
+    part = (
+        f"{number(len(rows))} rows"
+        if len(rows) == len(train)
+        else f"{number(len(rows))} of the {number(len(train))} training rows"
+    )
+    how = f"What follows is from three folds of {part}, each model fitted to two thirds of them; ± is 95 % confidence."
+    return found, [how, parts_sentence(report), *(fact for fact in fact_lines(report) if fact != NO_SOLVER)]
 
 
 def _as_in_file(finding: Any, report: Any, numbers: np.ndarray) -> str:

@@ -107,11 +107,7 @@ def _sentences(e: Evidence) -> str:
     found = "".join(f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in said)
     found = found or "Nothing about the data or the fit calls for a remark."
     facts = "".join(f"<li>{raised(esc(fact))}</li>" for fact in e.facts)
-    known = (
-        f'<div class="card"><h3>What was measured</h3><p class="soft">± is 95 % confidence here.</p><ul>{facts}</ul></div>'
-        if facts
-        else ""
-    )
+    known = f'<div class="card"><h3>What was measured</h3><ul>{facts}</ul></div>' if facts else ""
     return f'<div class="card">{found}</div>{known}'
 
 
