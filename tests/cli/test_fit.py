@@ -293,6 +293,19 @@ def test_what_would_take_too_long_on_all_rows_is_not_chosen():
 # --- the parts of the search ---
 
 
+@pytest.mark.parametrize("rows", [500, 5000])
+def test_where_rows_are_few_every_family_has_its_turn_early(rows, monkeypatch):
+    order = []
+    monkeypatch.setattr(Search, "_try", lambda self, family, setting, *_: order.append(family.name))
+    monkeypatch.setattr(Search, "_distance", lambda self, family: 0.0)
+    Search(None, np.zeros(rows), None, "real", {}, 0, []).run(list(FAMILIES), 60.0)
+    assert len(order) == sum(len(f.settings) for f in FAMILIES)
+    second = [k for k, name in enumerate(order) if name == "boosting"][1]
+    assert (order.index("forest") < second) == (rows == 500)
+    linear = [k for k, name in enumerate(order) if name == "linear"]
+    assert (linear[-1] < order.index("forest")) == (rows == 500)
+
+
 def test_time_is_kept_for_what_comes_after_the_search():
     slow = Result(FAMILIES[3], FAMILIES[3].settings[0], "done", np.ones(3), train_rows=1000, fit_seconds=1.0)
     assert after_search(None, 1000, 1200, 60.0) == pytest.approx(0.12 * 60)  # nothing is known: the least for a report

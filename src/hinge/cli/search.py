@@ -24,7 +24,8 @@ ONE_FOLD = 4
 TIMED_ROWS = 1000
 STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
-FEW_ROWS = 2000  # up to here slow families are quick, and need not wait
+FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
+LINEAR = 2  # the rank of linear models, and of nothing richer
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
@@ -116,14 +117,18 @@ class Search:
         turns = [(f, f.settings[0]) for f in families if not f.slow]
         more = [(f, s) for f in families for s in f.settings[1 : f.early]]
         slow = [(f, f.settings[0]) for f in families if f.slow]
-        turns += [*slow, *more] if len(self.y) <= FEW_ROWS else [*more, *slow]
         later = [(f, s) for f in families for s in f.settings[f.early :]]
+        if len(self.y) <= FEW_ROWS:
+            turns += [*(pair for pair in later if pair[0].rank <= LINEAR), *slow, *more]
+            later = [pair for pair in later if pair[0].rank > LINEAR]
+        else:
+            turns += [*more, *slow]
         for family, setting in turns:
             self._try(family, setting, began, self._until(began, seconds), watch)
         # The most promising family first: its other settings are worth the most.
         order = {f.name: self._distance(f) for f in families}
         for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
-            if order[family.name] < 4.0 or family.rank <= 2:
+            if order[family.name] < 4.0 or family.rank <= LINEAR:
                 self._try(family, setting, began, self._until(began, seconds), watch)
         return self.results
 
