@@ -12,7 +12,7 @@ import pytest
 import hinge as hg
 from cli.conftest import dirty, table
 from hinge.cli.candidates import FAMILIES
-from hinge.cli.fit import after_search, last_fits
+from hinge.cli.fit import REPORT_FITS, REPORT_SECONDS, after_search, last_fits
 from hinge.cli.fitting import Fitting
 from hinge.cli.search import Result, Search, common_rounds, first_rounds, fit_model, split
 from hinge.explain.page.scores import losses, predict_for, score
@@ -68,6 +68,17 @@ def test_a_row_is_explained_by_its_number_in_the_file(hinge, tmp_path):
     code, _, err = hinge("explain", model, data, "--row", "40")
     assert code == 2
     assert "not there" in err
+
+
+def test_doubtful_targets_are_named_by_their_row_in_the_file(fit, tmp_path):
+    data = table(tmp_path / "t.csv")
+    lines = data.read_text().splitlines()
+    lines[61] = "9.0,9.0,red,no"  # as clear a yes as there is
+    lines.insert(40, ",,,")  # a row without values is left out, but counts
+    data.write_text("\n".join(lines) + "\n")
+    card = fit(data, "-t", "y", "-o", tmp_path / "out", "--models", "linear", "--time", "600")
+    seen = next(text for code, text, _ in card["advice"] if code == "H508")
+    assert "rows 62, " in seen or "rows 62." in seen
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "real", "count"])
@@ -145,6 +156,14 @@ def test_an_embedded_set_needs_no_file(hinge, tmp_path):
     assert "gap" in out
 
 
+def test_a_folder_may_bear_the_name_of_an_embedded_set(hinge, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "heart").mkdir()
+    code, out, err = hinge("fit", "heart", "-o", "heart", "--models", "baseline", "--time", "600")
+    assert code == 0, err
+    assert "Cross-validated: log loss" in out
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
@@ -168,7 +187,8 @@ def test_mistakes_are_answered_in_one_line(hinge, tmp_path, args, code, message)
     assert "Traceback" not in out + err
 
 
-def test_a_folder_that_cannot_be_written_is_said(hinge, tmp_path):
+def test_a_folder_that_cannot_be_written_in_the_end_is_said(hinge, tmp_path, monkeypatch):
+    monkeypatch.setattr("hinge.cli.app.check_place", lambda out, folder=False: None)  # it could be, in the beginning
     data = table(tmp_path / "t.csv")
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -273,10 +293,23 @@ def test_what_would_take_too_long_on_all_rows_is_not_chosen():
 # --- the parts of the search ---
 
 
+@pytest.mark.parametrize("rows", [500, 5000])
+def test_where_rows_are_few_every_family_has_its_turn_early(rows, monkeypatch):
+    order = []
+    monkeypatch.setattr(Search, "_try", lambda self, family, setting, *_: order.append(family.name))
+    monkeypatch.setattr(Search, "_distance", lambda self, family: 0.0)
+    Search(None, np.zeros(rows), None, "real", {}, 0, []).run(list(FAMILIES), 60.0)
+    assert len(order) == sum(len(f.settings) for f in FAMILIES)
+    second = [k for k, name in enumerate(order) if name == "boosting"][1]
+    assert (order.index("forest") < second) == (rows == 500)
+    linear = [k for k, name in enumerate(order) if name == "linear"]
+    assert (linear[-1] < order.index("forest")) == (rows == 500)
+
+
 def test_time_is_kept_for_what_comes_after_the_search():
     slow = Result(FAMILIES[3], FAMILIES[3].settings[0], "done", np.ones(3), train_rows=1000, fit_seconds=1.0)
     assert after_search(None, 1000, 1200, 60.0) == pytest.approx(0.12 * 60)  # nothing is known: the least for a report
-    assert after_search(slow, 1000, 1200, 60.0) == pytest.approx(1.0 + 1.2 + 2.0 + 6 * 1.0)
+    assert after_search(slow, 1000, 1200, 60.0) == pytest.approx(1.0 + 1.2 + REPORT_SECONDS + REPORT_FITS * 1.0)
     assert after_search(slow, 100_000, 120_000, 60.0) == 30.0  # never more than half
     search = Search(None, np.zeros(3), None, "real", {}, 0, [], afterwards=lambda best: 50.0)
     began = time.perf_counter()

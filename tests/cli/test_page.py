@@ -58,6 +58,20 @@ def test_the_report_in_chromium(models, task, tmp_path):
     assert not narrow.wide  # nothing sticks out on a phone
 
 
+def test_a_class_has_one_colour_in_all_charts(models):
+    page = (models["multiclass"][1] / "report.html").read_text(encoding="utf-8")
+    keys = re.findall(r'class="key f(\d)"></i>(low|middle|high)\b', page)
+    assert len(keys) >= 9  # ROC, precision and recall, and columns
+    assert len(set(keys)) == 3
+
+
+def test_turned_names_of_a_matrix_stay_clear_of_its_title():
+    names = [f"a long name {k}" for k in range(6)]
+    page = matrix("t", np.eye(6, dtype=int), names)
+    baseline = min(float(y) for y in re.findall(r'y="([\d.]+)" transform="rotate', page))
+    assert baseline - len(names[0]) * 7 * np.sin(np.radians(35)) > 14  # the title stands at 14
+
+
 def test_findings_are_explained_on_the_page(models):
     assert set(CAUSES) == set(CODES)
     for task in TASKS:

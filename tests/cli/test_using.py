@@ -98,7 +98,15 @@ def test_a_score_on_training_rows_is_said_to_flatter(hinge, models, tmp_path):
         code, out, _ = hinge(*command)
         assert code == 0
         assert "fitted to these very rows" in out
-    other = table(tmp_path / "other.csv", seed=1)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "on its training rows" in page
+    assert "not convex" not in page  # a linear model keeps its certificate
+    other = table(tmp_path / "other.csv", seed=1, n=77)
+    assert hinge("report", model, other, "-o", tmp_path / "r.html")[0] == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "on new rows" in page
+    assert "held out</span>" not in page
+    assert "The last fit used all 300 rows" in page
     assert "fitted to these very rows" not in hinge("compare", model, model, other)[1]
 
 
@@ -159,6 +167,19 @@ def test_a_table_that_does_not_fit_the_model_is_refused(hinge, models, tmp_path,
     assert got == code
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "args", [("predict", "{model}", "{data}", "-o", "{out}"), ("report", "{model}", "{data}", "-o", "{out}"),
+             ("export", "{model}", "{out}"), ("datasets", "heart", "-o", "{out}"), ("fit", "{data}", "-t", "y", "-o", "{data}/x")],
+)  # fmt: skip
+def test_a_place_that_cannot_be_written_is_said_before_the_work(hinge, models, tmp_path, args):
+    data, folder = models["binary"]
+    ending = {"report": "html", "export": "onnx"}.get(args[0], "csv")
+    out = tmp_path / "nowhere" / f"x.{ending}"
+    code, said, err = hinge(*(a.format(model=folder / "model.hinge", data=data, out=out) for a in args))
+    assert (code, said, err.count("\n")) == (2, "", 1)
+    assert "folder" in err
 
 
 def test_new_categories_and_gaps_are_taken(hinge, models, tmp_path):
@@ -251,7 +272,7 @@ def test_compare_tells_noise_from_difference(hinge, models, fit, tmp_path):
     assert code == 0
     assert json.loads(out)["better"] == str(folder / "model.hinge")
     code, out, _ = hinge("compare", folder / "model.hinge", folder / "model.hinge", data)
-    assert "No difference beyond noise" in out
+    assert "the same loss in every row" in out
     code, _, err = hinge("compare", folder / "model.hinge", models["real"][1] / "model.hinge")
     assert code == 3
     assert "cannot be compared" in err

@@ -115,3 +115,9 @@ def test_softmax_over_trees_and_l2_on_leaves(rng):
     assert np.std(held.predict(X)) < 0.2 * np.std(free.predict(X))
     with pytest.raises(ValueError, match="penalty"):
         hg.Learner(hg.Tree(), hg.Squared(), hg.L1(1.0)).fit(X, X[:, 0])
+
+
+def test_rules_write_numbers_for_people():
+    X, y = np.arange(40.0)[:, None] * 1000, np.repeat([0.0123456, 54321.0], 20)
+    text = hg.DecisionTreeRegressor().fit(X, y).rules(["x"], decimals=0)
+    assert text.splitlines() == ["x <= 19500", "  0.01  (20 rows)", "x > 19500", "  54321  (20 rows)"]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import hinge
-from hinge.cli.errors import USAGE, UserError, guard
+from hinge.cli.errors import USAGE, UserError, check_place, guard
 
 EXITS = """Exit codes: 0 done, 1 unexpected, 2 the command line is wrong, 3 the data cannot be used, 4 the model file
 cannot be used, 130 interrupted."""
@@ -91,6 +91,7 @@ def fit(
         folder = out or default_folder(file)
         if folder.exists() and not folder.is_dir():
             raise UserError(f"--out {folder} is a file, not a folder.", USAGE)
+        check_place(folder, folder=True)
         outcome = run(request, console(as_json))
         files = write(outcome, folder)
         say(as_json, *summary(outcome, files))
@@ -122,6 +123,7 @@ def report(
     with guard():
         from hinge.cli.report import run
 
+        check_place(out)
         say(as_json, *run(model, file, out))
 
 
@@ -208,6 +210,7 @@ def datasets(
         if name not in NAMES:
             raise UserError(f"no data set {name!r}; there are {', '.join(NAMES)}.", USAGE)
         place = out or Path(f"{name}.csv")
+        check_place(place)
         place.write_bytes(raw_table(name)[0])
         say(
             as_json,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hinge.cli.search import Result
+from hinge.explain.page.charts import number
 from hinge.explain.page.evidence import BoardRow
 from hinge.explain.page.scores import METRIC, Score
 
@@ -37,7 +38,8 @@ def certificate_text(certificate: Any) -> str:
     if certificate is None:
         return "–"
     kind = "gap" if certificate.kind == "gap" else "slope"
-    return f"{kind} {certificate.error:.0e}" + ("" if certificate.converged else " (!)")
+    error = f"{certificate.error:.0e}" if certificate.error > 0 else "0"
+    return f"{kind} {error}" + ("" if certificate.converged else " (!)")
 
 
 def board_rows(results: list[Result], chosen: Result | None) -> list[BoardRow]:
@@ -70,7 +72,7 @@ def draw(results: list[Result], task: str, chosen: Result | None = None, left: f
             continue
         style = "bold green" if r.chosen else "bold" if r.score == best else ""
         table.add_row(
-            ("▸ " if r.chosen else "  ") + r.name, r.setting, f"{r.score:.4g} ± {r.error:.2g}",
+            ("▸ " if r.chosen else "  ") + r.name, r.setting, f"{number(r.score, 4)} ± {number(r.error, 2)}",
             f"{100 * r.explained:.1f} %", seconds_text(r.fit_seconds), f"{r.predict_micros:.1f} µs",
             bytes_text(r.size), r.certificate, style=style,
         )  # fmt: skip

@@ -48,7 +48,7 @@ class Family:
     rounds : bool
         Whether it grows round by round, and the folds say when to stop.
     early : int
-        How many settings are tried before slow families have their turn.
+        How many settings are tried before slow families have their turn, where rows are many.
     slow : bool
     """
 

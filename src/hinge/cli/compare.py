@@ -47,7 +47,7 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
             (f"{METRIC[a.task]} on {file.name}", *(f"{number(s.value, 4)} ± {number(s.error, 2)}" for s in both))
         )
         figures = [details(y, p, a.task) for p in predictions]
-        cells += [(name, *(number(f[name], 4) for f in figures)) for name in figures[0]]
+        cells += [(name, *(number(f[name], 4) for f in figures)) for name in figures[0] if name != METRIC[a.task]]
         difference = scored[0] - scored[1]
         gap, error = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
         low, high = gap - NORMAL_95 * error, gap + NORMAL_95 * error
@@ -58,6 +58,8 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
             f"{better} is better: mean {unit} lower by {number(abs(gap))} a row (95 % interval of the difference "
             f"{number(low)} to {number(high)})."
             if sure
+            else "Their predictions have the same loss in every row."
+            if not difference.any()
             else f"No difference beyond noise: mean {unit} differs by {number(gap)} (95 % interval {number(low)} to "
             f"{number(high)}); take the simpler or quicker one."
         )

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 OK = 0
 BUG = 1  # something went wrong that is not the user's fault
@@ -21,6 +22,21 @@ class UserError(ValueError):
     def __init__(self, message: str, code: int = DATA) -> None:
         super().__init__(" ".join(message.split()))
         self.code = code
+
+
+def check_place(out: Path, *, folder: bool = False) -> None:
+    """A UserError, before any work is done, if nothing can be written there."""
+    above = out if folder else out.parent
+    while folder and not above.exists():  # these are made
+        above = above.parent
+    if not above.is_dir():
+        raise UserError(
+            f"--out {out}: {above} is {'no folder' if above.exists() else 'a folder that does not exist'}.", USAGE
+        )
+    if not os.access(above, os.W_OK):
+        raise UserError(f"--out {out}: nothing may be written to {above}.", USAGE)
+    if not folder and out.is_dir():
+        raise UserError(f"--out {out} is a folder; give the name of a file.", USAGE)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from hinge.cli.profile import Profile
 from hinge.cli.search import Result, Search, certificate_of, fit_model, inner
 from hinge.explain.optimisation import NO_SOLVER
 from hinge.explain.page import measure
+from hinge.explain.page.charts import number
 from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.evidence import Evidence
 from hinge.explain.page.notes import Note
@@ -28,6 +29,7 @@ SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
 OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H601")
 DIAGNOSED_ROWS = (3000, 30_000)
 DIAGNOSIS_FITS = 12  # about
+LEAST_DIAGNOSIS = 2.5  # seconds: a report without its findings is worth less than a report that is late
 
 
 def examine(
@@ -40,14 +42,17 @@ def examine(
     if len(test):
         prediction = predict_for(trained, seen.frame[test], task, classes)
         truth = y[test]
-        how = f"{len(test)} rows drawn at random and kept apart until the model was chosen"
+        how = f"{number(len(test))} rows drawn at random and kept apart until the model was chosen"
         constant = _constant(y[train], task, classes)
         base = losses(truth, np.broadcast_to(constant, (len(test), *np.shape(constant))), task, search.mean)
     else:
         assert chosen.predictions is not None
         assert trivial.loss is not None
         prediction, truth, base = chosen.predictions, search.y, trivial.loss
+        tried = sum(r.state == "done" for r in search.results)
         how = f"all {len(truth)} rows, each predicted by a model that had not seen it ({len(search.folds)} folds)"
+        if tried > 2:
+            how += f"; the choice among {tried} settings was made on the same folds, so the score is a little too good"
     loss = losses(truth, prediction, task, search.mean)
     result = score(loss, task)
     space, objective = words.formula(chosen, final.named_steps["model"], task)
@@ -63,7 +68,7 @@ def examine(
         metric=METRIC[task], classes=[] if classes is None else [str(c) for c in classes], rows=len(y),
         columns=[asdict(c) for c in seen.columns], left_out=seen.left_out, notes=notes,
         board=board_rows(search.results, chosen), chosen=chosen.family.name, formula=space, objective=objective,
-        reason=words.reason(search, chosen), held_out=how, y=truth, prediction=prediction, score=result.value,
+        reason=words.reason(search, chosen), held_out=how, scored="held out" if len(test) else "cross-validated", y=truth, prediction=prediction, score=result.value,
         error=result.error, trivial=score(base, task).value, explained=explained(loss, base),
         details=details(truth, prediction, task), train_rows=len(train), sample_rows=len(sample), target_values=y,
         command=request.command, seed=request.seed, versions=versions(), checksum=checksum(request.file),
@@ -114,16 +119,18 @@ def _measure(
         evidence.coefficients = _coefficients(final, seen, search, whole)
     evidence.convergence = _convergence(search, 0.1 * seconds)
     evidence.sentences, evidence.facts = _advice(
-        search, chosen, whole, trained, train, test, max(deadline - time.perf_counter(), 0.25 * seconds)
+        search, chosen, whole, trained, seen.rows, train, test, max(deadline - time.perf_counter(), 0.25 * seconds)
     )  # fmt: skip
 
 
 def _advice(
-    search: Search, chosen: Result, whole: Fitting, trained: Any, train: np.ndarray, test: np.ndarray, seconds: float
+    search: Search, chosen: Result, whole: Fitting, trained: Any, numbers: np.ndarray, train: np.ndarray, test: np.ndarray,
+    seconds: float,
 ) -> tuple[list[tuple[str, str, str]], list[str]]:  # fmt: skip
     """What :func:`hinge.diagnose` finds, on as many rows as the time allows.
 
     Findings as (code, what was seen, what to do), and one sentence for every part of the risk that was measured.
+    ``numbers`` are those of the rows in the file.
     """
     import hinge as hg
 
@@ -140,7 +147,7 @@ def _advice(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
         try:
-            with limit(max(seconds, 1.0)):
+            with limit(max(seconds, LEAST_DIAGNOSIS)):
                 report = hg.diagnose(
                     trained, whole.frame[rows], search.labels(whole.y[rows]), **other, cv=3, measure=measure, skip=skip,
                     max_rows=most, random_state=search.seed,
@@ -150,11 +157,25 @@ def _advice(
         except (ValueError, ArithmeticError) as error:
             return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")], []
     skipped = set(SAID_BEFORE if len(rows) == len(train) else (*SAID_BEFORE, *OF_ALL_ROWS))
-    if len(rows) < len(whole.y):
-        skipped.add("H508")  # it numbers rows, and those of a part are not those of the file
-    found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
-    part = [] if len(rows) == len(train) else [f"Measured on {len(rows)} of the {len(train)} training rows:"]
-    return found, [*part, parts_sentence(report), *(fact for fact in fact_lines(report) if fact != NO_SOLVER)]
+    found = [
+        (f.code, f"{f.title}. {_as_in_file(f, report, numbers[rows])}", f.action)
+        for f in report.findings if f.code not in skipped
+    ]  # fmt: skip
+    part = (
+        f"{number(len(rows))} rows"
+        if len(rows) == len(train)
+        else f"{number(len(rows))} of the {number(len(train))} training rows"
+    )
+    how = f"What follows is from three folds of {part}, each model fitted to two thirds of them; ± is 95 % confidence."
+    return found, [how, parts_sentence(report), *(fact for fact in fact_lines(report) if fact != NO_SOLVER)]
+
+
+def _as_in_file(finding: Any, report: Any, numbers: np.ndarray) -> str:
+    """What was seen; rows that it counts from 0 among those it was given, by their numbers in the file."""
+    if finding.code != "H508":
+        return finding.seen
+    counted = list(report.data.doubtful[:5])
+    return finding.seen.replace(", ".join(map(str, counted)), ", ".join(map(str, numbers[counted])))
 
 
 def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> list[Any]:

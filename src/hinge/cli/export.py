@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hinge.cli.board import bytes_text
-from hinge.cli.errors import USAGE, UserError
+from hinge.cli.errors import USAGE, UserError, check_place
 from hinge.cli.using import load_any
 
 
@@ -20,6 +20,7 @@ def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
 
     if out.suffix != ".onnx":
         raise UserError(f"{out}: the name should end in .onnx.", USAGE)
+    check_place(out)
     model, card = load_any(path)
     about = {"target": str(card["target"]), "task": str(card["task"])} if card else {}
     content = convert(model, about).SerializeToString()

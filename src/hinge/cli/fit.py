@@ -13,13 +13,14 @@ from hinge.cli.candidates import Family, families, named
 from hinge.cli.errors import UserError
 from hinge.cli.examine import examine
 from hinge.cli.fitting import Fitting, Request
-from hinge.cli.profile import Profile, check_task, profile
+from hinge.cli.profile import Profile, profile
 from hinge.cli.reading import read_table
 from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, places
+from hinge.cli.target import check_task
 from hinge.explain.page.evidence import Evidence
 
 REPORT_SHARES = (0.12, 0.3)  # of the time: the least and the most that are kept for the report
-REPORT_FITS, REPORT_SECONDS = 6, 2.0  # what it takes: fits (to so many rows at most), and seconds besides
+REPORT_FITS, REPORT_SECONDS = 6, 3.0  # what it takes: fits (to so many rows at most), and seconds besides
 REPORT_ROWS = 30_000
 MOST_AFTER_SEARCH = 0.5  # of the time
 HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
@@ -146,7 +147,9 @@ def _introduce(console: Any, request: Request, seen: Profile, classes: Any) -> N
         "real": "real number",
         "count": "count",
     }[seen.task]
-    console.print(f"[bold]{request.file}[/bold]: {seen.frame.height} rows, {len(kinds)} columns ({', '.join(parts)})")
+    console.print(
+        f"[bold]{request.file}[/bold]: {seen.frame.height} rows, {len(kinds)} column{'s' * (len(kinds) > 1)} ({', '.join(parts)})"
+    )
     said = "" if request.task != "auto" else "   [dim](--task overrules)[/dim]"
     console.print(f"target [bold]{seen.target}[/bold]: {what}{said}")
     for note in seen.notes:
@@ -185,6 +188,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "target": seen.target,
         "task": seen.task,
         "classes": evidence.classes,
+        "target_notation": None if seen.notation is None else asdict(seen.notation),
         "columns": evidence.columns,
         "left_out": seen.left_out,
         "notes": [[n.code, n.column, n.text] for n in evidence.notes],
@@ -203,6 +207,7 @@ def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any)
         "explained": evidence.explained,
         "details": {k: clean(v) for k, v in evidence.details.items()},
         "held_out": evidence.held_out,
+        "scored": evidence.scored,
         "advice": [list(said) for said in evidence.sentences],
         "facts": evidence.facts,
         "importances": [asdict(e) for e in evidence.importances],

@@ -43,7 +43,7 @@ def run(path: Path) -> tuple[dict[str, Any], list[str]]:
             f"             {card['objective']}",
             f"target       {card['target']} ({card['task']}{': ' + ' / '.join(card['classes'][:8]) if card['classes'] else ''})",
             f"trained on   {card['data']}, {card['rows']} rows, seed {card['seed']}",
-            f"held out     {card['metric']} {number(card['score'], 4)} ± {number(card['score_error'], 2)} "
+            f"{'folds' if card.get('scored') == 'cross-validated' else 'held out':<12} {card['metric']} {number(card['score'], 4)} ± {number(card['score_error'], 2)} "
             f"(best constant {number(card['trivial'], 4)})",
             f"made by      {card['command']}   (hinge {card['versions']['hinge']})",
             "inputs",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hinge.cli.errors import USAGE, UserError
+from hinge.cli.errors import USAGE, UserError, check_place
 from hinge.cli.reading import read_parts
 from hinge.cli.using import BATCH, Fitted, conform, load_fitted, remarks
 from hinge.cli.write import prediction_columns
@@ -56,6 +56,8 @@ def run(
     """Predict; prints CSV without --out."""
     if out is not None and out.suffix not in WRITERS:
         raise UserError(f"--out {out}: expected a name that ends in {', '.join(WRITERS)}.", USAGE)
+    if out is not None:
+        check_place(out)
     predictions = Predictions(load_fitted(model), file, with_inputs)
     rows: list[dict[str, Any]] = []
     if out is not None:

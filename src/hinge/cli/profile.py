@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.errors import USAGE, UserError
+from hinge.cli.errors import UserError
 from hinge.cli.leaks import SUSPICIOUS, gives_away, summands
+from hinge.cli.notation import MOSTLY, Notation, decimal_mark, notation_of, parse_dates
 from hinge.cli.reading import Table
+from hinge.cli.target import HALF, clean_target, read_target
 from hinge.explain.page.notes import Note
 
-TASKS = ("binary", "multiclass", "real", "count")
 LOOK = 50_000  # rows that are looked at to judge a column
 LARGE = 500_000  # rows from which numbers are stored in four bytes where nothing is lost
-MOSTLY, HALF = 0.95, 0.5
-MANY_CLASSES = 200
-MAX_COUNT = 100_000
+MANY_NUMBERS, FEW_WORDS = 20, 5  # a column of so many numbers and so few words is one of numbers
+WHOLE = 2**53  # whole numbers beyond it lose digits as floats
 ID_NAME = re.compile(
-    r"(^|[_\W])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial)([_\W]|$)|^ID[a-z]|[a-z]Id$|^Unnamed|^$"
+    r"(^|[_\W])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial)([_\W]|$)|^ID[a-z]|[a-z]Id$|^[Uu]nnamed"
 )
 TEXT_WORDS = 4  # more words than this on average, and it is text rather than a category
 
@@ -41,6 +41,8 @@ class ColumnInfo:
         The range of a number.
     examples : tuple of str
         Frequent values of a category.
+    notation : Notation, optional
+        How the values are written, if in some way of its own.
     """
 
     name: str
@@ -50,6 +52,7 @@ class ColumnInfo:
     low: float | None = None
     high: float | None = None
     examples: tuple[str, ...] = ()
+    notation: Notation | None = None
 
 
 @dataclass
@@ -64,6 +67,8 @@ class Profile:
         The names of the classes, sorted.
     rows : array of int
         The number that each row has in the file, from 1 below the header.
+    notation : Notation, optional
+        How the target is written, if in some way of its own.
     """
 
     frame: Any
@@ -75,6 +80,7 @@ class Profile:
     notes: list[Note] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     rows: np.ndarray = field(default_factory=lambda: np.arange(0))
+    notation: Notation | None = None
 
 
 def profile(
@@ -87,14 +93,17 @@ def profile(
         raise UserError(f"{table.path}: say which column to predict, --target NAME. {_columns_are(frame.columns)}")
     for name in (target, *drop, *keep):
         if name not in frame.columns:
-            raise UserError(f"{table.path} has no column {name!r}. {_nearest(name, frame.columns)}")
+            raise UserError(f"{table.path} has no column {name!r}. {_nearest(name, frame.columns)}{_one(frame)}")
     if target in drop:
         raise UserError(f"--drop {target} would remove the target.")
     if frame.width < 2:
         raise UserError(f"{table.path} has no column besides the target {target!r}.")
+    import polars as pl
+
+    mark = decimal_mark([frame[c] for c in frame.columns if frame[c].dtype == pl.String])
     notes = [Note("D12", "", f"{table.path.name}: {text}") for text in table.notes]
     rows = table.numbers()
-    y_all = frame[target]
+    y_all, notation = clean_target(frame[target], task, mark, notes)
     there = y_all.is_not_null() & (y_all.is_not_nan() if y_all.dtype.is_float() else True)
     if not there.all():
         lost = int((~there).sum())
@@ -104,18 +113,18 @@ def profile(
         frame, y_all, rows = frame.filter(there), y_all.filter(there), rows[there.to_numpy()]
     task, y, classes = read_target(y_all, task, notes, rows)
     keep_set = set(keep)
-    result = Profile(None, y, classes, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows)
+    result = Profile(None, y, classes, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows, notation)
     table.frame = None  # columns go over one by one; none is held twice for long
-    series = [_canonical(frame.drop_in_place(c), notes) for c in frame.columns if c != target and c not in drop]
+    written: dict[str, Notation] = {}
+    series = [
+        _canonical(frame.drop_in_place(c), notes, mark, written) for c in frame.columns if c != target and c not in drop
+    ]
     series = _judge(series, y, result, keep_set)
     if not series:
-        raise UserError(
-            f"{table.path}: no column is left to learn from (see the remarks above); use --keep to force one."
-        )
-    import polars as pl
-
+        why = "; ".join(f"{name}: {why}" for name, why in list(result.left_out.items())[:4])
+        raise UserError(f"{table.path}: no column is left to learn from ({why}); use --keep to force one.")
     result.frame = pl.DataFrame([s for s, _ in series])
-    result.columns = [_info(s, kind) for s, kind in series]
+    result.columns = [_info(s, kind, written.get(s.name)) for s, kind in series]
     _rows(result)
     return result
 
@@ -123,6 +132,11 @@ def profile(
 def _columns_are(names: list[str]) -> str:
     shown = ", ".join(names[:12])
     return f"The columns are {shown}{', …' if len(names) > 12 else ''}."
+
+
+def _one(frame: Any) -> str:
+    alone = frame.width == 1 and any(c in frame.columns[0] for c in " :'")
+    return " That is one column: the separator must be a comma, a semicolon, a tab or a bar." if alone else ""
 
 
 def _nearest(name: str, names: list[str]) -> str:
@@ -133,136 +147,22 @@ def _nearest(name: str, names: list[str]) -> str:
     return f"Did you mean {folded[near[0]]!r}?" if near else _columns_are(names)
 
 
-# --- the target ---
-
-
-def check_task(task: str) -> None:
-    """A UserError unless this is a task."""
-    if task not in ("auto", *TASKS):
-        raise UserError(f"--task {task} is not known; expected auto, {', '.join(TASKS)}.", USAGE)
-
-
-def read_target(
-    series: Any, task: str, notes: list[Note], rows: np.ndarray
-) -> tuple[str, np.ndarray, np.ndarray | None]:  # fmt: skip
-    """The task, the targets (numbers of classes for classes), and the names of the classes; rows has their numbers."""
-    name = series.name
-    check_task(task)
-    numbers = numbers_of(series)
-    if task == "auto":
-        task = _infer_task(series, numbers)
-    if task in ("real", "count"):
-        if numbers is None:
-            raise UserError(f"the target {name!r} holds text ({_sample(series)}), so it cannot be a {task} number.")
-        y = numbers.to_numpy().astype(np.float64)
-        if not np.all(np.isfinite(y)):
-            bad = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise UserError(
-                f"the target {name!r} is not a finite number in row {rows[bad]}; mend it or remove the row."
-            )
-        if task == "count" and (y.min() < 0 or np.any(y != np.round(y))):
-            raise UserError(
-                f"the target {name!r} has negative or fractional values, so it is not a count; --task real."
-            )
-        if y.min() == y.max():
-            raise UserError(f"the target {name!r} is {y[0]:g} in every row; there is nothing to learn.")
-        return task, y, None
-    labels = labels_of(series, numbers)
-    found = labels.value_counts(sort=True)
-    classes = found.height
-    if classes < 2:
-        raise UserError(f"the target {name!r} is {labels[0]!r} in every row; there is nothing to learn.")
-    if task == "binary" and classes != 2:
-        raise UserError(
-            f"the target {name!r} has {classes} values ({_sample(series)}), not two; use --task multiclass."
-        )
-    if classes > max(MANY_CLASSES, 2) or classes > 0.5 * len(labels) + 2:
-        raise UserError(
-            f"the target {name!r} has {classes} different values in {len(labels)} rows ({_sample(series)}): too many "
-            "for classes. Is it the right column?"
-        )
-    counts = found["count"].to_list()
-    rare = [str(v) for v, c in zip(found[name].to_list(), counts) if c < 10]
-    if rare:
-        notes.append(Note("D09", name, f"classes of {name} with fewer than ten rows: {', '.join(rare[:8])}"))
-    names = np.sort(found[name].to_numpy().astype(str))
-    return "binary" if classes == 2 else "multiclass", class_numbers(labels, names), names
-
-
-def class_numbers(labels: Any, classes: np.ndarray) -> np.ndarray:
-    """The places of labels among the classes, as floats; NaN for a label that is not among them."""
+def _canonical(series: Any, notes: list[Note], mark: str, written: dict[str, Notation]) -> tuple[Any, str]:
+    """A column as Float64, String or Datetime, with its kind; ``written`` takes note of odd ways to write it."""
     import polars as pl
 
-    places = labels.replace_strict(
-        classes.tolist(), np.arange(len(classes), dtype=float), default=None, return_dtype=pl.Float64
-    )
-    return places.to_numpy().copy()
-
-
-def numbers_of(series: Any) -> Any:
-    """The series as numbers, or None if it holds words."""
-    import polars as pl
-
-    if series.dtype == pl.Boolean:
-        return None
-    if series.dtype.is_numeric():
-        return series.cast(pl.Float64)
-    if series.dtype == pl.String:
-        numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
-        return numbers if numbers.null_count() == series.null_count() else None
-    return None
-
-
-def labels_of(series: Any, numbers: Any) -> Any:
-    """Labels as text: 1 and 1.0 are the same label."""
-    import polars as pl
-
-    if numbers is not None and bool((numbers == numbers.round()).all()) and float(numbers.abs().max()) < 2**53:
-        return numbers.cast(pl.Int64).cast(pl.String).rename(series.name)
-    if series.dtype == pl.Categorical or isinstance(series.dtype, pl.Enum):
-        series = series.cast(pl.String)
-    return series.str.strip_chars() if series.dtype == pl.String else series.cast(pl.String)
-
-
-def _infer_task(series: Any, numbers: Any) -> str:
-    if numbers is None:
-        return "binary" if series.n_unique() == 2 else "multiclass"
-    y = numbers.to_numpy()
-    y = y[np.isfinite(y)]
-    values, counts = np.unique(y, return_counts=True)
-    if len(values) == 2:
-        return "binary"
-    if np.any(values != np.round(values)):
-        return "real"
-    whole = values.min() >= 0 and values.max() <= MAX_COUNT
-    # Codes of classes are consecutive and about equally frequent; counts fall off.
-    consecutive = len(values) <= 30 and values.max() - values.min() == len(values) - 1 and values.min() in (0, 1)
-    if consecutive and counts.max() <= 6 * counts.min():
-        return "multiclass"
-    if re.search(r"(^|_)(class|label|species|category|type)s?($|_)", series.name, re.IGNORECASE) and len(values) <= 50:
-        return "multiclass"
-    return "count" if whole and values.min() <= 0.2 * y.mean() else "real"
-
-
-def _sample(series: Any) -> str:
-    values = series.drop_nulls().unique(maintain_order=True).head(3).to_list()
-    return ", ".join(repr(str(v)[:30]) for v in values) + ", …"
-
-
-# --- the columns ---
-
-
-def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
-    """A column as Float64, String or Datetime, with its kind."""
-    import polars as pl
-
-    dtype = series.dtype
+    dtype, name = series.dtype, series.name
     if dtype == pl.Boolean:
         return series.cast(pl.String), "category"
+    if dtype.is_integer() and len(series) > series.null_count() and max(-int(series.min()), int(series.max())) > WHOLE:
+        notes.append(
+            Note("D18", name, f"{name}: whole numbers of more than 15 digits, like codes; taken as categories")
+        )
+        return series.cast(pl.String), "category"
     if dtype.is_numeric() or isinstance(dtype, pl.Decimal):
-        return _narrow(series.cast(pl.Float64).fill_nan(None)), "number"
+        return _number(series.cast(pl.Float64), notes), "number"
     if dtype == pl.Duration:
-        return (series.dt.total_microseconds() / 1e6).rename(series.name), "number"
+        return (series.dt.total_microseconds() / 1e6).rename(name), "number"
     if dtype in (pl.Date, pl.Datetime):
         return series.cast(pl.Datetime("us")), "date"
     if dtype == pl.Time:
@@ -276,26 +176,61 @@ def _canonical(series: Any, notes: list[Note]) -> tuple[Any, str]:
         return text, "category"
     numbers = look.cast(pl.Float64, strict=False)
     share = 1 - numbers.null_count() / len(look)
-    if share >= MOSTLY:
-        whole = text.cast(pl.Float64, strict=False)
-        odd = text.filter(whole.is_null() & text.is_not_null())
-        if len(odd):
-            seen = ", ".join(repr(v) for v in odd.unique(maintain_order=True).head(3).to_list())
-            notes.append(
-                Note("D07", series.name, f"{series.name}: {len(odd)} values are not numbers ({seen}); taken as missing")
-            )
-        return _narrow(whole.fill_nan(None)), "number"
+    words = look.filter(numbers.is_null())
+    if share >= MOSTLY or (
+        share >= HALF and numbers.n_unique() > MANY_NUMBERS and words.n_unique() <= FEW_WORDS and not _codes(look)
+    ):
+        return _number(_without_words(text, text.cast(pl.Float64, strict=False), notes), notes), "number"
     dates = parse_dates(look.head(2000))
     if dates is not None and dates.null_count() <= (1 - MOSTLY) * len(dates):
         return parse_dates(text), "date"
-    words = float(look.head(2000).str.split(" ").list.len().mean())
-    if words > TEXT_WORDS and look.n_unique() > 0.5 * len(look):
+    notation = notation_of(look, mark)
+    if notation is not None:
+        written[name] = notation
+        read = notation.read(text)
+        notes.append(Note("D18", name, f"{name}: {notation.says(text.filter(read.is_not_null())[0])}"))
+        read = _without_words(text, read, notes)
+        return (read, "category") if notation.truth else (_number(read, notes), "number")
+    if float(look.head(2000).str.split(" ").list.len().mean()) > TEXT_WORDS and look.n_unique() > 0.5 * len(look):
         return text, "text"
     if share >= HALF:
-        seen = ", ".join(repr(v) for v in look.filter(numbers.is_null()).unique(maintain_order=True).head(3).to_list())
-        said = f"{series.name}: {100 * share:.0f} % of its values are numbers, the others words ({seen}); taken as categories"
-        notes.append(Note("D16", series.name, said))
+        said = f"{name}: {100 * share:.0f} % of its values are numbers, the others words ({_some(words)}); taken as categories"
+        notes.append(Note("D16", name, said))
     return text, "category"
+
+
+def _number(numbers: Any, notes: list[Note]) -> Any:
+    """Finite numbers; what is not one is missing."""
+    infinite = int(numbers.is_infinite().sum())
+    if infinite:
+        name = numbers.name
+        notes.append(Note("D07", name, f"{name}: {counted(infinite, 'value')} infinite; taken as missing"))
+        numbers = numbers.set(numbers.is_infinite().fill_null(False), None)
+    return _narrow(numbers.fill_nan(None))
+
+
+def _without_words(text: Any, read: Any, notes: list[Note]) -> Any:
+    """What was read of a text, after a remark on what could not be."""
+    odd = text.filter(read.is_null() & text.is_not_null())
+    if len(odd):
+        said = f"{text.name}: {counted(len(odd), 'value')} not {'true or false' if read.dtype == text.dtype else 'numbers'}"
+        notes.append(Note("D07", text.name, f"{said} ({_some(odd)}); taken as missing"))
+    return read
+
+
+def counted(n: int, what: str) -> str:
+    """1 value is, 2 values are."""
+    return f"{n} {what} is" if n == 1 else f"{n} {what}s are"
+
+
+def _some(texts: Any) -> str:
+    return ", ".join(repr(v) for v in texts.unique(maintain_order=True).head(3).to_list())
+
+
+def _codes(look: Any) -> bool:
+    """Whether numbers among words are codes of one width, such as 017: these are no quantities."""
+    digits = look.filter(look.str.contains(r"^\d+$"))
+    return len(digits) > 0 and bool(digits.str.starts_with("0").any()) and digits.str.len_chars().n_unique() == 1
 
 
 def _narrow(numbers: Any) -> Any:
@@ -318,25 +253,8 @@ def _plain_levels(series: Any) -> bool:
     words = float(trimmed.str.split(" ").list.len().mean() or 0)
     return (
         len(levels) > 0 and bool((levels == trimmed).all()) and numbers.null_count() == len(levels)
-        and words <= TEXT_WORDS and parse_dates(levels) is None
+        and words <= TEXT_WORDS and parse_dates(levels) is None and notation_of(levels) is None
     )  # fmt: skip
-
-
-def parse_dates(text: Any) -> Any:
-    """ISO dates and times, or day/month/year and month/day/year; None if these are not dates."""
-
-    if not text.drop_nulls().head(50).str.contains(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
-        return None
-    best = None
-    for pattern in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S%.f",
-                    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y",
-                    "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d.%m.%Y %H:%M"):  # fmt: skip
-        read = text.str.to_datetime(pattern, strict=False, time_unit="us")
-        if best is None or read.null_count() < best.null_count():
-            best = read
-        if best.null_count() == text.null_count():
-            break
-    return best if best is not None and best.null_count() < len(text) else None
 
 
 def _judge(series: list[tuple[Any, str]], y: np.ndarray, result: Profile, keep: set[str]) -> list[tuple[Any, str]]:
@@ -393,16 +311,17 @@ def _fault(
     return "", ""
 
 
-def _info(s: Any, kind: str) -> ColumnInfo:
+def _info(s: Any, kind: str, notation: Notation | None) -> ColumnInfo:
     missing = s.null_count() / len(s)
     head = s.head(LOOK)
     distinct = head.n_unique() - int(head.null_count() > 0)
     if kind == "number":
-        return ColumnInfo(s.name, kind, missing, distinct, float(s.min()), float(s.max()))
+        return ColumnInfo(s.name, kind, missing, distinct, float(s.min()), float(s.max()), notation=notation)
     if kind == "date":
         return ColumnInfo(s.name, kind, missing, distinct, examples=(str(s.min()), str(s.max())))
     common = head.drop_nulls().value_counts(sort=True).head(4)
-    return ColumnInfo(s.name, kind, missing, distinct, examples=tuple(str(v)[:40] for v in common[s.name].to_list()))
+    examples = tuple(str(v)[:40] for v in common[s.name].to_list())
+    return ColumnInfo(s.name, kind, missing, distinct, examples=examples, notation=notation)
 
 
 def _rows(result: Profile) -> None:

@@ -54,7 +54,7 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """Read a file, or a data set that comes with the package."""
     path = Path(path)
-    if not path.exists():
+    if not path.exists() or (path.is_dir() and str(path) in _embedded_names()):
         return _embedded(path)
     kind, packed = _kind(path)
     if kind in ("parquet", "arrow"):
@@ -110,17 +110,25 @@ def _kind(path: Path) -> tuple[str, bool]:
     suffixes = [s.lower() for s in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] == ".gz"
     kind = KINDS.get((suffixes[-2] if len(suffixes) > 1 else "") if packed else (suffixes[-1] if suffixes else ""))
+    if kind is None and suffixes and suffixes[-1] in (".xls", ".xlsx", ".xlsm", ".ods"):
+        raise UserError(f"{path} is a workbook; save its sheet as CSV.")
     if kind is None:
         known = ", ".join(sorted(KINDS))
         raise UserError(f"{path}: the kind of file cannot be told from its name; expected one of {known} (or .gz).")
     return kind, packed
 
 
-def _embedded(path: Path) -> Table:
-    from hinge.datasets import NAMES, raw_table
+def _embedded_names() -> tuple[str, ...]:
+    from hinge.datasets import NAMES
 
-    if str(path) not in NAMES:
-        names = " or ".join(NAMES)
+    return tuple(NAMES)
+
+
+def _embedded(path: Path) -> Table:
+    from hinge.datasets import raw_table
+
+    if str(path) not in _embedded_names():
+        names = " or ".join(_embedded_names())
         raise UserError(f"{path} does not exist (nor is it an embedded data set: {names}).")
     content, target = raw_table(str(path))
     text = Text(path, content=content)
@@ -174,7 +182,7 @@ def _flat(frame: Any, path: Path) -> Any:
     frame = frame.drop(nested)
     if frame.width == 0:
         raise UserError(f"{path}: all columns hold lists or records; flatten them first.")
-    return frame
+    return frame.rename({name: f"unnamed_{k}" for k, name in enumerate(frame.columns, 1) if not name.strip()})
 
 
 def _read_jsonl(path: Path, source: Any) -> Table:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.fitting import checksum, versions
+from hinge.cli.search import certificate_of
 from hinge.cli.using import Fitted, load_fitted, read_for
 from hinge.explain.page import measure
 from hinge.explain.page.charts import number
@@ -49,8 +50,8 @@ def gather(fitted: Fitted, frame: Any, y: np.ndarray, file: Path, notes: list[st
     rows: list[dict[str, Any]] = [row | {k: v for k, v in unknown.items() if row[k] is None} for row in card["board"]]
     board = [BoardRow(**row) for row in rows]
     evidence = Evidence(
-        title=f"{fitted.target} in {file.name}", source=str(file), target=fitted.target, task=task,
-        metric=METRIC[task], classes=card["classes"], rows=len(y), columns=card["columns"],
+        title=f"{fitted.target} in {file.name}", source=card["data"], target=fitted.target, task=task,
+        metric=METRIC[task], classes=card["classes"], rows=card["rows"], columns=card["columns"],
         left_out=card["left_out"], notes=[Note("D12", "", f"{file.name}: {text}") for text in notes], board=board,
         chosen=card["chosen"], formula=card["formula"], objective=card["objective"], reason=card["reason"],
         held_out=f"the {len(y)} rows of {file.name} (trained on {card['rows']} rows of {card['data']})", y=y,
@@ -59,10 +60,13 @@ def gather(fitted: Fitted, frame: Any, y: np.ndarray, file: Path, notes: list[st
         sample_rows=card["rows"], target_values=y, command=f"hinge {' '.join(sys.argv[1:])}", seed=card["seed"],
         versions=versions(), checksum=checksum(file),
     )  # fmt: skip
+    evidence.scored = "on its training rows" if evidence.checksum == card["data_sha256"] != "" else "on new rows"
+    certificate = certificate_of(fitted.model.named_steps["model"])
+    evidence.certificate = "" if certificate is None else certificate.explain()
     kinds = {c["name"]: c["kind"] for c in card["columns"]}
     evidence.outputs = card["classes"] if task == "multiclass" else []
     evidence.importances = measure.importances(fitted.model, frame, y, task, classes, card["seed"])
-    for effect in evidence.importances[:6]:
+    for effect in [e for e in evidence.importances[:6] if e.high > 0]:
         found = measure.partial(fitted.model, frame, effect.name, kinds[effect.name], task, classes, card["seed"])
         if found is not None:
             evidence.partials.append(found)

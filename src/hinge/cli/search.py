@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.candidates import Family, Setting, Shape
+from hinge.cli.errors import UserError
 from hinge.explain.page.clock import OutOfTime, limit
 from hinge.explain.page.scores import Score, explained, losses, predict_for, score
 
@@ -19,9 +20,12 @@ from hinge.explain.page.scores import Score, explained, losses, predict_for, sco
 LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
 AT_LEAST = 0.3  # of the time, for something better than a constant
+ONE_FOLD = 4
 TIMED_ROWS = 1000
 STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
+FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
+LINEAR = 2  # the rank of linear models, and of nothing richer
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
@@ -111,15 +115,20 @@ class Search:
         """
         began = time.perf_counter()
         turns = [(f, f.settings[0]) for f in families if not f.slow]
-        turns += [(f, s) for f in families for s in f.settings[1 : f.early]]
-        turns += [(f, f.settings[0]) for f in families if f.slow]
+        more = [(f, s) for f in families for s in f.settings[1 : f.early]]
+        slow = [(f, f.settings[0]) for f in families if f.slow]
         later = [(f, s) for f in families for s in f.settings[f.early :]]
+        if len(self.y) <= FEW_ROWS:
+            turns += [*(pair for pair in later if pair[0].rank <= LINEAR), *slow, *more]
+            later = [pair for pair in later if pair[0].rank > LINEAR]
+        else:
+            turns += [*more, *slow]
         for family, setting in turns:
             self._try(family, setting, began, self._until(began, seconds), watch)
         # The most promising family first: its other settings are worth the most.
         order = {f.name: self._distance(f) for f in families}
         for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
-            if order[family.name] < 4.0 or family.rank <= 2:
+            if order[family.name] < 4.0 or family.rank <= LINEAR:
                 self._try(family, setting, began, self._until(began, seconds), watch)
         return self.results
 
@@ -158,8 +167,8 @@ class Search:
     def choose(self) -> Result:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
         best = self.best()
-        assert best is not None
-        assert best.loss is not None
+        if best is None or best.loss is None:
+            raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
         names = dict.fromkeys(r.family.name for r in self.results)
         choices = [r for name in names if (r := self.best(name)) is not None]
         for result in sorted(choices, key=lambda r: r.family.rank):
@@ -188,11 +197,13 @@ class Search:
         n = len(self.y)
         loss = np.empty(n)
         predictions: Any = None
-        models, fit_time = [], 0.0
+        models, fit_time, quickest = [], 0.0, np.inf
         for k, fold in enumerate(self.folds):
             left = seconds - (time.perf_counter() - began)
             share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
-            if left <= 0 or (k and fit_time / k * (len(self.folds) - k) > min(left, max(share - fit_time, 0))):
+            # One fold alone may have met a busy moment: it is no reason to give up unless it was far too slow.
+            room = min(left, max(share - fit_time, 0)) * (ONE_FOLD if k == 1 else 1)
+            if left <= 0 or (k and quickest * (len(self.folds) - k) > room):
                 result.state = "no time"
                 return
             prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
@@ -200,7 +211,8 @@ class Search:
             with limit(min(left, share - fit_time)):
                 watch = self._watch(fold, Z) if result.family.rounds else None
                 models.append(fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]), watch))
-            fit_time += time.perf_counter() - start
+            took = time.perf_counter() - start
+            fit_time, quickest = fit_time + took, min(quickest, took)
         if result.family.rounds:
             self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
             result.rounds = common_rounds(models)

@@ -15,7 +15,10 @@ from hinge.cli.text import MAX_LINE, NotUtf8, Text
 
 PIECE = 1 << 25
 MAX_WIDTH = 20_000  # columns
-NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", "#N/A", "<NA>", "missing"]
+NULLS = [
+    "", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "NAN", "NaT", "NULL", "Null", "null", "None", "?", "-", ".", "<NA>", "missing",
+    "#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!",
+]  # fmt: skip
 SEPARATORS = ",\t;|"
 LOOK = 10_000  # rows by which the types of columns are told
 FEW_LEVELS, MAX_LEVELS = 0.1, 20_000  # texts of a large file that repeat themselves are stored once
@@ -66,11 +69,16 @@ class Separated:
                 f"{text.path}, line 1 has {len(first)} fields; tables of more than {MAX_WIDTH} columns are not read."
             )
         header = not all(_is_number(name) for name in first)
-        doubled = sorted({name for name in first if first.count(name) > 1}) if header else []
+        doubled = sorted({name for name in first if name.strip() and first.count(name) > 1}) if header else []
+        bare = [str(k) for k, name in enumerate(first, 1) if not name.strip()] if header else []
+        if bare:
+            shown = ", ".join(bare[:5]) + (", …" if len(bare) > 5 else "")
+            text.notes.append(f"no name for column {shown}; called unnamed_{bare[0]} and so on")
         if not header:
             text.notes.append("the first line is all numbers, so the columns were named column_1, column_2, …")
         for name in doubled:
-            text.notes.append(f"the column name {name!r} occurs {first.count(name)} times; later ones got a number")
+            again = f"{name.strip()}.2"
+            text.notes.append(f"the column name {name!r} occurs {first.count(name)} times; later ones are {again}, …")
         return cls(text, separator, header, doubled)
 
     def frames(self) -> Iterator[Any]:
@@ -175,6 +183,11 @@ class Separated:
             try:
                 width = len(next(rows, []))
                 for row in rows:
+                    if len(row) > width == 1:
+                        return (
+                            f"{path}, line {rows.line_num} has {len(row)} fields, line 1 has one; remove the lines that "
+                            "stand before the names of the columns."
+                        )
                     if len(row) > width:
                         return (
                             f"{path}, line {rows.line_num} has {len(row)} fields, the header has {width}; quote values "
@@ -259,8 +272,10 @@ def _names(columns: list[str], header: bool, doubled: list[str]) -> list[str]:
     if not header:
         return [f"column_{k}" for k in range(1, len(columns) + 1)]
     names: list[str] = []
-    for column in columns:
+    for k, column in enumerate(columns, 1):
         plain = column.strip()
+        if not plain.partition("_duplicated_")[0]:
+            plain = f"unnamed_{k}"
         names.append(column if plain in columns or plain in names else plain)
     return [_unique_name(c, names) if "_duplicated_" in c and doubled else c for c in names]
 
@@ -281,6 +296,9 @@ def without_blank_rows(frame: Any, notes: list[str]) -> tuple[Any, np.ndarray | 
         return frame, None
     blank = frame.select(pl.all_horizontal(pl.all().is_null()).alias("blank")).to_series()
     if blank.any():
-        notes.append(f"{int(blank.sum())} rows without any value were left out")
+        lost = int(blank.sum())
+        notes.append(
+            "a row without any value was left out" if lost == 1 else f"{lost} rows without any value were left out"
+        )
         return frame.filter(~blank), np.flatnonzero(~blank.to_numpy()) + 1
     return frame, None

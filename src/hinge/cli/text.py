@@ -15,6 +15,7 @@ from hinge.cli.errors import UserError
 
 BLOCK = 1 << 22
 MAX_LINE = 1 << 24  # longer lines are not lines of a table
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class NotUtf8(Exception):
@@ -27,7 +28,7 @@ class NotUtf8(Exception):
 
 @dataclass
 class Text:
-    """A text file. It is UTF-8, or else taken for Windows-1252, and that is noted.
+    """A text file. It is UTF-8, or UTF-16 if it begins like that, or else taken for Windows-1252, and that is noted.
 
     Attributes
     ----------
@@ -45,6 +46,7 @@ class Text:
     content: bytes | None = None
     encoding: str = "utf-8"
     notes: list[str] = field(default_factory=list)
+    returns: bool = False  # whether lines end in carriage returns alone, as they once did
 
     def open(self) -> IO[bytes]:
         """The bytes as they are stored, unpacked."""
@@ -61,9 +63,16 @@ class Text:
         """The content as UTF-8, each block after a look at its lines."""
         line = length = 0
         decoder = codecs.getincrementaldecoder("utf-8")()
+        wide = codecs.getincrementaldecoder("utf-16")(errors="replace")
         try:
             with self.open() as file:
                 while block := file.read(BLOCK):
+                    if not line and not length:
+                        self._look_at(block)
+                    if self.encoding == "utf-16":
+                        block = wide.decode(block).encode()
+                    if self.returns:
+                        block = block.replace(b"\r", b"\n")
                     if b"\0" in block:
                         place = line + block[: block.index(b"\0")].count(b"\n") + 1
                         raise UserError(f"{self.path}, line {place}: a zero byte; the file is not text, or is damaged.")
@@ -82,7 +91,7 @@ class Text:
                         except UnicodeDecodeError as error:
                             raise NotUtf8(line + block[: max(error.start, 0)].count(b"\n") + 1) from None
                     line += block.count(b"\n")
-                    yield block if self.encoding == "utf-8" else block.decode(self.encoding, errors="replace").encode()
+                    yield block if self.encoding != "cp1252" else block.decode(self.encoding, errors="replace").encode()
             if self.encoding == "utf-8":
                 try:
                     decoder.decode(b"", final=True)
@@ -90,6 +99,15 @@ class Text:
                     raise NotUtf8(line + 1) from None
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise UserError(f"{self.path} is not a whole gzip file: {error}.") from None
+
+    def _look_at(self, first: bytes) -> None:
+        """Encoding and line ends, told from the first block."""
+        if self.encoding == "utf-8" and first.startswith(UTF_16):
+            self.encoding = "utf-16"
+            self.notes.append("the file was read as UTF-16, as its first bytes say")
+        if not self.returns and first.count(b"\r") > 1 and b"\n" not in first:
+            self.returns = True
+            self.notes.append("lines end in carriage returns alone; they were taken for line ends")
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """The content in pieces of about this many bytes, each of whole rows: line ends within quotes are no row ends."""
@@ -127,7 +145,7 @@ class Text:
     def whole(self) -> Any:
         """For readers that want all of it: the file itself if it is plain UTF-8, its content if not."""
         self.settle()
-        plain = self.content is None and not self.packed and self.encoding == "utf-8"
+        plain = self.content is None and not self.packed and self.encoding == "utf-8" and not self.returns
         return self.path if plain else io.BytesIO(b"".join(self.blocks()))
 
 

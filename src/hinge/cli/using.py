@@ -11,7 +11,7 @@ import numpy as np
 
 from hinge.cli.errors import MODEL, UserError
 from hinge.cli.fitting import checksum
-from hinge.cli.profile import parse_dates
+from hinge.cli.notation import Notation, parse_dates
 from hinge.cli.reading import Table, read_table
 from hinge.explain.page.scores import predict_for
 
@@ -95,7 +95,9 @@ def conform(table: Table, fitted: Fitted, *, first: bool = True) -> tuple[Any, d
     for info in fitted.card["columns"]:
         series = frame[info["name"]]
         kind = info["kind"]
-        if kind == "number":
+        if series.dtype == pl.String and info.get("notation"):
+            read = Notation(**info["notation"]).read(series)
+        elif kind == "number":
             read = _number(series)
         elif kind == "date":
             read = series.cast(pl.Datetime("us")) if series.dtype in (pl.Date, pl.Datetime) else _dates(series)
@@ -138,11 +140,12 @@ def _renamed(missing: list[str], table: Table, fitted: Fitted) -> str:
 def _number(series: Any) -> Any:
     import polars as pl
 
-    if series.dtype == pl.String:
-        return series.str.strip_chars().cast(pl.Float64, strict=False)
     if series.dtype == pl.Duration:
         return (series.dt.total_microseconds() / 1e6).rename(series.name)
-    return series.cast(pl.Float64, strict=False).fill_nan(None)
+    if series.dtype == pl.String:
+        series = series.str.strip_chars()
+    numbers = series.cast(pl.Float64, strict=False)
+    return numbers.set(numbers.is_finite().not_().fill_null(False), None)
 
 
 def _dates(series: Any) -> Any:
@@ -165,26 +168,48 @@ def _text(series: Any) -> Any:
 def read_for(fitted: Fitted, file: Path, *, with_target: bool) -> tuple[Any, np.ndarray | None, list[str], Table]:
     """The rows of a file for a model: inputs, targets (class numbers or numbers; rows without one are left out)."""
     table = read_table(file)
+    notes: list[str] = []
     if with_target:
         if fitted.target not in table.frame.columns:
             raise UserError(f"{file} lacks the target {fitted.target!r}, which is needed to score predictions.")
-        table.frame = table.frame.filter(table.frame[fitted.target].is_not_null())
+        notes += _keep_rows_with_target(table, fitted)
     frame, unfit = conform(table, fitted)
-    notes = remarks(unfit, fitted)
+    notes += remarks(unfit, fitted)
     if with_target and fitted.card["data_sha256"] and checksum(file) == fitted.card["data_sha256"]:
         notes.append(f"{fitted.path} was fitted to these very rows, so its score on them flatters it")
     return frame, targets(table, fitted) if with_target else None, notes, table
 
 
+def _keep_rows_with_target(table: Table, fitted: Fitted) -> list[str]:
+    """Leave out rows whose target is missing or cannot be read, with the remarks that calls for."""
+    import polars as pl
+
+    name, series = fitted.target, table.frame[fitted.target]
+    there, read = len(series) - series.null_count(), series
+    if series.dtype == pl.String and fitted.card.get("target_notation"):
+        read = Notation(**fitted.card["target_notation"]).read(series)
+    if fitted.classes is None:
+        read = _number(read)
+    found = len(read) - read.null_count()
+    if not found:
+        what = (
+            "is missing in every row"
+            if not there
+            else f"holds text ({str(series.drop_nulls()[0])[:40]!r}), not numbers"
+        )
+        raise UserError(f"{table.path}: the target {name!r} {what}.")
+    table.rows = table.numbers()[read.is_not_null().to_numpy()]
+    table.frame = table.frame.with_columns(read.alias(name)).filter(read.is_not_null())
+    return [f"{name}: {there - found} values cannot be read; these rows were left out"] if found < there else []
+
+
 def targets(table: Table, fitted: Fitted) -> np.ndarray:
     """The target column in the terms of the model."""
-    from hinge.cli.profile import class_numbers, labels_of, numbers_of
+    from hinge.cli.target import class_numbers, labels_of, numbers_of
 
     series = table.frame[fitted.target]
     numbers = numbers_of(series)
     if fitted.classes is None:
-        if numbers is None:
-            raise UserError(f"{table.path}: the target {fitted.target!r} holds text, not numbers.")
         return numbers.to_numpy().astype(np.float64)
     labels = labels_of(series, numbers)
     places = class_numbers(labels, fitted.classes)

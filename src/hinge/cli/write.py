@@ -70,7 +70,7 @@ def summary(outcome: Outcome, files: dict[str, Path]) -> tuple[dict[str, Any], l
     late = [f"  {n.code} {n.text}" for n in e.notes if n.code in ("D15", "D17")]
     return data, [
         e.reason,
-        f"Held out: {e.metric} {number(e.score, 4)} ± {number(e.error, 2)} (best constant {number(e.trivial, 4)}, "
+        f"{e.scored.capitalize()}: {e.metric} {number(e.score, 4)} ± {number(e.error, 2)} (best constant {number(e.trivial, 4)}, "
         f"{100 * e.explained:.1f} % explained); {extra}",
         *late,
         "",

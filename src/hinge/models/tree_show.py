@@ -110,6 +110,14 @@ def _names(tree: Any, feature_names: Any) -> list[str]:
     return [f"x{j}" for j in range(tree.n_features_in_)]
 
 
+def _number(value: float, decimals: int) -> str:
+    """With so many decimals; below one, with so many digits that count."""
+    if abs(value) < 1 or abs(value) >= 1e15:
+        return f"{value:.{max(decimals, 1)}g}"
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _test(tree: Any, node: int, names: list[str], decimals: int, left: bool) -> str:
     """What a row must satisfy to go left (or right) at a node."""
     t = tree.trees_
@@ -123,13 +131,13 @@ def _test(tree: Any, node: int, names: list[str], decimals: int, left: bool) -> 
         return f"{names[j]} in {{{', '.join(str(c) for c in chosen)}}}{missing}"
     if np.isinf(t.threshold[node]):
         return f"{names[j]} is {'known' if left else 'missing'}"
-    return f"{names[j]} {'<=' if left else '>'} {t.threshold[node]:.{decimals}g}{missing}"
+    return f"{names[j]} {'<=' if left else '>'} {_number(t.threshold[node], decimals)}{missing}"
 
 
 def _outcome(tree: Any, node: int, decimals: int) -> str:
     value = tree.trees_.value[[node]]
     answers = tree._labels(value) if hasattr(tree, "classes_") else value
-    said = ", ".join(str(a) if hasattr(tree, "classes_") else f"{a:.{decimals}g}" for a in np.ravel(answers))
+    said = ", ".join(str(a) if hasattr(tree, "classes_") else _number(a, decimals) for a in np.ravel(answers))
     if tree.trees_.count is None:  # a tree of a forest
         return said
     count = int(tree.trees_.count[node])

@@ -183,11 +183,9 @@ class Chart:
             slant = max(map(len, shown_names), default=0) * len(shown_names) > 62
             for k, name in enumerate(self.names):
                 x, shown = self.at_x(k), html.escape(name if len(name) < 16 else name[:14] + "…")
-                how = (
-                    f'transform="rotate(-28 {x:.1f} {foot + 14})" text-anchor="end"'
-                    if slant
-                    else 'text-anchor="middle"'
-                )
+                how = f'text-anchor="{"end" if x + 3 * len(name) > WIDTH else "middle"}"'
+                if slant:
+                    how = f'transform="rotate(-28 {x:.1f} {foot + 14})" text-anchor="end"'
                 out.append(f'<text class="tick" x="{x:.1f}" y="{foot + 15}" {how}>{shown}</text>')
         else:
             for value in log_ticks(*self.x) if "x" in self.log else ticks(*self.x):
@@ -216,6 +214,8 @@ def intervals(title: str, rows: Sequence[tuple[str, float, float, float]], unit:
     low, high = min(values), max(values)
     if high <= low:
         high = low + 1.0
+    if low < 0:
+        low -= 0.03 * (high - low)  # room between an interval and the names
 
     def at(value: float) -> float:
         return left + (value - low) / (high - low) * (WIDTH - left - right)
@@ -253,10 +253,12 @@ def matrix(title: str, counts: np.ndarray, names: Sequence[str]) -> str:
     """A confusion matrix: rows are the truth, columns the predictions."""
     k = len(names)
     cell = min(54, 400 // k)
-    left, top = 120, 52
-    width, height = left + cell * k + 20, top + cell * k + 12
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     short = [n if len(n) < 14 else n[:12] + "…" for n in names]
+    longest = max(map(len, short))
+    turned = cell < 8 * longest
+    left, top = 120, 30 + (max(22, 5 * longest) if turned else 22)  # turned names stand below "predicted"
+    width, height = left + cell * k + (max(20, 6 * longest - cell // 2) if turned else 20), top + cell * k + 12
     parts = [f'<text class="label" x="{left + cell * k / 2}" y="14" text-anchor="middle">predicted</text>',
              f'<text class="label" transform="translate(12 {top + cell * k / 2}) rotate(-90)" text-anchor="middle">'
              "true</text>"]  # fmt: skip
@@ -265,7 +267,6 @@ def matrix(title: str, counts: np.ndarray, names: Sequence[str]) -> str:
             f'<text class="name" x="{left - 6}" y="{top + cell * (i + 0.5) + 4}" text-anchor="end">'
             f"{html.escape(short[i])}</text>"
         )
-        turned = cell < 8 * max(map(len, short))
         x = left + cell * (i + 0.5)
         how = f'transform="rotate(-35 {x} {top - 6})" text-anchor="start"' if turned else 'text-anchor="middle"'
         parts.append(f'<text class="name" x="{x}" y="{top - 6}" {how}>{html.escape(short[i])}</text>')
@@ -285,6 +286,6 @@ def matrix(title: str, counts: np.ndarray, names: Sequence[str]) -> str:
                 )
     return (
         f"<figure><figcaption>{html.escape(title)}</figcaption>"
-        f'<svg viewBox="0 0 {width} {height}" style="max-width:{width}px" role="img" aria-label="{html.escape(title)}">'
+        f'<svg class="table" viewBox="0 0 {width} {height}" style="max-width:{width}px" role="img" aria-label="{html.escape(title)}">'
         f"{''.join(parts)}</svg></figure>"
     )

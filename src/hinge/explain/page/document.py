@@ -85,14 +85,17 @@ def _result(e: Evidence) -> str:
     chosen = next((r for r in e.board if r.chosen), None)
     tiles = [
         _tile(e.chosen, chosen.what if chosen else "the model"),
-        _tile(number(e.score), f"± {number(e.error, 2)} {e.metric}, held out"),
+        _tile(
+            number(e.score),
+            f"± {number(e.error, 2)} {e.metric}, {e.scored}",
+        ),
         _tile(number(e.trivial), f"{e.metric} of the best constant"),
         _tile(f"{100 * e.explained:.1f} %", "of that is explained"),
     ]
     for name in ("accuracy", "ROC AUC", "R²", "mean absolute error"):
         if name in e.details and not (name == "R²" and e.task == "real"):
             tiles.append(_tile(number(e.details[name]), name))
-    return f'<div class="tiles">{"".join(tiles)}</div><p>{esc(e.reason)} Scored on {esc(e.held_out)}.</p>'
+    return f'<div class="tiles">{"".join(tiles)}</div><p>{esc(e.reason)} Scored on {esc(e.held_out)}; ± is one standard error.</p>'
 
 
 def _code(code: str) -> str:
@@ -126,7 +129,7 @@ def _data(e: Evidence) -> str:
             f"<td class='num'>{gaps}</td><td class='wrap'>{esc(values)}</td></tr>"
         )
     out = "".join(
-        f"<tr class='out'><td>{esc(name)}</td><td>left out</td><td></td><td></td><td class='wrap'>{esc(why)}</td></tr>"
+        f"<tr class='out'><td>{esc(name)}</td><td>left out</td><td></td><td class='num'></td><td class='wrap'>{esc(why)}</td></tr>"
         for name, why in e.left_out.items()
     )
     table = (
@@ -183,7 +186,7 @@ def _errors(e: Evidence) -> str:
     )
     first = (
         f"<tr><td>{esc(e.metric)}</td><td class='num'>{number(e.score, 4)} ± {number(e.error, 2)}</td></tr>"
-        f"<tr><td>{esc(e.metric)} of the best constant</td><td class='num'>{number(e.trivial, 4)}</td></tr>"
+        f"<tr><td class='name'>{esc(e.metric)} of the best constant</td><td class='num'>{number(e.trivial, 4)}</td></tr>"
     )
     table = (
         '<div class="card"><h3>Figures</h3><div class="scroll"><table><tbody>'
@@ -217,7 +220,7 @@ def _matters(e: Evidence) -> str:
 def _proof(e: Evidence) -> str:
     text = e.certificate or (
         "The objective of this family is not convex, so there is no proof that the optimum was reached; held-out scores "
-        "are what speaks for it. The linear fits below do have one."
+        f"are what speaks for it.{' The linear fits beside this do have one.' if e.convergence else ''}"
     )
     chart = f'<div class="card">{pictures.convergence(e)}</div>' if e.convergence else ""
     return (

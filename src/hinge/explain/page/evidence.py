@@ -91,6 +91,7 @@ class Evidence:
     train_rows: int
     sample_rows: int
     target_values: np.ndarray
+    scored: str = "held out"  # what kind of rows the score is of, in two or three words
     curve: Curve | None = None
     importances: list[Effect] = field(default_factory=list)
     coefficients: list[Effect] = field(default_factory=list)

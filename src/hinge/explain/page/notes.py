@@ -1,4 +1,4 @@
-"""The numbered remarks on data: what each means and what to do. The same list is the page docs/diagnoses.md."""
+"""The numbered remarks on data: what each means and what to do. The same list is the page docs/remarks.md."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DIAGNOSES = {
     ),
     "D07": Diagnosis(
         "Mixed values",
-        "A column of numbers holds some words. The words were taken as missing values.",
+        "A column of numbers holds some words or infinite values. These were taken as missing.",
         "If a word is a value of its own (“>100”, “none”), recode it in the file.",
     ),
     "D08": Diagnosis(
@@ -107,6 +107,17 @@ DIAGNOSES = {
         "The last fits would have taken longer than the time that was left, so that boosting did fewer rounds than the "
         "search had found best.",
         "Give more time (--time), or try fewer families (--models boosting).",
+    ),
+    "D18": Diagnosis(
+        "Ways of writing",
+        "Values are written for people: numbers with decimal commas, separators of thousands, a currency, a percent sign or "
+        "a unit; true and false in several words; codes of very many digits. They were read as the remark says.",
+        "Check the example in the remark. New rows are read in the same way, so write them like these, or as plain numbers.",
+    ),
+    "D19": Diagnosis(
+        "Few different numbers",
+        "The target is a whole number with few different values: it may be a quantity, or the codes of classes.",
+        "If the values are names rather than amounts, say --task multiclass.",
     ),
 }
 

@@ -98,7 +98,7 @@ def roc(e: Evidence) -> str:
         fpr, tpr, cut = roc_curve(y, p)
         _hover_curve(chart, fpr, tpr, cut, ("false positives", "true positives"), 0)
         return chart.svg(f"ROC curve (area {roc_auc_score(y, p):.3f}; band: 95 %, resampled)")
-    for k, c in enumerate(_shown_classes(e)):
+    for k, c in enumerate(shown_classes(e)):
         truth = e.y == c
         fpr, tpr, _ = roc_curve(truth, e.prediction[:, c])
         area = roc_auc_score(truth, e.prediction[:, c])
@@ -120,7 +120,7 @@ def precision_recall(e: Evidence) -> str:
         return chart.svg(
             f"Precision and recall of “{e.classes[1]}” (average precision {average_precision_score(y, p):.3f})"
         )
-    for k, c in enumerate(_shown_classes(e)):
+    for k, c in enumerate(shown_classes(e)):
         precision, recall, _ = precision_recall_curve(e.y == c, e.prediction[:, c])
         thin = np.unique(np.linspace(0, len(recall) - 1, 150).astype(int))
         chart.line(recall[thin], precision[thin], e.classes[c], k)
@@ -160,7 +160,8 @@ def wilson(share: float, n: int, z: float = 1.959964) -> tuple[float, float]:
     return float(max(centre - half, 0.0)), float(min(centre + half, 1.0))
 
 
-def _shown_classes(e: Evidence) -> list[int]:
+def shown_classes(e: Evidence) -> list[int]:
+    """The classes that have a line of their own, the most frequent first; each keeps its colour in every chart."""
     counts = np.bincount(e.y.astype(np.int64), minlength=len(e.classes))
     return [int(c) for c in np.argsort(-counts)[:MAX_LINES] if 0 < counts[c] < len(e.y)]
 
@@ -259,16 +260,20 @@ def importance(e: Evidence) -> str:
 
 def weights(e: Evidence) -> str:
     rows = [(c.name, c.value, c.low, c.high) for c in e.coefficients]
-    return intervals("Weights, of columns scaled to unit spread (95 % interval)", rows, "", 0)
+    unit = {"binary": f"log odds of “{e.classes[-1]}”" if e.classes else "", "count": f"log of the mean {e.target}"}
+    what = unit.get(e.task, f"standard deviations of {e.target}")
+    sure = "; 95 % intervals" if np.all(np.isfinite([c.low for c in e.coefficients])) else ""
+    return intervals(f"Weights, in {what} (numbers scaled to unit spread{sure})", rows, "", 0)
 
 
 def partial(e: Evidence, p: Partial) -> str:
     """The mean prediction against one column."""
     names = e.outputs or [""]
-    shown = list(range(p.means.shape[1]))[:MAX_LINES]
+    shown = shown_classes(e) if e.outputs else [0]
     band = len(shown) == 1
     low = float(p.low.min() if band else p.means[:, shown].min())
     high = float(p.high.max() if band else p.means[:, shown].max())
+    low, high = low - 0.04 * (high - low), high + 0.04 * (high - low)  # no mark on the axis
     what = (
         f"probability of {e.classes[1]}" if e.task == "binary" else "probability" if e.classes else f"mean {e.target}"
     )
@@ -286,16 +291,16 @@ def partial(e: Evidence, p: Partial) -> str:
             places = list(range(len(words)))
             some = np.unique(np.linspace(0, len(words) - 1, 5).astype(int))
             chart.names = [words[k] if k in some else "" for k in range(len(words))]
-    for k in shown:
+    for colour, k in enumerate(shown):
         hover = [f"{w}: {number(float(v))}" for w, v in zip(words, p.means[:, k])]
         if band and p.kind != "category":
             chart.band(places, p.low[:, 0], p.high[:, 0], 0)
         if p.kind == "category":
             for x, a, b in zip(places, p.low[:, k], p.high[:, k]) if band else ():
                 chart.whisker(x, a, b)
-            chart.points(places, p.means[:, k], k, hover, 5)
+            chart.points(places, p.means[:, k], colour, hover, 5)
             if names[k]:
-                chart.legend.append((names[k], k))
+                chart.legend.append((names[k], colour))
         else:
-            chart.line(places, p.means[:, k], names[k], k, dots=True, hover=hover)
+            chart.line(places, p.means[:, k], names[k], colour, dots=True, hover=hover)
     return chart.svg(p.column)

@@ -25,6 +25,7 @@ padding:.7rem .9rem;overflow-x:auto;white-space:pre-wrap}
 h3:first-child{margin-top:0}.scroll{overflow-x:auto}.card{min-width:0;overflow-wrap:anywhere}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.93rem}
 th,td{text-align:left;padding:.38rem .7rem .38rem 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
 td.wrap{white-space:normal;min-width:12rem}td.model{white-space:normal;min-width:8.5rem}td .soft{font-weight:400;font-size:.88em}th{color:var(--soft);font-weight:600}.num{text-align:right}
+.num+td:not(.num),.num+th:not(.num){padding-left:1rem}td.name{white-space:normal}
 tr.chosen td{background:var(--mark);font-weight:600}tr.out td{color:var(--soft)}
 figure{margin:0}figcaption{font-weight:600;margin-bottom:.35rem}svg{width:100%;max-width:640px;height:auto;display:block;overflow:visible;margin:0 auto}
 svg .grid{stroke:var(--line);stroke-width:1}
@@ -46,8 +47,8 @@ dl.cures :target,dt:target{background:var(--warnbg)}
 #tip{position:fixed;pointer-events:none;background:var(--ink);color:var(--page);padding:.28rem .55rem;border-radius:6px;
 font-size:.84rem;max-width:20rem;opacity:0;transition:opacity .1s;z-index:9}
 footer{color:var(--soft);font-size:.88rem;margin-top:2.5rem}
-@media (max-width:34rem){body{font-size:15px}main{padding:.6rem .7rem 3rem}.card{padding:.8rem .75rem}svg text{font-size:15px}
-svg text.name{font-size:15px}}
+@media (max-width:34rem){body{font-size:15px}main{padding:.6rem .7rem 3rem}.card{padding:.8rem .75rem}svg text{font-size:16.5px}
+svg text.name{font-size:16.5px}svg.table text,svg.table text.name{font-size:12.5px}}
 @media print{:root{--page:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--mark:#f2f4f8}nav,#tip{display:none}
 .card,figure,tr{break-inside:avoid}h2{break-after:avoid}main{max-width:none;padding:0}body{font-size:11pt}
 .grid{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:8.5pt}
