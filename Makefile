@@ -9,20 +9,23 @@ WORKERS ?= 2
 # One BLAS thread per worker: the workers fill the cores already, and idle BLAS threads spin.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-PIP := $(BIN)/python -m pip install -q
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
 .PHONY: build ready demo test test-all test-sanitize coverage lint format bench docs clean
 
-$(VENV)/.tools: pyproject.toml
+$(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.tools: pyproject.toml $(VENV)/.made
 	$(NEEDED) --build | $(PIP) --no-compile -r /dev/stdin
 	touch $@
 
 # Bytecode of what the command imports, and no more: most of what is installed never is. Made here, beside the compiler,
 # it does not eat into the time that the first `hinge fit` has for its models.
 IMPORTED := narwhals, polars, rich.live, rich.table, safetensors.numpy, sklearn.metrics, sklearn.model_selection, sklearn.pipeline, typer
-$(VENV)/.needed: $(VENV)/.tools
+$(VENV)/.needed: pyproject.toml $(VENV)/.made
 	$(NEEDED) cli | $(PIP) --no-compile -r /dev/stdin
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import $(IMPORTED)"
 	touch $@
@@ -34,7 +37,7 @@ $(VENV)/.built: $(VENV)/.tools $(NATIVE)
 	touch $@
 
 # What hinge needs is fetched while it is compiled.
-build: $(VENV)/.tools
+build:
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.needed $(VENV)/.built
 
 $(VENV)/.installed: $(VENV)/.tools
