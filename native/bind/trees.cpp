@@ -107,16 +107,6 @@ CartOptions cart_options(const nb::dict& d) {
   return o;
 }
 
-// Weights scaled so that every class that has any has the same sum, and the sum of all stays.
-void balance(std::vector<double>& weight, const double* code, int classes) {
-  std::vector<double> sums(static_cast<std::size_t>(classes));
-  for (std::size_t i = 0; i < weight.size(); ++i) sums[static_cast<std::size_t>(code[i])] += weight[i];
-  double total = 0, present = 0;
-  for (const double s : sums) total += s, present += s > 0;
-  for (std::size_t i = 0; i < weight.size(); ++i)
-    if (weight[i] > 0) weight[i] *= total / (present * sums[static_cast<std::size_t>(code[i])]);
-}
-
 // Trees on one table: one of sorted and bins is None. Those of an ensemble are numbered from `first` on: the same
 // number and seed give the same tree, whichever are grown with it. With draws > 0 each tree has a bootstrap sample of
 // its own.
@@ -144,7 +134,7 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
         own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, number + 1);
         if (w && !frequency)
           for (index_t i = 0; i < n; ++i) own_weight[i] *= w[i];
-        if (balanced) balance(own_weight, y.data(), o.classes);
+        if (balanced) balance_classes(own_weight, y.data(), o.classes);
         r.weight = own_weight.data();
         r.frequency = (!w || frequency) && !balanced;
         for (index_t i = 0; i < n; ++i)

@@ -68,7 +68,8 @@ void add_up(const T* x, index_t stride, index_t rows, index_t cols, const double
   const index_t m = cols + (y ? 2 : 0);
   const Layout<V> layout(cols, y != nullptr);
   // Rows that can be read in whole vectors without leaving the table, and the others with room behind them.
-  const index_t room = (rows - 1) * stride + cols - width, free = room < 0 ? 0 : std::min(rows, room / stride + 1);
+  const index_t room = (rows - 1) * stride + cols - width;
+  const index_t free = room < 0 || stride < 1 ? 0 : std::min(rows, room / stride + 1);
   std::vector<T> tail((rows - free) * width, T(0));
   for (index_t i = free; i < rows; ++i) std::copy_n(x + i * stride, cols, tail.data() + (i - free) * width);
 

@@ -81,11 +81,8 @@ constexpr index_t kAtHand = index_t{1} << 24, kLongRow = 8192, kPackedBlock = in
 constexpr index_t kSlots = 3;  // one block is made ready, one is worked on, one is cleared up
 
 struct NothingBeside {
-  void before(index_t, index_t, index_t) const {}
-  template <class View>
-  bool after(index_t, const View&, const index_t*, index_t, index_t) const {
-    return true;
-  }
+  void before(index_t /*slot*/, index_t /*begin*/, index_t /*end*/) {}
+  bool after(index_t /*slot*/, index_t /*begin*/, index_t /*end*/) { return true; }
 };
 
 // Visits rows order[0], order[1], ... Calls body(slot, view, at, begin, end) for consecutive ranges of visits, where
@@ -93,9 +90,9 @@ struct NothingBeside {
 // has ended before, `beside.after` begins after the body of the same range; they may run at the same time as the body
 // of another. Each of the three may run on any thread, one range at a time, and must not poll: Ctrl-C is looked at
 // here. With `alone` all runs on the calling thread, on the rows where they are.
-template <class View, class Body, class Beside = NothingBeside>
+template <class View, class Body, class Beside>
 void visit_rows(const View& rows, const std::vector<index_t>& order, index_t multiple, bool alone, Monitor& monitor,
-                const Body& body, const Beside& beside = {}) {
+                const Body& body, Beside& beside) {
   const index_t n = static_cast<index_t>(order.size()), bytes = PackedRows<View>::bytes(rows, n);
   const index_t each = std::max<index_t>(1, n > 0 ? bytes / n : 1);
   const index_t block = multiple * std::max<index_t>(1, kPackedBlock / each / multiple);
@@ -106,7 +103,7 @@ void visit_rows(const View& rows, const std::vector<index_t>& order, index_t mul
       const index_t end = std::min(begin + block, n);
       beside.before(0, begin, end);
       body(index_t{0}, rows, order.data() + begin, begin, end);
-      if (!beside.after(0, rows, order.data() + begin, begin, end)) return;
+      if (!beside.after(0, begin, end)) return;
     }
     return;
   }
@@ -120,9 +117,7 @@ void visit_rows(const View& rows, const std::vector<index_t>& order, index_t mul
     packed[slot(begin)].pack(rows, order.data() + begin, end - begin);
     beside.before(slot(begin), begin, end);
   };
-  const auto clear_up = [&](index_t begin) {
-    return beside.after(slot(begin), packed[slot(begin)].view(), at.data(), begin, std::min(begin + block, n));
-  };
+  const auto clear_up = [&](index_t begin) { return beside.after(slot(begin), begin, std::min(begin + block, n)); };
   make_ready(0);
   bool goes_on = true;
   index_t begin = 0;

@@ -87,4 +87,13 @@ std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const dou
   return drawn;
 }
 
+void balance_classes(std::vector<double>& weight, const double* code, int classes) {
+  std::vector<double> sums(static_cast<std::size_t>(classes));
+  for (std::size_t i = 0; i < weight.size(); ++i) sums[static_cast<std::size_t>(code[i])] += weight[i];
+  double total = 0, present = 0;
+  for (const double s : sums) total += s, present += s > 0;
+  for (std::size_t i = 0; i < weight.size(); ++i)
+    if (weight[i] > 0) weight[i] *= total / (present * sums[static_cast<std::size_t>(code[i])]);
+}
+
 }  // namespace hinge::trees

@@ -93,7 +93,8 @@ Mistakes perceptron_epoch(const Design& X, const double* y, const double* weight
     const auto body = [&](index_t, const auto& view, const index_t* at, index_t begin, index_t end) {
       visit_some(view, at, y, weight, order.data() + begin, end - begin, intercept, rate, state, out);
     };
-    visit_rows(rows, order, 1, false, monitor, body);
+    NothingBeside nothing;
+    visit_rows(rows, order, 1, false, monitor, body, nothing);
   });
   return out;
 }
@@ -108,7 +109,8 @@ std::int64_t multiclass_perceptron_epoch(const Design& X, const std::int32_t* y,
       mistakes +=
           visit_classes(view, at, y, weight, order.data() + begin, end - begin, X.cols(), k, intercept, w, late, age);
     };
-    visit_rows(rows, order, 1, false, monitor, body);
+    NothingBeside nothing;
+    visit_rows(rows, order, 1, false, monitor, body, nothing);
   });
   return mistakes;
 }

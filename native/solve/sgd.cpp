@@ -66,12 +66,12 @@ class LazyWeights {
   }
 
   // v += c x_i. Without thresholds the sum of s v over the steps is (sum of s) v minus what each change of v came too
-  // late for: c x_i times what is returned, which can wait until the end.
+  // late for: c x_i times `counted`, which can wait until the end.
   template <class View>
-  double add(const View& rows, index_t i, double c) {
+  void add(const View& rows, index_t i, double c) {
     row_axpy(rows, i, c, v_);
-    return now_.factor;
   }
+  double counted() const { return now_.factor; }
 
   // The prox of a step of length eta, owed by all features.
   void shrink(double eta) {
@@ -154,10 +154,10 @@ class Beside {
 
   Beside(const LinearProblem& p, const std::vector<index_t>& order) : p_(p), order_(order) {}
 
-  Range& at(index_t slot) const { return ranges_[slot]; }
+  Range& at(index_t slot) { return ranges_[slot]; }
   double total() const { return total_; }
 
-  void before(index_t slot, index_t begin, index_t end) const {
+  void before(index_t slot, index_t begin, index_t end) {
     Range& r = ranges_[slot];
     for (auto* v : {&r.y, &r.z, &r.c}) v->resize(end - begin);
     for (index_t k = begin; k < end; ++k) {
@@ -168,8 +168,7 @@ class Beside {
     }
   }
 
-  template <class View>
-  bool after(index_t slot, const View&, const index_t*, index_t begin, index_t end) const {
+  bool after(index_t slot, index_t begin, index_t end) {
     const Range& r = ranges_[slot];
     total_ += p_.loss.value(r.y.data(), r.z.data(), r.c.data(), end - begin);
     return std::isfinite(total_);
@@ -178,8 +177,8 @@ class Beside {
  private:
   const LinearProblem& p_;
   const std::vector<index_t>& order_;
-  mutable Range ranges_[kSlots];
-  mutable double total_ = 0;
+  Range ranges_[kSlots];
+  double total_ = 0;
 };
 
 // Numbers of visits as numbers of the rows that were visited.
@@ -199,8 +198,8 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
   std::iota(order.begin(), order.end(), index_t{0});
   if (o.shuffle) Random(o.seed, static_cast<std::uint64_t>(o.epoch) + 1).shuffle(order.data(), n);
   LazyWeights w(p, o, state.w);
-  std::vector<double> u(o.batch), late(o.average && !w.lazy() ? n : 0);  // of a batch; what LazyWeights::add says
-  const Beside beside(p, order);
+  std::vector<double> u(o.batch), late(o.average && !w.lazy() ? n : 0);  // of a batch; see LazyWeights::add
+  Beside beside(p, order);
   double b = state.b, b_sum = 0;
   const index_t steps_before = state.steps;
   // Not inlined: it is called from two places, and compiling it takes seconds.
@@ -224,8 +223,9 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
       double gb = 0;
       for (index_t k = 0; k < m; ++k)
         if (u[k] != 0.0) {
-          const double step = -rate * u[k] / w.scale(), factor = w.add(view, at[first + k], step);
-          if (!late.empty()) late[begin + first + k] = step * factor;
+          const double step = -rate * u[k] / w.scale();
+          w.add(view, at[first + k], step);
+          if (!late.empty()) late[begin + first + k] = step * w.counted();
           gb += u[k];
         }
       if (p.intercept) b -= rate * o.bias_rate * gb;

@@ -42,6 +42,16 @@ def test_gram_and_moments(n, d, storage):
     np.testing.assert_allclose(design.moments(h, y), A.T @ (h[:, None] * A), **tolerance)
 
 
+@pytest.mark.parametrize("d", [3, 8, 16])
+def test_rows_that_lie_in_memory_in_odd_ways(d):
+    """One row for all, rows backwards, rows that overlap: what views of NumPy may be."""
+    rng = np.random.default_rng(d)
+    X, h = rng.normal(size=(40, d)), rng.uniform(size=40)
+    windows = np.lib.stride_tricks.sliding_window_view(rng.normal(size=39 + d), d)
+    for view in (np.broadcast_to(X[0], (40, d)), X[::-1], windows):
+        np.testing.assert_allclose(Design(view).gram(h), view.T @ (h[:, None] * view), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 def test_one_pass_gives_risk_scores_slopes_and_gradient(storage):
     rng = np.random.default_rng(0)

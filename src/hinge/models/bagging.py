@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from hinge._native import check_indices, core
 from hinge.models.base import LogProba, code_labels, codes_among, take_input_tags
 from hinge.models.forest_base import sample_size
+from hinge.models.out_of_bag import out_of_bag_score
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from hinge.models.tree_inputs import INT32, check_targets, is_frequency, weights_of
 from hinge.models.tree_members import Members
@@ -277,11 +278,8 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
         self.oob_decision_function_ = mean
-        said = np.argmax(mean[seen], axis=1)
-        if callable(self.oob_score):
-            self.oob_score_ = float(self.oob_score(self.classes_[y[seen]], self.classes_[said]))
-        else:
-            self.oob_score_ = float(np.average(said == y[seen], weights=weight)) if seen.any() else float("nan")
+        said, truth = self.classes_[np.argmax(mean[seen], axis=1)], self.classes_[y[seen]]
+        self.oob_score_ = out_of_bag_score(self.oob_score, truth, said, weight, classes=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Mean probabilities, or shares of votes."""
@@ -347,14 +345,8 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
-        from sklearn.metrics import r2_score
-
         self.oob_prediction_ = mean[:, 0]
-        if callable(self.oob_score):
-            self.oob_score_ = float(self.oob_score(y[seen], mean[seen, 0]))
-        else:
-            enough = np.sum(seen) > 1
-            self.oob_score_ = float(r2_score(y[seen], mean[seen, 0], sample_weight=weight)) if enough else float("nan")
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], mean[seen, 0], weight, classes=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the members' predictions."""

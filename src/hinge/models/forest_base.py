@@ -16,6 +16,7 @@ from hinge._native import core
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
 from hinge.models.forest_quantiles import leaf_quantiles
+from hinge.models.out_of_bag import out_of_bag_score
 from hinge.models.tree import DecisionTreeClassifier, DecisionTreeRegressor, cart_options
 from hinge.models.tree_arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.tree_inputs import (
@@ -130,7 +131,7 @@ class BaseForest(Members, BaseEstimator):
             Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
         """
         y = check_targets(self, X, y, several=True)
-        self._check()
+        self._check(y)
         before = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
         if before is not None:
             if self.n_estimators < len(before):
@@ -164,7 +165,7 @@ class BaseForest(Members, BaseEstimator):
         if y.shape[1:] != ((self.n_outputs_,) if self.n_outputs_ > 1 else ()):
             raise ValueError(f"warm_start needs as many targets as the first fit, {self.n_outputs_}; y is {y.shape}.")
 
-    def _check(self) -> None:
+    def _check(self, y: np.ndarray) -> None:
         if self.n_estimators < 1:
             raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
         if self.oob_score and not self.bootstrap:
@@ -335,6 +336,11 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
             return None if self.bootstrap else "balanced"
         return self.class_weight
 
+    def _check(self, y: np.ndarray) -> None:
+        super()._check(y)
+        if self.oob_score and y.ndim == 2:
+            raise ValueError(f"oob_score needs one target; y has {y.shape[1]} columns.")
+
     def _check_same_targets(self, y: np.ndarray) -> None:
         super()._check_same_targets(y)
         known = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
@@ -343,14 +349,8 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
                 raise ValueError(f"warm_start needs the classes of the first fit, {before}; y has {now}.")
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
-        if self.n_outputs_ > 1:
-            raise ValueError(f"oob_score needs one target; y has {self.n_outputs_} columns.")
         self.oob_decision_function_ = mean
-        said = self._labels(mean[seen])
-        if callable(self.oob_score):
-            self.oob_score_ = float(self.oob_score(y[seen], said))
-        else:
-            self.oob_score_ = float(np.average(said == y[seen], weights=weight)) if seen.any() else float("nan")
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], self._labels(mean[seen]), weight, classes=True)
 
     def predict_proba(self, X: Any) -> Any:
         """The mean of the trees' class shares; a list of them if there are several targets."""
@@ -398,15 +398,9 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
         )  # fmt: skip
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
-        from sklearn.metrics import r2_score
-
         self.oob_prediction_ = self._numbers(mean)
         said = self.oob_prediction_[seen]
-        if callable(self.oob_score):
-            self.oob_score_ = float(self.oob_score(y[seen], said))
-        else:
-            enough = np.sum(seen) > 1
-            self.oob_score_ = float(r2_score(y[seen], said, sample_weight=weight)) if enough else float("nan")
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], said, weight, classes=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the trees' values."""
