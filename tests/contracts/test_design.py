@@ -9,6 +9,7 @@ import scipy.sparse
 
 import hinge as hg
 from hinge._native import Design
+from hinge.models.base import check_fit
 from hinge.solve.closed_form import Centred
 
 STORAGES = {
@@ -125,4 +126,9 @@ def test_plain_arrays_are_checked_as_all_others(rng):
         model.predict(X[:, :2])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         hg.Lasso().fit(X, y[:-1])
+    broken = scipy.sparse.csr_array(X)
+    broken.indices[3] = 9
+    for options in ({}, {"ensure_all_finite": False}):
+        with pytest.raises(ValueError, match="broken sparse matrix"):
+            check_fit(model, broken, y, **options)
     np.testing.assert_array_equal(model.predict(X[::2, ::-1]), model.predict(np.ascontiguousarray(X[::2, ::-1])))

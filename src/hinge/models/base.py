@@ -21,12 +21,12 @@ PLAIN_OPTIONS = {"y_numeric", "multi_output", "ensure_all_finite"}
 
 def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> tuple[Any, np.ndarray, Any]:
     """X, y and weights as arrays. float32 and either memory order are kept; sparse matrices stay sparse."""
-    trusted = not options.get("ensure_all_finite", True)
-    plain = options.keys() <= PLAIN_OPTIONS and _plain(X) and _plain_targets(y, X.shape[0])
-    if plain and (trusted or _sound(X)):
-        estimator.n_features_in_ = X.shape[1]
-        vars(estimator).pop("feature_names_in_", None)
-        return contiguous(X), np.ascontiguousarray(y), check_weights(sample_weight, X)
+    if options.keys() <= PLAIN_OPTIONS and _plain(X) and _plain_targets(y, X.shape[0]):
+        check_indices(X)
+        if not options.get("ensure_all_finite", True) or surely_finite(X):
+            estimator.n_features_in_ = X.shape[1]
+            vars(estimator).pop("feature_names_in_", None)
+            return contiguous(X), np.ascontiguousarray(y), check_weights(sample_weight, X)
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS} | options
     if "ensure_all_finite" not in options:
         settings |= finiteness(X)
