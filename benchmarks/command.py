@@ -19,11 +19,11 @@ import numpy as np
 import polars as pl
 
 from benchmarks.data import SHARED
-from hinge.cli.fit import hold_out, run
-from hinge.cli.fitting import Request
-from hinge.cli.profile import profile
-from hinge.cli.reading import read_table
-from hinge.explain.page.scores import METRIC, losses, predict_for, score
+from hinge.learn.refit import Request
+from hinge.learn.run import hold_out, run
+from hinge.learn.scores import METRIC, losses, predict_for, score
+from hinge.tables.profile import profile
+from hinge.tables.reading import read_table
 
 TABLES = {
     "adult_train": "income",

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest_plugins = ["kit.command"]
+
 DATA = Path(os.environ.get("HINGE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 

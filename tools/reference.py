@@ -10,7 +10,7 @@ from typing import Any
 import hinge
 
 TITLES = {
-    "hinge.problem": "Problems", "hinge.solve": "Solvers", "hinge.models": "Models", "hinge.features": "Features",
+    "hinge.problem": "Problems", "hinge.solvers": "Solvers", "hinge.models": "Models", "hinge.features": "Features",
     "hinge.select": "Selection", "hinge.explain": "Explanations", "hinge.files": "Files", "hinge.datasets": "Data",
     "hinge.scale": "Scale", "hinge._native": "Threads",
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hinge.explain.page.notes import DIAGNOSES
+from hinge.tables.notes import DIAGNOSES
 
 HEAD = """# Remarks on data
 

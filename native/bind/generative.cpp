@@ -6,8 +6,8 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
-#include "models/class_statistics.hpp"
-#include "models/mixture.hpp"
+#include "generative/class_statistics.hpp"
+#include "generative/mixture.hpp"
 
 namespace hinge {
 namespace {

@@ -1,5 +1,5 @@
 // Isotonic regression.
-#include "solve/isotonic.hpp"
+#include "solvers/isotonic.hpp"
 
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"

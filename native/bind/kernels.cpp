@@ -8,7 +8,7 @@
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "problem/strings.hpp"
-#include "solve/decomposition.hpp"
+#include "solvers/decomposition.hpp"
 
 namespace hinge {
 namespace {

@@ -6,7 +6,7 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
-#include "models/multiclass_svm.hpp"
+#include "multiclass/svm.hpp"
 
 namespace hinge {
 namespace {

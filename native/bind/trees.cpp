@@ -10,11 +10,11 @@
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "core/pool.hpp"
-#include "models/tree_boost.hpp"
-#include "models/tree_cart.hpp"
-#include "models/tree_predict.hpp"
-#include "models/tree_shap.hpp"
-#include "models/tree_stump.hpp"
+#include "trees/boosting.hpp"
+#include "trees/cart.hpp"
+#include "trees/predict.hpp"
+#include "trees/shap.hpp"
+#include "trees/stump.hpp"
 
 namespace hinge {
 namespace {

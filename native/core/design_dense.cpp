@@ -5,7 +5,7 @@
 
 #include "core/design.hpp"
 #include "core/gram.hpp"
-#include "core/narrow.hpp"
+#include "core/gram_narrow.hpp"
 #include "core/row_products.hpp"
 
 namespace hinge {

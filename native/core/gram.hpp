@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/blas.hpp"
-#include "core/outer.hpp"
+#include "core/gram_outer.hpp"
 #include "core/row_products.hpp"
 #include "core/rows.hpp"
 

@@ -21,48 +21,38 @@ from hinge.explain.calibration import (
     calibration_report as calibration_report,
     expected_calibration_error as expected_calibration_error,
 )
-from hinge.explain.calibration_display import (
-    CalibrationDisplay as CalibrationDisplay,
-)
-from hinge.explain.conformal_intervals import (
-    ConformalRegressor as ConformalRegressor,
-)
-from hinge.explain.conformal_sets import (
-    ConformalClassifier as ConformalClassifier,
-)
-from hinge.explain.curve_displays import (
-    LearningCurveDisplay as LearningCurveDisplay,
-    ValidationCurveDisplay as ValidationCurveDisplay,
-)
 from hinge.explain.curves import (
     LearningCurve as LearningCurve,
     ValidationCurve as ValidationCurve,
     learning_curve as learning_curve,
     validation_curve as validation_curve,
 )
-from hinge.explain.decompose import (
-    RiskDecomposition as RiskDecomposition,
-    decompose_risk as decompose_risk,
-    plot_decomposition as plot_decomposition,
-)
 from hinge.explain.dependence import (
     PartialDependence as PartialDependence,
     PartialDependenceDisplay as PartialDependenceDisplay,
     partial_dependence as partial_dependence,
 )
-from hinge.explain.diagnose import (
+from hinge.explain.diagnosis.decompose import (
+    RiskDecomposition as RiskDecomposition,
+    decompose_risk as decompose_risk,
+    plot_decomposition as plot_decomposition,
+)
+from hinge.explain.diagnosis.diagnose import (
     diagnose as diagnose,
+)
+from hinge.explain.diagnosis.findings import (
+    Finding as Finding,
+)
+from hinge.explain.diagnosis.power_law import (
+    PowerLaw as PowerLaw,
+    fit_power_law as fit_power_law,
+)
+from hinge.explain.diagnosis.report import (
+    RiskReport as RiskReport,
 )
 from hinge.explain.drift import (
     Drift as Drift,
     measure_drift as measure_drift,
-)
-from hinge.explain.findings import (
-    Finding as Finding,
-)
-from hinge.explain.fit_displays import (
-    CoefficientDisplay as CoefficientDisplay,
-    PredictionErrorDisplay as PredictionErrorDisplay,
 )
 from hinge.explain.generators import (
     Generator as Generator,
@@ -80,28 +70,32 @@ from hinge.explain.importance import (
     Importances as Importances,
     permutation_importance as permutation_importance,
 )
-from hinge.explain.plots import (
+from hinge.explain.plots.bayes import (
+    plot_posterior_contraction as plot_posterior_contraction,
+)
+from hinge.explain.plots.calibration_display import (
+    CalibrationDisplay as CalibrationDisplay,
+)
+from hinge.explain.plots.curve_displays import (
+    LearningCurveDisplay as LearningCurveDisplay,
+    ValidationCurveDisplay as ValidationCurveDisplay,
+)
+from hinge.explain.plots.fit_displays import (
+    CoefficientDisplay as CoefficientDisplay,
+    PredictionErrorDisplay as PredictionErrorDisplay,
+)
+from hinge.explain.plots.problems import (
     plot_history as plot_history,
     plot_losses as plot_losses,
     plot_norm_contours as plot_norm_contours,
     plot_risk_contours as plot_risk_contours,
 )
-from hinge.explain.posterior import (
-    plot_posterior_contraction as plot_posterior_contraction,
-)
-from hinge.explain.power_law import (
-    PowerLaw as PowerLaw,
-    fit_power_law as fit_power_law,
-)
-from hinge.explain.report import (
-    RiskReport as RiskReport,
-)
-from hinge.explain.score_displays import (
+from hinge.explain.plots.score_displays import (
     ConfusionMatrixDisplay as ConfusionMatrixDisplay,
     PrecisionRecallDisplay as PrecisionRecallDisplay,
     RocCurveDisplay as RocCurveDisplay,
 )
-from hinge.explain.select_plots import (
+from hinge.explain.plots.select import (
     plot_labels as plot_labels,
     plot_tuning as plot_tuning,
 )
@@ -134,20 +128,6 @@ from hinge.files import (
     load as load,
     save as save,
 )
-from hinge.models.adaboost import (
-    AdaBoostClassifier as AdaBoostClassifier,
-)
-from hinge.models.adaboost_regressor import (
-    AdaBoostRegressor as AdaBoostRegressor,
-)
-from hinge.models.anyboost import (
-    AnyBoost as AnyBoost,
-    ForwardStagewise as ForwardStagewise,
-)
-from hinge.models.bagging import (
-    BaggingClassifier as BaggingClassifier,
-    BaggingRegressor as BaggingRegressor,
-)
 from hinge.models.bayes.conjugate import (
     BetaBernoulli as BetaBernoulli,
     DirichletCategorical as DirichletCategorical,
@@ -171,28 +151,45 @@ from hinge.models.bayes.ridge import (
     ARDRegression as ARDRegression,
     BayesianRidge as BayesianRidge,
 )
-from hinge.models.boosting import (
-    GradientBoostingClassifier as GradientBoostingClassifier,
-    GradientBoostingRegressor as GradientBoostingRegressor,
-    HistGradientBoostingClassifier as HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor as HistGradientBoostingRegressor,
-)
-from hinge.models.calibration import (
+from hinge.models.calibration.classifier import (
     CalibratedClassifierCV as CalibratedClassifierCV,
 )
-from hinge.models.discriminant import (
+from hinge.models.calibration.isotonic import (
+    IsotonicRegression as IsotonicRegression,
+    isotonic_regression as isotonic_regression,
+)
+from hinge.models.conformal.intervals import (
+    ConformalRegressor as ConformalRegressor,
+)
+from hinge.models.conformal.sets import (
+    ConformalClassifier as ConformalClassifier,
+)
+from hinge.models.generative.discriminant import (
     LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
 )
-from hinge.models.extra_tree import (
-    ExtraTreeClassifier as ExtraTreeClassifier,
-    ExtraTreeRegressor as ExtraTreeRegressor,
+from hinge.models.generative.mixture.classifier import (
+    MixtureDiscriminant as MixtureDiscriminant,
 )
-from hinge.models.forest import (
-    ExtraTreesClassifier as ExtraTreesClassifier,
-    ExtraTreesRegressor as ExtraTreesRegressor,
-    RandomForestClassifier as RandomForestClassifier,
-    RandomForestRegressor as RandomForestRegressor,
+from hinge.models.generative.mixture.gaussian import (
+    GaussianMixture as GaussianMixture,
+)
+from hinge.models.generative.mixture.regressions import (
+    MixtureOfRegressions as MixtureOfRegressions,
+)
+from hinge.models.generative.naive_bayes.categorical import (
+    CategoricalNB as CategoricalNB,
+)
+from hinge.models.generative.naive_bayes.discrete import (
+    BernoulliNB as BernoulliNB,
+    ComplementNB as ComplementNB,
+    MultinomialNB as MultinomialNB,
+)
+from hinge.models.generative.naive_bayes.gaussian import (
+    GaussianNB as GaussianNB,
+)
+from hinge.models.generative.naive_bayes.mixed import (
+    MixedNB as MixedNB,
 )
 from hinge.models.glm.glm import (
     GLM as GLM,
@@ -207,10 +204,6 @@ from hinge.models.glm.regressors import (
     GammaRegressor as GammaRegressor,
     PoissonRegressor as PoissonRegressor,
     TweedieRegressor as TweedieRegressor,
-)
-from hinge.models.isotonic import (
-    IsotonicRegression as IsotonicRegression,
-    isotonic_regression as isotonic_regression,
 )
 from hinge.models.kernel.approximate import (
     Nystroem as Nystroem,
@@ -284,15 +277,6 @@ from hinge.models.linear.stochastic import (
 from hinge.models.linear.svm import (
     LinearSVC as LinearSVC,
 )
-from hinge.models.mixture.classifier import (
-    MixtureDiscriminant as MixtureDiscriminant,
-)
-from hinge.models.mixture.gaussian import (
-    GaussianMixture as GaussianMixture,
-)
-from hinge.models.mixture.regressions import (
-    MixtureOfRegressions as MixtureOfRegressions,
-)
 from hinge.models.multiclass import (
     MulticlassPerceptron as MulticlassPerceptron,
     MulticlassSVM as MulticlassSVM,
@@ -300,20 +284,6 @@ from hinge.models.multiclass import (
     OneVsRestClassifier as OneVsRestClassifier,
     OutputCodeClassifier as OutputCodeClassifier,
     design_code as design_code,
-)
-from hinge.models.naive_bayes.categorical import (
-    CategoricalNB as CategoricalNB,
-)
-from hinge.models.naive_bayes.discrete import (
-    BernoulliNB as BernoulliNB,
-    ComplementNB as ComplementNB,
-    MultinomialNB as MultinomialNB,
-)
-from hinge.models.naive_bayes.gaussian import (
-    GaussianNB as GaussianNB,
-)
-from hinge.models.naive_bayes.mixed import (
-    MixedNB as MixedNB,
 )
 from hinge.models.neural import (
     BackpropTrace as BackpropTrace,
@@ -328,15 +298,45 @@ from hinge.models.structured import (
     TreeCRF as TreeCRF,
     word_shape as word_shape,
 )
-from hinge.models.tree import (
-    DecisionTreeClassifier as DecisionTreeClassifier,
-    DecisionTreeRegressor as DecisionTreeRegressor,
+from hinge.models.trees.adaboost import (
+    AdaBoostClassifier as AdaBoostClassifier,
 )
-from hinge.models.tree_show import (
+from hinge.models.trees.adaboost_regressor import (
+    AdaBoostRegressor as AdaBoostRegressor,
+)
+from hinge.models.trees.anyboost import (
+    AnyBoost as AnyBoost,
+    ForwardStagewise as ForwardStagewise,
+)
+from hinge.models.trees.bagging import (
+    BaggingClassifier as BaggingClassifier,
+    BaggingRegressor as BaggingRegressor,
+)
+from hinge.models.trees.boosting import (
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
+    HistGradientBoostingClassifier as HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor as HistGradientBoostingRegressor,
+)
+from hinge.models.trees.extra_tree import (
+    ExtraTreeClassifier as ExtraTreeClassifier,
+    ExtraTreeRegressor as ExtraTreeRegressor,
+)
+from hinge.models.trees.forest import (
+    ExtraTreesClassifier as ExtraTreesClassifier,
+    ExtraTreesRegressor as ExtraTreesRegressor,
+    RandomForestClassifier as RandomForestClassifier,
+    RandomForestRegressor as RandomForestRegressor,
+)
+from hinge.models.trees.show import (
     export_text as export_text,
     plot_tree as plot_tree,
 )
-from hinge.problem.certificate import (
+from hinge.models.trees.tree import (
+    DecisionTreeClassifier as DecisionTreeClassifier,
+    DecisionTreeRegressor as DecisionTreeRegressor,
+)
+from hinge.problem.certificates.linear import (
     Certificate as Certificate,
     certificate as certificate,
 )
@@ -485,53 +485,53 @@ from hinge.select.tune import (
     nested_cv as nested_cv,
     tune as tune,
 )
-from hinge.solve.admm import (
+from hinge.solvers.admm import (
     ADMM as ADMM,
 )
-from hinge.solve.base import (
+from hinge.solvers.base import (
     Record as Record,
     Solution as Solution,
     Solver as Solver,
     Status as Status,
 )
-from hinge.solve.coordinate_descent import (
+from hinge.solvers.coordinate_descent import (
     CoordinateDescent as CoordinateDescent,
 )
-from hinge.solve.gradient_descent import (
+from hinge.solvers.gradient_descent import (
     GradientDescent as GradientDescent,
 )
-from hinge.solve.lbfgs import (
+from hinge.solvers.lbfgs import (
     LBFGS as LBFGS,
 )
-from hinge.solve.projected_gradient import (
+from hinge.solvers.projected_gradient import (
     ProjectedGradient as ProjectedGradient,
 )
-from hinge.solve.proximal_gradient import (
+from hinge.solvers.proximal_gradient import (
     ProximalGradient as ProximalGradient,
 )
-from hinge.solve.quadratic_program import (
+from hinge.solvers.quadratic_program import (
     QuadraticProgram as QuadraticProgram,
     hard_margin as hard_margin,
 )
-from hinge.solve.schedules import (
+from hinge.solvers.schedules import (
     Fixed as Fixed,
     InverseSqrt as InverseSqrt,
     InverseTime as InverseTime,
     ReduceOnPlateau as ReduceOnPlateau,
     Schedule as Schedule,
 )
-from hinge.solve.stochastic import (
+from hinge.solvers.stochastic import (
     SGD as SGD,
     minibatch_gradient as minibatch_gradient,
 )
-from hinge.solve.stopping import (
+from hinge.solvers.stopping import (
     GradientNorm as GradientNorm,
     HeldOutLoss as HeldOutLoss,
     ObjectiveChange as ObjectiveChange,
     ParameterChange as ParameterChange,
     Rule as Rule,
 )
-from hinge.solve.subgradient import (
+from hinge.solvers.subgradient import (
     Pegasos as Pegasos,
     Subgradient as Subgradient,
     optimality_distance as optimality_distance,

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import hinge as hg
-from cli.conftest import dirty, table
-from hinge.cli.candidates import FAMILIES
-from hinge.cli.fit import REPORT_FITS, REPORT_SECONDS, after_search, last_fits
-from hinge.cli.fitting import Fitting
-from hinge.cli.search import Result, Search, common_rounds, first_rounds, fit_model, split
-from hinge.explain.page.scores import losses, predict_for, score
+from hinge.learn.candidates import FAMILIES
+from hinge.learn.refit import Fitting
+from hinge.learn.run import REPORT_FITS, REPORT_SECONDS, after_search, last_fits
+from hinge.learn.scores import losses, predict_for, score
+from hinge.learn.search import Result, Search, common_rounds, first_rounds, fit_model, split
+from kit.command import dirty, table
 
 # Time enough: what is tried must not depend on how busy the machine is.
 QUICK = ("--time", "600", "--models", "linear,tree")

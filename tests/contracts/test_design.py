@@ -10,7 +10,7 @@ import scipy.sparse
 import hinge as hg
 from hinge._native import Design
 from hinge.models.base import check_fit
-from hinge.solve.closed_form import Centred
+from hinge.solvers.closed_form import Centred
 
 STORAGES = {
     "rows": np.ascontiguousarray,

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import hinge as hg
-from hinge.solve.choose import solve
+from hinge.solvers.run import solve
 
 N = 24_000  # enough rows for bands
 LOSSES = [hg.Hinge(), hg.Absolute(), hg.Quantile(0.8), hg.EpsilonInsensitive(0.3)]

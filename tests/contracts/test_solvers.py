@@ -14,8 +14,8 @@ import zoo
 from hinge.problem.distributions import Binomial
 from hinge.problem.links import CauchitLink
 from hinge.problem.losses.linked import LinkedProbability
-from hinge.solve.base import Need, Solver, Status
-from hinge.solve.choose import SOLVERS, admissible, choose, get_solver, solve
+from hinge.solvers.base import Need, Solver, Status
+from hinge.solvers.run import SOLVERS, admissible, choose, get_solver, solve
 
 N, D = 60, 6
 # What a method is good for in a test: these approach the optimum slowly, or with noise.

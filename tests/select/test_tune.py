@@ -267,7 +267,7 @@ def test_the_result_speaks(tmp_path):
     assert found.table[0]["rank"] == 1
     assert found.table[0]["mean_score"] == found.mean.max()
     assert str(found).startswith(str(found.params))
-    assert len(found.plot().lines) == 4  # two lines, the best and the chosen
+    assert len(hg.plot_tuning(found).lines) == 4  # two lines, the best and the chosen
     with pytest.raises(ValueError, match="parameter must be one of"):
         found.plot("gamma")
     with pytest.raises(AttributeError, match="refit=False"):

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
 from hinge._native import Design
-from hinge.models.mixture.components import SHAPES, Components, Prior, m_step
-from hinge.models.mixture.em import expectation_maximisation
+from hinge.models.generative.mixture.components import SHAPES, Components, Prior, m_step
+from hinge.models.generative.mixture.em import expectation_maximisation
 
 
 def blobs(rng, n=300, d=3, k=3):

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit, train_test_split
 
 import hinge as hg
-from hinge.solve import solve
+from hinge.solvers import solve
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from sklearn.svm import NuSVR as PeerNuSVR
 from sklearn.svm import OneClassSVM as PeerOneClassSVM
 
 import hinge as hg
-from hinge.problem.kernels import Precomputed, evaluate
-from hinge.problem.machines import (
+from hinge.problem.certificates.kernel_machine import (
     classification,
     feasible,
     judge,
@@ -27,10 +26,11 @@ from hinge.problem.machines import (
     regression,
     weigh,
 )
-from hinge.solve import decomposition
-from hinge.solve.decomposition import solve_dual
-from hinge.solve.gram_interior_point import interior_multipliers
-from hinge.solve.quadratic_program import import_clarabel
+from hinge.problem.kernels import Precomputed, evaluate
+from hinge.solvers import decomposition
+from hinge.solvers.decomposition import solve_dual
+from hinge.solvers.gram_interior_point import interior_multipliers
+from hinge.solvers.quadratic_program import import_clarabel
 
 
 def quadratic_program(Q, linear, upper, sums):

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
-from hinge.solve.base import Status
-from hinge.solve.choose import solve
-from hinge.solve.coordinate_descent import soft_threshold
+from hinge.solvers.base import Status
+from hinge.solvers.coordinate_descent import soft_threshold
+from hinge.solvers.run import solve
 
 clarabel = pytest.importorskip("clarabel", reason="the QP reference needs the [qp] extra")
 
@@ -214,7 +214,7 @@ PENALTIES = [
 @pytest.mark.parametrize("average", [False, True])
 def test_lazy_native_epochs_equal_the_definition(penalty, average, rng):
     """Dense and sparse, single examples and batches: the compiled epochs do exactly the proximal steps."""
-    from hinge.solve import stochastic
+    from hinge.solvers import stochastic
 
     X, y = classes(rng, n=90, d=5)
     thin = X * (rng.random(X.shape) < 0.3)
@@ -438,7 +438,7 @@ def test_lbfgs_two_loops_are_the_dense_update(rng):
     """The two loops give H g for the H that BFGS builds from the same pairs."""
     from collections import deque
 
-    from hinge.solve.lbfgs import two_loops
+    from hinge.solvers.lbfgs import two_loops
 
     A = rng.normal(size=(5, 5))
     A = A @ A.T + np.eye(5)

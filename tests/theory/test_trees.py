@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import hinge as hg
 from hinge._native import core
-from hinge.models.anyboost import any_boost, line_search, stagewise
-from hinge.models.boosting_loss import BoostedLoss
-from hinge.models.tree_arrays import Trees
-from hinge.models.tree_pruning import node_risks, prune_trees, pruning_path
+from hinge.models.trees.anyboost import any_boost, line_search, stagewise
+from hinge.models.trees.arrays import Trees
+from hinge.models.trees.boosting_loss import BoostedLoss
+from hinge.models.trees.pruning import node_risks, prune_trees, pruning_path
 from zoo import LOSSES, targets
 
 
@@ -404,7 +404,7 @@ def test_additivity_of_tree_shap(rng):
     np.testing.assert_allclose(phi.sum(axis=1) + base, model.predict(X[:20]), atol=1e-9)
     # Against the definition: the sum over all subsets of features, for one tree.
     tree = Trees.stack([_single(model.trees_, 0)], 1, additive=True)
-    from hinge.models.tree_shap import shap_values
+    from hinge.models.trees.shap import shap_values
 
     phi, _ = shap_values(tree, X[:5])
     for i in range(5):

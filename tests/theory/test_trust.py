@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import hinge as hg
-from hinge.explain.leave_one_out import leave_one_out
+from hinge.models.leave_one_out import leave_one_out
 
 SLOW_LINE = hg.Learner(loss=hg.Squared(), solver=hg.GradientDescent(step=0.2), max_iter=3, tol=1e-12)
 CASES = {

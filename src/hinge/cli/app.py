@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 import hinge
-from hinge.cli.errors import USAGE, UserError, check_place, guard
+from hinge.cli.exits import check_place, guard
+from hinge.errors import USAGE, UserError
 
 EXITS = """Exit codes: 0 done, 1 unexpected, 2 the command line is wrong, 3 the data cannot be used, 4 the model file
 cannot be used, 130 interrupted."""
@@ -78,9 +79,10 @@ def fit(
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report."""
     with guard():
-        from hinge.cli.fit import run
-        from hinge.cli.fitting import Request
-        from hinge.cli.write import default_folder, summary, write
+        from hinge.cli.fit import ConsoleMonitor
+        from hinge.learn.refit import Request
+        from hinge.learn.run import run
+        from hinge.report.write import default_folder, summary, write
 
         if time <= 0 or seed < 0 or (rows is not None and rows < 20):
             raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)
@@ -92,7 +94,8 @@ def fit(
         if folder.exists() and not folder.is_dir():
             raise UserError(f"--out {folder} is a file, not a folder.", USAGE)
         check_place(folder, folder=True)
-        outcome = run(request, console(as_json))
+        shown = console(as_json)
+        outcome = run(request, None if shown is None else ConsoleMonitor(shown))
         files = write(outcome, folder)
         say(as_json, *summary(outcome, files))
 

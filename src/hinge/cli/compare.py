@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.errors import UserError
-from hinge.cli.using import load_fitted, read_for
-from hinge.explain.page.charts import number
-from hinge.explain.page.scores import METRIC, details, losses, score
+from hinge.errors import UserError
+from hinge.learn.model_inputs import load_fitted, read_for
+from hinge.learn.scores import METRIC, details, losses, score
+from hinge.tables.number_formats import format_number
 
 NORMAL_95 = 1.959964
 
@@ -29,7 +29,7 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
     cells.append(
         (
             f"own {a.card['metric']}",
-            *(f"{number(m.card['score'], 4)} ± {number(m.card['score_error'], 2)}" for m in (a, b)),
+            *(f"{format_number(m.card['score'], 4)} ± {format_number(m.card['score_error'], 2)}" for m in (a, b)),
         )
     )
     data: dict[str, Any] = {"first": str(first), "second": str(second), "metric": a.card["metric"]}
@@ -44,10 +44,15 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
         scored = [losses(y, p, a.task, mean) for p in predictions]
         both = [score(loss, a.task) for loss in scored]
         cells.append(
-            (f"{METRIC[a.task]} on {file.name}", *(f"{number(s.value, 4)} ± {number(s.error, 2)}" for s in both))
+            (
+                f"{METRIC[a.task]} on {file.name}",
+                *(f"{format_number(s.value, 4)} ± {format_number(s.error, 2)}" for s in both),
+            )
         )
         figures = [details(y, p, a.task) for p in predictions]
-        cells += [(name, *(number(f[name], 4) for f in figures)) for name in figures[0] if name != METRIC[a.task]]
+        cells += [
+            (name, *(format_number(f[name], 4) for f in figures)) for name in figures[0] if name != METRIC[a.task]
+        ]
         difference = scored[0] - scored[1]
         gap, error = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
         low, high = gap - NORMAL_95 * error, gap + NORMAL_95 * error
@@ -55,13 +60,13 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
         sure = low > 0 or high < 0
         unit = {"real": "squared error", "count": "deviance"}.get(a.task, "log loss")
         verdict = (
-            f"{better} is better: mean {unit} lower by {number(abs(gap))} a row (95 % interval of the difference "
-            f"{number(low)} to {number(high)})."
+            f"{better} is better: mean {unit} lower by {format_number(abs(gap))} a row (95 % interval of the difference "
+            f"{format_number(low)} to {format_number(high)})."
             if sure
             else "Their predictions have the same loss in every row."
             if not difference.any()
-            else f"No difference beyond noise: mean {unit} differs by {number(gap)} (95 % interval {number(low)} to "
-            f"{number(high)}); take the simpler or quicker one."
+            else f"No difference beyond noise: mean {unit} differs by {format_number(gap)} (95 % interval {format_number(low)} to "
+            f"{format_number(high)}); take the simpler or quicker one."
         )
         data |= {"file": str(file), "rows": len(y), "scores": [s.value for s in both], "difference": gap,
                  "notes": notes, "interval": [low, high], "better": str(better) if sure else None}  # fmt: skip

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.errors import USAGE, UserError
-from hinge.cli.using import Fitted, load_fitted, read_for
-from hinge.explain.page import measure
-from hinge.explain.page.charts import number
-from hinge.explain.page.scores import METRIC
+from hinge.errors import USAGE, UserError
+from hinge.learn import measure
+from hinge.learn.model_inputs import Fitted, load_fitted, read_for
+from hinge.learn.scores import METRIC
+from hinge.tables.number_formats import format_number
 
 ORDERS = 200
 
@@ -38,10 +38,13 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
     cells = [(fitted.columns[j], frame[fitted.columns[j]][place], float(shares[j])) for j in order]
     widths = max(len(c) for c, _, _ in cells)
     top = max(abs(s) for _, _, s in cells) or 1.0
-    lines = [f"{name} for row {row}: {number(value, 4)}   (mean over {frame.height} rows: {number(base, 4)})", ""]
+    lines = [
+        f"{name} for row {row}: {format_number(value, 4)}   (mean over {frame.height} rows: {format_number(base, 4)})",
+        "",
+    ]
     for column, given, share in cells:
         bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
-        shown = "–" if given is None else number(given, 4) if isinstance(given, float) else str(given)
+        shown = "–" if given is None else format_number(given, 4) if isinstance(given, float) else str(given)
         lines.append(f"  {column:<{widths}}  {shown[:24]:<24}  {share:+.4g}  {bar}")
     data = {
         "row": row, "what": name, "prediction": value, "mean": base,
@@ -87,7 +90,10 @@ def _whole(fitted: Fitted, file: Path, seed: int) -> tuple[dict[str, Any], list[
     unit = METRIC[fitted.task]
     width = max(len(e.name) for e in effects)
     lines = [f"rise of the {unit} when a column is shuffled (95 % interval):", ""]
-    lines += [f"  {e.name:<{width}}  {number(e.value):>10}   {number(e.low)} to {number(e.high)}" for e in effects]
+    lines += [
+        f"  {e.name:<{width}}  {format_number(e.value):>10}   {format_number(e.low)} to {format_number(e.high)}"
+        for e in effects
+    ]
     data = {
         "unit": unit,
         "importances": [{"column": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in effects],

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hinge.cli.board import bytes_text
-from hinge.cli.errors import USAGE, UserError, check_place
-from hinge.cli.using import load_any
+from hinge.cli.exits import check_place
+from hinge.errors import USAGE, UserError
+from hinge.learn.leaderboard import bytes_text
+from hinge.learn.model_inputs import load_any
 
 
 def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
@@ -16,7 +17,7 @@ def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
         import onnx  # noqa: F401
     except ImportError:
         raise UserError("exporting needs the package onnx: pip install 'hinge[onnx]'.", USAGE) from None
-    from hinge.cli.onnx.models import convert
+    from hinge.onnx.models import convert
 
     if out.suffix != ".onnx":
         raise UserError(f"{out}: the name should end in .onnx.", USAGE)

@@ -1,217 +1,60 @@
-"""``hinge fit``: from a table to a model, its report, and predictions for rows it had not seen."""
+"""``hinge fit``: progress in a terminal."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
+from hinge.cli.leaderboard import draw
+from hinge.learn.refit import Request
+from hinge.learn.run import Monitor
+from hinge.learn.search import Result
+from hinge.tables.profile import Profile
 
-from hinge.cli.board import draw
-from hinge.cli.candidates import Family, families, named
-from hinge.cli.errors import UserError
-from hinge.cli.examine import examine
-from hinge.cli.fitting import Fitting, Request
-from hinge.cli.profile import Profile, profile
-from hinge.cli.reading import read_table
-from hinge.cli.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, places
-from hinge.cli.target import check_task
-from hinge.explain.page.evidence import Evidence
-
-REPORT_SHARES = (0.12, 0.3)  # of the time: the least and the most that are kept for the report
-REPORT_FITS, REPORT_SECONDS = 6, 3.0  # what it takes: fits (to so many rows at most), and seconds besides
-REPORT_ROWS = 30_000
-MOST_AFTER_SEARCH = 0.5  # of the time
-HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
-SMALL = 1000  # below this many rows every row is needed for learning: cross-validation scores the model
+KINDS = ("number", "category", "date", "text")
 
 
-@dataclass
-class Outcome:
-    """What came of it."""
+class ConsoleMonitor(Monitor):
+    """Prints the profile of the table and the comparison of models as it grows."""
 
-    request: Request
-    profile: Profile
-    search: Search
-    chosen: Result
-    pipeline: Any  # fitted to all rows
-    evidence: Evidence
-    card: dict[str, Any]
-    test: np.ndarray  # positions of the held-out rows
-    extra: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, console: Any) -> None:
+        self.console = console
 
+    def table(self, request: Request, profile: Profile) -> None:
+        from rich.markup import escape
 
-def run(request: Request, console: Any = None) -> Outcome:
-    """Read, look, try, choose, fit, measure."""
-    began = request.began
-    named(request.models)  # mistakes of the command line are said before the table is read
-    check_task(request.task)
-    table = read_table(request.file)
-    if request.rows is not None and request.rows < table.frame.height:
-        drawn = np.sort(np.random.default_rng(request.seed).permutation(table.frame.height)[: request.rows])
-        table.frame, table.rows = table.frame[drawn], table.numbers()[drawn]
-        table.notes.append(f"{request.rows} rows drawn at random, as asked for")
-    seen = profile(table, request.target, request.task, drop=request.drop, keep=request.keep)
-    del table
-    classes, y = seen.classes, seen.y
-    if len(y) < 20:
-        raise UserError(f"{request.file}: {len(y)} rows with a target are too few to learn from; 20 are the least.")
-    _introduce(console, request, seen, classes)
-    train, test = hold_out(y, seen.task, request.seed)
-    kinds = {c.name: c.kind for c in seen.columns}
-    sample = _sample(y, train, seen.task, request)
-    search = Search.over(seen.frame[sample], y[sample], classes, seen.task, kinds, request.seed, request.seconds)
-    search.afterwards = lambda best: after_search(best, len(train), len(y), request.seconds)
-    tried = families(request.models, seen.task, len(train))
-    deadline = began + request.seconds
-    _search(search, tried, max(deadline - time.perf_counter(), MOST_AFTER_SEARCH * request.seconds), console)
-    for_report = report_seconds(search.best(), len(train), request.seconds)
-    for_fits = max(deadline - time.perf_counter() - for_report, REPORT_SHARES[0] * request.seconds)
-    search.leave_out_slow(len(y), for_fits)
-    chosen = search.choose()
-    if console is not None:
-        console.print(draw(search.results, search.task, chosen))
-        console.print()
-    whole = Fitting(seen.frame, y, search, chosen, sampled=len(sample) < len(train))
-    trained, train, final = last_fits(whole, train, test, for_fits)
-    left = max(deadline - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
-    evidence = examine(request, seen, search, chosen, whole, trained, final, train, test, sample, left)
-    evidence.seconds = time.perf_counter() - began
-    card = make_card(request, seen, evidence, classes)
-    return Outcome(request, seen, search, chosen, final, evidence, card, test)
+        kinds = [column.kind for column in profile.columns]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
+        plural = "s" * (len(kinds) > 1)
+        self.console.print(
+            f"[bold]{request.file}[/bold]: {profile.frame.height} rows, {len(kinds)} column{plural} ({counts})"
+        )
+        overrule = "" if request.task != "auto" else "   [dim](--task overrules)[/dim]"
+        self.console.print(f"target [bold]{profile.target}[/bold]: {describe_task(profile)}{overrule}")
+        for note in profile.notes:
+            self.console.print(f"  [yellow]{note.code}[/yellow] {escape(note.text)}")
+        self.console.print()
+
+    @contextlib.contextmanager
+    def search(self, task: str, seconds: float) -> Iterator[Callable[[list[Result]], None]]:
+        from rich.live import Live
+
+        began = time.perf_counter()
+        with Live(console=self.console, refresh_per_second=4, transient=True) as live:
+            yield lambda results: live.update(draw(results, task, left=seconds - (time.perf_counter() - began)))
+
+    def choice(self, results: list[Result], task: str, chosen: Result) -> None:
+        self.console.print(draw(results, task, chosen))
+        self.console.print()
 
 
-def report_seconds(best: Result | None, train: int, seconds: float) -> float:
-    """The time to keep for the report."""
-    needs = REPORT_SECONDS + (0.0 if best is None else REPORT_FITS * best.cost(min(train, REPORT_ROWS)))
-    least, most = REPORT_SHARES
-    return float(np.clip(needs, least * seconds, most * seconds))
-
-
-def after_search(best: Result | None, train: int, rows: int, seconds: float) -> float:
-    """The time to keep for the last fits, of the best model so far, and for the report."""
-    fits = 0.0 if best is None else best.cost(train) + best.cost(rows)
-    return min(fits + report_seconds(best, train, seconds), MOST_AFTER_SEARCH * seconds)
-
-
-def last_fits(
-    whole: Fitting, train: np.ndarray, test: np.ndarray, seconds: float
-) -> tuple[Any, np.ndarray, Any]:  # fmt: skip
-    """The model that is scored on held-out rows (None if there are none) with its rows, and the one fitted to all rows.
-
-    If time is short the first makes do with fewer rows: its score is then that of a slightly worse model.
-    """
-    every = np.arange(len(whole.y))
-    if not len(test):
-        return None, train, whole.fit(every, seconds)
-    began, share = time.perf_counter(), 0.5 * seconds
-    cost = whole.chosen.cost(len(train))
-    if cost > share:
-        enough = int(np.clip(len(train) * share / cost, min(2 * len(whole.search.y), len(train)), len(train)))
-        train = np.sort(np.random.default_rng(whole.search.seed + 3).permutation(train)[:enough])
-    trained = whole.fit(train, share)
-    return trained, train, whole.fit(every, max(seconds - (time.perf_counter() - began), 0.8 * share))
-
-
-def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training rows, and rows nobody sees until the end (none if there are few rows)."""
-    n = len(y)
-    if n < SMALL:
-        return np.arange(n), np.arange(0)
-    place = places(y, task, int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT))), seed + 1)
-    return np.flatnonzero(place != 0), np.flatnonzero(place == 0)
-
-
-def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np.ndarray:
-    """The rows of the search: all training rows, or as many as the time allows."""
-    limit = int(np.clip(1000 * request.seconds, MIN_SEARCH_ROWS, MAX_SEARCH_ROWS))
-    if len(train) <= limit:
-        return train
-    drawn = np.random.default_rng(request.seed + 2).permutation(train)[:limit]
-    if task in ("binary", "multiclass") and len(np.unique(y[drawn])) < len(np.unique(y[train])):
-        # A class that the draw missed is kept with what there is of it, up to ten rows.
-        missing = np.setdiff1d(np.unique(y[train]), np.unique(y[drawn]))
-        drawn = np.concatenate([drawn, *(train[y[train] == c][:10] for c in missing)])
-    return np.sort(drawn)
-
-
-def _introduce(console: Any, request: Request, seen: Profile, classes: Any) -> None:
-    if console is None:
-        return
-    kinds = [c.kind for c in seen.columns]
-    parts = [f"{kinds.count(k)} {k}" for k in ("number", "category", "date", "text") if k in kinds]
-    what = {
-        "binary": f"binary ({' / '.join(map(str, classes)) if classes is not None else ''})",
-        "multiclass": f"multiclass ({0 if classes is None else len(classes)} classes)",
-        "real": "real number",
-        "count": "count",
-    }[seen.task]
-    console.print(
-        f"[bold]{request.file}[/bold]: {seen.frame.height} rows, {len(kinds)} column{'s' * (len(kinds) > 1)} ({', '.join(parts)})"
-    )
-    said = "" if request.task != "auto" else "   [dim](--task overrules)[/dim]"
-    console.print(f"target [bold]{seen.target}[/bold]: {what}{said}")
-    for note in seen.notes:
-        console.print(f"  [yellow]{note.code}[/yellow] {_plain(note.text)}")
-    console.print()
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
-
-
-def _search(search: Search, tried: list[Family], seconds: float, console: Any) -> None:
-    if console is None:
-        search.run(tried, seconds)
-        return
-    from rich.live import Live
-
-    began = time.perf_counter()
-    with Live(console=console, refresh_per_second=4, transient=True) as live:
-
-        def show(results: list[Result]) -> None:
-            live.update(draw(results, search.task, left=seconds - (time.perf_counter() - began)))
-
-        search.run(tried, seconds, show)
-
-
-def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any) -> dict[str, Any]:
-    """What travels with the model: its inputs, its target, its scores."""
-
-    def clean(value: Any) -> Any:
-        return None if isinstance(value, float) and not np.isfinite(value) else value
-
-    return {
-        "target": seen.target,
-        "task": seen.task,
-        "classes": evidence.classes,
-        "target_notation": None if seen.notation is None else asdict(seen.notation),
-        "columns": evidence.columns,
-        "left_out": seen.left_out,
-        "notes": [[n.code, n.column, n.text] for n in evidence.notes],
-        "metric": evidence.metric,
-        "rows": evidence.rows,
-        "data": request.file.name,
-        "data_sha256": evidence.checksum,
-        "chosen": evidence.chosen,
-        "formula": evidence.formula,
-        "objective": evidence.objective,
-        "reason": evidence.reason,
-        "board": [{k: clean(v) for k, v in asdict(row).items()} for row in evidence.board],
-        "score": evidence.score,
-        "score_error": evidence.error,
-        "trivial": evidence.trivial,
-        "explained": evidence.explained,
-        "details": {k: clean(v) for k, v in evidence.details.items()},
-        "held_out": evidence.held_out,
-        "scored": evidence.scored,
-        "advice": [list(said) for said in evidence.sentences],
-        "facts": evidence.facts,
-        "importances": [asdict(e) for e in evidence.importances],
-        "seed": request.seed,
-        "command": request.command,
-        "versions": evidence.versions,
-    }
+def describe_task(profile: Profile) -> str:
+    """The task that the target sets, with its classes."""
+    classes = profile.classes
+    if profile.task == "binary":
+        return f"binary ({' / '.join(map(str, classes)) if classes is not None else ''})"
+    if profile.task == "multiclass":
+        return f"multiclass ({0 if classes is None else len(classes)} classes)"
+    return {"real": "real number", "count": "count"}[profile.task]

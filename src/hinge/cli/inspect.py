@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hinge.cli.board import bytes_text
-from hinge.cli.search import inner
-from hinge.cli.using import load_any
-from hinge.explain.page.charts import number
+from hinge.learn.leaderboard import bytes_text
+from hinge.learn.model_inputs import load_any
+from hinge.learn.search import inner
+from hinge.tables.number_formats import format_number
 
 
 def core_of(model: Any) -> Any:
@@ -43,13 +43,17 @@ def run(path: Path) -> tuple[dict[str, Any], list[str]]:
             f"             {card['objective']}",
             f"target       {card['target']} ({card['task']}{': ' + ' / '.join(card['classes'][:8]) if card['classes'] else ''})",
             f"trained on   {card['data']}, {card['rows']} rows, seed {card['seed']}",
-            f"{'folds' if card.get('scored') == 'cross-validated' else 'held out':<12} {card['metric']} {number(card['score'], 4)} ± {number(card['score_error'], 2)} "
-            f"(best constant {number(card['trivial'], 4)})",
+            f"{'folds' if card.get('scored') == 'cross-validated' else 'held out':<12} {card['metric']} {format_number(card['score'], 4)} ± {format_number(card['score_error'], 2)} "
+            f"(best constant {format_number(card['trivial'], 4)})",
             f"made by      {card['command']}   (hinge {card['versions']['hinge']})",
             "inputs",
         ]
         for c in card["columns"]:
-            values = f"{number(c['low'])} … {number(c['high'])}" if c["low"] is not None else ", ".join(c["examples"])
+            values = (
+                f"{format_number(c['low'])} … {format_number(c['high'])}"
+                if c["low"] is not None
+                else ", ".join(c["examples"])
+            )
             lines.append(f"  {c['name']:<24} {c['kind']:<9} {values[:60]}")
     elif hasattr(model, "feature_names_in_"):
         lines.append(f"inputs       {', '.join(map(str, model.feature_names_in_))}")

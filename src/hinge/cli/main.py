@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from time import perf_counter
 
-from hinge.cli.errors import OK, USAGE, UserError, guard
+from hinge.cli.exits import guard
+from hinge.errors import OK, USAGE, UserError
 
 
 def main() -> None:

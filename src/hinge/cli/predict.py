@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hinge.cli.errors import USAGE, UserError, check_place
-from hinge.cli.reading import read_parts
-from hinge.cli.using import BATCH, Fitted, conform, load_fitted, remarks
-from hinge.cli.write import prediction_columns
+from hinge.cli.exits import check_place
+from hinge.errors import USAGE, UserError
+from hinge.learn.model_inputs import BATCH, Fitted, conform, load_fitted, remarks
+from hinge.report.write import prediction_columns
+from hinge.tables.reading import read_parts
 
 WRITERS = {".csv": "write_csv", ".parquet": "sink_parquet", ".jsonl": "write_ndjson", ".ndjson": "write_ndjson",
            ".arrow": "sink_ipc", ".feather": "sink_ipc"}  # fmt: skip

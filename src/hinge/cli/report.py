@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.fitting import checksum, versions
-from hinge.cli.search import certificate_of
-from hinge.cli.using import Fitted, load_fitted, read_for
-from hinge.explain.page import measure
-from hinge.explain.page.charts import number
-from hinge.explain.page.document import document
-from hinge.explain.page.evidence import BoardRow, Evidence
-from hinge.explain.page.notes import Note
-from hinge.explain.page.scores import METRIC, details, explained, losses, score
+from hinge.learn import measure
+from hinge.learn.evidence import BoardRow, Evidence
+from hinge.learn.model_inputs import Fitted, load_fitted, read_for
+from hinge.learn.refit import checksum, versions
+from hinge.learn.scores import METRIC, details, explained, losses, score
+from hinge.learn.search import certificate_of
+from hinge.report.document import document
+from hinge.tables.notes import Note
+from hinge.tables.number_formats import format_number
 
 
 def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
@@ -31,8 +31,8 @@ def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
             "trivial": evidence.trivial, "explained": evidence.explained, "details": evidence.details,
             "rows": len(y), "notes": notes}  # fmt: skip
     line = (
-        f"{evidence.metric} {number(evidence.score, 4)} ± {number(evidence.error, 2)} on {len(y)} rows "
-        f"(best constant {number(evidence.trivial, 4)}); the report is {out}"
+        f"{evidence.metric} {format_number(evidence.score, 4)} ± {format_number(evidence.error, 2)} on {len(y)} rows "
+        f"(best constant {format_number(evidence.trivial, 4)}); the report is {out}"
     )
     return data, [*(f"  {note}" for note in notes), line]
 

@@ -18,8 +18,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from hinge.cli.errors import UserError, guard
-from hinge.cli.using import load_any
+from hinge.cli.exits import guard
+from hinge.errors import UserError
+from hinge.learn.model_inputs import load_any
 
 CONLLU_COLUMNS = 10
 LEARNERS = ("crf", "svm", "perceptron")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.errors import MODEL, UserError
 from hinge.cli.inspect import core_of
-from hinge.cli.using import load_any, load_fitted, read_for
+from hinge.errors import MODEL, UserError
+from hinge.learn.model_inputs import load_any, load_fitted, read_for
 
 AGREE = 1e-6
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.estimate import Estimate, mean_of
+from hinge.explain.diagnosis.estimate import Estimate, mean_of
+from hinge.explain.diagnosis.measure import make_measure
+from hinge.explain.diagnosis.resample import Resampler, fit_quietly
 from hinge.explain.generators import Generator
-from hinge.explain.measure import make_measure, row_count, take_rows
-from hinge.explain.resample import Resampler, fit_quietly
+from hinge.models.meta import row_count, take_rows
 
 Array = np.ndarray
 

@@ -15,8 +15,8 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from hinge.explain.estimate import Estimate, mean_of
-from hinge.explain.measure import brier, log_loss, mistake
+from hinge.explain.diagnosis.estimate import Estimate, mean_of
+from hinge.explain.diagnosis.measure import brier, log_loss, mistake
 from hinge.problem.losses import normalise_weights
 
 Array = NDArray[np.float64]

@@ -14,9 +14,9 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from hinge.explain.measure import final_step, take_rows
-from hinge.explain.power_law import PowerLaw, fit_power_law
-from hinge.explain.resample import spread_order
+from hinge.explain.diagnosis.power_law import PowerLaw, fit_power_law
+from hinge.explain.diagnosis.resample import spread_order
+from hinge.models.meta import final_step, take_rows
 
 Array = np.ndarray
 # Parameters that say how many terms a boosted model has: more of them go on from where fewer ended.

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.stats
 
 from hinge.explain.columns import aligned, columns_of
-from hinge.models.boosting import GradientBoostingClassifier
+from hinge.models.trees.boosting import GradientBoostingClassifier
 
 Array = np.ndarray
 MAX_ROWS = 4000

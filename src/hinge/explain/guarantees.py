@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.leave_one_out import left_out_error
-from hinge.explain.measure import final_step
+from hinge.models.leave_one_out import left_out_error
+from hinge.models.meta import final_step
 
 Array = np.ndarray
 

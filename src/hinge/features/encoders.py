@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 
-from hinge.features.columns import Column, pattern_of
-from hinge.features.words import count_terms, cutter, document_frequencies
+from hinge.features.tokenize import count_terms, cutter, document_frequencies
+from hinge.tables.columns import Column, pattern_of
 
 Block = Any  # an array, or a sparse array, with one row per row of the table
 DAY = 86_400.0

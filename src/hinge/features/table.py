@@ -15,9 +15,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 
 from hinge._native import check_indices
 from hinge.features import encoders
-from hinge.features.columns import MISSING_TEXTS, Column, read_columns, rename
-from hinge.features.frames import as_frame
-from hinge.features.kinds import DROPPED, KINDS, infer_kind
+from hinge.tables.columns import MISSING_TEXTS, Column, read_columns, rename
+from hinge.tables.frames import as_frame
+from hinge.tables.kinds import DROPPED, KINDS, infer_kind
 
 SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker
 SPARSE_FROM = 40  # … and this many outputs

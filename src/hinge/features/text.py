@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.features.encoders import unit_rows
 from hinge.features.text_base import TextVectorizer
-from hinge.features.words import TOKEN, HashedPlaces, count_terms, document_frequencies
+from hinge.features.tokenize import TOKEN, HashedPlaces, count_terms, document_frequencies
 
 
 class CountVectorizer(TextVectorizer):

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from hinge.features.words import cutter, strip_accents
+from hinge.features.tokenize import cutter, strip_accents
 
 
 class TextVectorizer(TransformerMixin, BaseEstimator):

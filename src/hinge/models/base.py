@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import check_indices, surely_finite
-from hinge.problem.sums import OVERFLOWED
+from hinge.problem.numerics import OVERFLOWED
 
 ACCEPT_SPARSE = ("csr", "csc")
 FLOATS = [np.float64, np.float32]

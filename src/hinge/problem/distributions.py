@@ -19,8 +19,8 @@ from hinge.problem.links import POSITIVE, REALS, UNIT, Interval
 from hinge.problem.losses import likelihood
 from hinge.problem.losses.base import Loss, Target
 from hinge.problem.losses.regression import Squared
-from hinge.problem.sums import weighted_sum
-from hinge.problem.wright import log_series
+from hinge.problem.numerics import weighted_sum
+from hinge.problem.tweedie_series import log_series
 
 Array = NDArray[np.float64]
 
@@ -229,7 +229,7 @@ class Tweedie(Distribution):
             W(ρ, z)/y · exp((yμ^{1−p}/(1−p) − μ^{2−p}/(2−p))/φ),   ρ = (2−p)/(p−1),
             z = (y/(p−1))^ρ / ((2−p) φ^{1+ρ}),
 
-        with the series W of :mod:`hinge.problem.wright`. nan for p > 2 other than 3, and for p < 0.
+        with the series W of :mod:`hinge.problem.tweedie_series`. nan for p > 2 other than 3, and for p < 0.
         """
         if self.compound:
             a, b, rho = self.power - 1.0, 2.0 - self.power, (2.0 - self.power) / (self.power - 1.0)

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge._native import Design, core, native_loss
 from hinge.problem.losses import Loss, Softmax, as_loss, normalise_weights
+from hinge.problem.numerics import weighted_sum
 from hinge.problem.penalties import Penalty, as_penalty
-from hinge.problem.sums import weighted_sum
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from hinge.problem.losses import as_loss, normalise_weights
 from hinge.problem.losses.base import Target
-from hinge.problem.sums import weighted_sum
+from hinge.problem.numerics import weighted_sum
 
 
 def risk(loss: Any, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -36,7 +36,7 @@ class Linear(Space):
 
     fit_intercept: bool = True
 
-    family: ClassVar[str] = "hinge.models.linear_space"
+    family: ClassVar[str] = "hinge.models.linear.space"
 
 
 @dataclass(frozen=True)

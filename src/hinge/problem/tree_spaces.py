@@ -26,7 +26,7 @@ class Tree(Space):
     max_leaf_nodes: int | None = None
     min_samples_leaf: int = 1
 
-    family: ClassVar[str] = "hinge.models.tree_space"
+    family: ClassVar[str] = "hinge.models.trees.space"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Forest(Space):
     trees: int = 100
     max_features: float = 1.0
 
-    family: ClassVar[str] = "hinge.models.tree_space"
+    family: ClassVar[str] = "hinge.models.trees.space"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Boosted(Space):
     subsample: float = 1.0
     line_search: bool = True
 
-    family: ClassVar[str] = "hinge.models.tree_space"
+    family: ClassVar[str] = "hinge.models.trees.space"
 
 
 @dataclass(frozen=True)
@@ -89,4 +89,4 @@ class Stagewise(Space):
     rounds: int = 50
     max_thresholds: int = 64
 
-    family: ClassVar[str] = "hinge.models.tree_space"
+    family: ClassVar[str] = "hinge.models.trees.space"

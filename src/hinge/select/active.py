@@ -137,12 +137,6 @@ class LabelCurves:
         known = ~np.isnan(needed)
         return needed[known], 1.0 - mine[known] / needed[known]
 
-    def plot(self, ax: Any = None) -> Any:
-        """Scores against labels, one line per strategy."""
-        from hinge.explain.select_plots import plot_labels
-
-        return plot_labels(self, ax)
-
 
 def active_curves(
     learner: BaseEstimator,

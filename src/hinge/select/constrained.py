@@ -17,7 +17,7 @@ import numpy as np
 
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import L1, L2, L1Ball, L2Ball
-from hinge.solve.choose import solve
+from hinge.solvers.run import solve
 
 NORMS = {"l1": (L1, L1Ball, 1), "l2": (L2, L2Ball, 2)}
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from hinge._native import Design, check_indices, core
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, require_no_overflow
-from hinge.solve.closed_form import Centred
+from hinge.solvers.closed_form import Centred
 
 # Branch and bound is exact at any size; beyond this it may take long.
 MOST_FEATURES = 30

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from hinge.models.boosting_base import BaseBoosting
 from hinge.models.linear.base import LinearModel
 from hinge.models.linear.lasso import ElasticNet
+from hinge.models.trees.boosting_base import BaseBoosting
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.select.path import strength_grid

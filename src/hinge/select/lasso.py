@@ -13,8 +13,8 @@ from hinge.models.linear.base import LinearRegressor, elastic_penalty
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
+from hinge.select.choice import choose_candidate
 from hinge.select.path import path_weights, solve_path, strength_grid
-from hinge.select.strength import choose_candidate
 
 
 class ElasticNetCV(LinearRegressor):

@@ -15,8 +15,8 @@ from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.logistic import LogisticClassifier, LogisticRegression
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.objective import Objective, make_objective
-from hinge.select.strength import choose_candidate
-from hinge.solve.choose import Result
+from hinge.select.choice import choose_candidate
+from hinge.solvers.run import Result
 
 FOLD_TOL = 1e-4  # scores on folds do not feel smaller gaps
 OLD_PENALTIES = {"l2": [0.0], "l1": [1.0]}

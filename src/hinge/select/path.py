@@ -10,12 +10,12 @@ import numpy as np
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, finiteness
 from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.multitask import row_penalty
-from hinge.problem.certificate import Certificate, best_shift, certificate, with_run
+from hinge.problem.certificates.linear import Certificate, best_shift, certificate, with_run
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
-from hinge.solve.base import Solution, Status
-from hinge.solve.choose import Result, solve
-from hinge.solve.proximal_newton import ProximalNewton, penalty_path
+from hinge.solvers.base import Solution, Status
+from hinge.solvers.proximal_newton import ProximalNewton, penalty_path
+from hinge.solvers.run import Result, solve
 
 
 def largest_strength(objective: Objective) -> float:

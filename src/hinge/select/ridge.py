@@ -13,14 +13,14 @@ from sklearn.model_selection import check_cv
 from hinge._native import Design
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength
-from hinge.problem.certificate import certificate, with_run
+from hinge.problem.certificates.linear import certificate, with_run
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2
-from hinge.select.strength import choose_candidate
-from hinge.solve.base import Solution, Status
-from hinge.solve.choose import Result
-from hinge.solve.ridge_path import RidgePath
+from hinge.select.choice import choose_candidate
+from hinge.solvers.base import Solution, Status
+from hinge.solvers.ridge_path import RidgePath
+from hinge.solvers.run import Result
 
 
 class RidgeCV(LinearRegressor):
@@ -68,6 +68,8 @@ class RidgeCV(LinearRegressor):
     """
 
     weights_are_averaged = False
+
+    ridge_form = True
 
     def __init__(
         self,

@@ -24,23 +24,23 @@ from sklearn.base import BaseEstimator, clone
 
 from hinge._native import Design
 from hinge.models.base import code_labels, signs
-from hinge.models.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from hinge.models.kernel.function import check_kernel_fit, is_precomputed, named_kernel, takes_objects
-from hinge.models.kernel.machine import ones_or
+from hinge.models.kernel.expansion import check_kernel_fit, is_precomputed, named_kernel, takes_objects
 from hinge.models.kernel.ridge import KernelRidge, ridge_path
 from hinge.models.kernel.svm import SVC, SVR
+from hinge.models.kernel.svm_base import ones_or
 from hinge.models.linear.base import LinearModel
 from hinge.models.linear.lasso import ElasticNet
 from hinge.models.linear.least_squares import Ridge
-from hinge.models.tree_inputs import predict_table
+from hinge.models.trees.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from hinge.models.trees.inputs import predict_table
+from hinge.problem.certificates.kernel_machine import Dual, classification, regression
 from hinge.problem.kernels import RBF, Kernel, full_gram
 from hinge.problem.losses import Squared
-from hinge.problem.machines import Dual, classification, regression
 from hinge.problem.objective import make_objective
 from hinge.select.path import path_weights
-from hinge.select.told import ToldClassifier, ToldRegressor
-from hinge.solve.decomposition import solve_dual
-from hinge.solve.ridge_path import RidgePath
+from hinge.select.precomputed import ToldClassifier, ToldRegressor
+from hinge.solvers.decomposition import solve_dual
+from hinge.solvers.ridge_path import RidgePath
 
 Values = list[dict[str, Any]]
 GRAM_BYTES = 1e9

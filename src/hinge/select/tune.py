@@ -22,11 +22,11 @@ from sklearn.utils.validation import _num_samples
 
 from hinge._native import num_threads
 from hinge.models.base import check_weights
+from hinge.select.choice import choose_candidate
 from hinge.select.grids import complexity_of, path_grid
+from hinge.select.precomputed import ToldRegressor
 from hinge.select.progress import Journal, Progress, fingerprint
 from hinge.select.sharing import Fold, alike, run_shared, sharing_for
-from hinge.select.strength import choose_candidate
-from hinge.select.told import ToldRegressor
 
 RULES = {"min": "best", "best": "best", "1se": "one-standard-error", "one-standard-error": "one-standard-error"}
 SMALL_BYTES = 2**25  # every fold at work has its own copy of its rows
@@ -102,12 +102,6 @@ class TuneResult:
         if self.model is None:
             raise AttributeError("tune(..., refit=False) keeps no model to predict with.")
         return self.model.predict(X)
-
-    def plot(self, parameter: str | None = None, ax: Any = None) -> Any:
-        """Mean scores with their standard errors against one parameter; the others make one line each."""
-        from hinge.explain.select_plots import plot_tuning
-
-        return plot_tuning(self, parameter, ax)
 
     def __str__(self) -> str:
         return (

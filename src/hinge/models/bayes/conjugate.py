@@ -25,7 +25,7 @@ from hinge.problem.decisions import (
     Normal,
     StudentT,
 )
-from hinge.problem.sums import weighted_sum
+from hinge.problem.numerics import weighted_sum
 
 Array = NDArray[np.float64]
 

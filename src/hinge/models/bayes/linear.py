@@ -23,8 +23,8 @@ from hinge._native import Design
 from hinge.models.base import check_fit, check_predict, keep_float32
 from hinge.problem.decisions import Normal, StudentT
 from hinge.problem.losses import as_loss
-from hinge.problem.sums import weighted_sum
-from hinge.solve.closed_form import Centred
+from hinge.problem.numerics import weighted_sum
+from hinge.solvers.closed_form import Centred
 
 Array = NDArray[np.float64]
 

@@ -24,10 +24,10 @@ from hinge.models.base import check_fit, check_predict, code_labels, keep_float3
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.decisions import Bernoulli
 from hinge.problem.losses import Logistic
+from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L2
-from hinge.problem.sums import weighted_sum
-from hinge.solve.choose import Result, solve
+from hinge.solvers.run import Result, solve
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
 from hinge.models.bayes.hyperparameters import maximise
-from hinge.models.kernel.function import (
+from hinge.models.kernel.expansion import (
     Expansion,
     check_kernel_fit,
     check_kernel_predict,

@@ -23,7 +23,7 @@ from hinge.models.base import code_labels
 from hinge.models.bayes.hyperparameters import maximise
 from hinge.models.bayes.logistic import averaged_sigmoid
 from hinge.models.bayes.process import BLOCK_ROWS, covariance, default_kernel, inputs_of
-from hinge.models.kernel.function import check_kernel_fit, check_kernel_predict, takes_objects
+from hinge.models.kernel.expansion import check_kernel_fit, check_kernel_predict, takes_objects
 from hinge.problem.kernels import Kernel, evaluate
 from hinge.problem.losses import Logistic
 

@@ -21,8 +21,8 @@ from hinge.models.base import check_fit, check_predict, keep_float32, require_no
 from hinge.models.bayes.linear import predicted
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.decisions import Normal
-from hinge.problem.sums import weighted_sum
-from hinge.solve.closed_form import Centred
+from hinge.problem.numerics import weighted_sum
+from hinge.solvers.closed_form import Centred
 
 Array = NDArray[np.float64]
 

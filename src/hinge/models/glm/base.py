@@ -13,15 +13,15 @@ from hinge.models.base import check_weights, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
 from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
-from hinge.problem.bias import best_bias
 from hinge.problem.distributions import Distribution
 from hinge.problem.links import Link
 from hinge.problem.losses import Loss
 from hinge.problem.losses.base import Target
 from hinge.problem.losses.linked import Linked, likelihood_loss
+from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import NoPenalty
-from hinge.problem.sums import weighted_sum
+from hinge.problem.root import best_bias
 
 
 class GeneralisedLinearModel(RegressorMixin, LinearModel):

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.linalg
 import scipy.stats
 
-from hinge.models.sampling import Sampled
-from hinge.problem.sums import weighted_sum
+from hinge.models.inference import Sampled
+from hinge.problem.numerics import weighted_sum
 
 Array = np.ndarray
 

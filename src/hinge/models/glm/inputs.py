@@ -17,8 +17,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hinge._native import CodedTable
-from hinge.features.frames import as_frame, chosen_columns, holds_text
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, contiguous
+from hinge.tables.frames import as_frame, chosen_columns, holds_text
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from hinge.problem.distributions import Distribution, NegativeBinomialCounts, Po
 from hinge.problem.links import Link, LogLink
 from hinge.problem.losses import Loss
 from hinge.problem.losses.linked import likelihood_loss
+from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Objective
-from hinge.problem.sums import weighted_sum
-from hinge.solve.choose import Result
+from hinge.solvers.run import Result
 
 # log θ is looked for in this range; a shape beyond it cannot be told from a Poisson distribution.
 LOG_RANGE = (-16.0, 12.0)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge._native import Design, check_indices
 from hinge.models.base import FLOATS
-from hinge.models.kernel.function import named_kernel, takes_objects, with_parameters
+from hinge.models.kernel.expansion import named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate
 from hinge.problem.kernels.base import Scaled
 

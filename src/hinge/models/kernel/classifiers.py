@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import code_labels, signs
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
-from hinge.models.kernel.function import (
+from hinge.models.kernel.expansion import (
     BLOCK_ROWS,
     Expansion,
     check_kernel_fit,

@@ -13,12 +13,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
-from hinge.models.kernel.function import check_kernel_fit, check_kernel_inputs
-from hinge.models.kernel.machine import SupportVectorMachine, ones_or
-from hinge.models.kernel.pairs import SupportVectorClassifier
-from hinge.problem.machines import classification, largest_square, nu_classification, nu_regression, one_class
-from hinge.problem.sums import weighted_sum
-from hinge.solve.decomposition import DualSolution
+from hinge.models.kernel.expansion import check_kernel_fit, check_kernel_inputs
+from hinge.models.kernel.svc_multiclass import SupportVectorClassifier
+from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.problem.certificates.kernel_machine import (
+    classification,
+    largest_square,
+    nu_classification,
+    nu_regression,
+    one_class,
+)
+from hinge.problem.numerics import weighted_sum
+from hinge.solvers.decomposition import DualSolution
 
 Array = NDArray[np.float64]
 

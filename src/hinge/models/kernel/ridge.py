@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.models.kernel.function import (
+from hinge.models.kernel.expansion import (
     Expansion,
     check_kernel_fit,
     check_kernel_predict,
@@ -22,9 +22,9 @@ from hinge.models.kernel.function import (
     takes_objects,
     with_parameters,
 )
-from hinge.problem.certificate import Certificate
+from hinge.problem.certificates.linear import Certificate
 from hinge.problem.kernels import full_gram
-from hinge.solve.base import Status
+from hinge.solvers.base import Status
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@
 With K = ΦΦ' (a Cholesky factor with pivots, r columns) this is the linear problem in w = Φ'α: scores Φw, ‖f‖ = ‖w‖.
 Any linear solver does it, and its certificate is the certificate of f. Losses whose dual is that of a support vector
 machine go to the decomposition solver instead. With ``centres`` f is an expansion over that many examples only
-(Nyström): see ``hinge.models.kernel.large``.
+(Nyström): see ``hinge.models.kernel.centres``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge.models.kernel.function import Expansion, take
-from hinge.models.kernel.large import fit_centres
+from hinge.models.kernel.centres import fit_centres
+from hinge.models.kernel.expansion import Expansion, take
 from hinge.models.learner import Fit, Task, minimise
+from hinge.problem.certificates.kernel_machine import Dual, classification, regression
 from hinge.problem.kernels import Kernel, Precomputed, as_kernel, full_gram
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Hinge, Quantile, normalise_weights
-from hinge.problem.machines import Dual, classification, regression
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2, L2Ball, NoPenalty, Penalty
 from hinge.problem.spaces import RKHS
-from hinge.solve.choose import solve
-from hinge.solve.decomposition import make_certificate, solve_dual
+from hinge.solvers.decomposition import make_certificate, solve_dual
+from hinge.solvers.run import solve
 
 Array = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ from sklearn.base import RegressorMixin
 
 from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
-from hinge.models.kernel.function import check_kernel_fit
-from hinge.models.kernel.machine import SupportVectorMachine, ones_or
-from hinge.models.kernel.pairs import SupportVectorClassifier
+from hinge.models.kernel.expansion import check_kernel_fit
+from hinge.models.kernel.svc_multiclass import SupportVectorClassifier
+from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.problem.certificates.kernel_machine import classification, regression
 from hinge.problem.kernels import Kernel, Precomputed
-from hinge.problem.machines import classification, regression
-from hinge.solve.decomposition import DualSolution
+from hinge.solvers.decomposition import DualSolution
 
 Array = NDArray[np.float64]
 

@@ -23,12 +23,12 @@ from hinge.models.base import (
     signs,
 )
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.problem.certificate import certificate, with_run
+from hinge.problem.certificates.linear import certificate, with_run
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L1, L2, Elastic, NoPenalty, Penalty
-from hinge.solve.base import Solution, Status
-from hinge.solve.choose import Result, solve
+from hinge.solvers.base import Solution, Status
+from hinge.solvers.run import Result, solve
 
 # Names of scikit-learn's solvers. They are accepted so that its code runs unchanged, and mean "auto" here.
 FOREIGN_SOLVERS = frozenset(
@@ -225,6 +225,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 class LinearRegressor(RegressorMixin, LinearModel):
     """Base class of linear models for real targets."""
 
+    ridge_form = False  # whether the fit is least squares with or without a ridge, in closed form
     columns_stay = False  # whether weights and predictions of a target given as one column are a matrix, too
 
     def _show_as_column(self, column: bool) -> None:

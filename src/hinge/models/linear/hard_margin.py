@@ -15,7 +15,7 @@ from hinge.models.linear.svm import MarginClassifier
 from hinge.problem.losses import Hinge
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L2
-from hinge.solve.choose import Result, solve
+from hinge.solvers.run import Result, solve
 
 # The soft margin with this many times the hard margin's largest α gives the hard margin.
 ROOM = 4.0

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.stats
 
-from hinge.models.sampling import Sampled
+from hinge.models.inference import Sampled
 
 Array = np.ndarray
 

@@ -13,11 +13,11 @@ from hinge.models.base import check_predict, is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
 from hinge.models.linear.inference import Inference, infer
 from hinge.problem.losses import Squared
+from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2, Box, NoPenalty
-from hinge.problem.sums import weighted_sum
-from hinge.solve.choose import MODERATE
-from hinge.solve.closed_form import Centred
+from hinge.solvers.closed_form import Centred
+from hinge.solvers.run import MODERATE
 
 
 class LinearRegression(LinearRegressor):
@@ -57,6 +57,8 @@ class LinearRegression(LinearRegressor):
     """
 
     columns_stay = True
+
+    ridge_form = True
 
     def __init__(
         self,
@@ -200,6 +202,8 @@ class Ridge(LinearRegressor):
     """
 
     weights_are_averaged = False
+
+    ridge_form = True
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from hinge.models.linear.base import LinearClassifier, check_strength, dense, na
 from hinge.problem.losses import PerceptronLoss
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import Penalty
-from hinge.solve.native import native_problem
+from hinge.solvers.native import native_problem
 
 AVERAGES = (False, True, "voted")
 SUSPECTS = 1000  # examples mistaken last, kept to see whether they are mistaken still

@@ -10,10 +10,10 @@ import scipy.optimize
 from hinge.models.base import require_no_overflow
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
+from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective, make_objective
 from hinge.problem.penalties import Penalty
-from hinge.problem.sums import weighted_sum
-from hinge.solve.choose import Result
+from hinge.solvers.run import Result
 
 ROUNDS = 20  # in which Huber's weights and scale are fitted in turns
 

@@ -12,13 +12,13 @@ from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
-from hinge.problem.certificate import certificate, with_run
+from hinge.problem.certificates.fast import quick_certificate
+from hinge.problem.certificates.linear import certificate, with_run
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
-from hinge.problem.quick import quick_certificate
-from hinge.solve.base import Status
-from hinge.solve.native import native_problem
+from hinge.solvers.base import Status
+from hinge.solvers.native import native_problem
 
 RATES = ("optimal", "invscaling", "constant", "adaptive")
 SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length

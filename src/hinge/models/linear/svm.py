@@ -10,7 +10,7 @@ from hinge._native import Design
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
 from hinge.problem.losses import Hinge, Loss, SquaredHinge
-from hinge.solve.choose import Result
+from hinge.solvers.run import Result
 
 LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
 

@@ -13,7 +13,7 @@ from hinge.models.learner import Fit, Task, minimise
 from hinge.models.neural.engine import ACTIVATIONS, Arrays, Engine, Rule, initial_weights, scores, unpack
 from hinge.models.neural.settings import SOLVERS, hidden_sizes, one_of, within
 from hinge.models.neural.training import Data, History, Plan, make_data, objective, train, train_lbfgs
-from hinge.problem.certificate import Certificate
+from hinge.problem.certificates.linear import Certificate
 from hinge.problem.losses import Loss
 from hinge.problem.penalties import L2, NoPenalty, Penalty
 from hinge.problem.spaces import Network

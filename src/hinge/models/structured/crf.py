@@ -14,7 +14,7 @@ from hinge._native import core
 from hinge.models.structured.base import StructuredEstimator
 from hinge.models.structured.constraints import neighbours
 from hinge.models.structured.features import Encoded
-from hinge.problem.certificate import Certificate
+from hinge.problem.certificates.linear import Certificate
 
 STATUS = (
     "the relative duality gap reached tol.",

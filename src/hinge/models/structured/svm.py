@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hinge._native import core
 from hinge.models.structured.base import StructuredEstimator
-from hinge.problem.certificate import Certificate
+from hinge.problem.certificates.linear import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
 
 EARLY = "the held-out accuracy no longer improved."

@@ -21,8 +21,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hinge.problem.bias import best_bias
-from hinge.problem.sums import weighted_sum
+from hinge.problem.numerics import weighted_sum
+from hinge.problem.root import best_bias
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from hinge.problem.losses.base import EDGE, Array, Loss, Target, normalise_weights, where_finite, xlogx
-from hinge.problem.sums import weighted_sum
+from hinge.problem.numerics import weighted_sum
 
 
 @dataclass(frozen=True)

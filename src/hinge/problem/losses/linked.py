@@ -31,7 +31,7 @@ from hinge.problem.links import Link, LogitLink, LogLink, PowerLink, Probability
 from hinge.problem.losses import likelihood
 from hinge.problem.losses.base import Array, Loss, Target, normalise_weights
 from hinge.problem.losses.regression import Squared
-from hinge.problem.sums import weighted_sum
+from hinge.problem.numerics import weighted_sum
 
 
 @dataclass(frozen=True)

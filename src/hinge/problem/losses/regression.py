@@ -19,7 +19,7 @@ from hinge.problem.losses.base import (
     where_finite,
     xlogx,
 )
-from hinge.problem.sums import weighted_sum
+from hinge.problem.numerics import weighted_sum
 
 
 @dataclass(frozen=True)

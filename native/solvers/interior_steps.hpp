@@ -1,0 +1,38 @@
+// The steps of the interior point method (see interior_point.hpp) on some rows of the data.
+//
+// The rows that are left out enter as what they are while their scores stay on one side of every kink: a linear
+// function of the weights.
+#pragma once
+#include "core/design.hpp"
+#include "core/monitor.hpp"
+#include "solvers/interior_point.hpp"
+
+namespace hinge {
+
+// slope . w + bias b + constant.
+struct LinearPart {
+  std::vector<double> slope;
+  double bias = 0, constant = 0;
+};
+
+// min_{w,b} sum_i c_i sum_k phi_ik(z_i) + sum_j l1_j |w_j| + l2_j/2 w_j^2 + rest(w, b),   z = X w + b + offset
+struct KinkedProblem {
+  const Products& X;
+  const double* c;
+  const double* offset;  // may be null
+  bool intercept;
+  Coordinates penalty;
+  const std::vector<Kinks>& kinks;
+  LinearPart rest;
+};
+
+// From (w, b); the iterations of `from` count as made. The slopes of the solution are one list per kink, on end.
+LinearSolution interior_steps(const KinkedProblem& problem, std::vector<double> w, double b, double tol, int from,
+                              int max_iter, Monitor& monitor);
+
+// The Cholesky factor of [X 1]' diag(h) [X 1] + diag(diagonal, 0), in column-major order, with as much added to the
+// diagonal as rounding needs.
+void factor_curvature(const Products& X, const double* h, const double* diagonal, bool intercept,
+                      std::vector<double>& L);
+
+}  // namespace hinge

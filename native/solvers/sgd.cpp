@@ -1,0 +1,267 @@
+#include "solvers/sgd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/random.hpp"
+#include "core/shuffled.hpp"
+
+namespace hinge {
+namespace {
+
+template <class View>
+HINGE_HOT double row_dot(const View& rows, index_t i, const double* w) {
+  return rows.dot(i, w);
+}
+
+template <class View>
+HINGE_HOT void row_axpy(const View& rows, index_t i, double c, double* w) {
+  rows.axpy(i, c, w);
+}
+
+// Below this the common factor is multiplied into the weights.
+constexpr double kSmallScale = 1e-9;
+
+// Weights w = s v with soft thresholds and averages that are still owed to features not met for a while.
+class LazyWeights {
+ public:
+  LazyWeights(const LinearProblem& p, const SgdOptions& o, double* w)
+      : penalty_(p.penalty), v_(w), d_(p.d()), average_(o.average), l2_(o.l2) {
+    for (index_t j = 0; j < d_; ++j) {
+      shrinks_ = shrinks_ || penalty_.l1[j] > 0;
+      bounded_ = bounded_ || std::isfinite(penalty_.lower[j]) || std::isfinite(penalty_.upper[j]);
+    }
+    if (lazy()) paid_.resize(d_);
+    if (average_) sum_.assign(d_, 0.0);
+    forget();
+  }
+
+  bool lazy() const { return shrinks_; }
+  bool bounded() const { return bounded_; }
+  double* data() { return v_; }
+  double scale() const { return s_; }
+
+  // Pays what feature j is owed up to now.
+  HINGE_INLINE void settle(index_t j) {
+    Totals& paid = paid_[j];
+    const double size = std::fabs(v_[j]), l1 = penalty_.l1[j], left = size - l1 * (now_.threshold - paid.threshold);
+    if (size > 0) {
+      if (average_) sum_[j] += std::copysign(left > 0 ? owed(paid, now_, size, l1) : vanished(paid, size, l1), v_[j]);
+      v_[j] = std::copysign(left > 0 ? left : 0.0, v_[j]);
+    }
+    paid = now_;
+  }
+
+  // x_i . v with everything paid for the features of row i.
+  template <class View>
+  double settled_dot(const View& rows, index_t i) {
+    double total = 0;
+    rows.each(i, [&](index_t j, double x) {
+      settle(j);
+      total += x * v_[j];
+    });
+    return total;
+  }
+
+  // v += c x_i. Without thresholds the sum of s v over the steps is (sum of s) v minus what each change of v came too
+  // late for: c x_i times `counted`, which can wait until the end.
+  template <class View>
+  void add(const View& rows, index_t i, double c) {
+    row_axpy(rows, i, c, v_);
+  }
+  double counted() const { return now_.factor; }
+
+  // The prox of a step of length eta, owed by all features.
+  void shrink(double eta) {
+    now_.threshold += eta / s_;
+    s_ /= 1.0 + eta * l2_;
+  }
+
+  // After shrink: the features that a bound may stop are brought up to date at once.
+  void clip(index_t j) {
+    if (shrinks_) settle(j);
+    const double inside = std::clamp(s_ * v_[j], penalty_.lower[j], penalty_.upper[j]) / s_;
+    if (average_ && !shrinks_) sum_[j] -= now_.factor * (inside - v_[j]);
+    v_[j] = inside;
+  }
+
+  // The step is over: its weights enter the average.
+  void count() {
+    now_.factor += s_;
+    now_.product += s_ * now_.threshold;
+    if (average_ && shrinks_) history_.push_back(now_);
+    if (s_ < kSmallScale) fold();
+  }
+
+  // Everything paid and the factor multiplied in.
+  void fold() {
+    if (lazy())
+      for (index_t j = 0; j < d_; ++j) settle(j);
+    else if (average_)
+      for (index_t j = 0; j < d_; ++j) sum_[j] += now_.factor * v_[j];
+    for (index_t j = 0; j < d_; ++j) v_[j] *= s_;
+    forget();
+  }
+
+  // The sum of all iterates since the beginning, but for what `add` says of changes. Call after fold().
+  const std::vector<double>& sum() const { return sum_; }
+
+ private:
+  // Added up over the steps since the last fold: eta / s, s, and s times the first.
+  struct Totals {
+    double threshold = 0, factor = 0, product = 0;
+  };
+
+  // The sum of s (size - l1 (threshold - paid.threshold)) over the steps between `paid` and `until`.
+  static double owed(const Totals& paid, const Totals& until, double size, double l1) {
+    return (size + l1 * paid.threshold) * (until.factor - paid.factor) - l1 * (until.product - paid.product);
+  }
+
+  // The same for a weight that the thresholds have brought to zero on the way.
+  double vanished(const Totals& paid, double size, double l1) const {
+    const double limit = paid.threshold + size / l1;
+    const auto end = std::lower_bound(history_.begin(), history_.end(), limit,
+                                      [](const Totals& t, double value) { return t.threshold < value; });
+    if (end == history_.begin() || (end - 1)->factor <= paid.factor) return 0.0;
+    return owed(paid, *(end - 1), size, l1);
+  }
+
+  void forget() {
+    s_ = 1.0;
+    now_ = {};
+    history_.clear();
+    std::fill(paid_.begin(), paid_.end(), Totals{});
+  }
+
+  const Coordinates penalty_;
+  double* v_;
+  index_t d_;
+  bool average_, shrinks_ = false, bounded_ = false;
+  double l2_, s_ = 1.0;
+  Totals now_;
+  std::vector<Totals> paid_, history_;  // up to when each feature is settled; all steps, if they are needed
+  std::vector<double> sum_;             // of the iterates
+};
+
+// What belongs to the rows of a range of visits, gathered before the steps and looked at again after them.
+class Beside {
+ public:
+  struct Range {
+    std::vector<double> y, z, c;  // targets, scores when the row was met, weights
+  };
+
+  Beside(const LinearProblem& p, const std::vector<index_t>& order) : p_(p), order_(order) {}
+
+  Range& at(index_t slot) { return ranges_[slot]; }
+  double total() const { return total_; }
+
+  void before(index_t slot, index_t begin, index_t end) {
+    Range& r = ranges_[slot];
+    for (auto* v : {&r.y, &r.z, &r.c}) v->resize(end - begin);
+    for (index_t k = begin; k < end; ++k) {
+      const index_t i = order_[k];
+      r.y[k - begin] = p_.y[i];
+      r.c[k - begin] = p_.c[i];
+      r.z[k - begin] = p_.offset ? p_.offset[i] : 0.0;
+    }
+  }
+
+  bool after(index_t slot, index_t begin, index_t end) {
+    const Range& r = ranges_[slot];
+    total_ += p_.loss.value(r.y.data(), r.z.data(), r.c.data(), end - begin);
+    return std::isfinite(total_);
+  }
+
+ private:
+  const LinearProblem& p_;
+  const std::vector<index_t>& order_;
+  Range ranges_[kSlots];
+  double total_ = 0;
+};
+
+// Numbers of visits as numbers of the rows that were visited.
+std::vector<double> by_row(const std::vector<double>& of_visits, const std::vector<index_t>& order) {
+  const index_t n = static_cast<index_t>(order.size()), parts = parts_for(n, 1 << 14);
+  std::vector<double> out(n);
+  parallel_for(parts, [&](index_t p) {
+    for (index_t k = range_begin(n, parts, p); k < range_begin(n, parts, p + 1); ++k) out[order[k]] = of_visits[k];
+  });
+  return out;
+}
+
+template <class View>
+double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, SgdState& state, Monitor& monitor) {
+  const index_t n = p.n(), d = p.d();
+  std::vector<index_t> order(n);
+  std::iota(order.begin(), order.end(), index_t{0});
+  if (o.shuffle) Random(o.seed, static_cast<std::uint64_t>(o.epoch) + 1).shuffle(order.data(), n);
+  LazyWeights w(p, o, state.w);
+  std::vector<double> u(o.batch), late(o.average && !w.lazy() ? n : 0);  // of a batch; see LazyWeights::add
+  Beside beside(p, order);
+  double b = state.b, b_sum = 0;
+  const index_t steps_before = state.steps;
+  // Not inlined: it is called from two places, and compiling it takes seconds.
+  const auto steps = [&](index_t slot, const View& view, const index_t* at, index_t begin,
+                         index_t end) __attribute__((noinline)) {
+    const index_t visits = end - begin;
+    auto& [y, z, c] = beside.at(slot);
+    for (index_t first = 0; first < visits; first += o.batch, ++state.steps) {
+      const index_t m = std::min(o.batch, visits - first);
+      for (index_t k = first; k < first + m; ++k) {
+        look_ahead(view, at, k, visits);
+        const double dot = w.lazy() ? w.settled_dot(view, at[k]) : row_dot(view, at[k], w.data());
+        z[k] += w.scale() * dot + (p.intercept ? b : 0.0);
+      }
+      p.loss.slopes(y.data() + first, z.data() + first, c.data() + first, u.data(), m);
+      const double t = static_cast<double>(state.steps);
+      const double eta = o.power == 0   ? o.eta0
+                         : o.power == 1 ? o.eta0 / (1.0 + o.decay * t)
+                                        : o.eta0 / std::pow(1.0 + o.decay * t, o.power);
+      const double rate = eta * static_cast<double>(n) / static_cast<double>(m);
+      double gb = 0;
+      for (index_t k = 0; k < m; ++k)
+        if (u[k] != 0.0) {
+          const double step = -rate * u[k] / w.scale();
+          w.add(view, at[first + k], step);
+          if (!late.empty()) late[begin + first + k] = step * w.counted();
+          gb += u[k];
+        }
+      if (p.intercept) b -= rate * o.bias_rate * gb;
+      w.shrink(eta);
+      if (w.bounded())
+        for (index_t k = first; k < first + m; ++k) view.each(at[k], [&](index_t j, double) { w.clip(j); });
+      w.count();
+      b_sum += b;
+    }
+  };
+  visit_rows(rows, order, o.batch, p.loss.whole_arrays(), monitor, steps, beside);
+  if (!std::isfinite(beside.total())) return std::numeric_limits<double>::infinity();
+  w.fold();
+  state.b = b;
+  if (o.average) {
+    const double count = static_cast<double>(state.steps), fresh = 1.0 / count;
+    const double kept = static_cast<double>(steps_before) * fresh;
+    std::vector<double> moved(d);
+    if (!late.empty()) p.X.rmatvec(by_row(late, order).data(), moved.data());
+    for (index_t j = 0; j < d; ++j) state.mean[j] = kept * state.mean[j] + fresh * (w.sum()[j] - moved[j]);
+    state.mean_b = kept * state.mean_b + fresh * b_sum;
+  }
+  return beside.total();
+}
+
+}  // namespace
+
+double sgd_epoch(const LinearProblem& problem, const SgdOptions& options, SgdState& state, Monitor& monitor) {
+  return std::visit(
+      [&](const auto& rows) -> double {
+        if constexpr (std::is_same_v<std::decay_t<decltype(rows)>, std::monostate>)
+          return std::numeric_limits<double>::quiet_NaN();  // the caller has converted storages by column
+        else
+          return run_epoch(rows, problem, options, state, monitor);
+      },
+      problem.X.row_view());
+}
+
+}  // namespace hinge

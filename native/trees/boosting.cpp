@@ -1,0 +1,127 @@
+#include "trees/boosting.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "core/pool.hpp"
+
+namespace hinge::trees {
+namespace {
+
+constexpr index_t kChunk = 1 << 15;
+
+// The Newton step of a log-odds, made shorter where it would overshoot. A leaf whose rows were thought to be of a class
+// with probability p, and are in fact of it more often, asks for a step of up to 1/p, while the log-odds that fit it
+// grow like log(1/p) only. Steps up to 2, the longest from p = 1/2, are left alone.
+double damped(double step) {
+  const double size = std::fabs(step);
+  return size <= 2 ? step : std::copysign(2 + std::log1p(size - 2), step);
+}
+
+}  // namespace
+
+Booster::Booster(std::shared_ptr<const Bins> bins, const double* y, const double* weight, index_t outputs, bool exact,
+                 bool frequency, GrowOptions options)
+    : bins_(std::move(bins)),
+      y_(y),
+      weight_(weight),
+      outputs_(outputs),
+      options_(std::move(options)),
+      scores_(bins_->rows * outputs, 0.0),
+      gradients_({y, scores_.data(), weight, bins_->rows, outputs}, exact, frequency),
+      growths_(1) {}
+
+// The histograms of the roots of all classes at once, if they have the same rows.
+bool Booster::fill_roots(const Round& round) {
+  constexpr index_t kRootBytes = index_t{1} << 26;
+  const Bins& bins = *bins_;
+  const Rounded first = gradients_.rounded(0);
+  const index_t bytes = static_cast<index_t>(bins.slots.size()) * kBins * static_cast<index_t>(sizeof(Cell));
+  if (first.form != Rounding::packed || outputs_ < 2 || round.rows < 1 || outputs_ * bytes > kRootBytes) return false;
+  roots_.resize(outputs_);
+  for (Histogram& root : roots_) root.make(bins);
+  const index_t parts = (outputs_ + kWordSets - 1) / kWordSets;
+  parallel_for(parts * bins.groups, [&](index_t task) {
+    const index_t k = task / bins.groups * kWordSets;
+    fill_together(&roots_[k], std::min(kWordSets, outputs_ - k), bins, task % bins.groups, first.words + k * rows());
+  });
+  return true;
+}
+
+std::vector<Nodes> Booster::boost(const Round& round) {
+  const Scored at{y_, scores_.data(), weight_, rows(), outputs_};
+  if (round.loss)
+    gradients_.of_loss(*round.loss, round.logistic, round.curvature, at, round.seed);
+  else
+    gradients_.of_softmax(at, round.seed);
+  const bool filled = fill_roots(round);
+  const auto root = [&](index_t k) { return filled ? &roots_[k] : nullptr; };
+  std::vector<Nodes> trees(static_cast<std::size_t>(outputs_));
+  // As many trees side by side as keep all threads busy to the end, the others one after another by all threads.
+  const index_t threads = num_threads(), together = threads > 1 ? outputs_ / threads * threads : 0;
+  growths_.resize(std::max<std::size_t>(growths_.size(), static_cast<std::size_t>(std::min(threads, together))));
+  std::mutex mutex;
+  std::vector<Growth*> idle;
+  for (Growth& g : growths_) idle.push_back(&g);
+  parallel_for(together, [&](index_t k) {
+    const auto swap = [&](Growth* back) {
+      const std::lock_guard lock(mutex);
+      if (back) return idle.push_back(back), last_ = back;
+      Growth* mine = idle.back();
+      idle.pop_back();
+      return mine;
+    };
+    Growth* mine = swap(nullptr);
+    trees[k] = grow(round, k, *mine, root(k));
+    swap(mine);
+  });
+  for (index_t k = together; k < outputs_; ++k) trees[k] = grow(round, k, *(last_ = &growths_[0]), root(k));
+  return trees;
+}
+
+Nodes Booster::grow(const Round& round, index_t output, Growth& growth, Histogram* root) {
+  double* scores = scores_.data() + output * rows();
+  Nodes tree =
+      growth.grow(*bins_, gradients_.rounded(output), options_,
+                  {round.seed, round.seed + static_cast<std::uint64_t>(output), round.rows, round.features}, root);
+  if (round.logistic || !round.loss)
+    for (const Growth::Leaf& leaf : growth.leaves()) tree.value[leaf.node] = damped(tree.value[leaf.node]);
+  if (round.search) search_leaves(tree, growth, round, scores);
+  update(tree, growth, round.eta, scores);
+  return tree;
+}
+
+std::vector<std::uint32_t> Booster::left_out() const {
+  if (!last_) return {};
+  const LeafRows& rows = last_->rows();
+  return {rows.at(rows.used()), rows.at(rows.all())};
+}
+
+void Booster::update(Nodes& tree, const Growth& growth, double eta, double* s) const {
+  for (double& v : tree.value) v *= eta;
+  const LeafRows& order = growth.rows();
+  struct Part {
+    double value;
+    index_t begin, end;
+  };
+  std::vector<Part> parts;
+  for (const Growth::Leaf& leaf : growth.leaves())
+    for (index_t b = leaf.begin; b < leaf.end; b += kChunk)
+      parts.push_back({tree.value[leaf.node], b, std::min(leaf.end, b + kChunk)});
+  parallel_for(static_cast<index_t>(parts.size()), [&](index_t p) {
+    for (index_t i = parts[p].begin; i < parts[p].end; ++i) s[*order.at(i)] += parts[p].value;
+  });
+  const index_t used = order.used(), rest = rows() - used, chunks = (rest + kChunk - 1) / kChunk;
+  parallel_for(chunks, [&](index_t p) {
+    for (index_t i = used + p * kChunk; i < std::min(rows(), used + (p + 1) * kChunk); ++i) {
+      const index_t row = *order.at(i);
+      std::int32_t node = 0;
+      while (tree.feature[node] >= 0)
+        node = tree.left[node] + !tree.goes_left(node, bins_->col(tree.feature[node])[row]);
+      s[row] += tree.value[node];
+    }
+  });
+}
+
+}  // namespace hinge::trees

@@ -1,0 +1,72 @@
+// Classification and regression trees (Breiman et al. 1984), on sorted values or on bins.
+//
+// A split of a node with weight W into L and R is judged by the fall of impurity  W Q - W_L Q_L - W_R Q_R, where Q is
+//   gini 1 - sum p_c^2 | entropy -sum p_c log2 p_c | misclassification 1 - max p_c            (classes)
+//   squared  mean (y - mean)^2 | poisson  mean half deviance | absolute  mean |y - median|    (regression)
+//   squared  mean ||y - mean||^2                                      (several targets; one-hot classes give gini)
+// Candidates are the midpoints between neighbouring values of the node (for categories: two-set splits in the order of
+// their means, which holds the best one for two classes and for squared error; with three classes or more all two-set
+// splits of up to 8 categories, else the orders of each class's share).
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "core/random.hpp"
+#include "trees/bins.hpp"
+#include "trees/nodes.hpp"
+
+namespace hinge::trees {
+
+// Every feature sorted once: splitting a node keeps the order in its children.
+struct Sorted {
+  struct Entry {
+    std::uint32_t row, code;
+  };
+  index_t rows = 0, cols = 0;
+  std::vector<Feature> features;  // low = high = the distinct values
+  std::vector<Entry> entries;     // cols x rows; missing values last, with code kAbsent
+};
+constexpr std::uint32_t kAbsent = 0xffffffffu;
+
+template <class T>
+Sorted sort_columns(const Table<T>& x, const std::vector<std::uint8_t>& categorical);
+
+enum class Criterion { gini, entropy, misclassification, squared, absolute, poisson };
+
+struct CartOptions {
+  Criterion criterion = Criterion::gini;
+  int classes = 0;                                          // 0: regression
+  int targets = 1;                                          // more than one: squared error of vectors
+  int max_depth = 0, max_leaf_nodes = 0, max_features = 0;  // 0: no limit
+  double min_samples_split = 2, min_samples_leaf = 1, min_weight_leaf = 0, min_decrease = 0;
+  bool random_thresholds = false;
+  std::vector<std::int8_t> monotone;
+};
+
+struct CartTree {
+  Nodes nodes;
+  std::vector<double> impurity;
+};
+
+// Rows of a tree: their numbers and weights (all positive), and what each counts for in min_samples_*.
+struct CartRows {
+  std::vector<std::uint32_t> row;
+  const double* weight = nullptr;  // per row of the table, or null
+  bool frequency = false;          // weights are counts
+};
+
+// Exactly one of sorted and bins is given. y holds class codes or targets, those of one row side by side.
+CartTree grow_cart(const Sorted* sorted, const Bins* bins, const double* y, const CartRows& rows,
+                   const CartOptions& options, std::uint64_t seed);
+
+// How often each row is drawn for one tree of a bagged ensemble. `order` lists the rows in an order that depends on
+// their contents only, and `count` says how many copies of each there are (null: one): so the draws are the same
+// whether a row is repeated or weighted, and wherever it stands in the table.
+std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const double* count, index_t draws,
+                              std::uint64_t seed, std::uint64_t tree);
+// Weights scaled so that every class that has any has the same sum, and the sum of all stays. `code`: the classes.
+void balance_classes(std::vector<double>& weight, const double* code, int classes);
+template <class T>
+std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y);
+
+}  // namespace hinge::trees

@@ -1,0 +1,75 @@
+#include "trees/criteria.hpp"
+
+#include <algorithm>
+
+namespace hinge::trees {
+namespace {
+
+HINGE_HOT void squared_scores(const double* __restrict w, const double* __restrict s, index_t n, double W, double S,
+                              double* __restrict out) {
+  for (index_t i = 0; i < n; ++i) {
+    const double r = S - s[i];
+    out[i] = s[i] * s[i] / w[i] + r * r / (W - w[i]);
+  }
+}
+
+// Two classes: (n1^2 + n0^2) / W on each side.
+HINGE_HOT void gini2_scores(const double* __restrict w, const double* __restrict s, index_t n, double W, double S,
+                            double* __restrict out) {
+  for (index_t i = 0; i < n; ++i) {
+    const double a = s[i], b = w[i] - a, c = S - a, d = (W - w[i]) - c;
+    out[i] = (a * a + b * b) / w[i] + (c * c + d * d) / (W - w[i]);
+  }
+}
+
+HINGE_HOT void add_squares(const double* __restrict w, const double* __restrict s, index_t n, double W, double S,
+                           double* __restrict out) {
+  for (index_t i = 0; i < n; ++i) {
+    const double a = s[i], c = S - a;
+    out[i] += a * a / w[i] + c * c / (W - w[i]);
+  }
+}
+
+}  // namespace
+
+double side_score(Criterion criterion, int classes, const double* stats, int channels) {
+  const double w = stats[1];
+  if (!(w > 0)) return 0.0;
+  if (criterion == Criterion::squared) {
+    double sum = 0;
+    for (int c = 2; c < channels; ++c) sum += stats[c] * stats[c];
+    return sum / w;
+  }
+  if (criterion == Criterion::poisson) return stats[2] > 0 ? stats[2] * std::log(stats[2] / w) : 0.0;
+  double two[2] = {classes == 2 ? w - stats[2] : 0.0, stats[2]};
+  const double* s = classes == 2 ? two : stats + 2;
+  const int k = classes == 2 ? 2 : channels - 2;
+  if (criterion == Criterion::misclassification) return *std::max_element(s, s + k);
+  double sum = 0;
+  if (criterion == Criterion::gini) {
+    for (int c = 0; c < k; ++c) sum += s[c] * s[c];
+    return sum / w;
+  }
+  for (int c = 0; c < k; ++c) sum += xlog2(s[c]);
+  return sum - xlog2(w);
+}
+
+void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, const double* total) {
+  double* out = p.score.data();
+  const bool squared = criterion == Criterion::squared;
+  if (squared && p.channels == 3) return squared_scores(p.at(1), p.at(2), n, total[1], total[2], out);
+  if (criterion == Criterion::gini && classes == 2) return gini2_scores(p.at(1), p.at(2), n, total[1], total[2], out);
+  if (squared || criterion == Criterion::gini) {
+    std::fill_n(out, n, 0.0);
+    for (int c = 2; c < p.channels; ++c) add_squares(p.at(1), p.at(c), n, total[1], total[c], out);
+    return;
+  }
+  std::vector<double> left(p.channels), right(p.channels);
+  for (index_t i = 0; i < n; ++i) {
+    for (int c = 0; c < p.channels; ++c) left[c] = p.at(c)[i], right[c] = total[c] - left[c];
+    out[i] = side_score(criterion, classes, left.data(), p.channels) +
+             side_score(criterion, classes, right.data(), p.channels);
+  }
+}
+
+}  // namespace hinge::trees

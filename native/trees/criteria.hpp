@@ -1,0 +1,42 @@
+// Impurity criteria as scores of a side: the best split has the largest sum of the scores of its two sides.
+//
+// W Q = constant - score for every criterion but the absolute error, where score = -W Q itself.
+// Statistics of a side are `channels` numbers: [count, weight, s_0, s_1, ...], with s = the weights of the classes
+// (three or more), the weight of class 1 (two classes) or the weighted sums of the targets (regression).
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "core/hot.hpp"
+#include "trees/cart.hpp"
+
+namespace hinge::trees {
+
+struct Prefixes {  // channel after channel: at(c)[i] = sum over the first i + 1 groups
+  index_t groups = 0, capacity = 0;
+  int channels = 0;
+  std::vector<double> data;
+  std::vector<double> score;
+  std::vector<std::uint32_t> code;
+  double* at(int c) { return data.data() + c * capacity; }
+  const double* at(int c) const { return data.data() + c * capacity; }
+  void reserve(int channels_, index_t groups_) {
+    channels = channels_;
+    if (groups_ > capacity || static_cast<index_t>(data.size()) < channels * capacity) {
+      capacity = std::max(groups_, capacity);
+      data.resize(channels * capacity);
+      score.resize(capacity);
+      code.resize(capacity);
+    }
+  }
+};
+
+inline double xlog2(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
+
+// Score of one side from its statistics.
+double side_score(Criterion criterion, int classes, const double* stats, int channels);
+
+// score[i] = score of the first i + 1 groups plus score of the others, for i < n.
+void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, const double* total);
+
+}  // namespace hinge::trees

@@ -1,0 +1,336 @@
+#include "trees/gradients.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/math.hpp"
+#include "core/pool.hpp"
+#include "core/random.hpp"
+
+namespace hinge::trees {
+namespace {
+
+constexpr index_t kPiece = 1024;
+
+index_t pieces(index_t n) { return std::max<index_t>(1, (n + kPiece - 1) / kPiece); }
+
+// Pieces are handed out in bundles, so that the pool is not asked for each thousand rows.
+template <class F>
+void for_pieces(index_t n, const F& f) {
+  const index_t count = pieces(n), parts = std::min<index_t>(64, count);
+  parallel_for(parts, [&](index_t part) {
+    for (index_t p = range_begin(count, parts, part); p < range_begin(count, parts, part + 1); ++p)
+      f(p * kPiece, std::min(n, (p + 1) * kPiece));
+  });
+}
+
+constexpr int kLanes = 16;
+
+// Largest |g| and h of a piece.
+struct Peak {
+  float g = 0, h = 0;
+};
+
+// The largest of n numbers that are not negative.
+HINGE_INLINE float largest(const float* x, index_t n) {
+  float top[kLanes] = {};
+  index_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int k = 0; k < kLanes; ++k) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];
+  for (; i < n; ++i) top[0] = x[i] > top[0] ? x[i] : top[0];
+  return *std::max_element(top, top + kLanes);
+}
+
+// The derivatives of a log-likelihood of classes at the probability p of one of them.
+struct Pair {
+  float g, h;
+};
+HINGE_INLINE Pair at_probability(float p, bool of_it, float w) {
+  return {w * (p - (of_it ? 1.0f : 0.0f)), w * (p * (1.0f - p))};
+}
+
+HINGE_HOT Peak peak_of_probabilities(const std::uint32_t* __restrict p, const double* __restrict y, double label,
+                                     const double* __restrict w, index_t n) {
+  float g[kPiece], h[kPiece];
+  for (index_t i = 0; i < n; ++i) {
+    const Pair d = at_probability(std::bit_cast<float>(p[i]), y[i] == label, w ? static_cast<float>(w[i]) : 1.0f);
+    g[i] = std::fabs(d.g), h[i] = d.h;
+  }
+  return {largest(g, n), largest(h, n)};
+}
+
+HINGE_HOT Peak peak_of(const double* __restrict u, const double* __restrict v, index_t n) {
+  float g[kPiece], h[kPiece];
+  for (index_t i = 0; i < n; ++i) g[i] = static_cast<float>(std::fabs(u[i])), h[i] = static_cast<float>(v[i]);
+  return {largest(g, n), largest(h, n)};
+}
+
+// Probabilities of the classes, as the bits of float.
+HINGE_HOT void logistic_rows(const double* __restrict s, index_t n, std::uint32_t* __restrict p) {
+  for (index_t i = 0; i < n; ++i) {
+    const float x = static_cast<float>(s[i]), e = math::exp(-std::fabs(x)), q = 1.0f / (1.0f + e);
+    p[i] = std::bit_cast<std::uint32_t>(x > 0 ? q : e * q);
+  }
+}
+
+HINGE_HOT void softmax_rows(const double* __restrict s, index_t n, index_t stride, index_t k,
+                            std::uint32_t* __restrict p) {
+  double top[kPiece];
+  float total[kPiece];
+  for (index_t i = 0; i < n; ++i) top[i] = s[i], total[i] = 0;
+  for (index_t c = 1; c < k; ++c)
+    for (index_t i = 0; i < n; ++i) top[i] = s[c * stride + i] > top[i] ? s[c * stride + i] : top[i];
+  for (index_t c = 0; c < k; ++c)
+    for (index_t i = 0; i < n; ++i) {
+      const float e = math::exp(static_cast<float>(s[c * stride + i] - top[i]));
+      p[c * stride + i] = std::bit_cast<std::uint32_t>(e);
+      total[i] += e;
+    }
+  for (index_t i = 0; i < n; ++i) total[i] = 1.0f / total[i];
+  for (index_t c = 0; c < k; ++c)
+    for (index_t i = 0; i < n; ++i)
+      p[c * stride + i] = std::bit_cast<std::uint32_t>(std::bit_cast<float>(p[c * stride + i]) * total[i]);
+}
+
+// The same for the exact form, in double and without weights.
+HINGE_HOT void exact_logistic(const double* __restrict y, const double* __restrict s, index_t n, double* __restrict g,
+                              double* __restrict h) {
+  for (index_t i = 0; i < n; ++i) {
+    const double e = math::exp(-std::fabs(s[i])), q = 1.0 / (1.0 + e);
+    g[i] = (s[i] > 0 ? q : e * q) - (y[i] > 0 ? 1.0 : 0.0);
+    h[i] = e * q * q;
+  }
+}
+
+HINGE_HOT void exact_softmax(const double* __restrict y, const double* __restrict s, index_t n, index_t stride,
+                             index_t k, double* __restrict g, double* __restrict h) {
+  double top[kPiece], total[kPiece];
+  for (index_t i = 0; i < n; ++i) top[i] = s[i], total[i] = 0;
+  for (index_t c = 1; c < k; ++c)
+    for (index_t i = 0; i < n; ++i) top[i] = std::max(top[i], s[c * stride + i]);
+  for (index_t c = 0; c < k; ++c)
+    for (index_t i = 0; i < n; ++i) {
+      g[c * stride + i] = math::exp(s[c * stride + i] - top[i]);
+      total[i] += g[c * stride + i];
+    }
+  for (index_t c = 0; c < k; ++c)
+    for (index_t i = 0; i < n; ++i) {
+      const double p = g[c * stride + i] / total[i];
+      g[c * stride + i] = p - (y[i] == static_cast<double>(c) ? 1.0 : 0.0);
+      h[c * stride + i] = p * (1.0 - p);
+    }
+}
+
+// u = w l', v = w l'' (or w times the bound).
+void loss_rows(const Loss& loss, const double* y, const double* s, const double* w, index_t n,
+               const Curvature& curvature, double* u, double* v) {
+  std::vector<double> ones;
+  if (!w) {
+    ones.assign(n, 1.0);
+    w = ones.data();
+  }
+  if (curvature.own) {
+    loss.curvature(y, s, w, u, v, n);
+    return;
+  }
+  loss.gradient(y, s, w, u, n);
+  for (index_t i = 0; i < n; ++i) v[i] = curvature.bound * w[i];
+}
+
+HINGE_INLINE std::uint32_t mix32(std::uint32_t x) {
+  x ^= x >> 16;
+  x *= 0x85EBCA6Bu;
+  x ^= x >> 13;
+  x *= 0xC2B2AE35u;
+  return x ^ (x >> 16);
+}
+
+// Rounds to 64ths of a unit, and those at random to units.
+struct Rounder {
+  float g_scale, h_scale;  // 64ths of a unit per one
+  std::uint32_t key;
+
+  HINGE_INLINE std::uint32_t word(index_t row, const Pair& d) const {
+    const std::uint32_t noise = mix32(static_cast<std::uint32_t>(row) * 0x9E3779B1u ^ key);
+    const auto fine_g = static_cast<std::int32_t>(std::rint(d.g * g_scale));
+    const auto fine_h = static_cast<std::int32_t>(std::rint(d.h * h_scale));
+    const std::int32_t g = (fine_g + static_cast<std::int32_t>(noise >> 26)) >> Packed::kLost;
+    const std::int32_t h = (fine_h + static_cast<std::int32_t>(noise & 63)) >> Packed::kLost;
+    return Packed::word(g, fine_g - g * 64, h, fine_h - h * 64);
+  }
+};
+
+HINGE_HOT void round_probabilities(std::uint32_t* __restrict words, const double* __restrict y, double label,
+                                   const double* __restrict w, index_t first, index_t n, Rounder round) {
+  for (index_t i = 0; i < n; ++i)
+    words[i] = round.word(
+        first + i, at_probability(std::bit_cast<float>(words[i]), y[i] == label, w ? static_cast<float>(w[i]) : 1.0f));
+}
+
+HINGE_HOT void round_pairs(const double* __restrict u, const double* __restrict v, index_t first, index_t n,
+                           Rounder round, std::uint32_t* __restrict words) {
+  for (index_t i = 0; i < n; ++i)
+    words[i] = round.word(first + i, {static_cast<float>(u[i]), static_cast<float>(v[i])});
+}
+
+HINGE_HOT void round_constant(const double* __restrict u, index_t n, double scale, std::uint32_t* __restrict words) {
+  for (index_t i = 0; i < n; ++i)
+    words[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(std::rint(u[i] * scale)));
+}
+
+Peak highest(const std::vector<Peak>& peaks) {
+  Peak most;
+  for (const Peak& p : peaks) most.g = std::max(most.g, p.g), most.h = std::max(most.h, p.h);
+  return most;
+}
+
+Rounder rounder(const Peak& most, std::uint64_t seed) {
+  const auto scale = [](float peak, int units) { return peak > 0 ? static_cast<float>(units * 64) / peak : 1.0f; };
+  return {scale(most.g, Packed::kMostG), scale(most.h, Packed::kMostH), static_cast<std::uint32_t>(mix64(seed))};
+}
+
+// A power of two that keeps |sum| * unit below 2^61, and the largest number at about 2^36: the last bits, which depend
+// on how a loop was vectorised, are rounded away.
+double power_of_two(double largest, double count) {
+  if (!(largest > 0)) return 1.0;
+  int exponent, sum_exponent;
+  std::frexp(largest, &exponent);
+  std::frexp(largest * count, &sum_exponent);
+  return std::ldexp(1.0, std::min(36 - exponent, 61 - sum_exponent));
+}
+
+}  // namespace
+
+Gradients::Gradients(const Scored& at, bool exact, bool frequency)
+    : rows_(at.rows), g_unit_(at.outputs, 1.0), h_unit_(at.outputs, 1.0) {
+  const std::size_t size = static_cast<std::size_t>(at.rows * at.outputs);
+  if (!exact) {
+    words_.resize(size);
+    return;
+  }
+  form_ = Rounding::exact;
+  g_.resize(size), h_.resize(size);
+  if (frequency) count_.assign(at.weight, at.weight + at.rows);
+}
+
+Rounded Gradients::rounded(index_t output) const {
+  Rounded r{form_, nullptr, nullptr, nullptr, nullptr, g_unit_[output], h_unit_[output]};
+  if (form_ != Rounding::exact) {
+    r.words = words_.data() + output * rows_;
+  } else {
+    r.exact_g = g_.data() + output * rows_, r.exact_h = h_.data() + output * rows_;
+    r.count = count_.empty() ? nullptr : count_.data();
+  }
+  return r;
+}
+
+void Gradients::of_loss(const Loss& loss, bool logistic, const Curvature& curvature, const Scored& at,
+                        std::uint64_t seed) {
+  const index_t n = rows_;
+  if (form_ == Rounding::exact) {
+    // Weights come in with the rounding.
+    const auto rows = [&](index_t b, index_t e) {
+      if (logistic)
+        exact_logistic(at.y + b, at.scores + b, e - b, g_.data() + b, h_.data() + b);
+      else
+        loss_rows(loss, at.y + b, at.scores + b, nullptr, e - b, curvature, g_.data() + b, h_.data() + b);
+    };
+    if (loss.whole_arrays())
+      rows(0, n);
+    else
+      for_pieces(n, rows);
+    return round_exact(at);
+  }
+  if (logistic) {
+    for_pieces(n, [&](index_t b, index_t e) { logistic_rows(at.scores + b, e - b, words_.data() + b); });
+    return round_classes(at, 1.0, seed);
+  }
+  // Nothing but the words is kept of a row: the loss is evaluated twice, for the scale and to be rounded.
+  std::vector<double> u, v;
+  if (loss.whole_arrays()) {
+    u.resize(n), v.resize(n);
+    loss_rows(loss, at.y, at.scores, at.weight, n, curvature, u.data(), v.data());
+  }
+  const auto evaluate = [&](const auto& f) {
+    for_pieces(n, [&](index_t b, index_t e) {
+      if (!u.empty()) return f(u.data() + b, v.data() + b, b, e - b);
+      double a[kPiece], c[kPiece];
+      loss_rows(loss, at.y + b, at.scores + b, at.weight ? at.weight + b : nullptr, e - b, curvature, a, c);
+      f(a, c, b, e - b);
+    });
+  };
+  std::vector<Peak> peaks(pieces(n));
+  evaluate([&](const double* g, const double* h, index_t b, index_t m) { peaks[b / kPiece] = peak_of(g, h, m); });
+  const Peak most = highest(peaks);
+  if (!curvature.own && !at.weight) {
+    form_ = Rounding::constant;
+    const double scale = most.g > 0 ? 2147480000.0 / static_cast<double>(most.g) : 1.0;
+    g_unit_[0] = 1.0 / scale, h_unit_[0] = curvature.bound;
+    return evaluate(
+        [&](const double* g, const double*, index_t b, index_t m) { round_constant(g, m, scale, words_.data() + b); });
+  }
+  form_ = Rounding::packed;
+  const Rounder round = rounder(most, seed);
+  set_units(0, round.g_scale, round.h_scale);
+  evaluate([&](const double* g, const double* h, index_t b, index_t m) {
+    round_pairs(g, h, b, m, round, words_.data() + b);
+  });
+}
+
+void Gradients::of_softmax(const Scored& at, std::uint64_t seed) {
+  const index_t n = rows_, k = at.outputs;
+  if (form_ == Rounding::exact) {
+    for_pieces(n, [&](index_t b, index_t e) {
+      exact_softmax(at.y + b, at.scores + b, e - b, n, k, g_.data() + b, h_.data() + b);
+    });
+    return round_exact(at);
+  }
+  for_pieces(n, [&](index_t b, index_t e) { softmax_rows(at.scores + b, e - b, n, k, words_.data() + b); });
+  round_classes(at, 0.0, seed);
+}
+
+// From probabilities to words. The label of the first output is `label`, those of the others follow.
+void Gradients::round_classes(const Scored& at, double label, std::uint64_t seed) {
+  const index_t n = rows_, count = pieces(n);
+  const auto weight = [&](index_t b) { return at.weight ? at.weight + b : nullptr; };
+  form_ = Rounding::packed;
+  std::vector<Peak> peaks(count);
+  for (index_t k = 0; k < at.outputs; ++k, label += 1) {
+    std::uint32_t* words = words_.data() + k * n;
+    for_pieces(n, [&](index_t b, index_t e) {
+      peaks[b / kPiece] = peak_of_probabilities(words + b, at.y + b, label, weight(b), e - b);
+    });
+    const Rounder round = rounder(highest(peaks), seed + static_cast<std::uint64_t>(k));
+    set_units(k, round.g_scale, round.h_scale);
+    for_pieces(
+        n, [&](index_t b, index_t e) { round_probabilities(words + b, at.y + b, label, weight(b), b, e - b, round); });
+  }
+}
+
+void Gradients::set_units(index_t output, float g_scale, float h_scale) {
+  g_unit_[output] = 64.0 / static_cast<double>(g_scale), h_unit_[output] = 64.0 / static_cast<double>(h_scale);
+}
+
+// Fixed point with a power-of-two unit. Weights multiply whole units, so that an integer weight is exactly the same as
+// repetition.
+void Gradients::round_exact(const Scored& at) {
+  const double* w = at.weight;
+  for (index_t k = 0; k < at.outputs; ++k) {
+    double *g = g_.data() + k * rows_, *h = h_.data() + k * rows_;
+    double most_g = 0, most_h = 0, weight = 0;
+    for (index_t i = 0; i < rows_; ++i) {
+      most_g = std::max(most_g, std::fabs(g[i]));
+      most_h = std::max(most_h, h[i]);
+      weight += w ? w[i] : 1.0;
+    }
+    const double g_scale = power_of_two(most_g, weight), h_scale = power_of_two(most_h, weight);
+    g_unit_[k] = 1.0 / g_scale, h_unit_[k] = 1.0 / h_scale;
+    for (index_t i = 0; i < rows_; ++i) {
+      g[i] = std::rint((w ? w[i] : 1.0) * std::rint(g[i] * g_scale));
+      h[i] = std::rint((w ? w[i] : 1.0) * std::rint(h[i] * h_scale));
+    }
+  }
+}
+
+}  // namespace hinge::trees

@@ -1,0 +1,197 @@
+// How trees are grown (tree_cart.hpp): what a node is, how its best cut is found (tree_search.cpp), and how nodes are
+// split until there is nothing left to split (tree_cart.cpp).
+#pragma once
+#include <algorithm>
+#include <limits>
+
+#include "trees/absolute.hpp"
+#include "trees/cart.hpp"
+#include "trees/criteria.hpp"
+#include "trees/scan.hpp"
+
+namespace hinge::trees::cart {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+struct Cut {
+  double score = -kInf;
+  std::int32_t feature = -1;
+  std::uint32_t code = 0, next = 0;  // the last code on the left, the first on the right (kAbsent: none)
+  bool missing_left = false, categorical = false;
+  Set set{};
+  double threshold = 0;
+  std::vector<double> left;  // statistics of the left side
+};
+
+struct Node {
+  index_t begin = 0, end = 0;
+  int depth = 0;
+  std::int32_t id = 0;
+  std::uint64_t key = 1;
+  double lower = -kInf, upper = kInf;  // bounds of the value, under monotone constraints
+  std::vector<double> total;
+  double impurity = 0;
+  bool final = false;
+  Cut cut;
+};
+
+// What one thread works with.
+struct Scratch {
+  Prefixes prefix;
+  std::vector<double> cells;  // histogram: codes x channels
+  std::vector<double> missing, sum, local_w, local_y, local_c;
+  std::vector<std::uint32_t> rows;
+  std::vector<Tally> weighted;
+  std::vector<std::uint8_t> codes;
+  std::vector<Tally> tallies = std::vector<Tally>(kGroup * kBins);
+  std::vector<std::int32_t> features;  // in the order they are tried
+  std::vector<Sorted::Entry> entries;
+  AbsoluteError absolute;
+};
+
+class Grower {
+ public:
+  Grower(const Sorted* sorted, const Bins* bins, const double* y, const CartRows& rows, const CartOptions& options,
+         std::uint64_t seed);
+
+  CartTree grow();
+
+ private:
+  const Feature& feature(index_t j) const { return sorted_ ? sorted_->features[j] : bins_->features[j]; }
+  double weight(std::uint32_t row) const { return rows_.weight ? rows_.weight[row] : 1.0; }
+  double count(std::uint32_t row) const { return rows_.frequency && rows_.weight ? rows_.weight[row] : 1.0; }
+
+  void add_row(double* stats, std::uint32_t row) const {
+    const double w = weight(row);
+    stats[0] += count(row), stats[1] += w;
+    if (o_.targets > 1)
+      add_targets(stats + 2, row, w);
+    else if (o_.classes > 2)
+      stats[2 + static_cast<int>(y_[row])] += w;
+    else
+      stats[2] += w * y_[row];
+  }
+  const double* targets(std::uint32_t row) const { return y_ + static_cast<index_t>(row) * o_.targets; }
+  void add_targets(double* sums, std::uint32_t row, double w) const {
+    const double* y = targets(row);
+    for (int k = 0; k < o_.targets; ++k) sums[k] += w * y[k];
+  }
+
+  const Sorted::Entry* list(index_t j, const Node& node) const {
+    return (shared_ && j > 0 ? sorted_->entries.data() : entries_.data()) + j * size_ + node.begin;
+  }
+  std::uint32_t row_at(const Node& node, index_t i) const {
+    return sorted_ ? list(0, node)[i].row : order_[node.begin + i];
+  }
+
+  // Weight and weighted target of a row of the node.
+  Tally weighted_at(const Node& node, index_t i) const {
+    if (one_pass_) return weighted_[node.begin + i];
+    const std::uint32_t row = row_at(node, i);
+    return {weight(row), weight(row) * y_[row]};
+  }
+
+  // Statistics, impurity and whether the node can be split at all.
+  void start(Node& node) const;
+
+  void add(CartTree& tree, Node& node) const;
+
+  // Fills prefix sums over the groups of equal codes in the node, in increasing order of code; missing rows apart.
+  void collect(const Node& node, index_t j, Scratch& s) const;
+
+  // Rows of the node gathered once, for histograms over many features.
+  void gather(const Node& node, Scratch& s) const;
+
+  bool allowed(const double* left, const double* total) const {
+    return left[0] >= o_.min_samples_leaf && total[0] - left[0] >= o_.min_samples_leaf &&
+           left[1] >= o_.min_weight_leaf && total[1] - left[1] >= o_.min_weight_leaf && left[0] > 0 &&
+           total[0] - left[0] > 0;
+  }
+
+  bool monotone(const Node& node, int direction, const double* left) const {
+    if (o_.monotone.empty()) return true;
+    const double a = left[2] / left[1], b = (node.total[2] - left[2]) / (node.total[1] - left[1]);
+    if (direction != 0 && direction * (b - a) < 0) return false;
+    return std::min(a, b) >= node.lower && std::max(a, b) <= node.upper;
+  }
+
+  // The best admissible cut among the first n prefixes (one of them at random if so asked).
+  index_t best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const;
+
+  void take(const Node& node, index_t j, Scratch& s, index_t i, bool missing_left, Cut& best) const;
+
+  void score(const Node& node, index_t j, Scratch& s, index_t n, bool missing_left) const;
+
+  void try_random(const Node& node, index_t j, Scratch& s, Cut& best) const;
+
+  static void shift(Prefixes& p, const std::vector<double>& by, double sign);
+
+  // Categories: `order` sorts the groups, prefixes of that order are the candidates.
+  void try_order(const Node& node, index_t j, Scratch& s, const std::vector<double>& cells,
+                 const std::vector<index_t>& order, Cut& best) const;
+
+  void try_categories(const Node& node, index_t j, Scratch& s, Cut& best) const;
+
+  Search limits(const Node& node) const {
+    return {{node.total[1], node.total[2]},
+            std::max({o_.min_samples_leaf, o_.min_weight_leaf, kTiny}),
+            o_.criterion == Criterion::gini};
+  }
+
+  void take_scan(const Node& node, index_t j, const Scan& scan, Cut& best) const;
+
+  bool try_scan(const Node& node, index_t j, Scratch& s, Cut& best) const;
+
+  void try_groups(const Node& node, Scratch& s, Cut& best) const;
+
+  void try_small(const Node& node, Scratch& s, Cut& best) const;
+
+  // False if the feature is constant in the node.
+  bool try_feature(const Node& node, index_t j, Scratch& s, Cut& best) const;
+
+  void search(Node& node, Scratch& s) const;
+
+  double total_weight_or(const Node& node) const { return total_weight_ > 0 ? total_weight_ : node.total[1]; }
+
+  bool goes_left(const Cut& cut, std::uint32_t code) const {
+    if (code == kAbsent) return cut.missing_left;
+    return cut.categorical ? contains(cut.set.data(), code) : code <= cut.code;
+  }
+
+  // Reorders the rows of the node; returns the number on the left.
+  index_t partition(const Node& node, Scratch& s);
+
+  // Splits the node by its cut: two children, added to the tree, started but not searched.
+  std::pair<Node, Node> split(CartTree& tree, const Node& node, Scratch& s);
+
+  void best_first(CartTree& tree, Node& root, Scratch& s);
+
+  // The whole subtree below a started node that is already in `tree`.
+  void subtree(CartTree& tree, Node&& top, Scratch& s);
+
+  // Large nodes one by one (their features in parallel), then the subtrees of the small ones in parallel.
+  void depth_first(CartTree& tree, Node& root, Scratch& s);
+
+  void graft(CartTree& tree, std::int32_t id, const CartTree& branch) const;
+
+  static constexpr index_t kParallel = 1 << 16;
+  static constexpr double kTiny = std::numeric_limits<double>::min();
+
+  const Sorted* sorted_;
+  const Bins* bins_;
+  const double* y_;
+  const CartRows& rows_;
+  const CartOptions& o_;
+  std::uint64_t seed_;
+  index_t cols_, size_ = 0;
+  int channels_, outputs_;
+  double total_weight_ = 0;
+  bool shared_ = false;  // columns other than the first are read where they were sorted
+  std::vector<Sorted::Entry> entries_;
+  std::vector<std::uint8_t> side_;
+  std::vector<std::uint32_t> order_;
+  bool one_pass_ = false;        // tree_scan.hpp
+  std::vector<Tally> weighted_;  // beside order_
+};
+
+}  // namespace hinge::trees::cart

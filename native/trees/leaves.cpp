@@ -1,0 +1,84 @@
+// Exact line search in the leaves, for losses whose second-order model is no guide (kinks, flat parts).
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/pool.hpp"
+#include "trees/boosting.hpp"
+
+namespace hinge::trees {
+namespace {
+
+// A minimiser of sum w rho_level(r - v): the middle of the interval of minimisers.
+double weighted_quantile(std::vector<double>& r, const std::vector<double>& w, double level) {
+  const std::size_t n = r.size();
+  if (w.empty()) {
+    const double position = level * static_cast<double>(n), slack = 1e-9;
+    const auto rank = static_cast<std::size_t>(std::max(0.0, std::ceil(position - slack) - 1.0));
+    const bool tie = std::fabs(position - std::round(position)) <= slack && rank + 1 < n;
+    std::nth_element(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(rank), r.end());
+    if (!tie) return r[rank];
+    return 0.5 * (r[rank] + *std::min_element(r.begin() + static_cast<std::ptrdiff_t>(rank) + 1, r.end()));
+  }
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return r[a] < r[b]; });
+  const double total = std::accumulate(w.begin(), w.end(), 0.0), target = level * total, slack = 1e-12 * total;
+  double sum = 0;
+  std::size_t k = 0;
+  while (k + 1 < n && (sum += w[order[k]]) < target - slack) ++k;
+  const bool tie = std::fabs(sum - target) <= slack && k + 1 < n;
+  return tie ? 0.5 * (r[order[k]] + r[order[k + 1]]) : r[order[k]];
+}
+
+// The zero of the increasing slope v -> sum w l'(y, s + v): bracket, then bisect.
+double root_of_slope(const Loss& loss, const std::vector<double>& y, const std::vector<double>& s,
+                     const std::vector<double>& w, double start) {
+  const auto n = static_cast<index_t>(y.size());
+  std::vector<double> at(s.size()), u(s.size());
+  const auto slope = [&](double v) {
+    for (index_t i = 0; i < n; ++i) at[i] = s[i] + v;
+    loss.gradient(y.data(), at.data(), w.data(), u.data(), n);
+    return std::accumulate(u.begin(), u.end(), 0.0);
+  };
+  if (slope(0.0) == 0) return 0.0;
+  double step = std::max(std::fabs(start), 1e-3), low = 0, high = 0;
+  for (int k = 0; k < 60 && slope(low) > 0; ++k, step *= 2) low -= step;
+  for (int k = 0; k < 60 && slope(high) < 0; ++k, step *= 2) high += step;
+  for (int k = 0; k < 100 && high - low > 1e-10 * (std::fabs(low) + std::fabs(high)); ++k) {
+    const double middle = 0.5 * (low + high);
+    (slope(middle) < 0 ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+}  // namespace
+
+void Booster::search_leaves(Nodes& tree, const Growth& growth, const Round& round, const double* scores) const {
+  const auto task = [&](index_t k) {
+    const Growth::Leaf& leaf = growth.leaves()[k];
+    const auto n = static_cast<std::size_t>(leaf.end - leaf.begin);
+    std::vector<double> y(n), s(n), w;
+    if (weight_) w.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const index_t row = growth.rows().at(leaf.begin)[i];
+      y[i] = y_[row], s[i] = scores[row];
+      if (weight_) w[i] = weight_[row];
+    }
+    double& value = tree.value[leaf.node];
+    if (round.level > 0) {
+      for (std::size_t i = 0; i < n; ++i) y[i] -= s[i];
+      value = weighted_quantile(y, w, round.level);
+    } else {
+      if (w.empty()) w.assign(n, 1.0);
+      value = root_of_slope(*round.loss, y, s, w, value);
+    }
+  };
+  const auto count = static_cast<index_t>(growth.leaves().size());
+  if (round.loss->whole_arrays())
+    for (index_t k = 0; k < count; ++k) task(k);
+  else
+    parallel_for(count, task);
+}
+
+}  // namespace hinge::trees

@@ -1,0 +1,341 @@
+// The best cut of a node: over sorted values, histograms, categories and random thresholds.
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "core/pool.hpp"
+#include "trees/grower.hpp"
+
+namespace hinge::trees::cart {
+
+void Grower::collect(const Node& node, index_t j, Scratch& s) const {
+  const index_t m = node.end - node.begin;
+  s.missing.assign(channels_, 0.0);
+  s.sum.assign(channels_, 0.0);
+  Prefixes& p = s.prefix;
+  index_t groups = 0;
+  if (sorted_) {
+    p.reserve(channels_, m);
+    const Sorted::Entry* e = list(j, node);
+    index_t i = 0;
+    while (i < m && e[i].code != kAbsent) {
+      const std::uint32_t code = e[i].code;
+      for (; i < m && e[i].code == code; ++i) add_row(s.sum.data(), e[i].row);
+      for (int c = 0; c < channels_; ++c) p.at(c)[groups] = s.sum[c];
+      p.code[groups++] = code;
+    }
+    for (; i < m; ++i) add_row(s.missing.data(), e[i].row);
+  } else {
+    p.reserve(channels_, kBins);
+    const std::uint8_t* column = bins_->col(j);
+    const std::uint32_t* order = order_.data() + node.begin;
+    if (static_cast<index_t>(s.cells.size()) != kBins * channels_) s.cells.assign(kBins * channels_, 0.0);
+    double* cells = s.cells.data();
+    std::uint64_t touched[4] = {0, 0, 0, 0};
+    const double *lw = s.local_w.data(), *ly = s.local_y.data(), *lc = s.local_c.data();
+    if (channels_ == 3) {
+      for (index_t i = 0; i < m; ++i) {
+        const unsigned b = column[order[i]];
+        touched[b >> 6] |= std::uint64_t{1} << (b & 63);
+        double* cell = cells + 3 * b;
+        cell[0] += lc[i], cell[1] += lw[i], cell[2] += ly[i];  // ly holds w * y
+      }
+    } else if (o_.targets > 1) {
+      for (index_t i = 0; i < m; ++i) {
+        const unsigned b = column[order[i]];
+        touched[b >> 6] |= std::uint64_t{1} << (b & 63);
+        double* cell = cells + channels_ * b;
+        cell[0] += lc[i], cell[1] += lw[i];
+        add_targets(cell + 2, order[i], lw[i]);
+      }
+    } else {
+      for (index_t i = 0; i < m; ++i) {
+        const unsigned b = column[order[i]];
+        touched[b >> 6] |= std::uint64_t{1} << (b & 63);
+        double* cell = cells + channels_ * b;
+        cell[0] += lc[i], cell[1] += lw[i], cell[2 + static_cast<int>(ly[i])] += lw[i];  // ly holds the class
+      }
+    }
+    for (unsigned word = 0; word < 4; ++word)
+      for (std::uint64_t bits = touched[word]; bits; bits &= bits - 1) {
+        const unsigned b = 64 * word + static_cast<unsigned>(std::countr_zero(bits));
+        double* cell = cells + channels_ * b;
+        if (b == kMissing) {
+          std::copy_n(cell, channels_, s.missing.begin());
+        } else {
+          for (int c = 0; c < channels_; ++c) p.at(c)[groups] = (s.sum[c] += cell[c]);
+          p.code[groups++] = b;
+        }
+        std::fill_n(cell, channels_, 0.0);
+      }
+  }
+  p.groups = groups;
+}
+
+void Grower::gather(const Node& node, Scratch& s) const {
+  if (sorted_ || one_pass_) return;
+  const index_t m = node.end - node.begin;
+  s.local_w.resize(m), s.local_y.resize(m), s.local_c.resize(m);
+  for (index_t i = 0; i < m; ++i) {
+    const std::uint32_t row = order_[node.begin + i];
+    const double w = weight(row);
+    s.local_w[i] = w;
+    s.local_y[i] = o_.targets > 1 ? 0.0 : channels_ == 3 ? w * y_[row] : y_[row];
+    s.local_c[i] = count(row);
+  }
+}
+
+index_t Grower::best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const {
+  Prefixes& p = s.prefix;
+  const int direction = o_.monotone.empty() ? 0 : o_.monotone[j];
+  std::vector<double> left(channels_);
+  index_t best = -1;
+  for (index_t i = 0; i < n; ++i) {
+    if (best >= 0 && !clearly_better(p.score[i], p.score[best])) continue;
+    for (int c = 0; c < channels_; ++c) left[c] = p.at(c)[i];
+    if (allowed(left.data(), node.total.data()) && monotone(node, direction, left.data())) best = i;
+  }
+  return best;
+}
+
+void Grower::take(const Node& node, index_t j, Scratch& s, index_t i, bool missing_left, Cut& best) const {
+  Prefixes& p = s.prefix;
+  if (i < 0 || !clearly_better(p.score[i], best.score)) return;
+  best.score = p.score[i];
+  best.feature = static_cast<std::int32_t>(j);
+  best.code = p.code[i];
+  best.next = i + 1 < p.groups ? p.code[i + 1] : kAbsent;
+  best.categorical = false;
+  best.left.resize(channels_);
+  for (int c = 0; c < channels_; ++c) best.left[c] = p.at(c)[i];
+  best.missing_left = s.missing[0] > 0 ? missing_left : 2 * best.left[0] >= node.total[0];
+  best.threshold = best.next == kAbsent
+                       ? kInf
+                       : split_threshold(feature(j), static_cast<int>(best.code), static_cast<int>(best.next));
+}
+
+void Grower::score(const Node& node, index_t j, Scratch& s, index_t n, bool missing_left) const {
+  if (o_.criterion != Criterion::absolute) {
+    score_prefixes(o_.criterion, o_.classes, s.prefix, n, node.total.data());
+    return;
+  }
+  // Rows in order of code; the losses of both sides at the end of every group.
+  AbsoluteError& a = s.absolute;
+  const index_t m = node.end - node.begin;
+  a.items.clear();
+  for (index_t i = 0; i < m; ++i) {
+    const std::uint32_t row = row_at(node, i);
+    const std::uint32_t code = sorted_ ? 0 : bins_->col(j)[row] == kMissing ? kAbsent : bins_->col(j)[row];
+    if (!sorted_) a.items.push_back({y_[row], weight(row), code});
+  }
+  if (sorted_)
+    for (index_t i = 0; i < m; ++i) {
+      const Sorted::Entry e = list(j, node)[i];
+      a.items.push_back({y_[e.row], weight(e.row), e.code});
+    }
+  a.scores(s.prefix.code.data(), n, missing_left, s.prefix.score.data());
+}
+
+void Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) const {
+  Prefixes& p = s.prefix;
+  const Feature& f = feature(j);
+  Random random(seed_ ^ mix64(node.key), static_cast<std::uint64_t>(j) + 1);
+  const double u = random.uniform();
+  const double low = f.low[p.code[0]], high = f.high[p.code[p.groups - 1]];
+  const double threshold = low + u * (high - low);
+  index_t at = 0;
+  while (at + 2 < p.groups && f.high[p.code[at + 1]] <= threshold) ++at;
+  const bool missing_left = s.missing[0] > 0 && random.uniform() < 0.5;
+  if (missing_left) shift(p, s.missing, 1.0);
+  score(node, j, s, p.groups - 1, missing_left);
+  std::vector<double> left(channels_);
+  for (int c = 0; c < channels_; ++c) left[c] = p.at(c)[at];
+  if (!allowed(left.data(), node.total.data()) ||
+      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], left.data()))
+    return;
+  const double before = best.score;
+  take(node, j, s, at, missing_left, best);
+  if (best.score > before && threshold >= f.high[p.code[at]] && threshold < f.low[p.code[at + 1]])
+    best.threshold = threshold;
+}
+
+void Grower::shift(Prefixes& p, const std::vector<double>& by, double sign) {
+  for (int c = 0; c < p.channels; ++c)
+    for (index_t i = 0; i < p.groups; ++i) p.at(c)[i] += sign * by[c];
+}
+
+void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vector<double>& cells,
+                       const std::vector<index_t>& order, Cut& best) const {
+  Prefixes& p = s.prefix;
+  std::vector<std::uint32_t> codes(p.code.begin(), p.code.begin() + p.groups), kept = codes;
+  std::vector<double> sum(channels_, 0.0);
+  for (index_t i = 0; i < p.groups; ++i) {
+    for (int c = 0; c < channels_; ++c) p.at(c)[i] = (sum[c] += cells[order[i] * channels_ + c]);
+    p.code[i] = codes[order[i]];
+  }
+  const index_t n = s.missing[0] > 0 ? p.groups : p.groups - 1;
+  score_prefixes(o_.criterion, o_.classes, p, n, node.total.data());
+  const double before = best.score;
+  const index_t at = best_prefix(node, j, s, n);
+  if (at >= 0 && clearly_better(p.score[at], before)) {
+    best.score = p.score[at];
+    best.feature = static_cast<std::int32_t>(j);
+    best.categorical = true;
+    best.set = Set{};
+    for (index_t i = 0; i <= at; ++i) best.set[p.code[i] >> 5] |= 1u << (p.code[i] & 31);
+    best.left.resize(channels_);
+    for (int c = 0; c < channels_; ++c) best.left[c] = p.at(c)[at];
+    best.missing_left = s.missing[0] == 0 && 2 * best.left[0] >= node.total[0];
+    best.threshold = 0;
+  }
+  std::copy(kept.begin(), kept.end(), p.code.begin());
+}
+
+void Grower::try_categories(const Node& node, index_t j, Scratch& s, Cut& best) const {
+  Prefixes& p = s.prefix;
+  const index_t g = p.groups;
+  std::vector<double> cells(g * channels_);
+  for (index_t i = 0; i < g; ++i)
+    for (int c = 0; c < channels_; ++c) cells[i * channels_ + c] = p.at(c)[i] - (i > 0 ? p.at(c)[i - 1] : 0.0);
+  std::vector<index_t> order(g);
+  const auto by_share = [&](int channel) {
+    std::iota(order.begin(), order.end(), index_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
+      return cells[a * channels_ + channel] / cells[a * channels_ + 1] <
+             cells[b * channels_ + channel] / cells[b * channels_ + 1];
+    });
+    try_order(node, j, s, cells, order, best);
+  };
+  if (channels_ == 3) return by_share(2);
+  if (g > 8) {
+    for (int c = 2; c < channels_; ++c) by_share(c);
+    return;
+  }
+  // Few categories: every subset that holds the last one on the right.
+  for (unsigned subset = 1; subset < (1u << (g - 1)); ++subset) {
+    order.clear();
+    for (index_t i = 0; i < g; ++i)
+      if (i < g - 1 && (subset >> i & 1u)) order.push_back(i);
+    for (index_t i = 0; i < g; ++i)
+      if (!(i < g - 1 && (subset >> i & 1u))) order.push_back(i);
+    try_order(node, j, s, cells, order, best);
+  }
+}
+
+void Grower::take_scan(const Node& node, index_t j, const Scan& scan, Cut& best) const {
+  best.score = scan.score;
+  best.feature = static_cast<std::int32_t>(j);
+  best.code = static_cast<std::uint32_t>(scan.code), best.next = static_cast<std::uint32_t>(scan.next);
+  best.left = {scan.left.w, scan.left.w, scan.left.s};
+  best.missing_left = 2 * scan.left.w >= node.total[0];
+  best.threshold = split_threshold(feature(j), scan.code, scan.next);
+}
+
+bool Grower::try_scan(const Node& node, index_t j, Scratch& s, Cut& best) const {
+  Scan scan{best.score};
+  const bool varies = scan_feature(*bins_, j, order_.data() + node.begin, weighted_.data() + node.begin,
+                                   node.end - node.begin, limits(node), s.tallies.data(), scan);
+  if (scan.code >= 0) take_scan(node, j, scan, best);
+  return varies;
+}
+
+void Grower::try_groups(const Node& node, Scratch& s, Cut& best) const {
+  const index_t m = node.end - node.begin, groups = bins_->groups;
+  const auto scan = [&](index_t group, Scratch& own, Cut& cut) {
+    Scan found{cut.score};
+    const index_t j = scan_group(*bins_, group, order_.data() + node.begin, weighted_.data() + node.begin, m,
+                                 limits(node), own.tallies.data(), found);
+    if (j >= 0) take_scan(node, j, found, cut);
+  };
+  if (m * cols_ < kParallel) {
+    for (index_t group = 0; group < groups; ++group) scan(group, s, best);
+    return;
+  }
+  std::vector<Cut> found(groups);
+  parallel_for(groups, [&](index_t group) {
+    thread_local Scratch mine;
+    scan(group, mine, found[group]);
+  });
+  for (const Cut& cut : found)
+    if (cut.feature >= 0 && clearly_better(cut.score, best.score)) best = cut;
+}
+
+void Grower::try_small(const Node& node, Scratch& s, Cut& best) const {
+  Scan scan{best.score};
+  const index_t j = scan_small(*bins_, order_.data() + node.begin, weighted_.data() + node.begin, node.end - node.begin,
+                               limits(node), s.tallies.data(), s.codes, scan);
+  if (j >= 0) take_scan(node, j, scan, best);
+}
+
+bool Grower::try_feature(const Node& node, index_t j, Scratch& s, Cut& best) const {
+  if (one_pass_) return try_scan(node, j, s, best);
+  const index_t m = node.end - node.begin;
+  if (sorted_ && list(j, node)[0].code == list(j, node)[m - 1].code) return false;
+  collect(node, j, s);
+  const bool missing = s.missing[0] > 0;
+  if (s.prefix.groups < 2 && !(missing && s.prefix.groups == 1)) return false;
+  if (feature(j).categorical && o_.criterion != Criterion::absolute) {
+    try_categories(node, j, s, best);
+    return true;
+  }
+  if (o_.random_thresholds && s.prefix.groups >= 2) {
+    try_random(node, j, s, best);
+    return true;
+  }
+  const index_t n = missing ? s.prefix.groups : s.prefix.groups - 1;
+  score(node, j, s, n, false);
+  take(node, j, s, best_prefix(node, j, s, n), false, best);
+  if (missing && s.prefix.groups >= 2) {
+    shift(s.prefix, s.missing, 1.0);
+    score(node, j, s, s.prefix.groups - 1, true);
+    take(node, j, s, best_prefix(node, j, s, s.prefix.groups - 1), true, best);
+  }
+  return true;
+}
+
+void Grower::search(Node& node, Scratch& s) const {
+  if (node.final) return;
+  gather(node, s);
+  Cut best;
+  if (o_.max_features > 0 && o_.max_features < cols_) {
+    std::vector<std::int32_t>& order = s.features;
+    order.resize(cols_);
+    std::iota(order.begin(), order.end(), 0);
+    Random random(seed_ ^ mix64(node.key), 0);
+    int tried = 0;
+    for (index_t k = 0; k < cols_ && tried < o_.max_features; ++k) {
+      std::swap(order[k], order[k + random.below(cols_ - k)]);
+      tried += try_feature(node, order[k], s, best);
+    }
+  } else if (one_pass_ && node.end - node.begin <= kSmallNode) {
+    try_small(node, s, best);
+  } else if (one_pass_) {
+    try_groups(node, s, best);
+  } else if ((node.end - node.begin) * cols_ >= kParallel) {
+    const index_t parts = std::min<index_t>(cols_, 32);
+    std::vector<Cut> found(parts);
+    parallel_for(parts, [&](index_t part) {
+      thread_local Scratch mine;  // kept between nodes and trees: fresh memory would cost more than the search
+      if (!sorted_) mine.local_w = s.local_w, mine.local_y = s.local_y, mine.local_c = s.local_c;
+      for (index_t j = range_begin(cols_, parts, part); j < range_begin(cols_, parts, part + 1); ++j)
+        try_feature(node, j, mine, found[part]);
+    });
+    for (const Cut& cut : found)
+      if (cut.feature >= 0 && clearly_better(cut.score, best.score)) best = cut;
+  } else {
+    for (index_t j = 0; j < cols_; ++j) try_feature(node, j, s, best);
+  }
+  if (best.feature < 0) {
+    node.final = true;
+    return;
+  }
+  // The fall of W Q, measured against the node's own score.
+  double own = side_score(o_.criterion, o_.classes, node.total.data(), channels_);
+  if (o_.criterion == Criterion::absolute) own = -node.impurity * node.total[1];
+  const double fall = std::max(0.0, best.score - own);
+  best.score = fall;
+  if (fall / total_weight_or(node) + 1e-15 < o_.min_decrease) node.final = true;
+  node.cut = std::move(best);
+}
+
+}  // namespace hinge::trees::cart

@@ -1,0 +1,57 @@
+// The best stump for two classes, searched again and again while the weights of the rows change, as AdaBoost does.
+//
+// The same cut as grow_cart finds on sorted columns, with one byte read per cell in place of a sorted entry and what it
+// points to. Each feature is cut once into at most 256 runs of sorted rows; a pass over the bytes gives the weights
+// (a, b) of the two classes left of every run. The score of a cut is convex in (a, b) for every criterion of classes,
+// and inside a run a and b only grow: so no cut inside scores more than the best corner of the rectangle from (a, b)
+// before the run to (a, b) after it. Only runs whose corner beats the best cut between runs are looked into.
+#pragma once
+#include <memory>
+
+#include "trees/cart.hpp"
+#include "trees/criteria.hpp"
+
+namespace hinge::trees {
+
+class Stumps {
+ public:
+  // Columns without categories and missing values; y holds 0 and 1.
+  Stumps(std::shared_ptr<const Sorted> sorted, const double* y);
+
+  index_t rows() const { return n_; }
+  // weight: one positive number per row, which counts as one row. said (rows) gets the class of each row's leaf. Of the
+  // options only the criterion and the limits of sizes and gain are looked at.
+  CartTree grow(const double* weight, const CartOptions& options, std::uint8_t* said) const;
+
+ private:
+  struct Runs {                     // of one feature
+    std::vector<index_t> begin;     // one more than there are runs: where each begins in the sorted column
+    std::vector<std::uint8_t> one;  // whether it holds a single value
+    index_t size() const { return static_cast<index_t>(one.size()); }
+  };
+  struct Edges {                // of one feature, for one set of weights
+    std::vector<double> w, s;   // weight and weight of class 1 left of each run, and of all
+    std::vector<double> bound;  // of the scores of the cuts inside a run and at its end
+    double best;                // score of the best admissible cut between runs
+    Prefixes prefix;            // scratch
+  };
+  struct Cut;
+
+  void make_runs();
+  void make_codes();
+  bool admissible(index_t count, double w, double total, const CartOptions& o) const;
+  void measure(index_t group, const double* by_class, const CartOptions& o, std::vector<Edges>& edges) const;
+  Cut look_inside(index_t feature, const Edges& edges, double least, const double* signed_weight,
+                  const CartOptions& o) const;
+  CartTree finish(const Cut& cut, const double* weight, const CartOptions& o, std::uint8_t* said) const;
+
+  std::shared_ptr<const Sorted> sorted_;
+  index_t n_, d_, groups_;
+  std::vector<std::uint8_t> y_;
+  std::vector<std::uint32_t> by_class_;  // rows of class 0, then of class 1
+  index_t zeros_;                        // how many are of class 0
+  std::vector<Runs> runs_;
+  std::vector<std::uint8_t> codes_;  // groups x rows (in the order of by_class_) x kAbreast: the run of each cell
+};
+
+}  // namespace hinge::trees

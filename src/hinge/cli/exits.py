@@ -1,0 +1,56 @@
+"""How the command ends: one line on standard error and an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hinge.errors import BUG, DATA, INTERRUPTED, OK, USAGE, UserError
+
+
+def check_place(out: Path, *, folder: bool = False) -> None:
+    """A UserError, before any work is done, if nothing can be written there."""
+    above = out if folder else out.parent
+    while folder and not above.exists():  # these are made
+        above = above.parent
+    if not above.is_dir():
+        raise UserError(
+            f"--out {out}: {above} is {'no folder' if above.exists() else 'a folder that does not exist'}.", USAGE
+        )
+    if not os.access(above, os.W_OK):
+        raise UserError(f"--out {out}: nothing may be written to {above}.", USAGE)
+    if not folder and out.is_dir():
+        raise UserError(f"--out {out} is a folder; give the name of a file.", USAGE)
+
+
+@contextlib.contextmanager
+def guard() -> Iterator[None]:
+    """Turn what is raised inside into one line on stderr and an exit code. HINGE_DEBUG=1 shows tracebacks."""
+    try:
+        yield
+    except UserError as error:
+        _leave(str(error), error.code)
+    except KeyboardInterrupt:
+        _leave("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; say nothing more
+        raise SystemExit(OK) from None
+    except MemoryError:
+        _leave("not enough memory for this table; use fewer rows or columns (--rows, --drop)", DATA)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _leave(f"{where}{error.strerror or error}", DATA)
+    except Exception as error:
+        if os.environ.get("HINGE_DEBUG"):
+            raise
+        what = " ".join(str(error).split())[:500]
+        _leave(f"{type(error).__name__}: {what} (unexpected; HINGE_DEBUG=1 shows where)", BUG)
+
+
+def _leave(message: str, code: int) -> None:
+    sys.stdout.flush()
+    print(f"hinge: {message}", file=sys.stderr)
+    raise SystemExit(code) from None

@@ -1,0 +1,1 @@
+"""Diagnosis: the parts of a model's risk, findings and advice."""

@@ -1,0 +1,164 @@
+"""The excess risk of a learner, split where the truth is known.
+
+    R(f̃) − R(f*) = [R(f̃) − R(f̂)] + [R(f̂) − R(f_F)] + [R(f_F) − R(f*)]
+                     optimisation     estimation        approximation
+
+f̃ is what the learner returns, f̂ what it would return if its solver went to the end, f_F what it would learn from all the
+data there are, and f* the Bayes predictor of the generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from hinge.explain.diagnosis.estimate import Estimate, mean_of
+from hinge.explain.diagnosis.optimisation import harder
+from hinge.explain.diagnosis.resample import fit_quietly
+from hinge.explain.generators import Generator
+from hinge.explain.plots.axes import axes_or_new
+from hinge.models.meta import final_step
+
+Array = np.ndarray
+PARTS = ("bayes", "approximation", "estimation", "optimisation")
+
+
+@dataclass(frozen=True)
+class RiskDecomposition:
+    """risk = bayes + approximation + estimation + optimisation, over training sets of n examples.
+
+    Attributes
+    ----------
+    n : int
+    risk : Estimate
+        E R(f̃).
+    optimisation, estimation : Estimate
+        Their standard errors are over the training sets.
+    approximation : float
+        R(f_F) − R(f*): no training set is involved.
+    bayes : float
+        R(f*).
+    risks : array of shape (repeats, 4)
+        R(f̃), R(f̂), R(f_F), R(f*) for every training set.
+    """
+
+    n: int
+    risk: Estimate
+    optimisation: Estimate
+    estimation: Estimate
+    approximation: float
+    bayes: float
+    risks: Array
+
+    @property
+    def excess(self) -> float:
+        """R(f̃) − R(f*)."""
+        return self.risk.value - self.bayes
+
+    def __str__(self) -> str:
+        return (
+            f"n = {self.n}: excess risk {self.excess:.4g} = optimisation {self.optimisation} + estimation "
+            f"{self.estimation} + approximation {self.approximation:.4g} (Bayes risk {self.bayes:.4g})"
+        )
+
+
+def decompose_risk(
+    generator: Generator, learner: Any, n: int, *, repeats: int = 20, points: int = 8192, random_state: int = 0
+) -> RiskDecomposition:
+    """Split the risk of a learner on data from a known source.
+
+    Parameters
+    ----------
+    generator : Generator
+        Where examples come from, with its Bayes predictor.
+    learner : estimator
+        A regressor, or a classifier with ``predict_proba`` for generators of labels.
+    n : int
+        Examples per training set.
+    repeats : int
+        Training sets to average over.
+    points : int
+        How many inputs stand for the distribution of x. f_F is fitted to all of them at once, with the true law of y.
+    random_state : int
+
+    Examples
+    --------
+    A line cannot follow a step, however many examples there are:
+
+    >>> import hinge as hg
+    >>> parts = hg.decompose_risk(hg.StepCurve(), hg.LinearRegression(), n=50)
+    >>> bool(parts.approximation > parts.estimation.value > 0), parts.optimisation.value
+    (True, 0.0)
+    """
+    if n < 2 or repeats < 1:
+        raise ValueError(f"n must be at least 2 and repeats at least 1, got n={n} and repeats={repeats}.")
+    grid = generator.quadrature(points)
+
+    def risk(model: Any) -> float:
+        return generator.risk(generator.mean_of(model, grid), grid)
+
+    exact = harder(learner, 1e-10)
+    limit = risk(fit_population(generator, learner if exact is None else exact, grid))
+    bayes = generator.risk(generator.mean(grid), grid)
+    risks = np.empty((repeats, 4))
+    for r in range(repeats):
+        rng = np.random.default_rng([random_state, r])
+        X = generator.inputs(n, rng)
+        y = generator.targets(X, rng)
+        found = risk(fit_quietly(learner, X, y))
+        risks[r] = found, found if exact is None else risk(fit_quietly(exact, X, y)), limit, bayes
+    steps = -np.diff(risks, axis=1)
+    return RiskDecomposition(
+        n, mean_of(risks[:, 0]), mean_of(steps[:, 0]), mean_of(steps[:, 1]), limit - bayes, bayes, risks
+    )
+
+
+def fit_population(generator: Generator, learner: Any, grid: Array) -> Any:
+    """The learner fitted to all inputs of the grid with the law of y given x.
+
+    Under squared loss the noise adds a constant, so E[y | x] can stand for y. Of labels, both are given at every input,
+    weighted by their probabilities.
+    """
+    if not generator.labels:
+        return fit_quietly(learner, grid, generator.mean(grid))
+    if not has_fit_parameter(final_step(learner), "sample_weight") or final_step(learner) is not learner:
+        raise ValueError(f"{type(learner).__name__} takes no sample_weight, which labels with probabilities need.")
+    p = generator.mean(grid)
+    labels = np.repeat([0, 1], len(grid))
+    return fit_quietly(learner, np.vstack([grid, grid]), labels, sample_weight=np.concatenate([1.0 - p, p]))
+
+
+def plot_decomposition(
+    parts: Sequence[RiskDecomposition], x: Sequence[Any] | None = None, *, xlabel: str = "examples", ax: Any = None
+) -> Any:
+    """Draw the terms one on top of the other, as n grows or as the class grows.
+
+    Parameters
+    ----------
+    parts : sequence of RiskDecomposition
+    x : sequence, optional
+        Where on the horizontal axis; the numbers of examples by default.
+    xlabel : str
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+        With one filled band per term, in the order Bayes risk, approximation, estimation, optimisation.
+    """
+    ax = axes_or_new(ax)
+    places = np.asarray([p.n for p in parts] if x is None else x)
+    values = [[getattr(p, name) for p in parts] for name in PARTS]
+    heights = np.array([[v.value if isinstance(v, Estimate) else v for v in row] for row in values])
+    edges = np.vstack([np.zeros(len(parts)), np.cumsum(heights, axis=0)])
+    for low, high, name in zip(edges, edges[1:], PARTS):
+        ax.fill_between(places, low, high, alpha=0.7, label="Bayes risk" if name == "bayes" else name)
+    ax.plot(places, edges[-1], "k.-", label="risk")
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("risk")
+    ax.legend()
+    return ax

@@ -1,0 +1,145 @@
+"""How a prediction is judged: one number per example, for any estimator.
+
+A measure turns what an estimator says about inputs into an array (``output``) and compares that with the targets
+(``losses``). Risks, curves, bias and variance, and importances are all means of these numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from hinge.models.meta import final_step
+from hinge.problem.losses import Loss
+
+Array = np.ndarray
+# Probabilities are kept this far from 0 and 1 when their logarithm is taken.
+TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A loss of predictions, with the coding of targets it needs.
+
+    Attributes
+    ----------
+    name : str
+        For sentences: "squared error".
+    classes : array or None
+        The labels, for classifiers; targets are coded 0 … k−1 by ``code``.
+    probabilities : bool
+        Whether the output is n × k probabilities (else predictions, or codes of predicted labels).
+    pointwise : function of (targets, output)
+        One loss per example.
+    squared : bool
+        Whether the loss is a squared distance, so that it splits into bias² + variance + noise.
+    """
+
+    name: str
+    classes: Array | None
+    probabilities: bool
+    pointwise: Callable[[Array, Array], Array]
+    squared: bool
+
+    def code(self, y: Any) -> Array:
+        """Targets as the measure wants them: codes of labels, or numbers."""
+        y = np.asarray(y)
+        if self.classes is None:
+            return y.astype(np.float64)
+        codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        if np.any(self.classes[codes] != y):
+            raise ValueError("y holds labels that were not seen in the training data.")
+        return codes
+
+    def output(self, model: Any, X: Any) -> Array:
+        """What the model says about X, with the columns of probabilities in the order of ``classes``."""
+        if self.classes is None:
+            said = np.asarray(model.predict(X), dtype=np.float64)
+            return said[:, 0] if said.ndim == 2 and said.shape[1] == 1 else said
+        if not self.probabilities:
+            return self.code(model.predict(X))
+        p = np.asarray(model.predict_proba(X), dtype=np.float64)
+        known = np.asarray(model.classes_)
+        if len(known) == len(self.classes):
+            return p
+        full = np.zeros((len(p), len(self.classes)))  # a fold may lack a class
+        full[:, np.searchsorted(self.classes, known)] = p
+        return full
+
+    def losses(self, model: Any, X: Any, targets: Array) -> Array:
+        """The loss of every example; ``targets`` are coded."""
+        return self.pointwise(targets, self.output(model, X))
+
+
+def squared(y: Array, s: Array) -> Array:
+    return (y - s) ** 2
+
+
+def absolute(y: Array, s: Array) -> Array:
+    return np.abs(y - s)
+
+
+def brier(y: Array, p: Array) -> Array:
+    """½ Σ_c (p_c − [y = c])²; for two classes this is (p₁ − y)²."""
+    distance = p.copy()
+    distance[np.arange(len(y)), y] -= 1.0
+    return 0.5 * np.sum(distance**2, axis=1)
+
+
+def log_loss(y: Array, p: Array) -> Array:
+    return -np.log(np.clip(p[np.arange(len(y)), y], TINY, 1.0))
+
+
+def mistake(y: Array, s: Array) -> Array:
+    return (np.argmax(s, axis=1) != y).astype(np.float64) if s.ndim == 2 else (s != y).astype(np.float64)
+
+
+Pointwise = Callable[[Array, Array], Array]
+REGRESSION: dict[str, tuple[Pointwise, bool]] = {"squared error": (squared, True), "absolute error": (absolute, False)}
+PROBABILITY: dict[str, tuple[Pointwise, bool]] = {"Brier score": (brier, True), "log loss": (log_loss, False)}
+
+
+def make_measure(model: Any, y: Any, wanted: Any = None) -> Measure:
+    """The measure that suits an estimator, or the one asked for.
+
+    By default regressors are judged by the squared error (quantile regressors by their own loss), classifiers that
+    give probabilities by the Brier score and others by the error rate.
+    """
+    if not is_classifier(model):
+        loss = wanted if isinstance(wanted, Loss) else _quantile(model) if wanted is None else None
+        if loss is not None:
+            name = f"{type(loss).__name__.lower()} loss"
+            return Measure(name, None, False, loss.value, False)
+        name = wanted or "squared error"
+        if name not in REGRESSION:
+            raise ValueError(
+                f"measure must be a loss or one of {', '.join(REGRESSION)} for a regressor, got {wanted!r}."
+            )
+        pointwise, is_squared = REGRESSION[name]
+        return Measure(name, None, False, pointwise, is_squared)
+    classes = np.unique(np.asarray(y))
+    sure = hasattr(model, "predict_proba")
+    name = wanted or ("Brier score" if sure else "error rate")
+    if name == "error rate":
+        return Measure(name, classes, sure, mistake, False)
+    if name not in PROBABILITY:
+        raise ValueError(
+            f"measure must be one of {', '.join(PROBABILITY)}, error rate for a classifier, got {wanted!r}."
+        )
+    if not sure:
+        raise ValueError(f"measure={name!r} needs probabilities, and {type(model).__name__} has no predict_proba.")
+    pointwise, is_squared = PROBABILITY[name]
+    return Measure(name, classes, True, pointwise, is_squared)
+
+
+def _quantile(model: Any) -> Loss | None:
+    from hinge.problem.losses import Quantile
+
+    last = final_step(model)
+    level = getattr(last, "quantile", None)
+    asked = type(last).__name__ == "QuantileRegressor" or getattr(last, "loss", None) == "quantile"
+    return Quantile(float(level)) if asked and level is not None else None

@@ -1,0 +1,101 @@
+"""Risk as a function of the number of examples: R(n) = a + b n^(−c), fitted and carried further.
+
+a is what the hypothesis class can reach with all the data in the world, R(f_F); a + b n^(−c) − a = b n^(−c) is the
+estimation error at n. Parametric classes under squared loss have c = 1, richer ones less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hinge.explain.diagnosis.estimate import Estimate
+
+Array = np.ndarray
+# Slower laws than n^(−0.2) cannot be told from a constant on a curve of one or two decades.
+EXPONENTS = np.linspace(0.2, 1.5, 53)
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """R(n) = limit + scale · n^(−exponent), with bootstrap copies that say how well it is known.
+
+    Attributes
+    ----------
+    limit, scale, exponent : float
+    copies : array of shape (draws, 3)
+        The same three numbers fitted to resampled curves.
+    """
+
+    limit: float
+    scale: float
+    exponent: float
+    copies: Array = field(repr=False)
+
+    def __call__(self, n: float) -> float:
+        return self.limit + self.scale * float(n) ** -self.exponent
+
+    def at(self, n: float) -> Estimate:
+        """The risk at n, with its standard error."""
+        a, b, c = self.copies.T
+        return Estimate(self(n), float(np.std(a + b * float(n) ** -c)))
+
+    @property
+    def asymptote(self) -> Estimate:
+        """The limit, with its standard error."""
+        return Estimate(self.limit, float(np.std(self.copies[:, 0])))
+
+
+def fit_power_law(
+    sizes: Array, risks: Array, *, floor: float = 0.0, draws: int = 200, random_state: int = 0
+) -> PowerLaw:
+    """Fit the law to a learning curve.
+
+    Minimises Σ (R̄ᵢ − a − b nᵢ^(−c))² / sᵢ² over floor ≤ a ≤ min R̄, b ≥ 0 and a grid of c, where R̄ᵢ is the mean risk at
+    size nᵢ and sᵢ its standard error, times √(n_max/nᵢ): it is a law of large n.
+
+    Parameters
+    ----------
+    sizes : array of m numbers of examples
+    risks : array of shape (m, repeats)
+        The held-out risk of every repeat at every size.
+    floor : float
+        The limit is not below this. The mean training risk of a risk minimiser is one: it is below R(f_F).
+    draws : int
+        How many resampled curves (repeats drawn with replacement) are fitted for the standard errors.
+    random_state : int
+
+    Examples
+    --------
+    >>> n = np.array([10.0, 20, 40, 80, 160])
+    >>> law = fit_power_law(n, (0.5 + 2.0 / n)[:, None].repeat(3, axis=1))
+    >>> round(law.limit, 3), round(law.exponent, 2)
+    (0.5, 1.0)
+    """
+    sizes, risks = np.asarray(sizes, dtype=np.float64), np.asarray(risks, dtype=np.float64)
+    if len(sizes) < 3:
+        raise ValueError(f"a law with three unknowns needs at least three sizes, got {len(sizes)}.")
+    mean = risks.mean(axis=1)
+    spread = risks.std(axis=1) / np.sqrt(risks.shape[1]) + 1e-2 * np.abs(mean).max() + 1e-300
+    spread = spread * np.sqrt(sizes[-1] / sizes)  # the law is one of large n: the end of the curve counts for more
+    rng = np.random.default_rng(random_state)
+    drawn = rng.integers(0, risks.shape[1], size=(draws, risks.shape[1]))
+    copies = np.array([_fit(sizes, risks[:, rows].mean(axis=1), spread, floor) for rows in drawn])
+    return PowerLaw(*_fit(sizes, mean, spread, floor), copies)
+
+
+def _fit(sizes: Array, mean: Array, spread: Array, floor: float) -> tuple[float, float, float]:
+    top = float(mean.min())
+    best = (np.inf, top, 0.0, 1.0)
+    for c in EXPONENTS:
+        u = (sizes / sizes[-1]) ** -c  # scaled so that the numbers stay of one size
+        w = 1.0 / spread**2
+        du = u - (w @ u) / w.sum()
+        slope = max(float((w * du) @ mean / ((w * du) @ u)), 0.0)
+        a = float(np.clip((w @ (mean - slope * u)) / w.sum(), min(floor, top), top))
+        slope = max(float((w * u) @ (mean - a) / ((w * u) @ u)), 0.0)
+        misfit = float(w @ (mean - a - slope * u) ** 2)
+        if misfit < best[0] * (1 - 1e-9):
+            best = (misfit, a, slope * float(sizes[-1]) ** c, float(c))
+    return best[1], best[2], best[3]

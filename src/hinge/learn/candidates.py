@@ -1,0 +1,227 @@
+"""What is tried: families of models from the simplest to the richest, a few settings each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge.errors import USAGE, UserError
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a setting needs to know of the problem it is for."""
+
+    task: str
+    rows: int
+    width: int
+    categorical: np.ndarray  # which prepared columns are codes of categories
+    seed: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to fit a family: ``make(shape)`` gives an estimator that is not fitted yet."""
+
+    name: str
+    make: Callable[[Shape], Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models of one kind.
+
+    Attributes
+    ----------
+    name, what : str
+        Short name, and a few words.
+    rank : int
+        How complicated it is; between equally good families the lower rank wins.
+    encode : {"onehot", "codes"}
+        How the table is prepared.
+    settings : tuple of Setting
+    max_rows, min_rows : int
+        Limits of the training rows it is meant for.
+    rounds : bool
+        Whether it grows round by round, and the folds say when to stop.
+    early : int
+        How many settings are tried before slow families have their turn, where rows are many.
+    slow : bool
+    """
+
+    name: str
+    what: str
+    rank: int
+    encode: str
+    settings: tuple[Setting, ...]
+    max_rows: int = 10**12
+    min_rows: int = 0
+    rounds: bool = False
+    early: int = 1
+    slow: bool = False
+
+
+def _hg() -> Any:
+    import hinge
+
+    return hinge
+
+
+# --- trees ---
+
+
+def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
+    """A class of trees, told which columns are categories."""
+
+    def make(shape: Shape) -> Any:
+        suffix = "Classifier" if shape.task in ("binary", "multiclass") else "Regressor"
+        chosen = np.flatnonzero(shape.categorical).tolist() or None
+        given = dict(options)
+        if "leaf" in given:  # a share of the rows, between limits
+            share, least, most = given.pop("leaf")
+            given["min_samples_leaf"] = int(np.clip(share * shape.rows, least, most))
+        if kind == "GradientBoosting":
+            given.setdefault("early_stopping", True)
+            if shape.task == "count":
+                given["loss"] = "poisson"
+            if given.pop("additive", False):
+                given["interaction_cst"] = [[0]]
+        if kind == "RandomForest":
+            given["max_features"] = "sqrt" if suffix == "Classifier" else 0.4
+        return getattr(_hg(), kind + suffix)(categorical_features=chosen, random_state=shape.seed, **given)
+
+    return make
+
+
+# --- linear ---
+
+
+def loss_of(task: str) -> Any:
+    """The loss that goes with a task."""
+    hg = _hg()
+    return {"binary": hg.Logistic, "multiclass": hg.Softmax, "real": hg.Squared, "count": hg.Poisson}[task]()
+
+
+def _linear(penalty: str, strength: float) -> Callable[[Shape], Any]:
+    def make(shape: Shape) -> Any:
+        hg = _hg()
+        return scaled(shape.task, hg.Learner(loss=loss_of(shape.task), penalty=getattr(hg, penalty)(strength)))
+
+    return make
+
+
+def scaled(task: str, model: Any) -> Any:
+    """For real targets: the model of the standardised target, so that strengths and steps mean the same everywhere."""
+    if task != "real":
+        return model
+    from hinge.models.scaled import ScaledTarget
+
+    return ScaledTarget(model)
+
+
+def _kernel(strength: float, width: float) -> Callable[[Shape], Any]:
+    def make(shape: Shape) -> Any:
+        hg = _hg()
+        gamma = width / max(shape.width, 1)
+        if shape.task == "real":
+            return scaled("real", hg.KernelRidge(alpha=strength, kernel="rbf", gamma=gamma))
+        return hg.KernelLogisticRegression(C=1 / strength, kernel="rbf", gamma=gamma)
+
+    return make
+
+
+def _network(layers: tuple[int, ...], alpha: float) -> Callable[[Shape], Any]:
+    def make(shape: Shape) -> Any:
+        hg = _hg()
+        options: dict[str, Any] = {
+            "hidden_layer_sizes": layers, "alpha": alpha, "random_state": shape.seed, "early_stopping": True,
+            "max_iter": 200, "learning_rate_init": 0.003, "n_iter_no_change": 15,
+        }  # fmt: skip
+        if shape.task in ("binary", "multiclass"):
+            return hg.MLPClassifier(**options)
+        return scaled(
+            shape.task, hg.MLPRegressor(loss=hg.Poisson() if shape.task == "count" else "squared_error", **options)
+        )
+
+    return make
+
+
+def _constant(shape: Shape) -> Any:
+    """A tree of one leaf: the best constant."""
+    suffix = "Classifier" if shape.task in ("binary", "multiclass") else "Regressor"
+    return getattr(_hg(), "DecisionTree" + suffix)(min_impurity_decrease=np.finfo(float).max)
+
+
+BOOST = "GradientBoosting"
+LEAF = (0.02, 5, 20)
+
+
+def _boosting(
+    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0
+) -> Setting:
+    """Boosting in small steps, each on a part of the rows and columns."""
+    options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
+    patience = round(2 / rate)
+    return Setting(f"rate {rate:g}, {leaves} leaves", _of_trees(
+        BOOST, max_iter=3000, l2_regularization=l2, subsample=0.8, n_iter_no_change=patience, **options
+    ))  # fmt: skip
+
+
+# In the order they get their turn: those that are quick or often best come first.
+FAMILIES = (
+    Family("baseline", "the best constant", 0, "codes", (Setting("constant", _constant),)),
+    Family("linear", "linear, ridge penalty", 2, "onehot", tuple(
+        Setting(f"L2({strength:g})", _linear("L2", strength)) for strength in (1e-3, 1e-2, 1e-4, 1e-1)
+    )),
+    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
+        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (1e-3, 1e-2, 1e-4)
+    ), max_rows=200_000),
+    Family("tree", "one decision tree", 3, "codes", tuple(
+        Setting(f"{leaves} leaves", _of_trees("DecisionTree", max_leaf_nodes=leaves, leaf=(0.002, 20, 500)))
+        for leaves in (16, 64)
+    )),
+    Family("boosting", "boosted trees", 8, "codes", (
+        Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=500, n_iter_no_change=20, leaf=LEAF)),
+        _boosting(0.03, 31, 0.5),
+        _boosting(0.03, 63, 0.5),
+        _boosting(0.05, 15, 0.7),
+        _boosting(0.03, 15, 0.3),
+        _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
+    ), rounds=True, early=2),
+    Family("additive", "boosted, one column at a time", 4, "codes", (
+        Setting("rate 0.1", _of_trees(
+            BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),
+    ), rounds=True),
+    Family("forest", "random forest", 6, "codes", (
+        Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
+    ), max_rows=1_000_000, slow=True),
+    Family("kernel", "kernel machine, RBF", 5, "onehot", tuple(
+        Setting(f"strength {s:g}, width {w:g}", _kernel(s, w)) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
+    ), max_rows=6000, slow=True),
+    Family("network", "two hidden layers", 7, "onehot", (
+        Setting("64, 64", _network((64, 64), 1e-3)),
+        Setting("128, 128", _network((128, 128), 1e-4)),
+    ), max_rows=500_000, min_rows=500, slow=True),
+)  # fmt: skip
+NAMES = tuple(f.name for f in FAMILIES)
+
+
+def named(models: str | None) -> list[str]:
+    """The names of families in a list with commas, or a UserError."""
+    asked = [name.strip() for name in (models or "").split(",") if name.strip()]
+    unknown = [name for name in asked if name not in NAMES]
+    if unknown:
+        raise UserError(f"--models {','.join(unknown)}: not known; choose from {', '.join(NAMES)}.", USAGE)
+    return asked
+
+
+def families(models: str | None, task: str, rows: int) -> list[Family]:
+    """The families to try: all that suit the data, or those named, with the baseline always first."""
+    asked = named(models)
+    if asked:
+        return [f for f in FAMILIES if f.name in asked or f.name == "baseline"]
+    suited = [f for f in FAMILIES if f.min_rows <= rows <= f.max_rows]
+    return [f for f in suited if not (f.name == "kernel" and task == "count")]

@@ -1,0 +1,108 @@
+"""What a report is made of: plain data, so that a page can be drawn from it at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hinge.tables.notes import Note
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """One line of the comparison of models."""
+
+    name: str
+    what: str
+    setting: str
+    state: str
+    score: float
+    error: float
+    explained: float
+    fit_seconds: float
+    predict_micros: float
+    size: int
+    certificate: str
+    chosen: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A learning curve: rows, and the scores on them and on held-out rows with standard errors."""
+
+    rows: list[int]
+    train: list[float]
+    test: list[float]
+    error: list[float]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A measured size with an interval."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The mean prediction as one column takes other values."""
+
+    column: str
+    kind: str  # "number", "category", "date"
+    places: list[Any]
+    means: np.ndarray  # one line per output
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass
+class Evidence:
+    """Everything that was seen."""
+
+    title: str
+    source: str
+    target: str
+    task: str
+    metric: str
+    classes: list[str]
+    rows: int
+    columns: list[dict[str, Any]]
+    left_out: dict[str, str]
+    notes: list[Note]
+    board: list[BoardRow]
+    chosen: str
+    formula: str
+    objective: str
+    reason: str
+    held_out: str  # how the rows that scored it were kept apart
+    y: np.ndarray
+    prediction: np.ndarray
+    score: float
+    error: float
+    trivial: float
+    explained: float
+    details: dict[str, float]
+    train_rows: int
+    sample_rows: int
+    target_values: np.ndarray
+    scored: str = "held out"  # what kind of rows the score is of, in two or three words
+    curve: Curve | None = None
+    importances: list[Effect] = field(default_factory=list)
+    coefficients: list[Effect] = field(default_factory=list)
+    partials: list[Partial] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    certificate: str = ""
+    convergence: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    sentences: list[tuple[str, str, str]] = field(default_factory=list)  # code, what was seen, what to do
+    facts: list[str] = field(default_factory=list)
+    command: str = ""
+    seed: int = 0
+    versions: dict[str, str] = field(default_factory=dict)
+    checksum: str = ""
+    seconds: float = 0.0

@@ -1,0 +1,62 @@
+"""What was fitted, in formulas and sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hinge.learn.search import Result, Search, inner
+
+LOSSES = {
+    "Logistic": "log(1 + e^(−yᵢ f(xᵢ)))",
+    "Softmax": "log Σ_c e^(f_c(xᵢ)) − f_{yᵢ}(xᵢ)",
+    "Squared": "½ (yᵢ − f(xᵢ))²",
+    "Poisson": "e^(f(xᵢ)) − yᵢ f(xᵢ)",
+}
+LOSS_WORDS = {
+    "binary": "Logistic", "multiclass": "Softmax", "real": "Squared", "count": "Poisson",
+}  # fmt: skip
+SPACES = {
+    "baseline": "f(x) = b, one number for all",
+    "linear": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns",
+    "sparse": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns and few w ≠ 0",
+    "tree": "f(x) = the mean of the leaf that x falls into",
+    "additive": "f(x) = f₀ + Σ_j g_j(x_j), each g_j a sum of small trees of one column",
+    "boosting": "f(x) = f₀ + η Σ_t tree_t(x), each tree a Newton step on the loss",
+    "forest": "f(x) = the mean of trees grown on resampled rows",
+    "kernel": "f(x) = Σ αᵢ k(xᵢ, x) + b, k(x, x') = e^(−γ‖x−x'‖²)",
+    "network": "f(x) = W₃ relu(W₂ relu(W₁ φ(x) + b₁) + b₂) + b₃",
+}
+
+
+def formula(result: Result, model: Any, task: str) -> tuple[str, str]:
+    """The hypothesis space, and the objective that was minimised over it."""
+    family = result.family.name
+    loss = LOSSES[LOSS_WORDS[task]]
+    core = inner(model)
+    if family in ("linear", "sparse"):
+        strength = core.penalty.lam
+        penalty = f"({strength:g}/2) ‖w‖²" if family == "linear" else f"{strength:g} ‖w‖₁"
+        return SPACES[family], f"minimise  (1/n) Σᵢ {loss}  +  {penalty}"
+    if family == "kernel":
+        return SPACES[family], f"minimise  Σᵢ {loss}  +  λ α'Kα   ({result.setting.name})"
+    if family == "network":
+        return SPACES[family], f"minimise  (1/n) Σᵢ {loss}  +  (α/2) Σ ‖W‖²   (Adam, stopped early)"
+    if family in ("boosting", "additive"):
+        return SPACES[family], f"minimise  Σᵢ {loss}   round by round ({core.n_iter_} rounds, {result.setting.name})"
+    return SPACES[family], f"minimise  Σᵢ {loss}   ({result.setting.name})"
+
+
+def reason(search: Search, chosen: Result) -> str:
+    """Why this model and no other."""
+    best = search.best()
+    assert best is not None
+    assert best.score is not None
+    assert chosen.score is not None
+    tried = len([r for r in search.results if r.state == "done"])
+    if best is chosen:
+        return f"The {chosen.family.name} model had the least cross-validated loss of the {tried} settings tried."
+    return (
+        f"The {best.family.name} model ({best.score}) had the least cross-validated loss of the {tried} settings tried, "
+        f"but the {chosen.family.name} model ({chosen.score}) is within one standard error of the difference and "
+        "simpler, so it was chosen."
+    )

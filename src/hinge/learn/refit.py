@@ -1,0 +1,124 @@
+"""What was asked for, and the chosen setting fitted to any rows."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hinge.learn.search import Result, Search, common_rounds, first_rounds, fit_model, preparation
+
+MAX_HASHED = 2 << 30
+MAX_WATCHED = 50_000
+PATIENCE = 20  # rounds that early stopping adds, about
+FEWEST_ROUNDS, MOST_ROUNDS = 20, 3000
+
+
+@dataclass
+class Request:
+    """What was asked for."""
+
+    file: Path
+    target: str | None
+    task: str = "auto"
+    seconds: float = 60.0
+    models: str | None = None
+    seed: int = 0
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    rows: int | None = None
+    command: str = ""
+    began: float = field(default_factory=time.perf_counter)
+
+
+@dataclass
+class Fitting:
+    """The chosen setting, ready to be fitted to any rows.
+
+    Attributes
+    ----------
+    sampled : bool
+        Whether the search used a part of the training rows.
+    rounds : int, optional
+        Rounds of boosting that many rows asked for.
+    cut : (int, int), optional
+        Rounds of boosting that there was time for, and those that were asked for, if that was more.
+    """
+
+    frame: Any
+    y: np.ndarray
+    search: Search
+    chosen: Result
+    sampled: bool
+    rounds: int | None = None
+    cut: tuple[int, int] | None = None
+
+    def fit(self, rows: np.ndarray, seconds: float = np.inf) -> Any:
+        """A pipeline fitted to these rows of the table; boosting keeps to the time, the others take what they need."""
+        from sklearn.pipeline import Pipeline
+
+        changes = self._changes(len(rows), seconds)
+        watched = np.arange(0)
+        if self._watches(len(rows)):  # rows set aside here: the estimator would copy all others
+            order = np.random.default_rng(self.search.seed).permutation(len(rows))
+            cut = min(len(rows) // 10, MAX_WATCHED)
+            watched, rows = rows[np.sort(order[:cut])], rows[np.sort(order[cut:])]
+        prep = preparation(self.chosen.family.encode, self.search.kinds)
+        whole = len(rows) == self.frame.height
+        X = prep.fit_transform(self.frame if whole else self.frame[rows])
+        watch = {}
+        if len(watched):
+            watch = {"X_val": prep.transform(self.frame[watched]), "y_val": self.search.labels(self.y[watched])}
+        model = fit_model(
+            self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, **changes
+        )  # fmt: skip
+        if self.cut is not None and model.n_iter_ < self.cut[0]:
+            self.cut = None  # it had stopped before
+        if len(watched):
+            self.rounds = common_rounds([model])
+            model = first_rounds(model, self.rounds)
+        return Pipeline([("prep", prep), ("model", model)])
+
+    def _watches(self, rows: int) -> bool:
+        """Whether rows have to be set aside for early stopping: more rows than the search had bear more rounds."""
+        many = self.sampled and rows > 2 * len(self.search.y)
+        return self.chosen.rounds is not None and many and self.rounds is None
+
+    def _changes(self, rows: int, seconds: float) -> dict[str, Any]:
+        """The rounds that early stopping asked for before, so that no row need be set aside again, and that fit the time."""
+        if self.chosen.rounds is None:
+            return {}
+        wanted = self.rounds or round(1.1 * self.chosen.rounds)
+        changes: dict[str, Any] = {} if self._watches(rows) else {"early_stopping": False, "max_iter": max(wanted, 1)}
+        if np.isfinite(seconds):
+            cost = self.chosen.cost(rows) / (self.chosen.rounds + PATIENCE)
+            limit = max(int(seconds / max(cost, 1e-9)), FEWEST_ROUNDS)
+            changes["max_iter"] = min(limit, changes.get("max_iter", MOST_ROUNDS))
+            if limit < wanted:
+                self.cut = limit, wanted
+        return changes
+
+
+def versions() -> dict[str, str]:
+    import scipy
+    import sklearn
+
+    import hinge
+
+    return {
+        "hinge": hinge.__version__, "Python": platform.python_version(), "NumPy": np.__version__,
+        "SciPy": scipy.__version__, "scikit-learn": sklearn.__version__, "system": f"{platform.system()} {platform.machine()}",
+    }  # fmt: skip
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of the data file; "" for very large files and embedded sets."""
+    if not path.is_file() or path.stat().st_size > MAX_HASHED:
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

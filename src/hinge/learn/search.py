@@ -1,0 +1,343 @@
+"""The search: every family on the same folds, within a budget of time, and the choice among them."""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hinge.errors import UserError
+from hinge.learn.candidates import Family, Setting, Shape
+from hinge.learn.scores import Score, explained, losses, predict_for, score
+from hinge.learn.timeout import OutOfTime, limit
+
+# No setting may use up more than this share of the time: the next ones want their turn.
+LARGEST_SHARE = {"boosting": 0.6}
+SHARE = 0.25
+AT_LEAST = 0.3  # of the time, for something better than a constant
+ONE_FOLD = 4
+TIMED_ROWS = 1000
+STOPPED_EARLY = 0.8  # of the rounds of the others
+MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
+FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
+LINEAR = 2  # the rank of linear models, and of nothing richer
+GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
+
+
+@dataclass
+class Result:
+    """What the folds said about a setting of a family."""
+
+    family: Family
+    setting: Setting
+    state: str  # "done", "running", "no time", "failed"
+    loss: np.ndarray | None = None  # out of fold, one per row of the search
+    predictions: np.ndarray | None = None
+    score: Score | None = None
+    explained: float = 0.0
+    train_rows: int = 0
+    fit_seconds: float = 0.0  # of one fold
+    prepare_seconds: float = 0.0  # of one fold's training rows, about
+    predict_micros: float = 0.0
+    size: int = 0
+    certificate: Any = None
+    rounds: int | None = None  # rounds of boosting that did best over all folds
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.family.name} {self.setting.name}"
+
+    def cost(self, rows: int) -> float:
+        """Seconds that a fit to so many rows will take, by what the folds took."""
+        more = rows / max(self.train_rows, 1)
+        return self.fit_seconds * more ** GROWTH.get(self.family.name, 1.0) + self.prepare_seconds * more
+
+
+@dataclass
+class Fold:
+    """One split of the rows, with the table prepared once per encoding."""
+
+    train: np.ndarray
+    test: np.ndarray
+    prepared: dict[str, tuple[Any, Any, Any, float]] = field(default_factory=dict)
+
+
+@dataclass
+class Search:
+    """The rows, their folds, and the results so far."""
+
+    frame: Any
+    y: np.ndarray  # class numbers or targets
+    classes: np.ndarray | None
+    task: str
+    kinds: dict[str, str]
+    seed: int
+    folds: list[Fold]
+    results: list[Result] = field(default_factory=list)
+    mean: float = 1.0
+    afterwards: Callable[[Result | None], float] = lambda best: 0.0
+
+    @classmethod
+    def over(
+        cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0
+    ) -> Search:  # fmt: skip
+        """Folds for these rows: ten for few rows, three for many (by the time there is)."""
+        n = len(y)
+        k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
+        return cls(frame, y, classes, task, kinds, seed, split(y, task, k, seed), mean=float(np.mean(y)))
+
+    def labels(self, y: np.ndarray) -> np.ndarray:
+        return y if self.classes is None else self.classes[y.astype(np.int64)]
+
+    def prepare(self, fold: Fold, encode: str) -> tuple[Any, Any, Any, float]:
+        """The preparation learned on the training rows of a fold, both parts of the table, seconds per row."""
+        if encode not in fold.prepared:
+            prep = preparation(encode, self.kinds)
+            X = prep.fit_transform(self.frame[fold.train])
+            began = time.perf_counter()
+            Z = prep.transform(self.frame[fold.test])
+            fold.prepared[encode] = (prep, X, Z, (time.perf_counter() - began) / len(fold.test))
+        return fold.prepared[encode]
+
+    def run(
+        self, families: list[Family], seconds: float, watch: Callable[[list[Result]], None] = lambda results: None
+    ) -> list[Result]:
+        """Try the first setting of every family, then the others of those that are in reach of the best.
+
+        ``seconds`` are for the search and whatever comes after it, which is given by ``afterwards``: the better what was
+        found, the more exactly that is known.
+        """
+        began = time.perf_counter()
+        turns = [(f, f.settings[0]) for f in families if not f.slow]
+        more = [(f, s) for f in families for s in f.settings[1 : f.early]]
+        slow = [(f, f.settings[0]) for f in families if f.slow]
+        later = [(f, s) for f in families for s in f.settings[f.early :]]
+        if len(self.y) <= FEW_ROWS:
+            turns += [*(pair for pair in later if pair[0].rank <= LINEAR), *slow, *more]
+            later = [pair for pair in later if pair[0].rank > LINEAR]
+        else:
+            turns += [*more, *slow]
+        for family, setting in turns:
+            self._try(family, setting, began, self._until(began, seconds), watch)
+        # The most promising family first: its other settings are worth the most.
+        order = {f.name: self._distance(f) for f in families}
+        for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
+            if order[family.name] < 4.0 or family.rank <= LINEAR:
+                self._try(family, setting, began, self._until(began, seconds), watch)
+        return self.results
+
+    def _until(self, began: float, seconds: float) -> float:
+        """When the search has to end, in seconds from its beginning; later as long as it has found nothing."""
+        end = seconds - self.afterwards(self.best())
+        nothing = sum(r.state == "done" for r in self.results) < 2
+        return max(end, time.perf_counter() - began + AT_LEAST * seconds) if nothing else end
+
+    def _distance(self, family: Family) -> float:
+        """How many standard errors a family is behind the best so far."""
+        best, own = self.best(), self.best(family.name)
+        if own is None or best is None or own.loss is None or best.loss is None:
+            return np.inf
+        difference = own.loss - best.loss
+        error = np.std(difference) / np.sqrt(len(difference))
+        return float(np.mean(difference) / error) if error > 0 else 0.0
+
+    def best(self, family: str | None = None) -> Result | None:
+        """The least mean loss, over all families or one."""
+        done = [r for r in self.results if r.state == "done" and family in (None, r.family.name)]
+        return min(done, key=lambda r: float(np.mean(r.loss)), default=None)  # type: ignore[arg-type]
+
+    def leave_out_slow(self, rows: int, seconds: float) -> None:
+        """Take from the choice what cannot be fitted to so many rows in this time (boosting does with fewer rounds).
+
+        Not the last that learns anything: a model that is late is worth more than a constant.
+        """
+        done = [r for r in self.results[1:] if r.state == "done"]
+        slow = [r for r in done if r.rounds is None and r.cost(rows) > seconds]
+        if slow and len(slow) == len(done):
+            slow.remove(min(slow, key=lambda r: r.cost(rows)))
+        for result in slow:
+            result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
+
+    def choose(self) -> Result:
+        """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
+        best = self.best()
+        if best is None or best.loss is None:
+            raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
+        names = dict.fromkeys(r.family.name for r in self.results)
+        choices = [r for name in names if (r := self.best(name)) is not None]
+        for result in sorted(choices, key=lambda r: r.family.rank):
+            difference = result.loss - best.loss
+            if np.mean(difference) <= np.std(difference) / np.sqrt(len(difference)):
+                return result
+        return best
+
+    def _try(self, family: Family, setting: Setting, began: float, seconds: float, watch: Any) -> None:
+        result = Result(family, setting, "running")
+        self.results.append(result)
+        watch(self.results)
+        trivial = self.results[0]
+        try:
+            self._folds(result, began, seconds if result is not trivial else np.inf)
+        except OutOfTime:
+            result.state = "no time"
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
+            result.state, result.why = "failed", " ".join(str(error).split())[:200]
+        if result.state == "done" and result.loss is not None and trivial.loss is not None:
+            result.score = score(result.loss, self.task)
+            result.explained = explained(result.loss, trivial.loss)
+        watch(self.results)
+
+    def _folds(self, result: Result, began: float, seconds: float) -> None:
+        n = len(self.y)
+        loss = np.empty(n)
+        predictions: Any = None
+        models, fit_time, quickest = [], 0.0, np.inf
+        for k, fold in enumerate(self.folds):
+            left = seconds - (time.perf_counter() - began)
+            share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
+            # One fold alone may have met a busy moment: it is no reason to give up unless it was far too slow.
+            room = min(left, max(share - fit_time, 0)) * (ONE_FOLD if k == 1 else 1)
+            if left <= 0 or (k and quickest * (len(self.folds) - k) > room):
+                result.state = "no time"
+                return
+            prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
+            start = time.perf_counter()
+            with limit(min(left, share - fit_time)):
+                watch = self._watch(fold, Z) if result.family.rounds else None
+                models.append(fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]), watch))
+            took = time.perf_counter() - start
+            fit_time, quickest = fit_time + took, min(quickest, took)
+        if result.family.rounds:
+            self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
+            result.rounds = common_rounds(models)
+            models = [first_rounds(model, result.rounds) for model in models]
+        for fold, model in zip(self.folds, models, strict=True):
+            p = predict_for(model, fold.prepared[result.family.encode][2], self.task, self.classes)
+            if not np.all(np.isfinite(p)):
+                raise ArithmeticError("predictions are not finite")
+            predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
+            predictions[fold.test] = p
+            loss[fold.test] = losses(self.y[fold.test], p, self.task, self.mean)
+        result.loss, result.predictions, result.state = loss, predictions, "done"
+        result.train_rows = len(fold.train)
+        result.fit_seconds = fit_time / len(self.folds)
+        result.prepare_seconds = 2 * prep_time * len(fold.train)  # it is learned, and then done
+        result.predict_micros = self._micros(prep, model, fold)
+        result.certificate = certificate_of(model)
+        result.size = size_of(model)
+
+    def _go_on(self, result: Result, models: list[Any], end: float) -> None:
+        """Fit models that stopped long before the others again, to as many rounds, if there is time until ``end``.
+
+        Where a model stops is decided by few rows; were that its last word, every fold would choose its own rounds by the
+        rows that score it.
+        """
+        rounds = int(np.median([model.n_iter_ for model in models]))
+        for k, fold in enumerate(self.folds):
+            if models[k].n_iter_ < STOPPED_EARLY * rounds:
+                prep, X, Z, _ = self.prepare(fold, result.family.encode)
+                changes = {"max_iter": rounds, "n_iter_no_change": rounds}
+                labels = self.labels(self.y[fold.train])
+                try:
+                    with limit(end - time.perf_counter()):
+                        models[k] = fit_model(result.setting, self, prep, X, labels, self._watch(fold, Z), **changes)
+                except OutOfTime:
+                    return
+
+    def _micros(self, prep: Any, model: Any, fold: Fold) -> float:
+        """Microseconds to predict a row, preparation included, among many."""
+        rows = self.frame[np.resize(fold.test, max(len(fold.test), TIMED_ROWS))]
+        start = time.perf_counter()
+        predict_for(model, prep.transform(rows), self.task, self.classes)
+        return 1e6 * (time.perf_counter() - start) / rows.height
+
+    def _watch(self, fold: Fold, Z: Any) -> dict[str, Any]:
+        """The rows by which boosting tells when to stop: those of the fold, but for classes that its training rows lack."""
+        y = self.y[fold.test]
+        known = np.arange(len(y)) if self.classes is None else np.flatnonzero(np.isin(y, self.y[fold.train]))
+        return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])}
+
+
+def places(y: np.ndarray, task: str, k: int, seed: int) -> np.ndarray:
+    """Which of k folds every row belongs to, stratified for classes (rare classes are spread as far as they go)."""
+    rng = np.random.default_rng(seed)
+    n = len(y)
+    place = np.empty(n, dtype=np.int32)
+    if task in ("binary", "multiclass"):
+        # Shuffle, then deal the rows out class by class, one fold after the other.
+        order = rng.permutation(n)
+        order = order[np.argsort(y[order], kind="stable")]
+        place[order] = np.arange(n) % k
+    else:
+        place[rng.permutation(n)] = np.arange(n) % k
+    return place
+
+
+def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
+    """k folds."""
+    place = places(y, task, k, seed)
+    return [Fold(np.flatnonzero(place != f), np.flatnonzero(place == f)) for f in range(k)]
+
+
+def preparation(encode: str, kinds: dict[str, str]) -> Any:
+    """What stands in front of the model."""
+    import hinge as hg
+
+    if encode == "codes":
+        return hg.TablePrep(kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200)
+    return hg.TablePrep(kinds, min_frequency=5)
+
+
+def common_rounds(models: list[Any]) -> int:
+    """The rounds of boosting after which the rows that were watched were predicted best, over all models.
+
+    One number for all folds: their scores are those of models as the last fit will make them, and no rows need be kept
+    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is.
+    """
+    shortest = min(len(model.validation_score_) for model in models)
+    return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
+
+
+def first_rounds(model: Any, rounds: int) -> Any:
+    """A boosted model as it was after so many rounds."""
+    short = copy.copy(model)
+    short.trees_ = model.trees_.first(rounds * model.trees_.outputs)
+    short.n_iter_ = rounds
+    return short
+
+
+def fit_model(
+    setting: Setting, search: Search, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Any:  # fmt: skip
+    """A model of this setting on prepared rows; ``watch`` may hold rows for early stopping."""
+    categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
+    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed)
+    model = setting.make(shape)
+    if changes:
+        model.set_params(**changes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
+        return model.fit(X, labels, **(watch or {}))
+
+
+def inner(model: Any) -> Any:
+    """The model itself, without the scaling of its target."""
+    return getattr(model, "regressor_", model)
+
+
+def certificate_of(model: Any) -> Any:
+    return getattr(inner(model), "certificate_", None)
+
+
+def size_of(model: Any) -> int:
+    """Bytes of the arrays of a fitted model."""
+    import hinge.files
+
+    return hinge.files.size(model)

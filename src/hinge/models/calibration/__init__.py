@@ -1,0 +1,1 @@
+"""Calibration: scores mapped to probabilities on held-out examples."""

@@ -1,0 +1,297 @@
+"""Probabilities one can believe: a classifier's scores mapped to frequencies on examples it has not been fitted to.
+
+Sigmoid      P = 1/(1 + exp(−(a s + b))), by maximum likelihood with Platt's targets
+Isotonic     P = the monotone function of s of least squared error
+Temperature  P = softmax(s/T), one T > 0 of greatest likelihood for all classes; the ranking of classes stays
+
+Several classes are calibrated one against the rest by the first two, and divided by their sum.
+Reference: Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+import sklearn.frozen
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _num_samples,
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+
+from hinge._native import check_indices
+from hinge.models.base import check_weights, code_labels, take_input_tags
+from hinge.models.calibration.isotonic import IsotonicRegression
+from hinge.models.calibration.platt import fit_sigmoid, sigmoid
+from hinge.models.linear.svm import LinearSVC
+
+Array = NDArray[np.float64]
+
+METHODS = ("sigmoid", "isotonic", "temperature")
+# 1/T lies between these, for scores scaled to at most 1.
+SHARPNESS = (1e-6, 1e6)
+
+
+@dataclass(frozen=True)
+class SigmoidMap:
+    """P = 1/(1 + exp(−(slope·s + offset)))."""
+
+    slope: float
+    offset: float
+
+    def predict(self, scores: Array) -> Array:
+        return sigmoid(scores, self.slope, self.offset)
+
+
+@dataclass(frozen=True)
+class CalibratedPair:
+    """A fitted classifier, and one map per class (or one for two classes, or one temperature) on its scores."""
+
+    estimator: Any
+    columns: NDArray[np.intp]  # where the classifier's classes stand among all
+    classes: int
+    method: str
+    maps: tuple[Any, ...]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated probabilities of all classes; zero for classes the classifier has not seen."""
+        scores = scores_of(self.estimator, X, self.method)
+        if self.method == "temperature":
+            p = softmax(self.maps[0] * scores)
+        elif scores.shape[1] == 1:
+            second = np.asarray(self.maps[0].predict(scores[:, 0]), dtype=np.float64)
+            p = np.column_stack([1.0 - second, second])
+        else:
+            p = np.column_stack([m.predict(s) for m, s in zip(self.maps, scores.T)])
+            total = p.sum(axis=1, keepdims=True)
+            p = np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+        out = np.zeros((len(p), self.classes))
+        out[:, self.columns] = p
+        return out
+
+
+def softmax(z: Array) -> Array:
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def scores_of(estimator: Any, X: Any, method: str) -> Array:
+    """What is calibrated: decision values or else probabilities; one column for two classes.
+
+    For a temperature they are logits, one column per class: the logarithms of probabilities.
+    """
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1:
+            return np.column_stack([np.zeros(len(scores)), scores]) if method == "temperature" else scores[:, None]
+        return scores
+    if not hasattr(estimator, "predict_proba"):
+        raise TypeError(f"{type(estimator).__name__} has neither decision_function nor predict_proba to calibrate.")
+    p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    if method == "temperature":
+        return np.log(np.clip(p, np.finfo(np.float64).tiny, None))
+    return p[:, 1:] if p.shape[1] == 2 else p
+
+
+def fit_maps(scores: Array, codes: NDArray[np.intp], weight: Array | None, method: str) -> tuple[Any, ...]:
+    """The maps for scores of examples whose classes are numbered as the columns."""
+    used = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+    scores, codes = scores[used], codes[used]
+    w = np.ones(len(codes)) if weight is None else weight[used]
+    if method == "temperature":
+        return (fit_sharpness(scores, codes, w),)
+    positives = [codes == 1] if scores.shape[1] == 1 else [codes == j for j in range(scores.shape[1])]
+    if method == "sigmoid":
+        return tuple(SigmoidMap(*fit_sigmoid(s, positive, w)) for s, positive in zip(scores.T, positives))
+    return tuple(
+        IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(s, positive.astype(np.float64), w)
+        for s, positive in zip(scores.T, positives)
+    )
+
+
+def fit_sharpness(logits: Array, codes: NDArray[np.intp], weight: Array) -> float:
+    """1/T > 0 of greatest likelihood. The loss is convex in 1/T, so its slope has one root."""
+    logits = logits - logits.max(axis=1, keepdims=True)
+    scale = max(float(np.abs(logits).max(initial=0.0)), 1e-300)
+    z = logits / scale
+    right = z[np.arange(len(codes)), codes]
+
+    def slope(log_beta: float) -> float:
+        return float(weight @ (np.sum(softmax(np.exp(log_beta) * z) * z, axis=1) - right))
+
+    low, high = np.log(SHARPNESS)
+    if slope(low) >= 0:
+        best = low
+    elif slope(high) <= 0:
+        best = high
+    else:
+        best = scipy.optimize.brentq(slope, low, high, xtol=1e-12)
+    return float(np.exp(best)) / scale
+
+
+class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Any classifier with calibrated probabilities, learned by cross-validation.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        A linear support vector machine by default. A fitted one may be wrapped in scikit-learn's ``FrozenEstimator``
+        (or given with ``cv="prefit"``); all examples then go to the calibration.
+    method : {"sigmoid", "isotonic", "temperature"}
+        The kind of map. Isotonic needs about a thousand examples; temperature does not change predictions.
+    cv : int, splitter or "prefit", optional
+        Five stratified folds by default.
+    n_jobs : int, optional
+        How many folds at once (threads).
+    ensemble : bool or "auto"
+        True: one classifier and map per fold, probabilities averaged. False: one map from out-of-fold scores, one
+        classifier fitted to everything. "auto" is True unless the classifier is frozen.
+
+    Attributes
+    ----------
+    classes_, calibrated_classifiers_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.linspace(-3, 3, 60)[:, None]
+    >>> y = (X[:, 0] + np.tile([1.5, -1.5, 0.2], 20) > 0).astype(int)
+    >>> model = hg.CalibratedClassifierCV(hg.LinearSVC(), cv=3).fit(X, y)
+    >>> bool(0.2 < model.predict_proba([[0.0]])[0, 1] < 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "sigmoid",
+        cv: Any = None,
+        n_jobs: int | None = None,
+        ensemble: Any = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.ensemble = ensemble
+
+    def _base(self) -> Any:
+        return LinearSVC() if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        take_input_tags(tags, self._base())
+        inner = get_tags(self._base()).classifier_tags
+        tags.classifier_tags.multi_class = inner.multi_class if inner else True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifierCV:
+        """Fit classifiers and their maps; a weight of 2 means the same as having the example twice."""
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {METHODS}, got {self.method!r}.")
+        if self.ensemble not in (True, False, "auto"):
+            raise ValueError(f"ensemble must be True, False or 'auto', got {self.ensemble!r}.")
+        base = self._base()
+        X, y = self._check(X, y)
+        codes = code_labels(self, y)
+        weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
+        if isinstance(base, sklearn.frozen.FrozenEstimator) or self.cv == "prefit":
+            check_is_fitted(base)
+            self.calibrated_classifiers_ = [self._calibrate(base, X, codes, weight)]
+            return self
+        inner = weight if has_fit_parameter(base, "sample_weight") else None
+        if weight is not None and inner is None:
+            warnings.warn(f"{type(base).__name__} takes no sample_weight: only the maps are weighted.", stacklevel=2)
+        folds = self._folds(X, y, codes, weight)
+        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_fit_part)(base, X, y, train, inner) for train, _ in folds
+        )
+        if self.ensemble in (True, "auto"):
+            self.calibrated_classifiers_ = [
+                self._calibrate(model, _safe_indexing(X, test), codes[test], None if weight is None else weight[test])
+                for model, (_, test) in zip(fitted, folds)
+            ]
+        else:
+            self.calibrated_classifiers_ = [self._calibrate_together(base, fitted, folds, X, y, codes, weight, inner)]
+        return self
+
+    def _check(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Whatever the classifier takes as X (it checks for itself), and labels."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        check_indices(X)
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
+        X, y = indexable(X, y)
+        if not _num_samples(X):
+            raise ValueError(f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
+        validate_data(self, X, skip_check_array=True)
+        return X, y
+
+    def _folds(self, X: Any, y: Any, codes: Any, weight: Array | None) -> list[tuple[Any, Any]]:
+        splitter = check_cv(self.cv, y, classifier=True)
+        wanted = getattr(splitter, "n_splits", None)
+        seen = np.bincount(codes if weight is None else codes[weight > 0], minlength=len(self.classes_))
+        if isinstance(wanted, int) and seen.min() < wanted and (self.cv is None or isinstance(self.cv, int)):
+            raise ValueError(
+                f"cv={wanted} needs at least {wanted} examples of every class; {self.classes_[seen.argmin()]!r} has "
+                f"{seen.min()} samples. Ask for fewer folds."
+            )
+        return list(splitter.split(X, y))
+
+    def _calibrate(self, model: Any, X: Any, codes: NDArray[np.intp], weight: Array | None) -> CalibratedPair:
+        """The map for a fitted classifier, from examples it has not been fitted to."""
+        columns = np.searchsorted(self.classes_, model.classes_)
+        known = np.flatnonzero(np.isin(codes, columns))
+        X, codes = _safe_indexing(X, known), np.searchsorted(columns, codes[known])
+        weight = None if weight is None else weight[known]
+        maps = fit_maps(scores_of(model, X, self.method), codes, weight, self.method)
+        return CalibratedPair(model, columns, len(self.classes_), self.method, maps)
+
+    def _calibrate_together(
+        self, base: Any, fitted: Any, folds: Any, X: Any, y: Any, codes: Any, weight: Array | None, inner: Any
+    ) -> CalibratedPair:
+        """One map from the out-of-fold scores of all classifiers, on top of one fitted to everything."""
+        scores = None
+        for model, (_, test) in zip(fitted, folds):
+            if len(model.classes_) < len(self.classes_):
+                raise ValueError("A fold lacks one of the classes; use ensemble=True, or stratified folds.")
+            part = scores_of(model, _safe_indexing(X, test), self.method)
+            scores = np.full((len(codes), part.shape[1]), np.nan) if scores is None else scores
+            scores[test] = part
+        assert scores is not None
+        known = np.flatnonzero(~np.isnan(scores[:, 0]))
+        maps = fit_maps(scores[known], codes[known], None if weight is None else weight[known], self.method)
+        model = _fit_part(base, X, y, np.arange(len(codes)), inner)
+        return CalibratedPair(model, np.arange(len(self.classes_)), len(self.classes_), self.method, maps)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated probabilities of the classes, averaged over the folds."""
+        check_is_fitted(self)
+        pairs = self.calibrated_classifiers_
+        return np.mean([pair.predict_proba(X) for pair in pairs], axis=0)
+
+    def predict(self, X: Any) -> Any:
+        """The class of highest calibrated probability."""
+        best = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[best]
+
+
+def _fit_part(base: Any, X: Any, y: Any, rows: NDArray[np.intp], weight: Array | None) -> Any:
+    if weight is not None:
+        rows = rows[weight[rows] > 0]  # no class of weight zero is to be learned
+    model = clone(base)
+    part = {} if weight is None else {"sample_weight": weight[rows]}
+    return model.fit(_safe_indexing(X, rows), y[rows], **part)

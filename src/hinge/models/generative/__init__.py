@@ -1,0 +1,1 @@
+"""Generative classifiers and mixtures: models of the inputs of every class."""

@@ -1,0 +1,351 @@
+"""Gaussian discriminants: linear (one covariance for all classes) and quadratic (one for each).
+
+    δ_c(x) = log π_c − ½ log|Σ_c| − ½ (x − μ_c)' Σ_c⁻¹ (x − μ_c)
+
+With one Σ the quadratic terms cancel and p(class | x) is the softmax of linear scores.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from hinge._native import Design, core
+from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow
+from hinge.models.generative.base import OUTPUT, ClassPosterior, log_prior, told
+from hinge.models.generative.linear_form import LinearForm
+
+# An eigenvalue this small beside the largest is zero but for rounding.
+SINGULAR = 1e-12
+
+
+class _Discriminant(ClassPosterior, ClassifierMixin, BaseEstimator):
+    """Checking, class means, shrinkage, and what is made of the scores."""
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """X, codes and weights; sets ``classes_``, ``priors_`` and ``means_``."""
+        _check_shrinkage(self.shrinkage)
+        X, y, weights = check_fit(self, X, y, sample_weight, accept_sparse=False)
+        codes = np.ascontiguousarray(code_labels(self, y), dtype=np.int32)
+        k = len(self.classes_)
+        self._count, self._means, _ = core.class_moments(Design(X).native, codes, weights, k)
+        empty = np.flatnonzero(self._count == 0)
+        if empty.size:
+            raise ValueError(f"All examples of class {self.classes_[empty[0]]!r} have weight zero; leave it out.")
+        self.priors_ = np.exp(log_prior(self.priors, self._count, name="priors"))
+        return X, codes, weights
+
+    def _class_covariances(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """One covariance per class, divided by the weight of the class and shrunk as asked."""
+        k, d = self._means.shape
+        if self.covariance_estimator is not None:
+            if weights is not None:
+                raise ValueError("covariance_estimator does not take sample_weight; use shrinkage instead.")
+            return np.stack([np.asarray(self.covariance_estimator.fit(X[codes == c]).covariance_) for c in range(k)])
+        scatter = core.class_scatter(Design(X).native, codes, weights, self._means, False).reshape(k, d, d)
+        covariances = scatter / self._count[:, None, None]
+        if self.shrinkage is None:
+            return covariances
+        shrunk = []
+        for c, S in enumerate(covariances):
+            if self.shrinkage == "auto":
+                rows = codes == c
+                shrunk.append(_ledoit_wolf(X[rows] - self._means[c], None if weights is None else weights[rows], S))
+            else:
+                shrunk.append(_toward_sphere(S, float(self.shrinkage)))
+        return np.stack(shrunk)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log-odds of the second class if there are two; a score per class otherwise."""
+        joint = self._wanted(X, OUTPUT.joint)
+        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+
+
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):
+    """Gaussian classes with one covariance: a linear classifier, and the directions that tell classes apart best.
+
+    Maximises  Σ sᵢ log[π_{yᵢ} N(xᵢ; μ_{yᵢ}, Σ)];  scores δ_c(x) = ⟨Σ⁻¹μ_c, x⟩ − ½⟨μ_c, Σ⁻¹μ_c⟩ + log π_c. Σ is the scatter
+    within classes divided by n; with shrinkage (or a solver other than "svd"), Σ_c π_c Σ_c of the shrunk class
+    covariances. Directions without spread are left out.
+
+    Parameters
+    ----------
+    solver : {"svd", "lsqr", "eigen"}
+        Which of scikit-learn's estimates of Σ (see above). All give ``transform`` and allow shrinkage.
+    shrinkage : None, "auto" or float in [0, 1]
+        Σ_c → (1 − s) Σ_c + s·tr(Σ_c)/d·I; "auto" chooses s by Ledoit and Wolf (2004), on standardised columns.
+    priors : array of shape (k,), optional
+        Class probabilities; counted if not given.
+    n_components : int, optional
+        Directions kept by ``transform``; at most min(k − 1, d).
+    store_covariance : bool
+        Keep ``covariance_`` also with the "svd" solver.
+    tol : float
+        A direction whose standard deviation within classes, columns standardised, is below this is left out.
+    covariance_estimator : object, optional
+        Something with ``fit`` and ``covariance_``, used for each class.
+
+    Attributes
+    ----------
+    classes_, priors_ : arrays of shape (k,)
+    means_ : array of shape (k, d)
+    xbar_ : array of shape (d,)
+    coef_, intercept_ : arrays
+        One row for two classes, one per class otherwise.
+    covariance_ : array of shape (d, d)
+    scalings_ : array of shape (d, rank)
+    explained_variance_ratio_ : array
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> model = hg.LinearDiscriminantAnalysis().fit(X, [1, 1, 1, 2, 2, 2])
+    >>> model.predict([[-0.8, -1]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+    ) -> None:
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearDiscriminantAnalysis:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        if self.solver not in ("svd", "lsqr", "eigen"):
+            raise ValueError(f'solver must be "svd", "lsqr" or "eigen", got {self.solver!r}.')
+        X, codes, weights = self._prepare(X, y, sample_weight)
+        k, d = self._means.shape
+        most = min(k - 1, d)
+        if self.n_components is not None and not 1 <= self.n_components <= most:
+            raise ValueError(f"n_components must be from 1 to min(classes − 1, features) = {most}.")
+        self._max_components = most if self.n_components is None else int(self.n_components)
+        total = float(self._count.sum())
+        pooled = self.solver == "svd" and self.shrinkage is None and self.covariance_estimator is None
+        if pooled:
+            if total <= k:
+                raise ValueError(f"There must be more samples than classes: {total:g} samples, {k} classes.")
+            within = core.class_scatter(Design(X).native, codes, weights, self._means, True)
+            covariance = within / total
+            if self.store_covariance:
+                self.covariance_ = np.einsum("c,cij->ij", self.priors_, self._class_covariances(X, codes, weights))
+        else:
+            covariance = np.einsum("c,cij->ij", self.priors_, self._class_covariances(X, codes, weights))
+            self.covariance_ = covariance
+        require_no_overflow(covariance)
+        self._discriminate(covariance, total, X)
+        return self
+
+    def _discriminate(self, covariance: np.ndarray, total: float, X: np.ndarray) -> None:
+        k = len(self.classes_)
+        xbar = self.priors_ @ self._means
+        deviation = np.sqrt(np.diag(covariance))
+        deviation = np.where(deviation > 0, deviation, 1.0)
+        values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
+        kept = values > self.tol**2
+        if not np.any(kept):
+            raise ValueError("Every class is a single point: there is no covariance to estimate. Use other features.")
+        whiten = vectors[:, kept] / np.sqrt(values[kept]) / deviation[:, None]
+        centred = (self._means - xbar) @ whiten
+        _, spread, directions = np.linalg.svd(
+            np.sqrt(total * self.priors_ / max(k - 1, 1))[:, None] * centred, full_matrices=False
+        )
+        rank = int(np.sum(spread > self.tol * spread[0])) if spread[0] > 0 else 0
+        ratio = spread**2 / np.sum(spread**2) if spread[0] > 0 else spread
+        self.explained_variance_ratio_ = ratio[: self._max_components]
+        self.scalings_ = keep_float32(whiten @ directions[: max(rank, 1)].T, X)
+        with np.errstate(divide="ignore"):
+            intercept = np.log(self.priors_) - 0.5 * np.sum(centred**2, axis=1)
+        coef = centred @ whiten.T
+        intercept = intercept - coef @ xbar
+        if k == 2:
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        self.xbar_, self.means_ = keep_float32(xbar, X), keep_float32(self._means, X)
+        self.coef_, self.intercept_ = keep_float32(coef, X), keep_float32(intercept, X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return min(self._max_components, self.scalings_.shape[1])
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The examples in the directions that separate the class means best, within-class covariance 1."""
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        scalings = self.scalings_[:, : self._n_features_out].astype(np.float64)
+        return keep_float32(Design(X).matmul(scalings) - self.xbar_ @ scalings, X)
+
+    def as_linear(self) -> LinearForm:
+        """The weights and biases: log-odds for two classes, a score per class for more."""
+        check_is_fitted(self)
+        return LinearForm(self.coef_.astype(np.float64), self.intercept_.astype(np.float64))
+
+    def _wanted(self, X: Any, output: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        W, b = self.coef_.astype(np.float64), self.intercept_.astype(np.float64)
+        if len(self.classes_) == 2:  # the first class has score 0
+            W, b = np.concatenate([np.zeros_like(W), W]), np.concatenate([[0.0], b])
+        values, _ = core.linear_scores(Design(X).native, np.ascontiguousarray(W.T), b, None, output)
+        return values if output == OUTPUT.best else values.astype(self.coef_.dtype, copy=False)
+
+
+class QuadraticDiscriminantAnalysis(_Discriminant):
+    """Gaussian classes, each with a covariance of its own.
+
+    Maximises  Σ sᵢ log[π_{yᵢ} N(xᵢ; μ_{yᵢ}, Σ_{yᵢ})];  Σ_c is the scatter of class c divided by n_c, then
+    (1 − reg_param) Σ_c + reg_param·I.
+
+    Parameters
+    ----------
+    solver : {"svd", "eigen"}
+        Accepted for compatibility; they are the same here.
+    shrinkage : None, "auto" or float in [0, 1]
+        As for :class:`LinearDiscriminantAnalysis`.
+    priors : array of shape (k,), optional
+        Class probabilities; counted if not given.
+    reg_param : float in [0, 1]
+        How much of the identity is mixed in.
+    store_covariance : bool
+        Whether to keep ``covariance_``.
+    tol : float
+        The variance, relative to the mean of all columns and classes, of directions in which a class has none; there is a
+        warning.
+    covariance_estimator : object, optional
+        Something with ``fit`` and ``covariance_``, used for each class.
+
+    Attributes
+    ----------
+    classes_, priors_ : arrays of shape (k,)
+    means_ : array of shape (k, d)
+    covariance_ : list of arrays of shape (d, d)
+    rotations_, scalings_ : lists of arrays of shape (d, d) and (d,)
+        Principal axes of each class, and the variances along them.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> hg.QuadraticDiscriminantAnalysis().fit(X, [1, 1, 1, 2, 2, 2]).predict([[-0.8, -1]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        *,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        reg_param: float = 0.0,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+    ) -> None:
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.reg_param = reg_param
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuadraticDiscriminantAnalysis:
+        """Fit; a weight of 2 means the same as having the example twice."""
+        if self.solver not in ("svd", "eigen"):
+            raise ValueError(f'solver must be "svd" or "eigen", got {self.solver!r}.')
+        if not 0 <= self.reg_param <= 1:
+            raise ValueError(f"reg_param must lie between 0 and 1, got {self.reg_param!r}.")
+        X, codes, weights = self._prepare(X, y, sample_weight)
+        few = np.flatnonzero(self._count <= 1)
+        if few.size:
+            raise ValueError(
+                f"y has only one sample in class {self.classes_[few[0]]!r}: its covariance is not defined."
+            )
+        covariances = self._class_covariances(X, codes, weights)
+        require_no_overflow(covariances)
+        d = X.shape[1]
+        covariances = (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(d)
+        self.means_ = self._means
+        self.scalings_, self.rotations_, singular = [], [], []
+        scale = float(np.mean(np.trace(covariances, axis1=1, axis2=2))) / d or 1.0
+        for c, S in enumerate(covariances):
+            values, vectors = np.linalg.eigh(S)
+            flat = values <= SINGULAR * max(float(values[-1]), scale)
+            if np.any(flat):
+                singular.append(self.classes_[c])
+                values = np.where(flat, self.tol * scale, values)
+            self.scalings_.append(values[::-1].copy())
+            self.rotations_.append(np.ascontiguousarray(vectors[:, ::-1]))
+        if singular:
+            warnings.warn(
+                f"The examples of class {singular[0]!r} lie in a plane: the likelihood of its covariance has no maximum. "
+                f"Directions without spread were given the variance tol={self.tol:g} times the mean variance. Set "
+                'reg_param above zero, use shrinkage="auto", or drop repeated columns.',
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        if self.store_covariance:
+            self.covariance_ = list(covariances)
+        return self
+
+    def _wanted(self, X: Any, output: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = check_predict(self, X)
+        k, d = self.means_.shape
+        # Any factor of the precision will do; the core takes triangular ones.
+        factors = [scipy.linalg.rq(R / np.sqrt(v), mode="r") for R, v in zip(self.rotations_, self.scalings_)]
+        P = np.stack(factors).reshape(k, d * d)
+        with np.errstate(divide="ignore"):
+            prior = np.log(self.priors_)
+        b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
+        values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
+        return told(values, output, prior)
+
+
+def _check_shrinkage(value: Any) -> None:
+    if value is None or value == "auto":
+        return
+    if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
+        raise ValueError(f'shrinkage must be None, "auto" or a number between 0 and 1, got {value!r}.')
+
+
+def _toward_sphere(S: np.ndarray, share: float) -> np.ndarray:
+    """(1 − share) S + share · tr(S)/d · I."""
+    d = len(S)
+    return (1.0 - share) * S + share * np.trace(S) / d * np.eye(d)
+
+
+def _ledoit_wolf(Z: np.ndarray, weights: np.ndarray | None, S: np.ndarray) -> np.ndarray:
+    """S shrunk by the share that minimises the expected squared error (Ledoit & Wolf 2004), columns standardised.
+
+    Z holds the centred examples. With μ = tr(S)/d, the share is b/δ, δ = ‖S − μI‖² and b = Σ‖zz' − S‖²/n², b ≤ δ.
+    """
+    deviation = np.sqrt(np.diag(S))
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    R = S / np.outer(deviation, deviation)
+    s = np.ones(len(Z)) if weights is None else weights
+    n, d = float(s.sum()), len(S)
+    mu = np.trace(R) / d
+    square = float(np.sum(R**2))
+    delta = square - d * mu**2
+    spread = (float(s @ np.sum((Z / deviation) ** 2, axis=1) ** 2) / n - square) / n
+    share = 0.0 if delta <= 0 else min(max(spread, 0.0), delta) / delta
+    return _toward_sphere(R, share) * np.outer(deviation, deviation)

@@ -1,0 +1,126 @@
+"""EM for Gaussian mixtures: starts by k-means++, and the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge._native import Design, core
+from hinge.models.generative.mixture.components import Components, Moments, Prior, m_step
+
+LLOYD_STEPS = 30
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of EM. ``bounds`` are the penalised log-likelihoods per unit of weight, before every M-step."""
+
+    components: Components
+    bounds: list[float]
+    converged: bool
+    moments: Moments
+
+    @property
+    def bound(self) -> float:
+        return self.bounds[-1]
+
+
+def expectation_maximisation(
+    design: Design,
+    weights: np.ndarray | None,
+    start: Components,
+    prior: Prior,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Callable[[Any], bool] | None = None,
+) -> Run:
+    """E- and M-steps in turn until the penalised log-likelihood per unit of weight rises by less than ``tol``."""
+    total = float(design.shape[0]) if weights is None else float(weights.sum())
+    components, bounds = start, []
+    converged = stopped = False
+    while True:
+        moments = components.moments(design, weights)
+        bounds.append((moments.likelihood + components.log_prior(prior)) / total)
+        if len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol:
+            converged = True
+        if converged or stopped or len(bounds) > max_iter:
+            return Run(components, bounds, converged, moments)
+        components = m_step(components, moments, prior)
+        stopped = report is not None and report(bounds[-1])
+
+
+def k_means(
+    design: Design, weights: np.ndarray | None, k: int, random: np.random.RandomState, *, steps: int = LLOYD_STEPS
+) -> np.ndarray:
+    """Centres by k-means++ (Arthur & Vassilvitskii 2007) and then Lloyd's algorithm."""
+    n, d = design.shape
+    s = np.ones(n) if weights is None else weights
+    order = draw_order(design)
+    centres = np.empty((k, d))
+    nearest = np.full(n, np.inf)
+    for c in range(k):
+        chance = s if c == 0 else s * nearest
+        if not np.sum(chance) > 0:  # fewer distinct points than centres
+            chance = s
+        # Of a few candidates the one that leaves the least distance: the greedy variant of the same paper.
+        tried: list[tuple[float, int, np.ndarray, np.ndarray]] = []
+        for row in draw(chance, order, random, 1 if c == 0 else 2 + int(np.log(k))):
+            centre = np.array(design.source[row], dtype=np.float64)
+            distances = np.minimum(nearest, _square_distances(design, centre[None]))
+            tried.append((float(s @ distances), len(tried), centre, distances))
+        _, _, centres[c], nearest = min(tried)
+    unit, zero, inertia = np.ones((k, d)), np.zeros(k), np.inf
+    for _ in range(steps):
+        likelihood, weight, shift, _ = core.mixture_moments(design.native, weights, zero, centres, unit, True)
+        centres = centres + shift / np.where(weight > 0, weight, 1.0)[:, None]
+        if not -likelihood < inertia * (1 - 1e-6):
+            break
+        inertia = -likelihood
+    return centres
+
+
+def draw_order(design: Design) -> np.ndarray:
+    """Rows in an order that depends on their values only, not on where they stand."""
+    direction = np.random.default_rng(0).normal(size=design.shape[1])
+    return np.argsort(design.matmul(direction), kind="stable")
+
+
+def draw(chance: np.ndarray, order: np.ndarray, random: np.random.RandomState, count: int) -> np.ndarray:
+    """Rows drawn in proportion to ``chance``, with replacement.
+
+    By the inverse distribution function over ordered rows, so that a weight of 2 is drawn like two copies of the
+    example, wherever in the data they are.
+    """
+    total = np.cumsum(chance[order])
+    at = np.searchsorted(total, random.random_sample(count) * total[-1], side="right")
+    return order[np.minimum(at, len(order) - 1)]
+
+
+def _square_distances(design: Design, centre: np.ndarray) -> np.ndarray:
+    """‖x − centre‖² for every row."""
+    z = core.gaussian_scores(design.native, np.zeros(1), centre, np.ones(centre.shape), core.Output.joint)[0]
+    return -2.0 * z[:, 0]
+
+
+def start_from(kind: str, design: Design, weights: np.ndarray | None, means: np.ndarray, prior: Prior) -> Components:
+    """Components of the examples nearest to each of the given means."""
+    k, d = means.shape
+    identity: np.ndarray
+    match kind:
+        case "full":
+            identity = np.tile(np.eye(d), (k, 1, 1))
+        case "tied":
+            identity = np.eye(d)
+        case "diag":
+            identity = np.ones((k, d))
+        case _:
+            identity = np.ones(k)
+    rough = Components(kind, np.full(k, 1.0 / k), means, identity)
+    found = m_step(rough, rough.moments(design, weights, hard=True), prior)
+    # A mean without examples would never get any: everybody starts with a little weight.
+    floor = np.maximum(found.weights, 1e-3 / k)
+    return Components(kind, floor / floor.sum(), found.means, found.covariances)

@@ -1,0 +1,194 @@
+"""Support vector classifiers of several classes: one machine per pair of classes, or per class against the rest."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.models.base import code_labels, signs
+from hinge.models.calibration.platt import couple, fit_sigmoid, sigmoid
+from hinge.models.kernel.expansion import Expansion, check_kernel_fit, check_kernel_predict, is_precomputed, take
+from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.problem.numerics import weighted_sum
+from hinge.solvers.decomposition import DualSolution
+
+Array = NDArray[np.float64]
+
+FOLDS = 5
+
+
+class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
+    """Labels, machines, votes and probabilities; a subclass says how one machine is fitted."""
+
+    def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
+        """Fit one machine to labels −1/+1, with weights of examples and factors on C."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> list[DualSolution]:
+        self._check_parameters()
+        if self.multi_class not in ("ovo", "ovr"):
+            raise ValueError(f"multi_class must be 'ovo' or 'ovr', got {self.multi_class!r}.")
+        if self.decision_function_shape not in ("ovo", "ovr"):
+            raise ValueError(f"decision_function_shape must be 'ovo' or 'ovr', got {self.decision_function_shape!r}.")
+        X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
+        codes = code_labels(self, y)
+        self.kernel_ = self._kernel().resolve(X, weights)
+        self._set_class_weights(y, codes, weights)
+        solutions = self._fit_machines(X, codes, weights)
+        if self.probability:
+            self._fit_sigmoids(X, codes, weights)
+        return solutions
+
+    def _set_class_weights(self, y: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
+        """Factors on C per class; classes without any weight are refused."""
+        if weights is not None:
+            lost = [c for k, c in enumerate(self.classes_) if not np.any(weights[codes == k] > 0)]
+            if lost:
+                raise ValueError(f"sample_weight is zero for every example of class {lost[0]!r}: drop the class.")
+        if self.class_weight is None:
+            self.class_weight_ = np.ones(len(self.classes_))
+        elif isinstance(self.class_weight, str) and self.class_weight == "balanced" and weights is not None:
+            totals = np.bincount(codes, weights)
+            self.class_weight_ = totals.sum() / (len(totals) * totals)
+        else:
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+
+    def _machines(self) -> list[tuple[int, int | None]]:
+        """Which classes meet: (positive, negative), the first of a pair being positive; None for all the others."""
+        k = len(self.classes_)
+        if k == 2:
+            return [(1, 0)]
+        return list(combinations(range(k), 2)) if self.multi_class == "ovo" else [(c, None) for c in range(k)]
+
+    def _fit_machines(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> list[DualSolution]:
+        machines, n = self._machines(), len(codes)
+        each, factors = ones_or(weights, n), self.class_weight_[codes]
+        coefficients, bias, solutions = np.zeros((n, len(machines))), np.zeros(len(machines)), []
+        for m, (positive, negative) in enumerate(machines):
+            rows = np.arange(n) if negative is None else np.flatnonzero((codes == positive) | (codes == negative))
+            y = signs(codes[rows] == positive)
+            part = X if len(rows) == n else (X[np.ix_(rows, rows)] if is_precomputed(self.kernel_) else X[rows])
+            solution = self._fit_machine(part, y, each[rows], factors[rows])
+            coefficients[rows, m], bias[m] = solution.coefficients, solution.bias
+            solutions.append(solution)
+            if len(machines) == 1:
+                self.slack_ = np.maximum(1.0 - y * (solution.scores + solution.bias), 0.0)
+        self._certify(solutions)
+        square = [max(float(weighted_sum(s.coefficients, s.scores)), 0.0) for s in solutions]
+        with np.errstate(divide="ignore"):
+            self.margin_ = 1.0 / np.sqrt(np.array(square))
+        support = np.flatnonzero(np.any(coefficients != 0, axis=1))
+        support = support[np.argsort(codes[support], kind="stable")]  # by class, as scikit-learn has it
+        self._adopt(X, codes, support, coefficients[support], bias)
+        return solutions
+
+    def _adopt(self, X: Any, codes: Any, support: Any, coefficients: Array, bias: Array) -> None:
+        self.n_train_ = len(codes)
+        self.support_ = support.astype(np.int32)
+        self.n_support_ = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
+        points = take(self.kernel_, X, support)
+        self.support_vectors_ = np.zeros((0, 0)) if is_precomputed(self.kernel_) else points
+        two = len(self.classes_) == 2
+        self.function_ = Expansion(self.kernel_, points, coefficients[:, 0] if two else coefficients, 0.0)
+        self.intercept_ = bias
+        self.dual_coef_ = coefficients.T if two or self.multi_class == "ovr" else self._paired(coefficients, codes)
+
+    def _paired(self, coefficients: Array, codes: NDArray[np.int64]) -> Array:
+        """scikit-learn's layout: one row per other class, in order, for the class the support vector is of."""
+        k = len(self.classes_)
+        own = codes[self.support_]
+        table = np.zeros((k - 1, len(own)))
+        for m, (i, j) in enumerate(combinations(range(k), 2)):
+            table[j - 1, own == i] = coefficients[own == i, m]
+            table[i, own == j] = coefficients[own == j, m]
+        return table
+
+    def _machine_scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = check_kernel_predict(self, self.kernel_, X)
+        scores = self.function_.scores(X)
+        return scores + (self.intercept_[0] if scores.ndim == 1 else self.intercept_)
+
+    def decision_function(self, X: Any) -> Array:
+        """The score f(x) + b; for several classes a column per class (or per pair of classes).
+
+        From pairs to classes: the number of pairs won, plus the sum of scores squeezed into (−1/3, 1/3) for ties.
+        """
+        scores = self._machine_scores(X)
+        if scores.ndim == 1 or self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+            return scores
+        return self._votes(scores)
+
+    def _votes(self, scores: Array) -> Array:
+        votes = np.zeros((len(scores), len(self.classes_)))
+        sums = np.zeros_like(votes)
+        for m, (i, j) in enumerate(self._machines()):
+            first = scores[:, m] > 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+            sums[:, i] += scores[:, m]
+            sums[:, j] -= scores[:, m]
+        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels."""
+        scores = self._machine_scores(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[np.argmax(scores if self.multi_class == "ovr" else self._votes(scores), axis=1)]
+
+    def _fit_sigmoids(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
+        """Platt's sigmoids, from scores of examples that were held out."""
+        smallest = int(np.bincount(codes).min())
+        folds = min(FOLDS, smallest)
+        if folds < 2:
+            raise ValueError("probability=True needs at least two examples of every class, to hold some out.")
+        seed = 0 if self.random_state is None else self.random_state
+        held = np.zeros((len(codes), len(self._machines())))
+        for learn, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes):
+            part = type(self)(**{**self.get_params(deep=False), "probability": False})
+            for name in ("kernel_", "classes_", "class_weight_", "n_features_in_"):
+                setattr(part, name, getattr(self, name))
+            inner = X[np.ix_(learn, learn)] if is_precomputed(self.kernel_) else X[learn]
+            part._fit_machines(inner, codes[learn], None if weights is None else weights[learn])
+            outer = X[np.ix_(test, learn)] if is_precomputed(self.kernel_) else X[test]
+            held[test] = (part.function_.scores(outer) + part.intercept_).reshape(len(test), -1)
+        self.sigmoids_ = []
+        for m, (positive, negative) in enumerate(self._machines()):
+            rows = np.arange(len(codes)) if negative is None else (codes == positive) | (codes == negative)
+            weight = None
+            if weights is not None or self.class_weight is not None:
+                weight = ones_or(weights, len(codes))[rows] * self.class_weight_[codes[rows]]
+            self.sigmoids_.append(fit_sigmoid(held[rows, m], codes[rows] == positive, weight))
+
+    def _has_probability(self) -> bool:
+        if not self.probability:
+            raise AttributeError("predict_proba needs probability=True.")
+        return True
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, by Platt's sigmoid (coupled over pairs for several classes)."""
+        scores = self._machine_scores(X).reshape(-1, len(self._machines()))
+        p = np.column_stack([sigmoid(scores[:, m], *self.sigmoids_[m]) for m in range(scores.shape[1])])
+        if len(self.classes_) == 2:
+            return np.column_stack([1.0 - p[:, 0], p[:, 0]])
+        if self.multi_class == "ovr":
+            return p / p.sum(axis=1, keepdims=True)
+        pairwise = np.zeros((len(p), len(self.classes_), len(self.classes_)))
+        for m, (i, j) in enumerate(self._machines()):
+            pairwise[:, i, j], pairwise[:, j, i] = p[:, m], 1.0 - p[:, m]
+        return couple(pairwise)
+
+    @available_if(_has_probability)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the probabilities."""
+        return np.log(self.predict_proba(X))

@@ -1,0 +1,110 @@
+"""What support vector machines share: parameters, inputs, the call of the solver, and the attributes they show."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.models.callbacks import CallbackSupportMixin, iterations
+from hinge.models.kernel.expansion import (
+    Expansion,
+    check_kernel_predict,
+    is_precomputed,
+    named_kernel,
+    take,
+    takes_objects,
+)
+from hinge.problem.certificates.kernel_machine import Dual
+from hinge.problem.kernels import Kernel, LinearKernel
+from hinge.solvers.base import Status
+from hinge.solvers.decomposition import DualSolution, make_certificate, solve_dual
+
+Array = NDArray[np.float64]
+
+
+class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
+    """Base class of support vector machines."""
+
+    def _kernel(self) -> Kernel:
+        return named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not is_precomputed(self.kernel)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.string = takes_objects(self.kernel)
+        return tags
+
+    def _check_parameters(self) -> None:
+        parameters = self.get_params(deep=False)
+        if "C" in parameters and not (np.isreal(self.C) and self.C > 0):
+            raise ValueError(f"C must be greater than 0, got {self.C!r}.")
+        if "nu" in parameters and not (np.isreal(self.nu) and 0 < self.nu <= 1):
+            raise ValueError(f"nu must lie in (0, 1], got {self.nu!r}.")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be greater than 0, got {self.tol!r}.")
+        if not self.cache_size > 0:
+            raise ValueError(f"cache_size must be a positive number of megabytes, got {self.cache_size!r}.")
+
+    def _solve(self, X: Any, dual: Dual, max_iter: int | None = None) -> DualSolution:
+        limit = self.max_iter if max_iter is None else max_iter
+        with iterations(self, X, None, self.max_iter if self.max_iter >= 0 else None) as report:
+            return solve_dual(
+                self.kernel_, X, dual,
+                tol=self.tol, cache_bytes=1e6 * self.cache_size, shrinking=self.shrinking, max_iter=limit,
+                callback=report,
+            )  # fmt: skip
+
+    def _certify(self, solutions: list[DualSolution]) -> None:
+        self.certificate_ = make_certificate(solutions, self.tol)
+        steps = [max(1, solution.iterations) for solution in solutions]
+        self.n_iter_ = np.array(steps) if is_classifier(self) else max(steps)
+        self.fit_status_ = 0 if self.certificate_.converged else 1
+        if not self.certificate_.converged and self.certificate_.status != Status.STOPPED.value:
+            warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
+
+    def _adopt_one(self, X: Any, solution: DualSolution) -> None:
+        """The attributes of a single function f + b."""
+        support = np.flatnonzero(solution.coefficients)
+        points = take(self.kernel_, X, support)
+        self.n_train_ = len(solution.scores)
+        self.support_ = support.astype(np.int32)
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
+        self.support_vectors_ = np.zeros((0, 0)) if is_precomputed(self.kernel_) else points
+        self.dual_coef_ = solution.coefficients[None, support]
+        self.intercept_ = np.array([solution.bias])
+        self.function_ = Expansion(self.kernel_, points, solution.coefficients[support], solution.bias)
+
+    def _one_score(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return self.function_.scores(check_kernel_predict(self, self.kernel_, X))
+
+    @property
+    def coef_(self) -> Array:
+        """The weights w = Σ αⱼ yⱼ xⱼ, for the linear kernel."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, LinearKernel):
+            raise AttributeError("coef_ exists for the linear kernel only.")
+        coefficients = self.function_.coefficients
+        return np.atleast_2d(coefficients.T @ self.function_.points)
+
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """How many examples and features there were."""
+        return self.n_train_, self.n_features_in_
+
+    @property
+    def loo_bound_(self) -> float:
+        """#support vectors / n: an upper bound of the leave-one-out error (leaving out any other changes nothing)."""
+        return len(self.support_) / self.n_train_
+
+
+def ones_or(weights: Array | None, n: int) -> Array:
+    """Weights, or one for everybody."""
+    return np.ones(n) if weights is None else weights

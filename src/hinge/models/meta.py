@@ -1,0 +1,25 @@
+"""What code for any estimator needs: the last step of a pipeline, rows of any table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+
+def final_step(model: Any) -> Any:
+    """The estimator at the end of a pipeline; the model itself if it is not one."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Rows of an array, a sparse matrix or a data frame."""
+    return _safe_indexing(X.tocsr() if hasattr(X, "tocsr") else X, rows)
+
+
+def row_count(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -1,0 +1,1 @@
+"""Trees, forests, bagging and boosting."""

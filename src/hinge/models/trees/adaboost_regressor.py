@@ -1,0 +1,159 @@
+"""AdaBoost for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from hinge.models.base import drop_absent, take_input_tags
+from hinge.models.trees.adaboost import Rounds, check_rounds, checked_table, mean_importances
+from hinge.models.trees.inputs import INT32, check_targets, weights_of
+from hinge.models.trees.members import Members
+from hinge.models.trees.tree import DecisionTreeRegressor
+from hinge.problem.numerics import weighted_sum
+
+LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "linear": lambda e: e,
+    "square": np.square,
+    "exponential": lambda e: 1.0 - np.exp(-e),
+}
+
+
+class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
+    """AdaBoost.R2 (Drucker 1997) over any regressor that takes weights: the weighted median of its members.
+
+    Every round fits a member to the weights wᵢ. Its errors eᵢ = |yᵢ − h(xᵢ)| / maxⱼ |yⱼ − h(xⱼ)| count as losses Lᵢ =
+    eᵢ, eᵢ² or 1 − exp(−eᵢ), with the mean L̄ = Σ wᵢ Lᵢ / Σ wᵢ; with β = L̄/(1 − L̄) its voice is η ln(1/β), and wᵢ is
+    multiplied by β^(η(1 − Lᵢ)): rows that are met well count less. It ends when L̄ is 0, or ½ or more.
+    The members see the weights themselves; Drucker (and scikit-learn) draw samples by them, which adds noise.
+
+    Parameters
+    ----------
+    estimator : regressor, optional
+        Any regressor whose ``fit`` takes ``sample_weight``; a tree of depth 3 by default.
+    n_estimators : int
+        The most rounds.
+    learning_rate : float
+        The shrinkage η.
+    loss : {"linear", "square", "exponential"}
+    random_state : int, RandomState or None
+        The seed of members that need one.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted regressors
+    estimator_weights_, estimator_errors_ : arrays
+        The voice η ln(1/β) and the mean loss L̄ of each.
+    feature_importances_ : array
+        The mean of the members' importances, weighted by their voices.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.linspace(0, 6, 100)[:, None]
+    >>> bool(hg.AdaBoostRegressor().fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        loss: str = "linear",
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.loss = loss
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        take_input_tags(tags, self.estimator_)
+        return tags
+
+    @property
+    def estimator_(self) -> Any:
+        """The learner of which copies are fitted."""
+        return DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        return mean_importances(self)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostRegressor:
+        """Add members until there are ``n_estimators``, or one is perfect or too poor."""
+        y = check_array(check_targets(self, X, y), ensure_2d=False, dtype=np.float64, input_name="y")
+        check_rounds(self, self.estimator_)
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
+        X = checked_table(self, X)
+        X, y, weight = drop_absent(X, y, weights_of(sample_weight, X))
+        self._boost(Rounds(self.estimator_, X, y), y, np.ones(len(y)) if weight is None else weight)
+        return self
+
+    def _boost(self, rounds: Rounds, y: np.ndarray, weight: np.ndarray) -> None:
+        random = check_random_state(self.random_state)
+        log_w = np.log(weight / weight.sum())
+        self.estimators_: list[Any] = []
+        voices: list[float] = []
+        means: list[float] = []
+        for _ in range(self.n_estimators):
+            w = np.exp(log_w - log_w.max())
+            w /= w.sum()
+            member, said = rounds.fit(w, int(random.randint(INT32)))
+            errors = np.abs(said - y)
+            losses = LOSSES[self.loss](errors / errors.max()) if errors.max() > 0 else errors
+            mean = float(weighted_sum(w, losses))
+            if mean >= 0.5 and self.estimators_:
+                break
+            self.estimators_.append(member)
+            means.append(mean)
+            if mean <= 0 or mean >= 0.5:  # perfect, or poor but the only one
+                voices.append(1.0)
+                break
+            log_beta = np.log(mean / (1.0 - mean))
+            voices.append(float(-self.learning_rate * log_beta))
+            log_w = log_w + self.learning_rate * (1.0 - losses) * log_beta
+        self.estimator_weights_, self.estimator_errors_ = np.array(voices), np.array(means)
+
+    def _medians(self, said: np.ndarray) -> np.ndarray:
+        """Of every row of predictions, the least that half of the voices do not exceed."""
+        order = np.argsort(said, axis=1, kind="stable")
+        heard = np.cumsum(self.estimator_weights_[: said.shape[1]][order], axis=1)
+        at = np.argmax(heard >= 0.5 * heard[:, -1:], axis=1)
+        rows = np.arange(len(said))
+        return said[rows, order[rows, at]]
+
+    def _said(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = checked_table(self, X, reset=False)
+        return np.column_stack([member.predict(X) for member in self.estimators_])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The median of the members' predictions, weighted by their voices."""
+        return self._medians(self._said(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predictions after each round."""
+        said = self._said(X)
+        for members in range(1, said.shape[1] + 1):
+            yield self._medians(said[:, :members])
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """R² after each round."""
+        from sklearn.metrics import r2_score
+
+        for said in self.staged_predict(X):
+            yield float(r2_score(y, said, sample_weight=sample_weight))
+
+
+__all__ = ["AdaBoostRegressor"]

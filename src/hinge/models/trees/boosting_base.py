@@ -1,0 +1,410 @@
+"""Boosting histogram trees round by round: options, bins, held-out rows, when to stop."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hinge._native import core
+from hinge.models.base import drop_absent
+from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
+from hinge.models.trees.arrays import Trees, add_gains, as_shares
+from hinge.models.trees.boosting_history import History
+from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
+from hinge.models.trees.inputs import (
+    INT32,
+    Binned,
+    check_targets,
+    fit_table,
+    is_frequency,
+    monotone_list,
+    predict_table,
+    weights_of,
+)
+from hinge.models.trees.tree import feature_count, limit_of_rows
+
+CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
+ROUNDS = 100
+INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # how many features may meet in a branch
+
+
+def stops_by_size(n: int) -> bool:
+    """Whether there are rows enough to set some aside."""
+    return n > 10_000
+
+
+class BaseBoosting(CallbackSupportMixin, BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    trees_: Any  # Trees, or None before the first round
+    n_iter_: int
+
+    def __init__(
+        self,
+        loss: Any,
+        learning_rate: float,
+        max_iter: int,
+        max_leaf_nodes: int | None,
+        max_depth: int | None,
+        min_samples_leaf: float,
+        l2_regularization: float,
+        max_features: Any,
+        max_bins: int,
+        categorical_features: Any,
+        monotonic_cst: Any,
+        interaction_cst: Any,
+        warm_start: bool,
+        early_stopping: Any,
+        scoring: Any,
+        validation_fraction: float,
+        n_iter_no_change: int | None,
+        tol: float,
+        verbose: int,
+        random_state: Any,
+        subsample: float,
+        min_gain: float,
+        grow: str,
+        quantize: Any,
+        n_estimators: int | None,
+        criterion: str | None,
+        min_samples_split: float,
+        min_weight_fraction_leaf: float,
+        min_impurity_decrease: float,
+        init: Any,
+        ccp_alpha: float,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.subsample = subsample
+        self.min_gain = min_gain
+        self.grow = grow
+        self.quantize = quantize
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.min_samples_split = min_samples_split
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.init = init
+        self.ccp_alpha = ccp_alpha
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are asked for, under either name; max_iter at its default says nothing."""
+        if self.n_estimators is None:
+            return int(self.max_iter)
+        if self.max_iter not in (ROUNDS, self.n_estimators):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} and max_iter={self.max_iter} are two names of one thing; give one."
+            )
+        return int(self.n_estimators)
+
+    @property
+    def patience(self) -> int:
+        """For how many rounds early stopping waits."""
+        return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
+
+    def _check(self) -> None:
+        for name in ("learning_rate", "subsample"):
+            value = getattr(self, name)
+            if not value > 0 or (name == "subsample" and value > 1):
+                limit = "greater than zero" if name == "learning_rate" else "in (0, 1]"
+                raise ValueError(f"{name} must be {limit}; got {value}.")
+        if self.patience < 1:
+            raise ValueError(f"n_iter_no_change must be at least 1 or None; got {self.n_iter_no_change}.")
+        if self.rounds < 1:
+            name = "max_iter" if self.n_estimators is None else "n_estimators"
+            raise ValueError(f"{name} must be at least 1; got {self.rounds}.")
+        if not 2 <= self.max_bins <= 255:
+            raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
+        if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
+            raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
+        for name in ("l2_regularization", "min_gain", "min_impurity_decrease", "ccp_alpha"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative; got {getattr(self, name)}.")
+        if self.grow not in ("leaf", "level"):
+            raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"criterion must be one of {CRITERIA}, which all mean the same; got {self.criterion!r}.")
+        if not (self.init is None or (isinstance(self.init, str) and self.init == "zero")):
+            raise ValueError(
+                'init must be None or "zero". To start from another model, give its scores: fit(X, y, init_score=...).'
+            )
+
+    def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
+        names = list(getattr(self, "feature_names_in_", ()))
+        allowed = []
+        groups = self.interaction_cst or []
+        if isinstance(groups, str):
+            if groups not in INTERACTIONS:
+                raise ValueError(
+                    f"interaction_cst must be groups of features or one of {[*INTERACTIONS]}; got {groups!r}."
+                )
+            groups = itertools.combinations(range(d), min(d, INTERACTIONS[groups]))
+        for group in groups:
+            allowed.append([names.index(f) if isinstance(f, str) else int(f) for f in group])
+        if allowed:
+            used = {f for group in allowed for f in group}
+            if min(used) < 0 or max(used) >= d:
+                raise ValueError(f"interaction_cst must hold features from 0 to {d - 1}; got {self.interaction_cst}.")
+            allowed += [[f] for f in range(d) if f not in used]
+        total = float(n if weight is None else weight.sum())
+        rows = total if is_frequency(weight) else n
+        least = limit_of_rows(self.min_samples_leaf, rows, "min_samples_leaf", 1)
+        if not 0 <= self.min_weight_fraction_leaf <= 0.5:
+            raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
+        least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
+        leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, n // max(1, int(least))))
+        return {
+            "max_leaves": int(leaves),
+            "max_depth": self.max_depth or 0,
+            "by_level": self.grow == "level",
+            "l2": float(self.l2_regularization),
+            "min_hessian": 1e-3,
+            "min_count": int(least),
+            "min_split": int(limit_of_rows(self.min_samples_split, rows, "min_samples_split", 2)),
+            # The gain of squared error is the fall of the sum of squares: impurity times weight.
+            "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
+            "prune": self.ccp_alpha * total,
+            "category_smoothing": 10.0,
+            "monotone": monotone_list(self.monotonic_cst, d, names),
+            "allowed": allowed,
+        }
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score: Any = None,
+    ) -> Any:
+        """Add trees one after the other.
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n, d)
+            Missing values are allowed; categories are read from the columns' types.
+        y : array of n labels or targets
+        sample_weight : array of n weights, optional
+        X_val, y_val, sample_weight_val : validation data, optional
+            Watched for early stopping; otherwise a share of the rows is set aside.
+        init_score : array of n scores (n × k for k > 2 classes), optional
+            Where boosting starts instead of the best constant. Not part of the predictions of the fitted model.
+        """
+        y = check_targets(self, X, y)
+        self._check()
+        X, coder = fit_table(self, X, self.categorical_features)
+        weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
+        if init_score is not None and weight is not None:
+            init_score = np.asarray(init_score)[weight > 0]
+        X, y, weight = drop_absent(X, y, weight)
+        if self._continues():
+            if coder.columns:
+                raise ValueError("warm_start with categorical columns is not supported: categories may have changed.")
+            if self.rounds < self.n_iter_:
+                raise ValueError(f"{self.rounds} rounds are asked for, but {self.n_iter_} are fitted already.")
+        self._coder = coder
+        targets, loss = self._targets(y)
+        self._loss = loss
+        seed = int(check_random_state(self.random_state).randint(INT32))
+
+        watch = None
+        stop = self.early_stopping
+        if isinstance(stop, str):
+            if stop != "auto":
+                raise ValueError(f'early_stopping must be "auto", True or False; got {stop!r}.')
+            stop = X_val is not None or self._stops_by_default(len(X))
+        self.do_early_stopping_ = bool(stop)
+        if stop:
+            if X_val is not None:
+                Xv = predict_table(self, X_val, coder)
+                watch = (Xv, self._code_more(column_or_1d(y_val)), weights_of(sample_weight_val, Xv))
+            elif init_score is None:
+                X, targets, weight, watch = self._hold_out(X, targets, weight, seed)
+            else:
+                raise ValueError("early_stopping with init_score needs X_val and y_val.")
+        with iterations(self, X, y, self.rounds) as report:
+            self._boost(X, targets, weight, loss, watch, seed, init_score, report)
+        return self
+
+    def _stops_by_default(self, n: int) -> bool:
+        """Whether to stop early if nobody said so."""
+        return self.n_iter_no_change is not None or (self.n_estimators is None and stops_by_size(n))
+
+    def _continues(self) -> bool:
+        """Whether this fit adds to trees that an earlier one kept for that purpose."""
+        return self.warm_start and bool(getattr(self, "_grown", None))
+
+    def _hold_out(self, X: np.ndarray, y: np.ndarray, weight: Any, seed: int) -> tuple[Any, Any, Any, Any]:
+        from sklearn.model_selection import train_test_split
+
+        rows = np.arange(len(X))
+        classes = self._loss.definition.target.is_classes
+        few = classes and np.min(np.unique(y, return_counts=True)[1]) < 2
+        train, test = train_test_split(
+            rows, test_size=self.validation_fraction, random_state=seed, stratify=y if classes and not few else None
+        )
+        w, v = (None, None) if weight is None else (weight[train], weight[test])
+        return np.ascontiguousarray(X[train]), y[train], w, (np.ascontiguousarray(X[test]), y[test], v)
+
+    def _boost(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: Any,
+        loss: BoostedLoss,
+        watch: Any,
+        seed: int,
+        init_score: Any,
+        report: Any,
+    ) -> None:
+        n, d = X.shape
+        exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
+        options, features = self._options(d, n, weight), feature_count(self.max_features, d) / d
+        table = self._bins(X, weight, seed)
+        continued = self._continues()
+        if not continued:
+            self.baseline_ = loss.start(y, weight) if self.init is None else np.zeros(loss.outputs)
+            self.trees_ = None
+            self._grown: list[Any] = []
+        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), options)
+        booster.start(self.baseline_)
+        if init_score is not None:
+            given = np.asarray(init_score, dtype=np.float64).reshape(n, -1)
+            if given.shape[1] != loss.outputs:
+                raise ValueError(f"init_score must have {loss.outputs} numbers per row; got {given.shape[1]}.")
+            booster.set_scores(np.ascontiguousarray(given.T))
+            self.baseline_ = np.zeros(loss.outputs)
+        elif continued:
+            booster.set_scores(np.ascontiguousarray(self._raw(X).T))
+
+        boost = rounds_of(booster, loss, self.learning_rate, self.subsample, features)
+        history = History(self, loss, watch, booster)
+        for round_ in range(len(self._grown) // loss.outputs, self.rounds):
+            self._grown += boost((seed + 7919 * round_) % 2**63)
+            if history.stop(self._grown[-loss.outputs :], round_, y, weight) or (report and report(None)):
+                break
+        self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
+        self.n_iter_ = len(self._grown) // loss.outputs
+        history.keep()
+        if not self.warm_start:
+            self._grown = []
+
+    def _bins(self, X: np.ndarray, weight: Any, seed: int) -> Binned:
+        """The table in bins; taken from ``_binned`` where fits on the same rows share it (see hinge.select.sharing)."""
+        shared: dict[Any, Binned] | None = getattr(self, "_binned", None)
+        if shared is None:
+            return Binned(X, self._coder, weight, self.max_bins, seed)
+        key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
+        if key not in shared:
+            shared[key] = Binned(X, self._coder, weight, self.max_bins, seed)
+        return shared[key]
+
+    def _raw(self, X: np.ndarray, rounds: int | None = None) -> np.ndarray:
+        out = np.repeat(self.baseline_[None, :], len(X), axis=0)
+        trees = self.trees_ if self.trees_ is not None else Trees.stack(self._grown, self._loss.outputs, additive=True)
+        last = None if rounds is None else rounds * self._loss.outputs
+        return trees.add(X, out, 0, last)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self._raw(predict_table(self, X, self._coder))
+
+    def _staged(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self)
+        X = predict_table(self, X, self._coder)
+        out, k = np.repeat(self.baseline_[None, :], len(X), axis=0), self._loss.outputs
+        for round_ in range(self.n_iter_):
+            yield self.trees_.add(X, out, k * round_, k * (round_ + 1)).copy()
+
+    def _leaves(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree: n × rounds × outputs."""
+        check_is_fitted(self)
+        leaves = self.trees_.leaves(predict_table(self, X, self._coder))
+        return leaves.reshape(len(leaves), self.n_iter_, self._loss.outputs)
+
+    @property
+    def max_features_(self) -> int:
+        """How many features each split may choose from."""
+        check_is_fitted(self)
+        return feature_count(self.max_features, self.n_features_in_)
+
+    @property
+    def n_estimators_(self) -> int:
+        """The number of rounds."""
+        check_is_fitted(self)
+        return self.n_iter_
+
+    @property
+    def estimators_(self) -> np.ndarray:
+        """The trees as regression trees, (rounds × outputs): score = baseline_ + learning_rate · Σ predictions."""
+        from hinge.models.trees.members import boosted_trees
+
+        check_is_fitted(self)
+        return boosted_trees(self)
+
+    @property
+    def n_trees_per_iteration_(self) -> int:
+        """How many trees a round has: one per score."""
+        check_is_fitted(self)
+        return self._loss.outputs
+
+    @property
+    def is_categorical_(self) -> np.ndarray | None:
+        """Which columns are categories; None if there are none."""
+        check_is_fitted(self)
+        mask = np.isin(np.arange(self.n_features_in_), list(self._coder.columns))
+        return mask if mask.any() else None
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Total gain by feature, scaled to sum to one."""
+        check_is_fitted(self)
+        gains = map(self.trees_.gains, range(len(self.trees_)))
+        return as_shares(add_gains(np.zeros(self.n_features_in_), gains, scaled=False))
+
+    def shap_values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """How much each feature moves the score of each row (TreeSHAP), and the expected score.
+
+        Returns ``(phi, base)`` with phi of shape (n, d) (or (n, d, k) for k classes): base + Σ_j phi_j = score.
+        """
+        from hinge.models.trees.shap import shap_values
+
+        check_is_fitted(self)
+        phi, base = shap_values(self.trees_, predict_table(self, X, self._coder))
+        base = base + self.baseline_
+        return (phi[:, :, 0], base[:1]) if self._loss.outputs == 1 else (phi, base)

@@ -1,0 +1,422 @@
+"""What forests share: growing trees on samples, means over them, out-of-bag predictions, quantiles."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hinge._native import core
+from hinge.models.base import LogProba, drop_absent
+from hinge.models.trees.arrays import DETAILS, Trees, add_gains, as_shares
+from hinge.models.trees.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
+from hinge.models.trees.forest_quantiles import leaf_quantiles
+from hinge.models.trees.inputs import (
+    INT32,
+    Binned,
+    Coder,
+    check_targets,
+    fit_table,
+    grow_table,
+    is_frequency,
+    predict_table,
+    weights_of,
+)
+from hinge.models.trees.members import Members, forest_trees
+from hinge.models.trees.out_of_bag import out_of_bag_score
+from hinge.models.trees.pruning import prune_trees
+from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
+from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, cart_options
+
+SUBSAMPLE = "balanced_subsample"
+
+
+def _order(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The rows in an order that depends on their contents only."""
+    if y.ndim == 1:
+        return core.order_by_content(X, y)
+    return core.order_by_content(np.column_stack([X, y[:, 1:]]), np.ascontiguousarray(y[:, 0]))
+
+
+def sample_size(max_samples: Any, total: int) -> int:
+    """How many rows a bootstrap sample draws."""
+    if max_samples is None:
+        return total
+    if isinstance(max_samples, (int, np.integer)):
+        if not 1 <= max_samples <= total:
+            raise ValueError(f"max_samples must lie between 1 and {total}; got {max_samples}.")
+        return int(max_samples)
+    if not 0 < max_samples <= 1:
+        raise ValueError(f"max_samples as a fraction must lie in (0, 1]; got {max_samples}.")
+    return max(1, round(max_samples * total))
+
+
+class BaseForest(Members, BaseEstimator):
+    """What all forests share."""
+
+    _random_thresholds = False
+    trees_: Trees
+    n_outputs_: int
+    _coder: Coder
+    _gains: Any  # (trees × features): each tree's importances
+
+    def __init__(
+        self,
+        n_estimators: int,
+        criterion: str,
+        max_depth: int | None,
+        min_samples_split: float,
+        min_samples_leaf: float,
+        min_weight_fraction_leaf: float,
+        max_features: Any,
+        max_leaf_nodes: int | None,
+        min_impurity_decrease: float,
+        bootstrap: bool,
+        oob_score: Any,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: int,
+        warm_start: bool,
+        ccp_alpha: float,
+        max_samples: Any,
+        monotonic_cst: Any,
+        categorical_features: Any,
+        max_bins: int,
+        keep_leaves: bool,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.keep_leaves = keep_leaves
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n, d)
+            Missing values are allowed; categories are read from the columns' types.
+        y : array of n labels or targets, or of shape (n, targets)
+            Several targets share the splits, which then lower the mean of their impurities.
+        sample_weight : array of n weights, optional
+            Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
+        """
+        y = check_targets(self, X, y, several=True)
+        self._check(y)
+        before = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
+        if before is not None:
+            if self.n_estimators < len(before):
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} must be at least the {len(before)} trees already grown, or "
+                    "warm_start=False."
+                )
+            if self.n_estimators == len(before):
+                warnings.warn("warm_start without a larger n_estimators adds no trees.", UserWarning, stacklevel=2)
+                return self
+            X = grow_table(self, X, self._coder)
+        else:
+            X, self._coder = fit_table(self, X, self.categorical_features)
+        weight = weights_of(sample_weight, X, self._class_weight(), y)
+        X, y, weight = drop_absent(X, y, weight)
+        if before is not None:
+            self._check_same_targets(y)
+        codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
+        bags = self._grow(X, codes, weight, before)
+        if self.oob_score:
+            self._out_of_bag(X, y, weight, bags)
+        if self.keep_leaves:
+            self.leaves_, self.targets_ = self.trees_.leaves(X), codes
+            self.target_weights_ = np.ones(len(X)) if weight is None else weight
+        return self
+
+    def _class_weight(self) -> Any:
+        return None
+
+    def _check_same_targets(self, y: np.ndarray) -> None:
+        if y.shape[1:] != ((self.n_outputs_,) if self.n_outputs_ > 1 else ()):
+            raise ValueError(f"warm_start needs as many targets as the first fit, {self.n_outputs_}; y is {y.shape}.")
+
+    def _check(self, y: np.ndarray) -> None:
+        if self.n_estimators < 1:
+            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
+        if self.oob_score and not self.bootstrap:
+            raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
+        if self.ccp_alpha < 0:
+            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
+
+    def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
+        n, d = X.shape
+        frequency = is_frequency(weight)
+        total = float(n if weight is None else weight.sum())
+        rows = int(total) if frequency else n
+        options = cart_options(self, d, rows, total, self._shape(), random=self._random_thresholds)
+        options["balanced"] = getattr(self, "class_weight", None) == SUBSAMPLE
+        if before is None:
+            self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), None
+        first = 0 if before is None else len(before)
+        draws, order = 0, None
+        if self.bootstrap:
+            draws, order = sample_size(self.max_samples, rows), _order(X, y)
+        table = Binned(X, self._coder, weight, self.max_bins, self._seed)
+        grown, bags = core.grow_trees(
+            None, table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
+            order, bool(self.oob_score),
+        )  # fmt: skip
+        self.trees_ = self._keep(grown, before)
+        if not (self.oob_score and first):
+            return bags
+        # Bags are not kept, but drawn again: on the same rows they are the same.
+        drawn = (core.bootstrap(order, weight if frequency else None, draws, self._seed, t + 1) for t in range(first))
+        return np.concatenate([np.array([b > 0 for b in drawn], dtype=np.uint8), bags])
+
+    def _keep(self, grown: list[dict[str, np.ndarray]], before: Trees | None) -> Trees:
+        """The trees, pruned, after those of an earlier fit; of their gains only the importances are kept."""
+        outputs = grown[0]["value"].shape[1]
+        if self.ccp_alpha > 0:
+            grown = [per_target(t, self.n_outputs_) for t in grown]
+            trees = prune_trees(Trees.stack(grown, outputs, additive=False), self.ccp_alpha)
+            self._keep_gains(map(trees.gains, range(len(trees))))
+            trees = trees.without_details()
+        else:
+            self._keep_gains((t["feature"], t["gain"]) for t in grown)
+            for tree in grown:  # not kept, and as large as what is
+                for name in DETAILS:
+                    tree.pop(name, None)
+            trees = Trees.stack(grown, outputs, additive=False, details=False)
+        return trees if before is None else before.followed_by(trees)
+
+    def _keep_gains(self, trees: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
+        d = self.n_features_in_
+        rows = [scipy.sparse.csr_array(add_gains(np.zeros(d), [tree])[None, :]) for tree in trees]
+        self._gains = scipy.sparse.vstack([*([] if self._gains is None else [self._gains]), *rows], format="csr")
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Fall of impurity by feature, the mean over trees that are each scaled to one."""
+        check_is_fitted(self)
+        return as_shares(self._gains.sum(axis=0))
+
+    @property
+    def estimator_(self) -> Any:
+        """A tree with the settings of the forest's, not fitted."""
+        cls = self._tree_classes[self._random_thresholds]
+        names = cls._get_param_names()
+        given = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        if given.get("class_weight") == SUBSAMPLE:
+            given["class_weight"] = "balanced"
+        return cls(**given, splitter="random" if self._random_thresholds else "hist")
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees one by one, made when asked for."""
+        check_is_fitted(self)
+        return forest_trees(self)
+
+    def __len__(self) -> int:
+        return len(self.trees_)
+
+    def _out_of_bag(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, bags: np.ndarray) -> None:
+        sums, count = self.trees_.predictor.out_of_bag(X, bags)
+        with np.errstate(invalid="ignore"):
+            mean = sums / count[:, None]  # NaN for rows that were in every bag
+        seen = count > 0
+        self._set_out_of_bag(mean, y, seen, None if weight is None else weight[seen])
+
+    def _means(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self.trees_.sums(predict_table(self, X, self._coder)) / len(self.trees_)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The leaf of each row in each tree."""
+        check_is_fitted(self)
+        return self.trees_.leaves(predict_table(self, X, self._coder))
+
+    def decision_path(self, X: Any) -> tuple[Any, np.ndarray]:
+        """A sparse matrix of (row, node), one for every node a row passes, and where the nodes of each tree begin."""
+        check_is_fitted(self)
+        return self.trees_.paths(predict_table(self, X, self._coder)), self.trees_.start
+
+    def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = 0) -> np.ndarray:
+        """How much the score on X, y falls when a feature is shuffled: (features × repeats).
+
+        Use data the forest was not grown on.
+        """
+        check_is_fitted(self)
+        table = predict_table(self, X, self._coder)
+        rng = check_random_state(random_state)
+        falls = np.empty((table.shape[1], n_repeats))
+        base = self._score_table(table, y)
+        for j in range(table.shape[1]):
+            kept = table[:, j].copy()
+            table = np.array(table)
+            for r in range(n_repeats):
+                table[:, j] = kept[rng.permutation(len(kept))]
+                falls[j, r] = base - self._score_table(table, y)
+            table[:, j] = kept
+        return falls
+
+    def _score_table(self, table: np.ndarray, y: Any) -> float:
+        from sklearn.metrics import accuracy_score, r2_score
+
+        means = self.trees_.sums(table) / len(self.trees_)
+        if isinstance(self, ClassifierMixin):
+            return float(accuracy_score(y, self._labels(means)))
+        return float(r2_score(y, means))
+
+
+class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
+    """A forest of classification trees: the mean of their class shares."""
+
+    _tree_classes = (DecisionTreeClassifier, ExtraTreeClassifier)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_samples: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int = 255,
+        keep_leaves: bool = False,
+    ) -> None:
+        super().__init__(
+            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
+            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
+            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+        )  # fmt: skip
+        self.class_weight = class_weight
+
+    def _class_weight(self) -> Any:
+        if self.class_weight == SUBSAMPLE:  # in every bag by itself; without bags that is all rows
+            return None if self.bootstrap else "balanced"
+        return self.class_weight
+
+    def _check(self, y: np.ndarray) -> None:
+        super()._check(y)
+        if self.oob_score and y.ndim == 2:
+            raise ValueError(f"oob_score needs one target; y has {y.shape[1]} columns.")
+
+    def _check_same_targets(self, y: np.ndarray) -> None:
+        super()._check_same_targets(y)
+        known = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
+        for before, column in zip(known, y.reshape(len(y), -1).T):
+            if not np.array_equal(before, now := np.unique(column)):
+                raise ValueError(f"warm_start needs the classes of the first fit, {before}; y has {now}.")
+
+    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
+        self.oob_decision_function_ = mean
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], self._labels(mean[seen]), weight, classes=True)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The mean of the trees' class shares; a list of them if there are several targets."""
+        return self._shares(self._means(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with the largest mean share."""
+        return self._labels(self._means(X))
+
+
+class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
+    """A forest of regression trees: the mean of their values."""
+
+    _tree_classes = (DecisionTreeRegressor, ExtraTreeRegressor)
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int = 255,
+        keep_leaves: bool = False,
+    ) -> None:
+        super().__init__(
+            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
+            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
+            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+        )  # fmt: skip
+
+    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
+        self.oob_prediction_ = self._numbers(mean)
+        said = self.oob_prediction_[seen]
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], said, weight, classes=False)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The mean of the trees' values."""
+        return self._numbers(self._means(X))
+
+    def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
+        """Quantiles of y given x (Meinshausen 2006): training targets weighted by how often they share a leaf with x.
+
+        Needs ``keep_leaves=True``. Returns an array (n × levels).
+        """
+        check_is_fitted(self)
+        if not self.keep_leaves:
+            raise ValueError("predict_quantiles needs a forest that was fitted with keep_leaves=True.")
+        if self.n_outputs_ > 1:
+            raise ValueError(f"predict_quantiles needs one target; y had {self.n_outputs_} columns.")
+        levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if np.any((levels < 0) | (levels > 1)):
+            raise ValueError(f"levels must lie between 0 and 1; got {levels.tolist()}.")
+        return leaf_quantiles(self, self.apply(X), levels)

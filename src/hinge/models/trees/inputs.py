@@ -1,0 +1,247 @@
+"""Tables as trees take them: numbers with missing values, and categories as codes.
+
+A categorical column is replaced by codes 0 … 254 of the categories seen in training (the 254 most frequent ones each
+have their own, the others share the last); a category that training did not see is treated as missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from hinge._native import check_indices, core
+from hinge.models.base import FLOATS, check_weights, contiguous
+from hinge.tables.frames import as_frame, chosen_columns, holds_text
+
+MAX_CATEGORIES = 255
+INT32 = np.iinfo(np.int32).max
+
+
+@dataclass
+class Coder:
+    """The categorical columns of a training table and their categories, in sorted order with their codes."""
+
+    columns: list[int] = field(default_factory=list)
+    categories: list[np.ndarray] = field(default_factory=list)
+    codes: list[np.ndarray] = field(default_factory=list)
+
+    def flags(self, d: int) -> np.ndarray:
+        flags = np.zeros(d, dtype=np.uint8)
+        flags[self.columns] = 1
+        return flags
+
+    def learn(self, column: int, values: np.ndarray) -> None:
+        """Record the categories of a column, the most frequent ones apart from each other."""
+        categories, counts = np.unique(values[_present(values)], return_counts=True)
+        codes = np.arange(len(categories))
+        if len(categories) > MAX_CATEGORIES:
+            order = np.lexsort((codes, -counts))
+            codes[order] = np.minimum(np.arange(len(categories)), MAX_CATEGORIES - 1)
+        self.columns.append(column)
+        self.categories.append(categories)
+        self.codes.append(codes)
+
+    def grow(self, k: int, values: np.ndarray) -> None:
+        """Add the categories of more values; those that were known keep their codes."""
+        known, old = self.categories[k], self.codes[k]
+        new = np.setdiff1d(values[_present(values)], known)
+        codes = np.minimum(np.arange(len(new)) + int(old.max(initial=-1)) + 1, MAX_CATEGORIES - 1)
+        categories = np.concatenate([known, new])
+        order = np.argsort(categories, kind="stable")
+        self.categories[k], self.codes[k] = categories[order], np.concatenate([old, codes])[order]
+
+    def code(self, k: int, values: np.ndarray) -> np.ndarray:
+        """The codes of a column of values; NaN for missing and unknown ones."""
+        categories, out = self.categories[k], np.full(len(values), np.nan)
+        present = _present(values)
+        if len(categories) and present.any():
+            known = values[present].astype(categories.dtype, copy=False)
+            at = np.minimum(np.searchsorted(categories, known), len(categories) - 1)
+            out[present] = np.where(categories[at] == known, self.codes[k][at], np.nan)
+        return out
+
+
+def _present(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind in "OUS":
+        return np.array([v is not None and v == v for v in values], dtype=bool)
+    return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+
+
+def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Coder]:
+    """X as a float matrix (missing values are NaN) and the coder of its categorical columns."""
+    coder = Coder()
+    frame = as_frame(X)
+    chosen = chosen_columns(X, frame, categorical)
+    if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
+        validate_data(estimator, X, skip_check_array=True)
+        return _from_frame(frame, coder, chosen), coder
+    X = _numeric(estimator, X)
+    if not chosen:
+        return X, coder
+    X = np.array(X)
+    for j in chosen:
+        coder.learn(j, X[:, j])
+        X[:, j] = coder.code(len(coder.columns) - 1, X[:, j])
+    return X, coder
+
+
+def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
+    """New data, coded as the training table was."""
+    frame = as_frame(X)
+    if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        columns = [_values(frame, j) for j in range(len(frame.columns))]
+        at = {j: k for k, j in enumerate(coder.columns)}
+        return np.column_stack([
+            coder.code(at[j], c) if j in at else c.astype(np.float64) for j, c in enumerate(columns)
+        ])  # fmt: skip
+    X = _numeric(estimator, X, reset=False)
+    if not coder.columns:
+        return X
+    X = np.array(X)
+    for k, j in enumerate(coder.columns):
+        X[:, j] = coder.code(k, X[:, j])
+    return X
+
+
+def grow_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
+    """More training data, coded with categories added where there are new ones."""
+    frame = as_frame(X)
+    if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        for k, j in enumerate(coder.columns):
+            coder.grow(k, _values(frame, j))
+    else:
+        table = _numeric(estimator, X, reset=False)
+        for k, j in enumerate(coder.columns):
+            coder.grow(k, table[:, j])
+    return predict_table(estimator, X, coder)
+
+
+def _numeric(estimator: Any, X: Any, reset: bool = True) -> np.ndarray:
+    check_indices(X)
+    X = validate_data(
+        estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite="allow-nan", accept_sparse=("csr", "csc", "coo")
+    )
+    return contiguous(X.toarray() if scipy.sparse.issparse(X) else X)
+
+
+def _values(frame: Any, j: int) -> np.ndarray:
+    series = frame[:, j]
+    if not holds_text(frame, j):
+        return series.cast(nw.Float64).to_numpy()
+    return np.array([None if v is None or v != v else str(v) for v in series.to_list()], dtype=object)
+
+
+def _from_frame(frame: Any, coder: Coder, chosen: list[int]) -> np.ndarray:
+    columns = []
+    for j in range(len(frame.columns)):
+        values = _values(frame, j)
+        if j in chosen:
+            coder.learn(j, values)
+            values = coder.code(len(coder.columns) - 1, values)
+        elif values.dtype == object:
+            raise ValueError(
+                f"Column {frame.columns[j]!r} of X holds text; name it in categorical_features, or use "
+                'categorical_features="from_dtype".'
+            )
+        columns.append(values.astype(np.float64))
+    return np.column_stack(columns)
+
+
+def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> np.ndarray:
+    """y as a finite vector with one entry per row, or a matrix if there may be several targets."""
+    if y is None:
+        validate_data(estimator, X, y)  # raises: y is required
+    matrix = np.asarray(y)
+    y = matrix if several and matrix.ndim == 2 and matrix.shape[1] > 1 else column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
+    return y
+
+
+def is_frequency(weight: np.ndarray | None) -> bool:
+    """Whether weights are whole numbers, that is, counts of repetitions."""
+    return weight is not None and bool(np.all(weight == np.floor(weight))) and float(weight.sum()) < 2**53
+
+
+def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
+    """Monotone constraints (+1, 0, −1 per feature, or a dict of names) as a list; empty if there are none."""
+    if constraints is None:
+        return []
+    if isinstance(constraints, dict):
+        if names is None:
+            raise ValueError("monotonic_cst is a dict of names, but X has no column names; give a list instead.")
+        unknown = set(constraints) - set(names)
+        if unknown:
+            raise ValueError(f"monotonic_cst names columns that X does not have: {sorted(unknown)}.")
+        constraints = [constraints.get(name, 0) for name in names]
+    values = [int(v) for v in constraints]
+    if len(values) != d:
+        raise ValueError(f"monotonic_cst has {len(values)} entries; X has {d} features.")
+    if any(v not in (-1, 0, 1) for v in values):
+        raise ValueError(f"monotonic_cst must be −1, 0 or 1 for every feature; got {values}.")
+    return values if any(values) else []
+
+
+class Prepared:
+    """A checked table in one of its native forms."""
+
+    X: np.ndarray
+    native: Any
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """Which features have missing values."""
+        return np.isnan(self.X).any(axis=0)
+
+
+class Binned(Prepared):
+    """A table cut into bins, and its native form."""
+
+    def __init__(
+        self, X: np.ndarray, coder: Coder, weight: np.ndarray | None = None, max_bins: int = 255, seed: int = 0
+    ) -> None:
+        self.X = X
+        self.native = core.tree_bins(X, weight, coder.flags(X.shape[1]), max_bins, 200_000, seed)
+
+
+class Presorted(Prepared):
+    """A table with every column sorted once, and its native form."""
+
+    def __init__(self, X: np.ndarray, coder: Coder) -> None:
+        self.X = X
+        self.native = core.tree_sorted(X, coder.flags(X.shape[1]))
+
+
+def weights_of(sample_weight: Any, X: np.ndarray, class_weight: Any = None, y: Any = None) -> np.ndarray | None:
+    """Sample weights times class weights, or None."""
+    weight = check_weights(sample_weight, X)
+    if class_weight is None:
+        return weight
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    extra = compute_sample_weight(class_weight, y)
+    return extra if weight is None else weight * extra
+
+
+__all__ = [
+    "INT32",
+    "Binned",
+    "Coder",
+    "Presorted",
+    "check_targets",
+    "fit_table",
+    "grow_table",
+    "is_frequency",
+    "monotone_list",
+    "predict_table",
+    "weights_of",
+]

@@ -1,0 +1,78 @@
+"""The trees of an ensemble one by one, as estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hinge.models.trees.arrays import Trees
+from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, feature_count
+
+
+def boosted_trees(model: Any) -> np.ndarray:
+    """Fitted trees of shape (rounds, outputs): score = baseline_ + learning_rate · Σ predictions.
+
+    They predict, are drawn, and say where a row ends. They hold no impurities, so they cannot be pruned.
+    """
+    outputs = model.n_trees_per_iteration_
+    found = np.empty((model.n_iter_, outputs), dtype=object)
+    limits = {
+        name: getattr(model, name) for name in ("max_depth", "max_leaf_nodes", "max_features", "min_samples_leaf")
+    }
+    for t in range(len(model.trees_)):
+        view = DecisionTreeRegressor(splitter="hist", random_state=model.random_state, **limits)
+        found[divmod(t, outputs)] = _fitted(view, model, _alone(model.trees_, t, 1, unit=model.learning_rate))
+    return found
+
+
+def forest_trees(model: Any) -> list[Any]:
+    """Fitted trees whose mean is the forest. They predict and have importances, but no counts and impurities of nodes."""
+    template, views = model.estimator_, []
+    names = ["classes_", "n_classes_"] if isinstance(template, DecisionTreeClassifier) else []
+    for t in range(len(model.trees_)):
+        view = _fitted(type(template)(**template.get_params()), model, _alone(model.trees_, t, model.trees_.outputs))
+        view.n_outputs_ = model.n_outputs_
+        view._shares_of_gain = model._gains[[t]].toarray()[0].astype(np.float64)
+        for name in names:
+            setattr(view, name, getattr(model, name))
+        views.append(view)
+    return views
+
+
+def _fitted(view: Any, model: Any, trees: Trees) -> Any:
+    """A tree of the model with what it learned of the table."""
+    view.trees_, view._coder, view.n_outputs_ = trees, model._coder, 1
+    view.n_features_in_ = model.n_features_in_
+    view.max_features_ = feature_count(model.max_features, model.n_features_in_)
+    view.missing_features_ = np.ones(model.n_features_in_, dtype=bool)  # rules say where a missing value would go
+    if hasattr(model, "feature_names_in_"):
+        view.feature_names_in_ = model.feature_names_in_
+    return view
+
+
+def _alone(trees: Trees, t: int, outputs: int, unit: float = 1.0) -> Trees:
+    """Tree t with its values in another unit; the other arrays are shared."""
+    at = trees.nodes(t)
+    names = ("feature", "threshold", "left", "missing_left", "set", "gain", "weight", "count")
+    nodes = {name: array[at] for name in names if (array := getattr(trees, name)) is not None}
+    start = np.array([0, at.stop - at.start])
+    return Trees(outputs, False, start, sets=trees.sets, value=trees.value[at] / unit, **nodes)
+
+
+class Members:
+    """An ensemble as the sequence of its ``estimators_``."""
+
+    estimators_: Any
+
+    def __len__(self) -> int:
+        return len(self.estimators_)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Any:
+        return iter(self.estimators_)
+
+
+__all__ = ["Members", "boosted_trees", "forest_trees"]

@@ -1,0 +1,415 @@
+"""Decision trees: CART for classification and regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hinge._native import core
+from hinge.models.base import LogProba, drop_absent
+from hinge.models.trees.arrays import Trees, add_gains, as_shares
+from hinge.models.trees.inputs import (
+    INT32,
+    Binned,
+    Coder,
+    Presorted,
+    check_targets,
+    fit_table,
+    is_frequency,
+    monotone_list,
+    predict_table,
+    weights_of,
+)
+from hinge.models.trees.pruning import PruningPath, choose_alpha, prune_trees, pruning_path
+from hinge.models.trees.targets import ClassTargets, RealTargets, Shape, per_target
+from hinge.models.trees.view import TreeView
+
+# The order of the native enumeration.
+CRITERIA = {
+    "gini": 0, "entropy": 1, "log_loss": 1, "misclassification": 2,
+    "squared_error": 3, "absolute_error": 4, "poisson": 5,
+}  # fmt: skip
+CLASSIFICATION = ("gini", "entropy", "log_loss", "misclassification")
+REGRESSION = ("squared_error", "absolute_error", "poisson")
+
+
+def feature_count(max_features: Any, d: int) -> int:
+    """How many features a node may look at."""
+    if max_features is None:
+        return d
+    if max_features == "sqrt":
+        return max(1, int(np.sqrt(d)))
+    if max_features == "log2":
+        return max(1, int(np.log2(d)))
+    if isinstance(max_features, str):
+        raise ValueError(f'max_features must be "sqrt", "log2", a number or None; got {max_features!r}.')
+    if isinstance(max_features, (int, np.integer)):
+        if max_features < 1:
+            raise ValueError(f"max_features must be at least 1; got {max_features}.")
+        return min(d, int(max_features))
+    if not 0 < max_features <= 1:
+        raise ValueError(f"max_features as a fraction must lie in (0, 1]; got {max_features}.")
+    return max(1, int(max_features * d))
+
+
+def limit_of_rows(value: float, total: float, name: str, least: int) -> float:
+    """A limit given as a number of rows, or as a fraction of all of them."""
+    if isinstance(value, (int, np.integer)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least} (or a fraction in (0, 1]); got {value}.")
+        return float(value)
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} as a fraction must lie in (0, 1]; got {value}.")
+    return max(float(least), float(np.ceil(value * total)))
+
+
+def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Shape, *, random: bool) -> dict[str, Any]:
+    """The settings of a tree or forest as the native code takes them."""
+    allowed = CLASSIFICATION if isinstance(estimator, ClassifierMixin) else REGRESSION
+    if estimator.criterion not in allowed:
+        raise ValueError(f"criterion must be one of {', '.join(allowed)}; got {estimator.criterion!r}.")
+    for name in ("max_depth", "max_leaf_nodes"):
+        limit = getattr(estimator, name)
+        if limit is not None and limit < (1 if name == "max_depth" else 2):
+            raise ValueError(f"{name} must be at least {1 if name == 'max_depth' else 2} or None; got {limit}.")
+    monotone = monotone_list(estimator.monotonic_cst, d, getattr(estimator, "feature_names_in_", None))
+    if monotone and (shape.classes > 2 or shape.outputs > 1):
+        raise ValueError("monotonic_cst needs a single score: two classes, or regression of one target.")
+    criterion = estimator.criterion
+    if shape.outputs > 1:
+        if criterion != allowed[0]:
+            raise ValueError(
+                f"y has {shape.outputs} columns, for which criterion must be {allowed[0]!r}; got {criterion!r}. "
+                "sklearn.multioutput fits one model per column with any criterion."
+            )
+        criterion = "squared_error"
+    features = feature_count(estimator.max_features, d)
+    return {
+        "criterion": CRITERIA[criterion],
+        "classes": shape.classes,
+        "targets": shape.columns,
+        "max_depth": estimator.max_depth or 0,
+        "max_leaf_nodes": estimator.max_leaf_nodes or 0,
+        "max_features": 0 if features == d else features,
+        "min_samples_split": limit_of_rows(estimator.min_samples_split, count, "min_samples_split", 2),
+        "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
+        "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
+        "min_decrease": estimator.min_impurity_decrease * shape.outputs,
+        "balanced": False,
+        "random_thresholds": random,
+        "monotone": monotone,
+    }
+
+
+class BaseTree(BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    trees_: Trees
+    n_outputs_: int
+    _shares_of_gain: np.ndarray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def prepare(self, X: Any) -> Presorted | Binned:
+        """X checked and sorted (or binned) once, for many fits on the same rows with :meth:`fit_prepared`."""
+        X, self._coder = fit_table(self, X, self.categorical_features)
+        return self._arrange(X, None)
+
+    def _arrange(self, X: np.ndarray, weight: np.ndarray | None) -> Presorted | Binned:
+        if self.splitter not in ("best", "random", "hist"):
+            raise ValueError(f'splitter must be "best", "random" or "hist"; got {self.splitter!r}.')
+        return Binned(X, self._coder, weight) if self.splitter == "hist" else Presorted(X, self._coder)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow the tree (and prune it, if ``ccp_alpha`` > 0).
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n, d)
+            Missing values are allowed; categories are read from the columns' types.
+        y : array of n labels or targets, or of shape (n, targets)
+            Several targets share the splits, which then lower the mean of their impurities.
+        sample_weight : array of n weights, optional
+            A weight of 2 means the same as having the row twice.
+        """
+        y = check_targets(self, X, y, several=True)
+        X, self._coder = fit_table(self, X, self.categorical_features)
+        weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
+        X, y, weight = drop_absent(X, y, weight)
+        return self.fit_prepared(self._arrange(X, weight), self._code(y), weight)
+
+    def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
+        """Grow the tree on a prepared table; y as ``_code`` makes it."""
+        y = np.ascontiguousarray(y, dtype=np.float64).ravel()
+        options = self.options_for(table, weight)
+        if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
+            raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
+        seed = int(check_random_state(self.random_state).randint(INT32))
+        parts = (None, table.native) if isinstance(table, Binned) else (table.native, None)
+        grown, _ = core.grow_trees(*parts, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
+        return self.keep(grown[0], table)
+
+    def options_for(self, table: Presorted | Binned, weight: np.ndarray | None) -> dict[str, Any]:
+        """The settings as the native code takes them."""
+        n, d = table.X.shape
+        total = float(n if weight is None else weight.sum())
+        count = total if is_frequency(weight) else n
+        return cart_options(self, d, count, total, self._shape(), random=self.splitter == "random")
+
+    def keep(self, grown: dict[str, np.ndarray], table: Presorted | Binned) -> Any:
+        """A tree grown by the native code on the table becomes the fit."""
+        per_target(grown, self.n_outputs_)
+        self.trees_ = Trees.stack([grown], grown["value"].shape[1], additive=False)
+        self.n_features_in_ = table.X.shape[1]
+        self.max_features_ = feature_count(self.max_features, self.n_features_in_)
+        self.missing_features_ = table.missing
+        if self.ccp_alpha < 0:
+            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
+        if self.ccp_alpha > 0:
+            self.trees_ = prune_trees(self.trees_, self.ccp_alpha)
+        return self
+
+    def _table(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return predict_table(self, X, self._coder)
+
+    def _values(self, X: Any) -> np.ndarray:
+        table = self._table(X)
+        return self.trees_.sums(table)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """The number of the leaf in which each row ends."""
+        table = self._table(X)
+        return self.trees_.leaves(table)[:, 0]
+
+    def decision_path(self, X: Any) -> Any:
+        """A sparse matrix of (row, node): one for every node a row passes, from the root to its leaf."""
+        return self.trees_.paths(self._table(X))
+
+    @property
+    def tree_(self) -> TreeView:
+        """The nodes under scikit-learn's names."""
+        check_is_fitted(self)
+        return TreeView(self.trees_, self.n_features_in_, getattr(self, "n_classes_", [1] * self.n_outputs_))
+
+    def get_depth(self) -> int:
+        """The depth of the tree."""
+        check_is_fitted(self)
+        return int(self.trees_.depths().max())
+
+    def get_n_leaves(self) -> int:
+        """The number of leaves."""
+        check_is_fitted(self)
+        return int(np.sum(self.trees_.feature < 0))
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Fall of impurity by feature, scaled to sum to one."""
+        check_is_fitted(self)
+        if self.trees_.gain is None:  # a tree of a forest, which keeps shares only
+            return self._shares_of_gain
+        return as_shares(add_gains(np.zeros(self.n_features_in_), [self.trees_.gains(0)]))
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
+        """The α at which leaves of the full tree are cut, and what is left: see :func:`pruning_path`."""
+        from sklearn.base import clone
+
+        full = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
+        return pruning_path(full.trees_)
+
+    def prune(self, ccp_alpha: float | None = None, *, X: Any = None, y: Any = None, cv: Any = 5) -> Any:
+        """The subtree with the least Σ_m N_m Q_m / N + α |leaves|; α given, or chosen by cross-validation on X, y.
+
+        Returns a pruned copy; the tree itself is not changed.
+        """
+        import copy
+
+        check_is_fitted(self)
+        if ccp_alpha is None:
+            if X is None or y is None:
+                raise ValueError("prune needs ccp_alpha, or X and y to choose it by cross-validation.")
+            ccp_alpha = choose_alpha(self, X, y, cv)
+        pruned = copy.copy(self)
+        pruned.trees_ = prune_trees(self.trees_, ccp_alpha)
+        pruned.pruned_alpha_ = float(ccp_alpha)
+        return pruned
+
+    def rules(self, feature_names: Any = None, decimals: int = 3) -> str:
+        """The tree as indented text."""
+        from hinge.models.trees.show import rules
+
+        check_is_fitted(self)
+        return rules(self, feature_names, decimals)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the tree with matplotlib; returns the axes."""
+        from hinge.models.trees.show import draw
+
+        check_is_fitted(self)
+        return draw(self, ax, **options)
+
+
+class DecisionTreeClassifier(ClassTargets, LogProba, ClassifierMixin, BaseTree):
+    """A classification tree.
+
+    Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m. Splits are
+    the midpoints between neighbouring values, two-set splits of categories, and a learned side for missing values.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "log_loss", "misclassification"}
+        The impurity Q: 1 − Σp², −Σ p log₂ p (twice), or 1 − max p.
+    splitter : {"best", "random", "hist"}
+        Every midpoint, one random threshold per feature, or the midpoints between at most 255 bins.
+    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, max_leaf_nodes : limits
+        As in scikit-learn; with whole-number weights a row counts as many times as its weight says.
+    min_impurity_decrease : float
+        The least fall of impurity (as a share of the whole) that is worth a split.
+    class_weight : dict, "balanced" or None
+    ccp_alpha : float
+        The α of cost-complexity pruning.
+    monotonic_cst : list or dict, optional
+        +1, 0 or −1 per feature: the probability of the second class rises, is free, or falls with it.
+    random_state : int, RandomState or None
+        The same seed gives the same fit, whatever the number of threads.
+    categorical_features : "from_dtype", mask, indices, names or None
+        Which columns are categories.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    trees_ : Trees
+        The nodes as arrays.
+    tree_ : TreeView
+        The same under scikit-learn's names.
+    feature_importances_ : array
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> tree = hg.DecisionTreeClassifier().fit(X, ["a", "a", "b", "b"])
+    >>> print(tree.rules())
+    x0 <= 1.5
+      a  (2 rows)
+    x0 > 1.5
+      b  (2 rows)
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = 0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+
+    def predict_proba(self, X: Any) -> Any:
+        """Shares of the classes in the leaf of each row; a list of them if there are several targets."""
+        return self._shares(self._values(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most frequent class in the leaf of each row."""
+        return self._labels(self._values(X))
+
+
+class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
+    """A regression tree.
+
+    Grows greedily the tree that minimises  Σ_m N_m Q_m + α |leaves|, where Q_m is the impurity of leaf m.
+
+    Parameters
+    ----------
+    criterion : {"squared_error", "absolute_error", "poisson"}
+        The impurity Q and with it the value of a leaf: mean squared distance from the mean, mean absolute distance
+        from the median, or mean half Poisson deviance from the mean.
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, random_state,
+    max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, categorical_features
+        As for :class:`DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    trees_ : Trees
+        The nodes as arrays.
+    tree_ : TreeView
+        The same under scikit-learn's names.
+    feature_importances_ : array
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> hg.DecisionTreeRegressor(max_depth=1).fit(X, [0.0, 2.0, 10.0, 12.0]).predict([[0.5], [9.0]])
+    array([ 1., 11.])
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = 0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The value of the leaf of each row."""
+        return self._numbers(self._values(X))
+
+
+__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count", "limit_of_rows"]

@@ -1,0 +1,67 @@
+"""From raw columns to the matrix a model was trained on, in ONNX operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hinge.errors import MODEL, UserError
+from hinge.features.encoders import Dropped, Levels, Number
+from hinge.onnx.graph import ML, Graph
+
+# The code of a missing category, one more than a tree can have. ONNX Runtime (1.31) merges questions about categories
+# that follow each other even where they send missing values to different sides.
+MISSING = 255
+
+
+def prepared(graph: Graph, prep: Any, recode: dict[int, np.ndarray]) -> str:
+    """One input per column: numbers as double (NaN where missing), categories as text ("" where missing).
+
+    ``recode`` maps, for outputs that are codes, the code of the preparation to that of the model (−1: missing).
+    """
+    blocks, place = [], 0
+    for name, encoder in zip(prep.feature_names_in_, prep.encoders_):
+        if isinstance(encoder, Dropped):
+            continue
+        if isinstance(encoder, Number):
+            blocks.append(_number(graph, graph.input(str(name), np.float64, 1), encoder))
+        elif isinstance(encoder, Levels):
+            text = graph.input(str(name), np.str_, 1)
+            blocks.append(_levels(graph, text, encoder, prep.missing_values, recode.get(place)))
+        else:
+            kind = prep.kinds_[name]
+            raise UserError(
+                f"the column {name!r} is a {kind}, which ONNX cannot prepare; fit again with --drop {name}, or turn it "
+                "into numbers beforehand.",
+                MODEL,
+            )
+        place += len(encoder.labels)
+    return graph.node("Concat", *blocks, axis=1)
+
+
+def _number(graph: Graph, x: str, encoder: Number) -> str:
+    missing = graph.node("IsNaN", x)
+    if not np.isnan(encoder.fill):
+        x = graph.node("Where", missing, graph.constant(np.array([[encoder.fill]])), x)
+    if (encoder.centre, encoder.scale) != (0.0, 1.0):
+        x = graph.node("Sub", x, graph.constant(np.array([[encoder.centre]])))
+        x = graph.node("Div", x, graph.constant(np.array([[encoder.scale]])))
+    return graph.node("Concat", x, graph.cast(missing, np.float64), axis=1) if encoder.marked else x
+
+
+def _levels(graph: Graph, text: str, encoder: Levels, absent: Any, recode: np.ndarray | None) -> str:
+    other = len(encoder.levels) if encoder.pooled else -1
+    gap = len(encoder.levels) + (encoder.pooled > 0) if encoder.missing_level and not encoder.codes else -1
+    keys = [*encoder.levels, *(word for word in sorted({*absent, ""}) if word not in encoder.levels)]
+    codes = [*range(len(encoder.levels)), *[gap] * (len(keys) - len(encoder.levels))]
+    if recode is not None:
+        codes = [int(recode[c]) if 0 <= c < len(recode) else -1 for c in codes]
+        other = int(recode[other]) if 0 <= other < len(recode) else -1
+    code = graph.node(
+        "LabelEncoder", text, domain=ML, keys_strings=keys, values_int64s=codes, default_int64=other
+    )  # fmt: skip
+    if encoder.codes:  # gaps have a code of their own rather than NaN: see MISSING
+        unknown = graph.node("Equal", code, graph.constant(np.array([[-1]])))
+        return graph.node("Where", unknown, graph.constant(np.array([[float(MISSING)]])), graph.cast(code, np.float64))
+    return graph.cast(graph.node("Equal", code, graph.constant(np.arange(len(encoder.labels))[None, :])), np.float64)

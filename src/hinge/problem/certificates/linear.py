@@ -1,0 +1,447 @@
+"""The judge: how close weights are to the optimum, computed by code no solver owns.
+
+For the problem  P(w, b) = Σ cᵢ ℓ(yᵢ, zᵢ) + Ω(w)  every choice of slopes u gives a lower bound of the optimum,
+
+    D(u) = −Σ cᵢ ℓ*(yᵢ, uᵢ) + Σ cᵢ uᵢ offsetᵢ − Ω*(−X'(c∘u)),      Σ cᵢ uᵢ = 0 if there is a bias,
+
+so gap = P(w, b) − D(u) ≥ P(w, b) − P* ≥ 0 (weak duality). The judge makes slopes out of the weights alone, and,
+where a solver offers its own, tries those too after forcing them to be feasible; a wrong offer can only make the gap
+larger. At the optimum the gap closes (strong duality).
+
+Slopes from weights. First u = ℓ'(z) at the best bias for w, so that they balance exactly, scaled towards zero until
+Ω* is finite (the domains of the conjugates are convex and contain zero, so it stays inside). If the gap that gives is
+too wide, the slopes after one Newton step of the weights in use, u + ℓ''·Δz: they satisfy the optimality conditions of
+those weights exactly, with or without a penalty on them, and their error is of second order.
+
+Where no dual is known (non-convex, or a loss without conjugate) the certificate is a stationarity residual: the
+largest distance of −∇risk from ∂Ω, relative to the largest slope of the risk at w = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from hinge.problem.certificates.least_squares import summed_up
+from hinge.problem.losses import Squared
+from hinge.problem.numerics import weighted_sum
+from hinge.problem.objective import Array, Objective
+from hinge.problem.penalties import Coordinates
+from hinge.problem.root import best_bias
+
+# The Newton step of the judge factors a matrix of this order at most.
+MAX_USED_FEATURES = 2000
+NEWTON_ROUNDS = 4
+SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the gap that was asked for
+ROUNDING = 1e-15
+BALANCED = 1e-13  # slopes whose sum is below this share of their size balance but for rounding
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about a fit.
+
+    Attributes
+    ----------
+    primal : float
+        The objective at the returned weights.
+    dual : float
+        A lower bound of the optimum; −inf if none is known.
+    gap : float
+        primal − dual: the objective is at most this much above the optimum.
+    relative_gap : float
+        gap / |primal|.
+    residual : float
+        The stationarity residual, relative (nan where the gap says more).
+    kind : {"gap", "stationarity"}
+        Which of the two ``error`` is.
+    tol : float
+        What was asked for.
+    weight_error : float
+        A bound of ‖w − w*‖₂ from strong convexity; inf if the objective is not strongly convex.
+    solver, iterations, seconds, status
+        How the weights were found.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    residual: float
+    kind: str
+    tol: float
+    weight_error: float = np.inf
+    solver: str = ""
+    iterations: int = 0
+    seconds: float = 0.0
+    status: str = ""
+
+    @classmethod
+    def of_gap(cls, primal: float, gap: float, *, tol: float, convexity: float = 0.0, **how: Any) -> Certificate:
+        """From an objective and its duality gap; ``convexity`` is the modulus of strong convexity, if it has one."""
+        return cls(
+            primal=primal,
+            dual=primal - gap,
+            gap=gap,
+            relative_gap=gap / max(abs(primal), np.finfo(float).tiny),
+            residual=np.nan,
+            kind="gap",
+            tol=tol,
+            weight_error=float(np.sqrt(2.0 * gap / convexity)) if convexity > 0 else np.inf,
+            **how,
+        )
+
+    @property
+    def error(self) -> float:
+        """The number that is compared with ``tol``."""
+        return self.relative_gap if self.kind == "gap" else self.residual
+
+    @property
+    def converged(self) -> bool:
+        return bool(self.error <= self.tol)
+
+    def explain(self) -> str:
+        """One paragraph: what the numbers mean and, if the fit fell short, what to change."""
+        if self.kind == "gap":
+            meaning = (
+                f"The objective is {self.primal:.6g}, and no weights can bring it below {self.dual:.6g}: "
+                f"it is within {100 * self.relative_gap:.2g} % of the optimum."
+            )
+            if np.isfinite(self.weight_error):
+                meaning += f" The weights are within {self.weight_error:.2g} of the optimal ones (Euclidean distance)."
+        else:
+            bound = (
+                f"The lower bound these weights give, {self.dual:.6g}, is too low to judge by"
+                if np.isfinite(self.dual)
+                else "No lower bound is known for this problem"
+            )
+            meaning = (
+                f"The objective is {self.primal:.6g}. {bound}; "
+                f"the remaining slope is {self.residual:.2g} of the slope at zero weights."
+            )
+        if self.converged:
+            return f"{meaning} The tolerance of {self.tol:.1g} is met."
+        return f"{meaning} The tolerance of {self.tol:.1g} is not met: {self.status or 'raise max_iter.'}"
+
+    def __str__(self) -> str:
+        measure = f"gap {self.gap:.1e}" if self.kind == "gap" else f"residual {self.residual:.1e}"
+        how = f", {self.iterations} iterations, {self.solver}, {self.seconds:.2g} s" if self.solver else ""
+        return f"objective {self.primal:.6g}, {measure}{how}"
+
+
+def certificate(
+    objective: Objective, w: Array, b: Array, *, dual: Array | None = None, tol: float = 1e-6
+) -> Certificate:
+    """Judge weights w and bias b; ``dual`` may hold slopes uᵢ that a solver believes to be good."""
+    if objective.has_moments and dual is None and isinstance(objective.loss, Squared) and has_dual(objective):
+        judged = _from_moments(objective, w, b, tol)
+        if judged is not None:
+            return judged
+    best, kind = -np.inf, "stationarity"
+    provable = has_dual(objective)
+    tried = None if dual is None or not provable else objective.loss.project_dual(objective.y, dual)
+    if tried is not None and objective.outputs == 1:
+        z, best = _scores_and_bound(objective, w, b, tried)
+        risk = objective.risk_of_scores(z)
+    elif dual is None and objective.outputs == 1 and objective.loss.smooth and provable:
+        risk, z, cu, g = objective.evaluate(w, b)
+        if (
+            not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum()
+        ):  # the slopes will do as they are
+            best = _bound(objective, objective.slopes_of_scores(z), g)
+    else:
+        z = objective.scores(w, b)
+        risk = objective.risk_of_scores(z)
+        best = -np.inf if tried is None else dual_value(objective, tried)
+    primal = risk + objective.penalty.value(w)
+    if provable and not primal - best <= tol * abs(primal):
+        best = max(best, trivial_bound(objective))
+        for u in _candidates(objective, w, z, tried):
+            best = max(best, dual_value(objective, u))
+            if primal - best <= tol * abs(primal):
+                break
+    gap = max(primal - best, 0.0)
+    relative = _relative(gap, primal, objective)
+    if np.isfinite(best) and relative < 1.0:
+        kind = "gap"
+    residual = np.nan if kind == "gap" else stationarity(objective, w, b)
+    return Certificate(
+        primal=primal,
+        dual=best,
+        gap=gap,
+        relative_gap=relative,
+        residual=residual,
+        kind=kind,
+        tol=tol,
+        weight_error=_weight_error(objective, gap) if kind == "gap" else np.inf,
+    )
+
+
+def _from_moments(objective: Objective, w: Array, b: Array, tol: float) -> Certificate | None:
+    """The certificate of least squares from its sums of products; None where their rounding hides too much."""
+    known = summed_up(objective, objective.moments, w, b)
+    primal, g = known.risk + objective.penalty.value(w), known.slope
+    if not known.rounding <= SHARE_OF_TOLERANCE * tol * primal:
+        return None
+    _drop_rounding(objective, g, known.errors)
+    s = objective.penalty.dual_scale(-g)
+    dual = s * known.cross - 0.5 * s**2 * known.errors - objective.penalty.conjugate(-s * g) if s > 0 else -np.inf
+    gap = max(primal - dual, known.rounding)
+    if not gap <= tol * primal:
+        return None
+    return Certificate.of_gap(primal, gap, tol=tol, convexity=convexity(objective))
+
+
+def has_dual(objective: Objective) -> bool:
+    loss, penalty = objective.loss, objective.penalty
+    return loss.convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
+
+
+def trivial_bound(objective: Objective) -> float:
+    """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound where every example can be fitted exactly."""
+    shape = (objective.n,) if objective.outputs == 1 else (objective.n, objective.outputs)
+    return -objective.conjugate_sum(np.zeros(shape)) - objective.penalty.conjugate(objective.zero()[0])
+
+
+def _relative(gap: float, primal: float, objective: Objective) -> float:
+    """gap / |primal|; an objective of (almost) zero is compared with the risk of predicting a constant."""
+    if gap == 0.0:
+        return 0.0
+    scale = constant_risk(objective)
+    if not objective.loss.smooth and gap <= ROUNDING * scale:  # kinks lie in scores, which are rounded
+        return 0.0
+    floor = 1e-12 * scale
+    return gap / max(abs(primal), floor, np.finfo(float).tiny)
+
+
+def constant_risk(objective: Objective) -> float:
+    """The risk at w = 0, b = 0: a scale for the objective. If that is zero, the risk of constant scores ±1."""
+    shift = 0.0 if objective.offset is None else objective.offset
+    z = np.zeros(objective.n) if objective.outputs == 1 else np.zeros((objective.n, objective.outputs))
+    at_zero = abs(objective.risk_of_scores(z + shift))
+    return at_zero or sum(abs(objective.risk_of_scores(z + shift + t)) for t in (-1.0, 1.0))
+
+
+def _candidates(objective: Objective, w: Array, z: Array, tried: Array | None) -> Iterator[Array]:
+    """Slopes worth trying besides those that were tried, the cheapest first."""
+    if objective.loss.smooth or tried is None:
+        if objective.fit_intercept:
+            z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
+        u = objective.slopes_of_scores(z)
+        yield u
+    else:
+        u = tried
+    if z.ndim == 1:
+        moved = newton_slopes(objective, w, z, u)
+        if moved is not None:
+            yield moved
+
+
+def best_shift(objective: Objective, z: Array) -> float:
+    def derivatives(b: float) -> tuple[float, float]:
+        return objective.native.derivative_sums(objective.y, z + b, objective.c)
+
+    return best_bias(derivatives, objective.loss.score_span(objective.y) + float(np.max(np.abs(z), initial=0.0)))
+
+
+def balance(objective: Objective, u: Array) -> Array:
+    """Slopes near u with Σ cᵢ uᵢ = 0: one common shift, cut to the domain."""
+    if u.ndim == 2:
+        return u
+    c, (lo, hi) = objective.c, objective.loss.dual_interval(objective.y)
+
+    def total(shift: float) -> tuple[float, float]:
+        moved = u + shift
+        return float(weighted_sum(c, np.clip(moved, lo, hi))), float(weighted_sum(c, (moved > lo) & (moved < hi)))
+
+    return np.clip(u + best_bias(total, span=1e12), lo, hi)
+
+
+def best_shifts(objective: Objective, z: Array) -> Array:
+    """The best change of the biases of several outputs: Newton on k × k systems until the slopes balance."""
+    loss, y, c, k = objective.loss, objective.y, objective.c, z.shape[1]
+    shift = np.zeros(k)
+    for _ in range(30):
+        u = loss.gradient(y, z + shift)
+        g = weighted_sum(c, u)
+        if np.max(np.abs(g)) <= 1e-15:
+            break
+        if loss.outputs == "classes":
+            p = loss.inverse_link(z + shift)
+            h = np.diag(c @ p) - (p * c[:, None]).T @ p
+        else:
+            h = np.diag(c @ loss.hessian(y, z + shift))
+        step = scipy.linalg.lstsq(h, g)[0]
+        before, scale = objective.risk_of_scores(z + shift), 1.0
+        while objective.risk_of_scores(z + shift - scale * step) > before and scale > 1e-6:
+            scale *= 0.5
+        shift = shift - scale * step
+    return shift
+
+
+def dual_value(objective: Objective, u: Array) -> float:
+    """D(u), after scaling u until the penalty's conjugate is finite; −∞ if u cannot be made feasible.
+
+    u must lie in the domain of the loss's conjugate.
+    """
+    balanced = _balanced(objective, u)
+    if balanced is None:
+        return -np.inf
+    return _bound(objective, balanced, objective.design.rmatmul(objective.weighted(balanced)))
+
+
+def _scores_and_bound(objective: Objective, w: Array, b: Array, u: Array) -> tuple[Array, float]:
+    """The scores of one output and D(u), together: one look at the examples."""
+    balanced = _balanced(objective, u)
+    if balanced is None:
+        return objective.scores(w, b), -np.inf
+    z, g = objective.scores_and_adjoint(w, b, balanced)
+    return z, _bound(objective, balanced, g)
+
+
+def _balanced(objective: Objective, u: Array) -> Array | None:
+    """u itself, or slopes near it, with Σ cᵢ uᵢ = 0 if there is a bias: without that D(u) would not be a bound.
+
+    The slopes of a kinked loss at its best bias need not balance. None if nothing near does.
+    """
+    if not objective.fit_intercept:
+        return u
+    total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
+    if u.ndim == 1 and abs(total) > BALANCED * size:
+        u = balance(objective, u)
+        total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
+    return None if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)) else u
+
+
+def _bound(objective: Objective, u: Array, g: Array) -> float:
+    """D(u) for balanced slopes and g = X'(c∘u)."""
+    _drop_rounding(objective, g, None if u.ndim == 2 else u)
+    scale = objective.penalty.dual_scale(-g)
+    if scale == 0.0:
+        return -np.inf
+    if scale < 1.0:
+        u, g = scale * u, scale * g
+    value = -objective.conjugate_sum(u)
+    if objective.offset is not None:
+        value += float(np.sum(objective.weighted(u) * objective.offset))
+    return value - objective.penalty.conjugate(-g)
+
+
+def _drop_rounding(objective: Objective, g: Array, u: Array | float | None) -> None:
+    """Sets g to zero where it should be and is but for rounding.
+
+    A weight that may grow without limit or penalty needs a slope of exactly zero. ``u``: the slopes or Σ cᵢ uᵢ².
+    """
+    coordinates = objective.penalty.coordinates(objective.d)
+    if coordinates is None:
+        return
+    free = _free(coordinates, g)
+    if np.any(free):
+        squares = 1.0 if u is None else weighted_sum(objective.c, u**2) if isinstance(u, np.ndarray) else u
+        size = np.sqrt(objective.square_sums * squares)
+        g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
+
+
+def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
+    """Which weights can move down the slope g without limit and without a penalty."""
+    l1, l2, lower, upper = (part if g.ndim == 1 else part[:, None] for part in coordinates)
+    return (l1 == 0) & (l2 == 0) & np.where(g < 0, np.isposinf(upper), np.isneginf(lower))
+
+
+def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array | None:
+    """u + ℓ''·Δz, where Δz is the change of scores in one Newton step of the bias and the weights in use.
+
+    Those are the weights that are not zero and not at a bound. With H the Hessian and r the gradient of the objective
+    restricted to them, X'(c∘(u + ℓ''·Δz)) + Ω'(w + Δ) = r + H Δ = 0: the optimality conditions hold exactly.
+    None if the penalty is not a sum over weights, too many of them are in use, or the sums overflow.
+    """
+    coordinates = objective.penalty.coordinates(objective.d)
+    if coordinates is None:
+        return None
+    loss, y = objective.loss, objective.y
+    inside = (w > coordinates.lower) & (w < coordinates.upper)
+    used = np.flatnonzero(inside & ((w != 0) | (coordinates.l1 == 0)))
+    if len(used) > MAX_USED_FEATURES:
+        return None
+    lo, hi = loss.dual_interval(y)
+    # Without a second derivative the slopes that have room on both sides are the ones that may move.
+    h = loss.hessian(y, z) if loss.twice else np.minimum(u - lo, hi - u) ** 2
+    w = w.copy()
+    for _ in range(NEWTON_ROUNDS):
+        found = _newton_step(objective, coordinates, w, u, h, used)
+        if found is None:
+            return None
+        step, bias = found
+        w += step
+        moved = u + h * (objective.design.matmul(step) + bias)
+        outside = (moved < lo) | (moved > hi)
+        if not np.any(outside):
+            return moved
+        # Slopes that ran out of their domain stay at its edge, and the others make up for it in another round.
+        u, h = np.clip(moved, lo, hi), np.where(outside, 0.0, h)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(moved > hi, hi / moved, np.where(moved < lo, lo / moved, 1.0))
+    return moved * max(float(np.min(room)), 0.0)
+
+
+def _newton_step(
+    objective: Objective, coordinates: Coordinates, w: Array, u: Array, h: Array, used: np.ndarray
+) -> tuple[Array, float] | None:
+    """The step of the weights in use (others zero) and of the bias; None where the sums overflow."""
+    c = objective.c
+    rhs = -(objective.design.rmatmul(c * u) + coordinates.l1 * np.sign(w) + coordinates.l2 * w)[used]
+    gram = _gram(objective, c * h, used) + np.diag(coordinates.l2[used])
+    if objective.fit_intercept:
+        edge = objective.design.rmatmul(c * h)[used]
+        gram = np.block([[gram, edge[:, None]], [edge[None, :], np.array([[weighted_sum(c, h)]])]])
+        rhs = np.append(rhs, -weighted_sum(c, u))
+    if not (np.all(np.isfinite(gram)) and np.all(np.isfinite(rhs))):
+        return None
+    solved = scipy.linalg.lstsq(gram, rhs)[0] if len(rhs) else rhs
+    step = np.zeros(objective.d)
+    step[used] = solved[: len(used)]
+    return step, float(solved[-1]) if objective.fit_intercept else 0.0
+
+
+def _gram(objective: Objective, h: Array, used: np.ndarray) -> Array:
+    if len(used) == objective.d:
+        return objective.design.gram(h)
+    columns = objective.design.columns(used)
+    return (columns * h[:, None]).T @ columns
+
+
+def stationarity(objective: Objective, w: Array, b: Array) -> float:
+    """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights."""
+    _, g, gb = objective.risk_gradient(w, b)
+    distance = float(np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0))
+    if objective.fit_intercept:
+        distance = max(distance, float(np.max(np.abs(gb))))
+    w0, b0 = objective.zero()
+    if objective.fit_intercept and objective.outputs == 1:
+        start = objective.loss.baseline(objective.y, objective.c)
+        b0 = np.array([start if np.isfinite(start) else 0.0])
+    _, g0, gb0 = objective.risk_gradient(w0, b0)
+    scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
+    if not np.isfinite(scale):  # zero scores are outside the domain of the loss (an inverse link, say)
+        scale = float(np.sqrt(np.max(objective.square_sums, initial=1.0)))
+    return distance / scale
+
+
+def convexity(objective: Objective) -> float:
+    """A modulus of strong convexity of the penalty."""
+    coordinates = objective.penalty.coordinates(objective.d)
+    return 0.0 if coordinates is None else float(np.min(coordinates.l2, initial=np.inf))
+
+
+def _weight_error(objective: Objective, gap: float) -> float:
+    strength = convexity(objective)
+    return float(np.sqrt(2.0 * gap / strength)) if strength > 0 else np.inf
+
+
+def with_run(judged: Certificate, *, solver: str, iterations: int, seconds: float, status: str) -> Certificate:
+    """The certificate with a note of how the weights were found."""
+    return replace(judged, solver=solver, iterations=iterations, seconds=seconds, status=status)

@@ -1,0 +1,86 @@
+"""What ``hinge fit`` leaves behind: the model, the report, predictions for held-out rows, and how to use them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hinge.errors import UserError
+from hinge.learn.run import Outcome
+from hinge.report.document import document
+from hinge.tables.number_formats import format_number
+
+
+def default_folder(file: Path) -> Path:
+    """A folder named after a file, in the current one."""
+    stem = file.name
+    while Path(stem).suffix:
+        stem = Path(stem).stem
+    return Path(f"{stem}_hinge")
+
+
+def prediction_columns(prediction: np.ndarray, task: str, classes: list[str], target: str) -> dict[str, Any]:
+    """Predictions as columns of a table."""
+    if task not in ("binary", "multiclass"):
+        return {f"predicted {target}": prediction}
+    guess = np.asarray(classes)[np.argmax(prediction, axis=1)]
+    columns: dict[str, Any] = {f"predicted {target}": guess}
+    return columns | {f"probability {name}": prediction[:, k] for k, name in enumerate(classes)}
+
+
+def write(outcome: Outcome, folder: Path) -> dict[str, Path]:
+    """Write the three files; each appears whole or not at all."""
+    import polars as pl
+
+    import hinge as hg
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {name: folder / name for name in ("model.hinge", "report.html", "predictions.csv")}
+        hg.save(outcome.pipeline, files["model.hinge"], card=outcome.card)
+        e = outcome.evidence
+        rows = outcome.profile.rows[outcome.test] if len(outcome.test) else outcome.profile.rows
+        truth = np.asarray(e.classes)[e.y.astype(np.int64)] if e.classes else e.y
+        columns = {"row": rows, e.target: truth} | prediction_columns(e.prediction, e.task, e.classes, e.target)
+        pl.DataFrame(columns).write_csv(files["predictions.csv"])
+        files["report.html"].write_text(document(e, usage(files)), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written ({error.strerror or error}).") from None
+    return files
+
+
+def usage(files: dict[str, Path]) -> dict[str, str]:
+    """Commands that use what was written."""
+    model = files["model.hinge"]
+    return {
+        "predict": f"hinge predict {model} new.csv --out predicted.csv",
+        "explain": f"hinge explain {model} new.csv --row 1",
+        "python": f'hg.load("{model}").predict(frame)',
+    }
+
+
+def summary(outcome: Outcome, files: dict[str, Path]) -> tuple[dict[str, Any], list[str]]:
+    """The last words, for machines and for people."""
+    e = outcome.evidence
+    data = outcome.card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
+    extra = ", ".join(
+        f"{name} {format_number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric
+    )
+    commands = usage(files)
+    late = [f"  {n.code} {n.text}" for n in e.notes if n.code in ("D15", "D17")]
+    return data, [
+        e.reason,
+        f"{e.scored.capitalize()}: {e.metric} {format_number(e.score, 4)} ± {format_number(e.error, 2)} (best constant {format_number(e.trivial, 4)}, "
+        f"{100 * e.explained:.1f} % explained); {extra}",
+        *late,
+        "",
+        f"  model        {files['model.hinge']}",
+        f"  report       {files['report.html']}",
+        f"  predictions  {files['predictions.csv']}",
+        "",
+        f"  {commands['predict']}",
+        f"  {commands['explain']}",
+        f"  hinge verify {files['model.hinge']}",
+    ]

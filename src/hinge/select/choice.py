@@ -1,0 +1,61 @@
+"""Choosing among candidates from their scores on folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge.problem.numerics import OVERFLOWED
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Errors of candidates on folds and the chosen one.
+
+    Attributes
+    ----------
+    best : int
+        The candidate of the smallest mean error.
+    simplest : int
+        The simplest candidate whose mean error is within one standard error of the smallest.
+    mean, standard_error : arrays
+        Over folds, one entry per candidate.
+    """
+
+    mean: np.ndarray
+    standard_error: np.ndarray
+    best: int
+    simplest: int
+
+    def pick(self, rule: str) -> int:
+        if rule not in ("best", "one-standard-error"):
+            raise ValueError(f"rule must be 'best' or 'one-standard-error', got {rule!r}.")
+        return self.best if rule == "best" else self.simplest
+
+
+def choose_candidate(errors: np.ndarray, complexity: Any, weight: np.ndarray | None = None) -> Choice:
+    """Choose by the mean over folds.
+
+    Parameters
+    ----------
+    errors : array of shape (candidates, folds)
+        Smaller is better.
+    complexity : array with one number per candidate
+        For the one-standard-error rule: smaller is simpler.
+    weight : array with one number per fold, optional
+        How many examples a fold stands for.
+    """
+    weight = np.ones(errors.shape[1]) if weight is None else weight
+    c = weight / weight.sum()
+    folds = errors.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = errors @ c
+        spread = np.sqrt(((errors - mean[:, None]) ** 2) @ c / max(folds - 1, 1))
+    if not np.any(np.isfinite(mean)):
+        raise ValueError(OVERFLOWED)
+    best = int(np.argmin(mean))
+    within = np.flatnonzero(mean <= mean[best] + spread[best])
+    simplest = int(within[np.argmin(np.asarray(complexity)[within])])
+    return Choice(mean, spread, best, simplest)

@@ -1,5 +1,0 @@
-"""Solvers: how an objective is minimised. ``solve(objective)`` picks one, runs it and has the result judged."""
-
-from hinge.solve.choose import solve
-
-__all__ = ["solve"]

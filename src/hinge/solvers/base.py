@@ -1,0 +1,184 @@
+"""What a solver is, what it needs, and what it returns."""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hinge.problem.certificates.linear import Certificate, certificate
+from hinge.problem.objective import Array, Objective
+from hinge.problem.penalties.base import Coordinates
+
+
+class Status(enum.Enum):
+    """How a run ended; the value is a sentence a user can act on."""
+
+    CONVERGED = "The tolerance was met."
+    MAX_ITER = "The iteration limit was reached; raise max_iter, loosen tol, or scale the features to similar size."
+    STALLED = "No further progress is possible in floating point; loosen tol or scale the features to similar size."
+    STOPPED = "A callback asked to stop."
+    RULE = "The stopping rule that was given was met; drop it to go on to the tolerance."
+    UNBOUNDED = "The objective has no minimiser (for example separable classes without a penalty); add a penalty."
+    BUDGET = "This method stops after its budget of steps, not at a tolerance; use another solver for a tight gap."
+
+
+class Need(enum.Enum):
+    """What a solver may require of an objective; the value says it in words."""
+
+    GRADIENT = "a differentiable loss"
+    SECOND = "a loss with a second derivative"
+    FISHER = "a likelihood with a Fisher information (hg.GLM makes them)"
+    CONVEX = "a convex loss and penalty"
+    SMOOTH_PENALTY = "a differentiable penalty (NoPenalty or L2)"
+    COORDINATES = "a penalty that is a sum over single weights (L1, L2, Elastic, Box, NoPenalty)"
+    SQUARED = "the Squared loss"
+    SOFTMAX = "the Softmax loss"
+    HINGE = "the Hinge loss"
+    RIDGE = "an L2 penalty or none"
+    UNBOUNDED = "a penalty without bounds on the weights (L1, L2, Elastic, NoPenalty)"
+    ONE_OUTPUT = "one score per example"
+    NO_OFFSET = "no offset"
+    BOUNDED_CURVATURE = "a loss whose second derivative is bounded"
+    STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
+    ROWS = "rows that can be read one at a time (a row-major array or a CSR matrix)"
+    PIECEWISE_LINEAR = "a piecewise linear loss (Hinge, Absolute, Quantile, EpsilonInsensitive …)"
+    CONJUGATE = "a loss and a penalty with known conjugates"
+    SUBGRADIENT = "a penalty with a subgradient (L1, L2, Elastic, NoPenalty, without positive=True)"
+    PROJECTION = "a penalty that splits into a projection and a smooth part (L1, L2, Elastic, Box, L1Ball, L2Ball)"
+    QUADRATIC = "a loss of straight lines and parabolas (Squared, Huber, Absolute, Quantile, Hinge, SquaredHinge, …)"
+
+    def met_by(self, objective: Objective) -> bool:
+        return _MET[self](objective)
+
+
+PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")
+# Losses that a quadratic program can express with slack variables (solvers/quadratic_program.py).
+QUADRATIC_LOSSES = (
+    "Squared", "SquaredMargin", "Huber", "Absolute", "Quantile", "RelativeError", "EpsilonInsensitive",
+    "SquaredEpsilonInsensitive", "Hinge", "SquaredHinge",
+)  # fmt: skip
+BALLS = ("L1Ball", "L2Ball")
+
+
+def _in_coordinates(rule: Callable[[Coordinates], Any]) -> Callable[[Objective], bool]:
+    """Whether the penalty is a sum over single weights and the rule holds for its four numbers of each."""
+
+    def met(objective: Objective) -> bool:
+        coordinates = objective.penalty.coordinates(objective.d)
+        return coordinates is not None and bool(rule(coordinates))
+
+    return met
+
+
+def _named(*names: str) -> Callable[[Objective], bool]:
+    return lambda objective: type(objective.loss).__name__ in names
+
+
+def _unbounded(parts: Coordinates) -> Any:
+    return np.isinf(parts.lower).all() and np.isinf(parts.upper).all()
+
+
+_MET: dict[Need, Callable[[Objective], bool]] = {
+    Need.GRADIENT: lambda o: o.loss.smooth,
+    Need.SECOND: lambda o: o.loss.twice and o.loss.smooth,
+    Need.FISHER: lambda o: bool(getattr(o.loss, "fisher", False)),
+    Need.CONVEX: lambda o: o.loss.convex and o.penalty.convex,
+    Need.SMOOTH_PENALTY: lambda o: o.penalty.smooth,
+    Need.COORDINATES: _in_coordinates(lambda parts: True),
+    Need.SQUARED: _named("Squared"),
+    Need.SOFTMAX: _named("Softmax"),
+    Need.HINGE: _named("Hinge"),
+    Need.RIDGE: _in_coordinates(lambda parts: _unbounded(parts) and not np.any(parts.l1)),
+    Need.UNBOUNDED: _in_coordinates(_unbounded),
+    Need.ONE_OUTPUT: lambda o: o.outputs == 1,
+    Need.NO_OFFSET: lambda o: o.offset is None,
+    Need.BOUNDED_CURVATURE: lambda o: bool(np.isfinite(o.loss.curvature)),
+    Need.STRONGLY_CONVEX: _in_coordinates(lambda parts: np.all(parts.l2 > 0)),
+    Need.ROWS: lambda o: o.design.native.has_rows,
+    Need.PIECEWISE_LINEAR: _named(*PIECEWISE_LINEAR),
+    Need.CONJUGATE: lambda o: o.loss.has_conjugate and o.penalty.has_conjugate,
+    Need.SUBGRADIENT: _in_coordinates(_unbounded),
+    Need.PROJECTION: lambda o: type(o.penalty).__name__ in BALLS or o.penalty.coordinates(o.d) is not None,
+    Need.QUADRATIC: _named(*QUADRATIC_LOSSES),
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a history. Callbacks also see the iterate, where the solver has it at hand; histories drop it."""
+
+    iteration: int
+    seconds: float
+    objective: float
+    gap: float  # relative gap or residual; nan where it was not computed
+    w: Array | None = field(default=None, repr=False, compare=False)
+    b: Array | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass
+class Stop:
+    """When a solver should end, and whom it tells about its progress."""
+
+    tol: float = 1e-6
+    max_iter: int = 1000
+    callback: Callable[[Record], bool] | None = None
+    keep_history: bool = False
+    random_state: int = 0
+    records: list[Record] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+
+    def report(
+        self, iteration: int, objective: float, gap: float = np.nan, w: Array | None = None, b: Array | None = None
+    ) -> bool:
+        """Take note of an iteration; True if somebody wants the solver to stop."""
+        record = Record(iteration, time.perf_counter() - self.began, objective, gap)
+        if self.keep_history:
+            self.records.append(record)
+        return self.callback is not None and bool(self.callback(replace(record, w=w, b=b)))
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks at single iterations."""
+        return self.keep_history or self.callback is not None
+
+    def judge(self, objective: Objective, w: Array, b: Array, dual: Array | None = None) -> Certificate:
+        """Ask the judge. Solvers may use this to decide when to stop; the answer is computed again at the end."""
+        return certificate(objective, w, b, dual=dual, tol=self.tol)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver returns: weights, bias, slopes for the judge where it has them, and how it ended."""
+
+    w: Array
+    b: Array
+    status: Status
+    iterations: int
+    dual: Array | None = None
+    history: tuple[Record, ...] = ()
+
+
+class Solver:
+    """Base class: a name, a list of needs, and ``run``.
+
+    Solvers with options are frozen dataclasses, so that a configured one can be passed wherever a name can:
+    ``solver="gradient-descent"`` or ``solver=hg.GradientDescent(step=0.1)``.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[Need, ...]] = ()
+    default_max_iter: ClassVar[int] = 1000
+    iterative: ClassVar[bool] = True  # whether it matters where it starts
+
+    def missing(self, objective: Objective) -> list[Need]:
+        """The needs that this objective does not meet."""
+        return [need for need in self.needs if not need.met_by(objective)]
+
+    def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
+        """Minimise from the start (w, b), which it may overwrite."""
+        raise NotImplementedError

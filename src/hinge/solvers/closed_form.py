@@ -1,0 +1,258 @@
+"""Least squares and ridge in closed form.
+
+Problem     min_{W,b} ½ Σ cᵢ ‖yᵢ − W'xᵢ − b‖² + ½ Σ_j λ_j ‖w_j‖²,   one or several outputs
+Primal      (X̃'CX̃ + Λ) W = X̃'CỸ with X̃, Ỹ centred by c if there is a bias; d × d, by Cholesky
+Dual        W = Λ⁻¹X̃'C^½ (C^½X̃Λ⁻¹X̃'C^½ + I)⁻¹ C^½Ỹ, n × n, where d > n and every λ_j > 0
+Deficient   without a penalty, the solution of least norm, by singular values; by LSQR if X is sparse and large
+Optimality  X̃'C(Ỹ − X̃W) = ΛW: the errors are orthogonal to every linear function of the inputs
+Reference   Björck (1996), §2.9 (iterative refinement of the normal equations); Saunders et al. (1998) for the dual
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+from sklearn.utils import assert_all_finite
+
+from hinge._native import Design, core
+from hinge.problem.numerics import OVERFLOWED, weighted_sum
+from hinge.problem.objective import Array, Objective
+from hinge.solvers.base import Need, Solution, Solver, Status, Stop
+
+REFINEMENTS = 2
+# A relative error of the weights below this, by the condition of the normal equations, needs no refinement.
+GOOD_AT_ONCE = 1e-11
+# Up to this many columns the sums of all products are made in one pass over X.
+ONE_PASS = 510
+# Matrices up to this order are factored on one thread.
+SMALL = 1000
+# Gram matrices with a reciprocal condition number below this go to singular values instead.
+SAFE_RCOND = 1e-10
+# Sparse matrices with more entries than this, zeros counted, are not made dense.
+DENSE_LIMIT = 50_000_000
+
+
+class ClosedForm(Solver):
+    """Normal equations, primal or dual, whichever is smaller; singular values where they are singular."""
+
+    name: ClassVar[str] = "closed-form"
+    iterative: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = (Need.SQUARED, Need.RIDGE)
+
+    def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
+        coordinates = objective.penalty.coordinates(objective.d)
+        assert coordinates is not None
+        if stop.watched and stop.report(0, objective.value(w, b), w=w, b=b):
+            return Solution(w, b, Status.STOPPED, 0)
+        problem = Centred(
+            objective.design, objective.y, objective.c, objective.fit_intercept, objective.offset,
+            moments=lambda: objective.moments,
+        )  # fmt: skip
+        W = problem.solve(coordinates.l2)
+        w, b = W[:, 0] if objective.outputs == 1 else W, problem.bias(W)
+        if stop.watched:
+            stop.report(1, objective.value(w, b), w=w, b=b)
+        return Solution(w, b, Status.CONVERGED, 1)
+
+
+class Centred:
+    """A weighted least-squares problem with the bias eliminated. Targets become an n × k matrix.
+
+    X̃ = X − 1μ' is never formed unless singular values are asked for: products with X are corrected by μ.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: Array,
+        c: Array,
+        fit_intercept: bool,
+        offset: Array | None = None,
+        *,
+        moments: Callable[[], Array] | None = None,
+    ) -> None:
+        self.design, self.c = design, c
+        Y = y.reshape(len(y), -1)
+        if offset is not None:
+            Y = Y - offset.reshape(len(y), -1)
+        self.fit_intercept, self._raw = fit_intercept, Y
+        self._moments = moments or (lambda: design.moments(c, Y[:, 0]))
+
+    @cached_property
+    def y_mean(self) -> Array:
+        if not self.fit_intercept:
+            return np.zeros(self._raw.shape[1])
+        return weighted_sum(self.c, self._raw) if self.sums is None else self.sums[-2, -1:]
+
+    @cached_property
+    def Y(self) -> Array:
+        """The targets less their mean."""
+        return self._raw - self.y_mean
+
+    @cached_property
+    def sums(self) -> Array | None:
+        """[X 1 y]'C[X 1 y] where one pass over X gives it: one target, and doubles that are more rows than columns."""
+        (n, d), X = self.design.shape, self.design.source
+        one_pass = isinstance(X, np.ndarray) and X.dtype == np.float64 and d <= min(n, ONE_PASS)
+        if not one_pass or self._raw.shape[1] > 1:
+            return None
+        sums = self._moments()
+        if not np.isfinite(sums.diagonal()).all():
+            assert_all_finite(X, input_name="X")
+            raise ValueError(OVERFLOWED)
+        return sums
+
+    @cached_property
+    def x_mean(self) -> Array:
+        d = self.design.shape[1]
+        if not self.fit_intercept:
+            return np.zeros(d)
+        return self.design.rmatmul(self.c) if self.sums is None else self.sums[:d, d].copy()
+
+    def bias(self, W: Array) -> Array:
+        return self.y_mean - self.x_mean @ W
+
+    def residual(self, W: Array) -> Array:
+        """Ỹ − X̃W."""
+        return self.Y - self.design.matmul(W) + self.x_mean @ W
+
+    def moment(self, R: Array) -> Array:
+        """X̃'CR."""
+        CR = self.c[:, None] * R
+        return self.design.rmatmul(CR) - np.outer(self.x_mean, CR.sum(axis=0))
+
+    def gram(self) -> Array:
+        """X̃'CX̃."""
+        d = self.design.shape[1]
+        raw, total = (
+            (self.design.gram(self.c), self.c.sum()) if self.sums is None else (self.sums[:d, :d], self.sums[d, d])
+        )
+        return raw - total * self.x_mean[:, None] * self.x_mean
+
+    def first_moment(self) -> Array:
+        """X̃'CỸ."""
+        if self.sums is None:
+            return self.moment(self.Y)
+        d = self.design.shape[1]
+        return (self.sums[:d, -1] - self.x_mean * self.y_mean[0])[:, None]
+
+    def lost_digits(self) -> float:
+        """By what factor centring has made the rounding of ``gram`` and ``first_moment`` larger; ∞ if not known."""
+        if self.sums is None or not self.fit_intercept:
+            return np.inf if self.sums is None else 1.0
+        raw, d = self.sums.diagonal(), len(self.x_mean)
+        left = raw - self.sums[d] ** 2
+        left[d] = raw[d]  # the ones lose nothing
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worst = np.max(np.where(raw > 0, raw / np.maximum(left, 0.0), 1.0))
+        return float(worst)
+
+    def dual_gram(self, inverse: Array) -> Array:
+        """C^½ X̃ diag(inverse) X̃' C^½."""
+        X, root = self.design.source, np.sqrt(self.c)
+        if scipy.sparse.issparse(X):
+            left = (X * inverse).tocsr() if not hasattr(X, "multiply") else X.multiply(inverse).tocsr()
+            K = np.asarray((left @ X.T.tocsr()).todense(), dtype=np.float64)
+        else:
+            K = (X * inverse).astype(np.float64) @ X.T.astype(np.float64)
+        cross = self.design.matmul(inverse * self.x_mean)
+        K -= cross[:, None] + cross[None, :] - float(inverse @ self.x_mean**2)
+        return root[:, None] * K * root[None, :]
+
+    def solve(self, l2: Array) -> Array:
+        n, d = self.design.shape
+        if d > n and np.all(l2 > 0):
+            return self._solve_dual(l2)
+        W = self._solve_primal(l2) if d <= n or np.all(l2 > 0) else None
+        if W is not None:
+            return W
+        return self._least_norm(l2)
+
+    def _solve_primal(self, l2: Array) -> Array | None:
+        if len(l2) > SMALL:
+            return self._solve_normal_equations(l2)
+        with core.SerialBlas():  # see hinge.problem.numerics for what threads of a BLAS cost after their work
+            return self._solve_normal_equations(l2)
+
+    def _solve_normal_equations(self, l2: Array) -> Array | None:
+        gram = self.gram()
+        gram.flat[:: len(l2) + 1] += l2
+        scale = np.sqrt(np.diag(gram))
+        if not (scale.min() > 0 and np.isfinite(scale).all()):
+            return None
+        gram /= scale[:, None] * scale
+        norm = np.linalg.norm(gram, 1)
+        factor, info = scipy.linalg.lapack.dpotrf(gram, lower=1, overwrite_a=1)
+        rcond = scipy.linalg.lapack.dpocon(factor, norm, uplo="L")[0] if info == 0 else 0.0
+        if rcond < SAFE_RCOND:
+            return None
+
+        def solved(rhs: Array) -> Array:
+            return scipy.linalg.lapack.dpotrs(factor, rhs / scale[:, None], lower=1)[0] / scale[:, None]
+
+        W = solved(self.first_moment())
+        if np.finfo(float).eps * self.lost_digits() / rcond <= GOOD_AT_ONCE:
+            return W
+        for _ in range(REFINEMENTS):
+            step = solved(self.moment(self.residual(W)) - l2[:, None] * W)
+            W += step
+            if np.max(np.abs(step)) <= 1e-14 * np.max(np.abs(W), initial=1e-300):
+                break
+        return W
+
+    def _solve_dual(self, l2: Array) -> Array:
+        inverse, root = 1.0 / l2, np.sqrt(self.c)[:, None]
+        K = self.dual_gram(inverse)
+        K[np.diag_indices_from(K)] += 1.0
+        factor = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
+        alpha = np.zeros_like(self.Y)
+        for _ in range(2):  # once more for what rounding left
+            W = inverse[:, None] * self._adjoint(root * alpha)
+            alpha += scipy.linalg.cho_solve(factor, root * self.residual(W) - alpha)
+        return inverse[:, None] * self._adjoint(root * alpha)
+
+    def _adjoint(self, U: Array) -> Array:
+        """X̃'U."""
+        return self.design.rmatmul(U) - np.outer(self.x_mean, U.sum(axis=0))
+
+    def _least_norm(self, l2: Array) -> Array:
+        """By singular values of [C^½X̃; Λ^½]: where the problem is singular, the solution of least norm."""
+        n, d = self.design.shape
+        root = np.sqrt(self.c)
+        if self.design.sparse and n * d > DENSE_LIMIT:
+            return self._least_norm_iterative(l2, root)
+        rows = np.flatnonzero(self.c > 0)
+        A = root[rows, None] * (_dense(self.design.source)[rows] - self.x_mean)
+        B = (root[:, None] * self.Y)[rows]
+        if np.any(l2 > 0):
+            A = np.vstack([A, np.diag(np.sqrt(l2))])
+            B = np.vstack([B, np.zeros((d, B.shape[1]))])
+        return scipy.linalg.lstsq(A, B, cond=np.finfo(float).eps * max(A.shape), lapack_driver="gelsd")[0]
+
+    def _least_norm_iterative(self, l2: Array, root: Array) -> Array:
+        n, d = self.design.shape
+        damp = np.sqrt(l2)
+
+        def forward(v: Array) -> Array:
+            v = v.ravel()
+            return np.append(root * (self.design.matmul(v) - self.x_mean @ v), damp * v)
+
+        def backward(u: Array) -> Array:
+            v = root * u.ravel()[:n]
+            return self.design.rmatmul(v) - self.x_mean * v.sum() + damp * u.ravel()[n:]
+
+        operator = scipy.sparse.linalg.LinearOperator((n + d, d), matvec=forward, rmatvec=backward, dtype=float)
+        columns = [
+            scipy.sparse.linalg.lsqr(operator, np.append(root * y, np.zeros(d)), atol=1e-13, btol=1e-13)[0]
+            for y in self.Y.T
+        ]
+        return np.stack(columns, axis=1)
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, dtype=np.float64)

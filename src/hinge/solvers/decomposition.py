@@ -1,0 +1,279 @@
+"""The dual of a support vector machine, by decomposition.
+
+The problems and their duals are in hinge.problem.certificates.kernel_machine; with s, t, U, B and N as there:
+
+Optimality  with g_v = s_v(t_v − f(x_v) − b) + ρ:  α_v = 0 where g_v < 0, α_v = U_v where g_v > 0;
+            f = Σ s_v α_v k(x_v, ·)
+Method      native/solvers/decomposition.hpp, run to a violation that is tightened until the duality gap is small enough;
+            then, if few multipliers are strictly inside their bounds, the linear system they satisfy. Where pairs of
+            variables do not get there in the time of an interior point method, that one, and then pairs again.
+Returned    α, the bias, ρ, and what the judge found: scores and both objectives.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hinge._native import core
+from hinge.problem.certificates.kernel_machine import (
+    NOTHING,
+    Dual,
+    Gap,
+    Judgement,
+    centred,
+    judge,
+    largest_square,
+    point_coefficients,
+    single_suffices,
+    start_spread,
+    weigh,
+)
+from hinge.problem.certificates.linear import Certificate
+from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
+from hinge.solvers.base import Record, Status
+from hinge.solvers.gram_interior_point import interior_multipliers
+
+Array = NDArray[np.float64]
+Callback = Callable[[Record], bool]
+
+# Up to this many variables strictly inside their bounds the optimality conditions are solved exactly at the end.
+POLISH_VARIABLES = 500
+# Rounding errors that scores gather on the way, as a fraction of the sum of the multipliers; and those of kernel values
+# in single precision.
+ROUNDING = 1e-14
+SINGLE_ROUNDING = 6e-8
+# Steps on pairs of variables: what any problem may have, and no limit.
+FEWEST_STEPS = 20_000
+ENDLESS = 2**62
+# The interior point method is run to this fraction of the tolerance: a few iterations more, and pairs find little to do.
+INTERIOR = 1e-3
+
+
+@dataclass(frozen=True)
+class DualSolution(Gap):
+    """α per variable, Σ s α per point, scores without the bias, and both objectives."""
+
+    alpha: Array
+    coefficients: Array
+    scores: Array
+    bias: float
+    rho: float
+    primal: float
+    dual: float
+    reference: float  # what the gap is relative to
+    iterations: int
+    seconds: float = 0.0
+    stopped: bool = False
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Multipliers and levels on the way."""
+
+    alpha: Array
+    bias: float
+    rho: float
+
+
+def solve_dual(
+    kernel: Kernel,
+    X: Any,
+    dual: Dual,
+    *,
+    tol: float,
+    cache_bytes: float,
+    max_iter: int = -1,
+    shrinking: bool = True,
+    callback: Callback | None = None,
+    gram: Array | None = None,
+    polish: bool = True,
+) -> DualSolution:
+    """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters.
+
+    With ``gram``, the kernel's values at all pairs of points, X is not looked at. Without ``polish`` the answer is
+    that of the tolerance, not of the exact optimality conditions.
+    """
+    began = time.perf_counter()
+    single = gram is None and single_suffices(kernel, X, dual, tol)
+    run = _runner(kernel, X, dual, single) if gram is None else _matrix_runner(gram, dual)
+    square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
+    if not np.isfinite(square):
+        raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
+    mass = float(dual.start.sum())
+    extent = 0.5 * mass * mass * square  # of ½‖f‖², were all images the same
+    if not np.isfinite(extent):
+        raise ValueError("C or sample_weight has values so large that the objective overflows; rescale them.")
+    limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
+    point = _Point(dual.start, 0.0, 0.0)
+    crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
+    patience = _patience(dual, cache_bytes, len(gram) if gram is not None else evaluate.length(X))
+    inside = False  # whether pairs gave way to the interior point method
+    while True:
+        report = _report(callback, began, spent)
+        alpha, scores, bias, rho, violation, stopped, batches, steps = run(
+            point.alpha, crossing, cache_bytes, limit - spent, patience, shrinking, dual.groups, report
+        )
+        point, spent = _Point(alpha, bias, rho), spent + batches
+        found = weigh(dual, alpha, scores, bias, rho)
+        ended = stopped or spent >= limit
+        if gram is None and (ended or found.relative_gap <= tol):
+            found = judge(kernel, X, dual, alpha, bias, rho, single=single)
+        if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
+            break
+        least = _score_rounding(alpha, single) * square
+        if violation > crossing and steps >= patience:
+            if inside:
+                break  # what is left is beyond the digits that kernel values have
+            K = gram if gram is not None else full_gram(kernel, X)
+            point, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), True
+            patience *= 10
+            continue
+        if violation > crossing or crossing <= least:  # scores are not known to more digits
+            if not single:
+                break
+            single, run = False, _runner(kernel, X, dual, False)
+            continue
+        crossing *= 0.2
+        if dual.scale == 0:  # the gap is at most about Σα times the violation
+            crossing = min(crossing, 0.5 * tol * found.reference / max(float(alpha.sum()), np.finfo(float).tiny))
+        crossing = max(crossing, least)
+    if _vanishes(dual, found, extent):
+        nothing = np.zeros(len(found.scores))
+        return DualSolution(
+            point.alpha, nothing, nothing, 0.0, 0.0, 0.0, found.dual, extent, spent, time.perf_counter() - began,
+            bool(stopped),
+        )  # fmt: skip
+    if polish:
+        point, found = _polish(kernel, X, dual, point, found, gram)
+    return DualSolution(
+        point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,
+        found.primal, found.dual, found.reference, spent, time.perf_counter() - began, bool(stopped),
+    )  # fmt: skip
+
+
+def _patience(dual: Dual, cache_bytes: float, n: int) -> int:
+    """How many steps take about as long as the interior point method would, if its matrices fit in the cache."""
+    return max(FEWEST_STEPS, n**3 // 2000) if 16.0 * n * n <= cache_bytes else ENDLESS
+
+
+def _vanishes(dual: Dual, found: Judgement, extent: float) -> bool:
+    """Without targets: whether f = 0, of value zero, is the optimum to within rounding. The dual value proves it."""
+    return dual.scale == 0 and -found.dual <= NOTHING * extent
+
+
+def _score_rounding(alpha: Array, single: bool) -> float:
+    """What rounding does to a score, in units of k(x, x)."""
+    return SINGLE_ROUNDING * float(np.linalg.norm(alpha)) if single else ROUNDING * float(alpha.sum())
+
+
+def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:
+    """One certificate for one or several problems solved side by side: objectives add up."""
+    primal, dual = sum(s.primal for s in solutions), sum(s.dual for s in solutions)
+    gap = max(primal - dual, 0.0)
+    size = sum(s.reference for s in solutions)
+    relative = gap / max(size, np.finfo(float).tiny) if gap > 0 else 0.0
+    status = Status.CONVERGED if relative <= tol else Status.MAX_ITER
+    if any(s.stopped for s in solutions) and status is not Status.CONVERGED:
+        status = Status.STOPPED
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative,
+        residual=np.nan,
+        kind="gap",
+        tol=tol,
+        weight_error=float(np.sqrt(2.0 * gap)),
+        solver="decomposition",
+        iterations=sum(s.iterations for s in solutions),
+        seconds=sum(s.seconds for s in solutions),
+        status=status.value,
+    )
+
+
+def _report(callback: Callback | None, began: float, spent: int) -> Any:
+    """What the compiled solver calls after each batch."""
+    if callback is None:
+        return None
+
+    def report(batch: int, violation: float, gap: float) -> bool:
+        return bool(callback(Record(spent + batch, time.perf_counter() - began, np.nan, np.nan)))
+
+    return report
+
+
+def _runner(kernel: Kernel, X: Any, dual: Dual, single: bool) -> Any:
+    """The compiled solver with its source of kernel rows: a matrix, a program, or this process's Python."""
+    if isinstance(kernel, Precomputed):
+        return _matrix_runner(np.ascontiguousarray(X, dtype=np.float64), dual)
+    program, n = kernel.program(), evaluate.length(X)
+    if program is None:
+        return _row_runner(kernel, X, dual, n)
+    if kernel.dense_only:
+        X = evaluate.spread(X)
+    points = evaluate.points(centred(kernel, X), np.float32 if single else np.float64)
+
+    def run(alpha: Array, *rest: Any) -> Any:
+        return core.decompose(program, points, dual.sign, dual.target, dual.upper, alpha, *rest)
+
+    return run
+
+
+def _matrix_runner(values: Array, dual: Dual) -> Any:
+    def run(alpha: Array, *rest: Any) -> Any:
+        return core.decompose_matrix(values, dual.sign, dual.target, dual.upper, alpha, *rest)
+
+    return run
+
+
+def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
+    def rows(which: NDArray[np.int64]) -> Array:
+        return np.ascontiguousarray(kernel.block(X[which], X), dtype=np.float64)
+
+    def run(alpha: Array, *rest: Any) -> Any:
+        return core.decompose_rows(rows, n, dual.sign, dual.target, dual.upper, alpha, *rest)
+
+    return run
+
+
+def _polish(
+    kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement, gram: Array | None
+) -> tuple[_Point, Judgement]:
+    """Solve the optimality conditions exactly, given which variables are inside their bounds.
+
+    With β = sα of those variables F:  K_FF Δβ + Δb − sΔρ = t − f − b + sρ,  the sums kept. Taken only if all of them
+    stay inside and both objectives come no further apart.
+    """
+    alpha, n = point.alpha, len(found.scores)
+    free = np.flatnonzero((alpha > 0) & (alpha < dual.upper))
+    if not 0 < len(free) <= POLISH_VARIABLES:
+        return point, found
+    points = free % n
+    if gram is not None:
+        columns = gram[:, points]
+    elif isinstance(kernel, Precomputed):
+        columns = np.asarray(X, dtype=np.float64)[:, points]
+    else:
+        columns = np.asarray(kernel.block(X, X[points]), dtype=np.float64)
+    m = len(free)
+    levels = np.column_stack([np.ones(m), -dual.sign[free]])[:, : dual.groups]  # what b and ρ add
+    system = np.block([[columns[points], levels], [levels.T, np.zeros((dual.groups, dual.groups))]])
+    missing = dual.target[free] - found.scores[points] - point.bias + dual.sign[free] * point.rho
+    excess = [dual.sign @ (alpha - dual.start), -np.sum(alpha - dual.start)][: dual.groups]
+    change = scipy.linalg.lstsq(system, np.concatenate([missing, -np.array(excess)]), lapack_driver="gelsy")[0]
+    moved = alpha.copy()
+    moved[free] += dual.sign[free] * change[:m]
+    if np.any(moved[free] < 0) or np.any(moved[free] > dual.upper[free]):
+        return point, found
+    rho = point.rho + (float(change[m + 1]) if dual.nu else 0.0)
+    better = _Point(moved, point.bias + float(change[m]), rho)
+    scores = found.scores + columns @ change[:m]
+    weighed = weigh(dual, moved, scores, better.bias, better.rho)
+    return (better, weighed) if weighed.gap <= found.gap else (point, found)

@@ -1,0 +1,99 @@
+"""Ridge regression for every strength from one factorisation, with exact leave-one-out errors.
+
+Problem     min_{W,b} Σ sᵢ ‖yᵢ − W'xᵢ − b‖² + α‖W‖²,   for many α
+Primal      X̃'SX̃ = V diag(e) V', then W(α) = V (e + α)⁻¹ V'X̃'SỸ                          (d ≤ n)
+Dual        S^½X̃X̃'S^½ = U diag(e) U', then W(α) = X̃'S^½ U (e + α)⁻¹ U'S^½Ỹ               (d > n)
+Leave out   removing weight δ of example i changes its residual from rᵢ to rᵢ / (1 − δ hᵢ), where
+            hᵢ = 1/Σs + x̃ᵢ'(X̃'SX̃ + αI)⁻¹x̃ᵢ is its leverage per unit of weight (1/Σs only if there is a bias)
+
+A weight of 2 means the same as having the example twice, so one unit of weight is left out, or the whole example if it
+weighs less. Reference: Allen (1974), PRESS; Golub, Heath & Wahba (1979).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from hinge._native import Design
+from hinge.problem.numerics import OVERFLOWED
+from hinge.problem.objective import Array
+from hinge.solvers.closed_form import Centred
+
+BLOCK = 4096
+
+
+class RidgePath:
+    """One factorisation; weights, biases and leave-one-out residuals for any α ≥ 0.
+
+    Parameters
+    ----------
+    design : Design
+    y : array of n targets, or n × k
+    weight : array of n weights > 0
+    fit_intercept : bool
+    """
+
+    def __init__(self, design: Design, y: Array, weight: Array, fit_intercept: bool) -> None:
+        self.total = float(weight.sum())
+        self.weight, self.design, self.fit_intercept = weight, design, fit_intercept
+        self.problem = Centred(design, y, weight / self.total, fit_intercept)
+        n, d = design.shape
+        self.dual = d > n
+        if self.dual:
+            K = self.total * self.problem.dual_gram(np.ones(d))
+            values, self.vectors = _eigen(K)
+            self.moment = self.vectors.T @ (np.sqrt(weight)[:, None] * self.problem.Y)
+        else:
+            values, self.vectors = _eigen(self.total * self.problem.gram())
+            self.moment = self.vectors.T @ (self.total * self.problem.moment(self.problem.Y))
+        self.values = np.maximum(values, 0.0)
+
+    def _shrunk(self, alpha: float) -> Array:
+        """1/(e + α), and zero for directions that do not exist."""
+        floor = np.finfo(float).eps * max(self.design.shape) * np.max(self.values, initial=0.0)
+        total = self.values + alpha
+        return np.where(total > floor, 1.0 / np.where(total > floor, total, 1.0), 0.0)
+
+    def coef(self, alpha: float) -> tuple[Array, Array]:
+        """Weights (d × k) and biases (k)."""
+        W = self.vectors @ (self._shrunk(alpha)[:, None] * self.moment)
+        if self.dual:
+            root = np.sqrt(self.weight)[:, None] * W
+            W = self.design.rmatmul(root) - np.outer(self.problem.x_mean, root.sum(axis=0))
+        return W, self.problem.bias(W)
+
+    def degrees_of_freedom(self, alpha: float) -> float:
+        """tr of the hat matrix, the bias included."""
+        return float(np.sum(self.values * self._shrunk(alpha))) + int(self.fit_intercept)
+
+    def leverages(self, alphas: Array) -> Array:
+        """hᵢ per unit of weight: n × (number of α)."""
+        shrunk = np.column_stack([self._shrunk(a) for a in alphas])
+        if self.dual:
+            h = (self.vectors**2 @ (self.values[:, None] * shrunk)) / self.weight[:, None]
+        else:
+            h = np.empty((self.design.shape[0], len(alphas)))
+            shift = self.problem.x_mean @ self.vectors
+            X = self.design.source
+            if self.design.sparse:
+                X = X.tocsr()
+            for begin in range(0, len(h), BLOCK):
+                rows = X[begin : begin + BLOCK]
+                h[begin : begin + BLOCK] = (np.asarray(rows @ self.vectors) - shift) ** 2 @ shrunk
+        return h + (1.0 / self.total if self.fit_intercept else 0.0)
+
+    def leave_one_out(self, alphas: Array) -> Array:
+        """The residual of every example when it is left out: n × k × (number of α)."""
+        left = np.minimum(self.weight, 1.0)[:, None]
+        room = 1.0 - left * self.leverages(alphas)
+        residuals = np.stack([self.problem.residual(self.coef(a)[0]) for a in alphas], axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return residuals / np.where(room > 1e-12, room, np.nan)[:, None, :]
+
+
+def _eigen(K: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, which is overwritten."""
+    if not np.all(np.isfinite(K)):
+        raise ValueError(OVERFLOWED)
+    return scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)

@@ -1,0 +1,209 @@
+"""Which solver for which problem, and the one place where they are called.
+
+``solve`` picks by a short table of preferences, runs the solver, and has the judge look at the result, whatever the
+solver believes about itself. A user overrides the choice by name; a combination that cannot work is refused here,
+with what is missing and which solvers would do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hinge.problem.certificates.linear import Certificate, certificate, with_run
+from hinge.problem.numerics import OVERFLOWED
+from hinge.problem.objective import Array, Objective
+from hinge.solvers.base import Need, Record, Solution, Solver, Status, Stop
+
+# Name → module and class. Modules are imported when a solver is first wanted.
+SOLVERS: dict[str, tuple[str, str]] = {
+    "dual-coordinate-descent": ("hinge.solvers.dual_coordinate", "DualCoordinateDescent"),
+    "interior-point": ("hinge.solvers.interior_point", "InteriorPoint"),
+    "newton": ("hinge.solvers.newton", "Newton"),
+    "fisher-scoring": ("hinge.solvers.newton", "FisherScoring"),
+    "closed-form": ("hinge.solvers.closed_form", "ClosedForm"),
+    "multinomial-newton": ("hinge.solvers.multinomial_newton", "MultinomialNewton"),
+    "multinomial-newton-cg": ("hinge.solvers.multinomial_newton", "MultinomialNewtonCG"),
+    "newton-cg": ("hinge.solvers.newton_cg", "NewtonCG"),
+    "proximal-newton": ("hinge.solvers.proximal_newton", "ProximalNewton"),
+    "lbfgs": ("hinge.solvers.lbfgs", "LBFGS"),
+    "gradient-descent": ("hinge.solvers.gradient_descent", "GradientDescent"),
+    "proximal-gradient": ("hinge.solvers.proximal_gradient", "ProximalGradient"),
+    "projected-gradient": ("hinge.solvers.projected_gradient", "ProjectedGradient"),
+    "coordinate-descent": ("hinge.solvers.coordinate_descent", "CoordinateDescent"),
+    "admm": ("hinge.solvers.admm", "ADMM"),
+    "subgradient": ("hinge.solvers.subgradient", "Subgradient"),
+    "pegasos": ("hinge.solvers.subgradient", "Pegasos"),
+    "sgd": ("hinge.solvers.stochastic", "SGD"),
+    "quadratic-program": ("hinge.solvers.quadratic_program", "QuadraticProgram"),
+}
+
+
+# Up to this many columns of dense doubles the products of all columns cost less than the passes they save.
+MODERATE = 300
+
+_MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solution and the judge's word on it."""
+
+    solution: Solution
+    certificate: Certificate
+
+    @property
+    def w(self) -> Array:
+        return self.solution.w
+
+    @property
+    def b(self) -> Array:
+        return self.solution.b
+
+
+def get_solver(solver: str | Solver) -> Solver:
+    """The solver of that name with its default options, or the configured solver itself."""
+    if isinstance(solver, Solver):
+        return solver
+    if solver not in SOLVERS:
+        raise ValueError(
+            f"solver={solver!r} is unknown; choose 'auto', one of {', '.join(sorted(SOLVERS))}, "
+            "or a solver object such as hg.GradientDescent(step=0.1)."
+        )
+    module, cls = SOLVERS[solver]
+    return getattr(importlib.import_module(module), cls)()
+
+
+def admissible(objective: Objective) -> list[str]:
+    """The names of all solvers that can take this objective."""
+    return [name for name in SOLVERS if not get_solver(name).missing(objective)]
+
+
+def choose(objective: Objective) -> str:
+    """The solver that is expected to be quickest."""
+    for name, suits in PREFERENCES:
+        if suits(objective) and not get_solver(name).missing(objective):
+            return name
+    raise ValueError(
+        f"No solver handles {objective.loss!r} with {objective.penalty!r}. "
+        "Give the loss a gradient or the penalty a prox."
+    )
+
+
+def _always(objective: Objective) -> bool:
+    return True
+
+
+def _suits_closed_form(o: Objective) -> bool:
+    """Dense doubles of moderate width, several targets, the dual side, and singular problems."""
+    small = min(o.n, o.d) <= 8000
+    X = o.design.source
+    moderate = o.d <= MODERATE and isinstance(X, np.ndarray) and X.dtype == np.float64
+    return type(o.penalty).__name__ == "NoPenalty" or moderate or (small and (o.outputs > 1 or o.d > o.n))
+
+
+# First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
+PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
+    ("closed-form", _suits_closed_form),
+    ("newton", lambda objective: objective.d <= 500 or (objective.design.coded and objective.d <= 4000)),
+    ("fisher-scoring", lambda objective: not objective.loss.convex and objective.d <= 4000),
+    ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600),
+    ("multinomial-newton-cg", _always),
+    ("newton-cg", _always),
+    ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
+    ("dual-coordinate-descent", lambda objective: objective.design.sparse),
+    ("proximal-newton", _always),
+    ("lbfgs", lambda objective: objective.loss.convex),
+    ("proximal-gradient", _always),
+    ("admm", _always),
+]
+
+
+def solve(
+    objective: Objective,
+    *,
+    solver: str | Solver = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    start: tuple[Array, Array] | None = None,
+    history: bool = False,
+    callback: Callable[[Record], bool] | None = None,
+    random_state: int = 0,
+    warn: bool = True,
+) -> Result:
+    """Minimise the objective and certify the result.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to minimise.
+    solver : str or Solver
+        "auto", the name of a solver, or a solver with options such as ``hg.GradientDescent(step=0.1)``.
+    tol : float
+        The relative duality gap to reach (the stationarity residual where no dual is known).
+    max_iter : int, optional
+        A limit on iterations; each solver has its own default.
+    start : (w, b), optional
+        Where to begin; zero weights and the best constant if absent.
+    history : bool
+        Record objective, gap and time of every iteration in ``result.solution.history``.
+    callback : callable, optional
+        Called with a :class:`Record` after every iteration; return True to stop.
+    random_state : int
+        The seed of stochastic solvers.
+    warn : bool
+        Emit a ConvergenceWarning with the certificate's explanation if the tolerance was not met.
+    """
+    ours = isinstance(solver, str) and solver == "auto"
+    chosen = get_solver(choose(objective) if ours else solver)
+    name = chosen.name
+    missing = [] if ours else chosen.missing(objective)
+    if missing:
+        raise ValueError(_refusal(name, missing, objective))
+    if start is None:
+        seen = chosen.iterative or history or callback is not None
+        w, b = objective.start() if seen else objective.zero()
+    else:
+        w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
+    stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
+    stop.keep_history, stop.random_state = history, random_state
+    began = time.perf_counter()
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        solution = chosen.run(objective, w, b, stop)
+    if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
+        raise ValueError(OVERFLOWED)
+    seconds = time.perf_counter() - began
+    solution = replace(solution, history=tuple(stop.records))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
+    if not np.isfinite(judged.primal):
+        raise ValueError(OVERFLOWED)
+    status = Status.CONVERGED if judged.converged else solution.status
+    judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
+    if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
+    return Result(solution, judged)
+
+
+def _callers_level() -> int:
+    """How many frames up the user's own code is: a warning about a fit should point there."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _refusal(name: str, missing: list[Need], objective: Objective) -> str:
+    needs = " and ".join(need.value for need in missing)
+    others = ", ".join(repr(other) for other in admissible(objective)) or "none of the solvers"
+    return (
+        f"solver={name!r} needs {needs}, which {objective.loss!r} with {objective.penalty!r} does not have. "
+        f"These would work: {others}."
+    )

@@ -1,0 +1,114 @@
+"""Exported models predict what ours do; no tree takes another path."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.pipeline import Pipeline
+
+import hinge as hg
+from hinge.errors import UserError
+from hinge.learn.candidates import FAMILIES, Shape
+from hinge.learn.search import preparation
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+
+def run(model, feed):
+    from hinge.onnx.models import convert
+
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return runtime.InferenceSession(convert(model).SerializeToString(), options).run(None, feed)
+
+
+def make(rng, n):
+    b = rng.normal(size=n)
+    b[rng.random(n) < 0.1] = np.nan
+    return pl.DataFrame({"a": rng.normal(size=n), "b": b, "c": rng.choice(["x", "y", "z", "w"], n)}).with_columns(
+        pl.col("b").fill_nan(None)
+    )
+
+
+def feed(frame):
+    return {
+        "a": frame["a"].to_numpy().astype(float)[:, None],
+        "b": frame["b"].to_numpy().astype(float)[:, None],
+        "c": np.array([["" if v is None else v] for v in frame["c"].to_list()], dtype=object),
+    }
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass", "real", "count"])
+@pytest.mark.parametrize("family", [f.name for f in FAMILIES if f.name != "kernel"])
+def test_exported_pipelines_predict_the_same(rng, task, family):
+    chosen = next(f for f in FAMILIES if f.name == family)
+    frame = make(rng, 600)
+    s = 2 * frame["a"].to_numpy() + 1.5 * (frame["c"] == "x").to_numpy() + rng.normal(size=600)
+    y = {
+        "binary": np.where(s > 0, "p", "n"),
+        "multiclass": np.array(["A", "B", "C"])[np.digitize(s, [-1, 1])],
+        "real": 1000 + 50 * s,
+        "count": rng.poisson(np.exp(np.clip(s / 3, -3, 3))).astype(float),
+    }[task]
+    prep = preparation(chosen.encode, {"a": "number", "b": "number", "c": "category"})
+    X = prep.fit_transform(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = chosen.settings[0].make(Shape(task, 600, X.shape[1], prep.categorical_, 0)).fit(X, y)
+    pipeline = Pipeline([("prep", prep), ("model", model)])
+    new = make(rng, 300).with_columns(
+        pl.Series("c", rng.choice(["x", "y", "z", "w", "unseen", None], 300).tolist(), dtype=pl.String)
+    )
+    out = run(pipeline, feed(new))
+    if task in ("binary", "multiclass"):
+        p = np.sort(pipeline.predict_proba(new), axis=1)
+        clear = p[:, -1] - p[:, -2] > 1e-12  # votes of a forest can tie, and then rounding decides
+        assert np.array_equal(out[0][clear], pipeline.predict(new)[clear])
+        assert clear.mean() > 0.9
+        assert np.allclose(out[1], pipeline.predict_proba(new), atol=1e-14 if family != "network" else 1e-6)
+    else:
+        assert np.allclose(out[0], pipeline.predict(new), rtol=1e-13 if family != "network" else 1e-5)
+
+
+def test_values_at_a_threshold_take_the_same_path(rng):
+    """Thresholds in single precision would send these the other way."""
+    X = rng.normal(size=(500, 3))
+    y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
+    model = hg.GradientBoostingRegressor(max_iter=40).fit(X, y)
+    thresholds = model.trees_.threshold[model.trees_.feature == 0]
+    probes = np.repeat(X[:1], 3 * len(thresholds), axis=0)
+    probes[:, 0] = np.concatenate([np.nextafter(thresholds, -np.inf), thresholds, np.nextafter(thresholds, np.inf)])
+    assert np.allclose(run(model, {"X": probes})[0], model.predict(probes), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [hg.LogisticRegression(), hg.Ridge(), hg.DecisionTreeClassifier(), hg.RandomForestRegressor(20), hg.Lasso(0.1)],
+)
+def test_bare_models_can_be_exported(rng, model):
+    X = rng.normal(size=(100, 4))
+    y = X[:, 0] + rng.normal(size=100)
+    model.fit(X, np.where(y > 0, "a", "b") if hasattr(model, "predict_proba") else y)
+    out = run(model, {"X": X})
+    if hasattr(model, "predict_proba"):
+        assert np.allclose(out[1], model.predict_proba(X), atol=1e-14)
+    else:
+        assert np.allclose(out[0], model.predict(X), rtol=1e-12)
+
+
+def test_what_onnx_cannot_express_is_said(rng, hinge, models, tmp_path):
+    from hinge.onnx.models import convert
+
+    X = rng.normal(size=(50, 2))
+    with pytest.raises(UserError, match="KernelRidge cannot be exported"):
+        convert(hg.KernelRidge().fit(X, X[:, 0]))
+    code, _, err = hinge("export", models["binary"][1] / "model.hinge", tmp_path / "m.txt")
+    assert code == 2
+    assert ".onnx" in err
+    code, _, _ = hinge("export", models["binary"][1] / "model.hinge", tmp_path / "m.onnx")
+    assert code == 0
+    onnx.checker.check_model(str(tmp_path / "m.onnx"))

@@ -1,0 +1,182 @@
+"""Tables as people and their programs write them: decimal commas, currencies, several words for yes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hinge.errors import UserError
+from hinge.tables.number_formats import Notation, decimal_mark, notation_of
+from hinge.tables.reading import read_table
+from tables.test_profile import NOISE, RNG, N, look
+
+X = NOISE["x"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "read"),
+    [
+        (["1,5", "-2,25", "12"], [1.5, -2.25, 12.0]),
+        (["1.234,50 €", "-12,00 €"], [1234.5, -12.0]),
+        (["$1,234.50", "-$5.00", "$-3"], [1234.5, -5.0, -3.0]),
+        (["12 %", "3.5%"], [12.0, 3.5]),
+        (["1\u202f000 kg", "2.5 kg", "1e3 kg"], [1000.0, 2.5, 1000.0]),
+        (["1,234", "5,678"], [1234.0, 5678.0]),
+        (["0,123", "5,678"], [0.123, 5.678]),
+        (["yes", "No", "TRUE", "0", "1"], ["true", "false", "true", "false", "true"]),
+    ],
+)
+def test_what_people_write_is_read(texts, read):
+    series = pl.Series("x", texts)
+    notation = notation_of(series)
+    assert notation.read(series).to_list() == read
+    assert repr(texts[0]) in notation.says(texts[0]) or notation.truth
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["ABC1", "ABC2"], ["2020-01", "2020-02"], ["12:30", "01:15"], ["1.2.3", "1.4.5"], ["3 kg", "4 m"], ["yes", "no"],
+     ["f", "n", "y"], ["10.0.0.1", "10.0.0.2"], ["3a", "4b"]],
+)  # fmt: skip
+def test_other_texts_are_left_alone(texts):
+    assert notation_of(pl.Series("x", texts)) is None
+
+
+def test_one_column_tells_the_decimal_mark_of_the_others():
+    unclear, clear = pl.Series("a", ["1,234", "5,678"]), pl.Series("b", ["0,5", "3"])
+    assert decimal_mark([unclear]) == "."
+    assert decimal_mark([unclear, clear]) == ","
+    assert notation_of(unclear, ",").read(unclear).to_list() == [1.234, 5.678]
+
+
+def codes_of(seen):
+    return {(n.code, n.column) for n in seen.notes}
+
+
+def test_values_that_floats_cannot_hold_are_no_numbers():
+    wild = np.where(np.arange(N) == 3, np.inf, X)
+    group, key = 2**53 + np.arange(N) % 3, 10**18 + np.arange(N)
+    seen = look({"wild": wild, "group": group, "key": key}, RNG.normal(size=N))
+    assert {c.name: c.kind for c in seen.columns} == {"wild": "number", "group": "category"}
+    assert seen.frame["wild"].null_count() == 1
+    assert seen.frame["group"].n_unique() == 3
+    assert codes_of(seen) >= {("D07", "wild"), ("D18", "group"), ("D02", "key")}
+
+
+def test_numbers_with_a_word_for_missing_stay_numbers():
+    said = [f"{v:.4f}" if k % 8 else "not measured" for k, v in enumerate(X)]
+    grade = ["AB"[k % 2] if k % 3 else str(k % 5) for k in range(N)]
+    seen = look({"said": said, "grade": grade}, RNG.normal(size=N))
+    assert {c.name: c.kind for c in seen.columns} == {"said": "number", "grade": "category"}
+    assert ("D07", "said") in codes_of(seen)
+
+
+def test_targets_as_people_write_them():
+    y = RNG.normal(50, 9, N)
+    seen = look(NOISE, [f"{v:.2f}".replace(".", ",") + " %" for v in y])
+    assert (seen.task, seen.notation) == ("real", Notation(",", "", "%"))
+    np.testing.assert_allclose(seen.y, y, atol=0.006)
+    seen = look(NOISE, ["unknown" if k % 40 == 0 else f"{v:.4f}" for k, v in enumerate(y)])
+    assert (seen.task, len(seen.y)) == ("real", N - N // 40)
+    assert codes_of(seen) >= {("D07", "y"), ("D06", "y")}
+    words = [("yes", "True", "1")[k % 3] if v > 50 else ("no", "False", "0")[k % 3] for k, v in enumerate(y)]
+    seen = look(NOISE, words)
+    assert (seen.task, list(seen.classes)) == ("binary", ["false", "true"])
+    assert ("D18", "y") in codes_of(look(NOISE, [("Yes", "yes", "maybe")[k % 3] for k in range(N)]))
+    assert ("D19", "y") in codes_of(look(NOISE, RNG.choice([10, 20, 40], N)))
+    assert ("D19", "y") not in codes_of(look(NOISE, RNG.choice([10, 20, 40], N), "real"))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([f"2024-01-{1 + k % 28:02d}" for k in range(N)], "holds dates"),
+        (["x"] + ["z"] * (N - 1), "'x' in one row only"),
+        ([f"word {k}" if k % 3 == 0 else f"{v:.3f}" for k, v in enumerate(X)], "empty the cells that hold words"),
+        ([f"class {2 * k // 3}" for k in range(N)], "merge classes"),
+    ],
+)
+def test_a_target_that_cannot_be_used_comes_with_the_remedy(y, message):
+    with pytest.raises(UserError, match=message):
+        look(NOISE, y)
+
+
+def test_no_column_left_says_why():
+    with pytest.raises(UserError, match=r"x: the same value.*z: no values"):
+        look({"x": [1.0] * N, "z": [None] * N}, RNG.normal(size=N))
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("how", ["utf-8-sig", "utf-16", "utf-16-be", "returns"])
+def test_files_of_other_programs_are_read(tmp_path, how):
+    content = "größe;y\n1,5;ja\n2,5;nein\n3,5;ja\n"
+    raw = content.replace("\n", "\r").encode() if how == "returns" else content.encode(how)
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\xfe\xff" + raw if how == "utf-16-be" else raw)
+    table = read_table(path)
+    assert table.frame.rows() == [("1,5", "ja"), ("2,5", "nein"), ("3,5", "ja")]
+    assert table.frame.columns == ["größe", "y"]
+    assert len(table.notes) == (how != "utf-8-sig")
+
+
+def test_columns_without_names_get_some(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(",a,,a,\n1,2,3,4,\n5,6,7,8,\n")
+    table = read_table(path)
+    assert table.frame.columns == ["unnamed_1", "a", "unnamed_3", "a.2", "unnamed_5"]
+    assert "no name for column 1, 3, 5" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", "# made by a program\na,b\n1,2\n", "remove the lines that stand before"),
+        ("t.txt", "a b y\n1 2 3\n4 5 6\n", "the separator must be"),
+        ("t.xlsx", "PK", "save its sheet as CSV"),
+    ],
+)
+def test_files_that_need_a_hand_are_said(hinge, tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    code, _, err = hinge("fit", path, "-t", "y")
+    assert code == 3
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_model_reads_new_rows_as_it_read_the_old_ones(hinge, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 120
+    price, rate = rng.uniform(900, 3000, n).round(2), rng.uniform(0, 99, n).round(1)
+    flag = rng.random(n) < 0.5
+    y = (0.01 * price + 0.2 * rate + 5 * flag + rng.normal(size=n)).round(3)
+    words = [("yes", "1", "TRUE")[k % 3] if f else ("no", "0", "False")[k % 3] for k, f in enumerate(flag)]
+    german = "\n".join(
+        f"{p:,.2f} €;{r}%;{w};{v}".replace(",", "'").replace(".", ",") for p, r, w, v in zip(price, rate, words, y)
+    )
+    ours, plain = tmp_path / "german.csv", tmp_path / "plain.csv"
+    ours.write_text("price;rate;flag;y\n" + german + "\n", encoding="cp1252")
+    pl.DataFrame({"price": price, "rate": rate, "flag": np.where(flag, "true", "false"), "y": y}).write_csv(plain)
+    kinds, predictions = [], []
+    for data in (ours, plain):
+        model = tmp_path / data.stem / "model.hinge"
+        code, out, err = hinge(
+            "fit", data, "-t", "y", "-o", model.parent, "--models", "linear", "--time", "600", "--json"
+        )
+        assert code == 0, err
+        kinds.append([c["kind"] for c in json.loads(out)["columns"]])
+        predictions.append(hinge("predict", model, plain)[1])
+    assert kinds == [["number", "number", "category"]] * 2
+    assert predictions[0] == predictions[1]
+    model = tmp_path / "german" / "model.hinge"
+    assert hinge("predict", model, ours)[1] == predictions[0]
+    _, out, err = hinge("report", model, ours, "-o", tmp_path / "r.html", "--json")
+    assert json.loads(out)["score"] == pytest.approx(1.0, abs=0.4), err
+    code, _, err = hinge("predict", tmp_path / "plain" / "model.hinge", ours)  # it was never told what €'s are
+    assert code == 3
+    assert "'price' should hold a number" in err
