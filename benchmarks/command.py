@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks.data import SHARED
-from hinge.learn.refit import Request
-from hinge.learn.run import hold_out, run
-from hinge.learn.scores import METRIC, losses, predict_for, score
+from hinge.learning.request import Request
+from hinge.learning.run import hold_out, run
+from hinge.learning.scores import METRIC, measure_for
 from hinge.tables.profile import profile
 from hinge.tables.reading import read_table
 
@@ -81,10 +81,11 @@ def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float,
         outcome = run(Request(part, target, seen.task, seconds, keep=kept))
         took = time.perf_counter() - began
     chosen = f"hinge fit ({outcome.chosen.family.name})"
-    p = predict_for(outcome.pipeline, seen.frame[test], seen.task, classes)
-    ours = losses(y[test], p, seen.task, mean)
-    result = score(ours, seen.task)
-    found[chosen] = (result.value, result.error, took)
+    measure = measure_for(seen.task, classes, mean)
+    targets = y[test] if classes is None else y[test].astype(np.int64)
+    ours = measure.losses(outcome.model.pipeline, seen.frame[test], targets)
+    result = measure.estimate(ours)
+    found[chosen] = (result.value, result.standard_error, took)
     behind = {}
     table = seen.frame.to_pandas()
     kinds = {c.name: c.kind for c in seen.columns}
@@ -104,10 +105,9 @@ def one(name: str, target: str, seconds: float) -> dict[str, tuple[float, float,
             began = time.perf_counter()
             model.fit(table.iloc[train], labels[train])
             took = time.perf_counter() - began
-            p = predict_for(model, table.iloc[test], seen.task, classes)
-        theirs = losses(y[test], p, seen.task, mean)
-        result = score(theirs, seen.task)
-        found[library] = (result.value, result.error, took)
+            theirs = measure.losses(model, table.iloc[test], targets)
+        result = measure.estimate(theirs)
+        found[library] = (result.value, result.standard_error, took)
         difference = theirs - ours
         behind[library] = (
             f"   mean loss {difference.mean():+.3g} ± {difference.std() / len(test) ** 0.5:.2g} beside hinge"

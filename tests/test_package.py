@@ -29,8 +29,8 @@ LEVELS = {
     "models": 3,
     "select": 4,
     "explain": 5, "files": 5, "file_values": 5,
-    "learn": 6,
-    "report": 7, "onnx": 7,
+    "report": 6,
+    "learning": 7, "onnx": 7,
     "cli": 8,
 }  # fmt: skip
 NATIVE_LEVELS = {

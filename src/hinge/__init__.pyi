@@ -128,6 +128,15 @@ from hinge.files import (
     load as load,
     save as save,
 )
+from hinge.learning.model_inputs import (
+    TableModel as TableModel,
+)
+from hinge.learning.result import (
+    Learned as Learned,
+)
+from hinge.learning.run import (
+    learn as learn,
+)
 from hinge.models.bayes.conjugate import (
     BetaBernoulli as BetaBernoulli,
     DirichletCategorical as DirichletCategorical,
@@ -512,6 +521,10 @@ from hinge.solvers.proximal_gradient import (
 from hinge.solvers.quadratic_program import (
     QuadraticProgram as QuadraticProgram,
     hard_margin as hard_margin,
+)
+from hinge.solvers.run import (
+    Result as Result,
+    solve as solve,
 )
 from hinge.solvers.schedules import (
     Fixed as Fixed,

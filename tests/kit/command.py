@@ -80,9 +80,9 @@ def dirty(path, n=600):
 def models(tmp_path_factory):
     """One quickly fitted model per task: task → (data file, folder with model.hinge)."""
     pytest.importorskip("polars")
-    from hinge.learn.refit import Request
-    from hinge.learn.run import run
-    from hinge.report.write import write
+    from hinge.learning.request import Request
+    from hinge.learning.run import run
+    from hinge.learning.write import write
 
     folder = tmp_path_factory.mktemp("models")
     made = {}

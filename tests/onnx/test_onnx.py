@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 
 import hinge as hg
 from hinge.errors import UserError
-from hinge.learn.candidates import FAMILIES, Shape
-from hinge.learn.search import preparation
+from hinge.learning.candidates import FAMILIES, Shape
+from hinge.learning.search import preparation
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")

@@ -269,7 +269,7 @@ def test_the_result_speaks(tmp_path):
     assert str(found).startswith(str(found.params))
     assert len(hg.plot_tuning(found).lines) == 4  # two lines, the best and the chosen
     with pytest.raises(ValueError, match="parameter must be one of"):
-        found.plot("gamma")
+        hg.plot_tuning(found, "gamma")
     with pytest.raises(AttributeError, match="refit=False"):
         hg.tune(hg.Ridge(), X, y, {"alpha": [1.0]}, refit=False).predict(X)
 

@@ -80,9 +80,9 @@ def fit(
     """Learn to predict a column: tries models, picks one, writes it with a report."""
     with guard():
         from hinge.cli.fit import ConsoleMonitor
-        from hinge.learn.refit import Request
-        from hinge.learn.run import run
-        from hinge.report.write import default_folder, summary, write
+        from hinge.learning.request import Request
+        from hinge.learning.run import run
+        from hinge.learning.write import default_folder, summary, write
 
         if time <= 0 or seed < 0 or (rows is not None and rows < 20):
             raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.learn.model_inputs import load_fitted, read_for
-from hinge.learn.scores import METRIC, details, losses, score
+from hinge.learning.model_inputs import load_fitted, read_for
+from hinge.learning.scores import METRIC, details, measure_for
+from hinge.select.estimate import mean_of
 from hinge.tables.number_formats import format_number
-
-NORMAL_95 = 1.959964
 
 
 def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
@@ -39,14 +38,15 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
         other, _, more, _ = read_for(b, file, with_target=True)
         notes = list(dict.fromkeys([*notes, *more]))
         assert y is not None
-        mean = float(np.mean(y)) if a.classes is None else 1.0
-        predictions = a.predict(frame), b.predict(other)
-        scored = [losses(y, p, a.task, mean) for p in predictions]
-        both = [score(loss, a.task) for loss in scored]
+        mean = float(np.mean(y)) if a.labels is None else 1.0
+        predictions = a.outputs(frame), b.outputs(other)
+        measure = measure_for(a.task, a.labels, mean)
+        scored = [measure.pointwise(y, p) for p in predictions]
+        both = [measure.estimate(loss) for loss in scored]
         cells.append(
             (
                 f"{METRIC[a.task]} on {file.name}",
-                *(f"{format_number(s.value, 4)} ± {format_number(s.error, 2)}" for s in both),
+                *(s.brief() for s in both),
             )
         )
         figures = [details(y, p, a.task) for p in predictions]
@@ -54,8 +54,8 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
             (name, *(format_number(f[name], 4) for f in figures)) for name in figures[0] if name != METRIC[a.task]
         ]
         difference = scored[0] - scored[1]
-        gap, error = float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
-        low, high = gap - NORMAL_95 * error, gap + NORMAL_95 * error
+        mean_gap = mean_of(difference)
+        gap, low, high = mean_gap.value, mean_gap.low, mean_gap.high
         better = second if gap > 0 else first
         sure = low > 0 or high < 0
         unit = {"real": "squared error", "count": "deviance"}.get(a.task, "log loss")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import USAGE, UserError
-from hinge.learn import measure
-from hinge.learn.model_inputs import Fitted, load_fitted, read_for
-from hinge.learn.scores import METRIC
+from hinge.learning import effects as column_effects
+from hinge.learning.model_inputs import TableModel, load_fitted, read_for
+from hinge.learning.scores import METRIC
 from hinge.tables.number_formats import format_number
 
 ORDERS = 200
@@ -53,7 +53,7 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
     return data, lines
 
 
-def contributions(fitted: Fitted, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:
+def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:
     """Shares of the columns of a row, the mean prediction they start from, the prediction, and what it is."""
     import polars as pl
 
@@ -68,25 +68,25 @@ def contributions(fitted: Fitted, frame: Any, row: int, seed: int) -> tuple[np.n
     own = rank[:, None, :] < np.arange(d + 1)[None, :, None]
     source = np.where(own, row, others[:, None, None]).reshape(-1, d)
     table = pl.DataFrame([frame[name].gather(source[:, j]) for j, name in enumerate(fitted.columns)])
-    p, name = _single(fitted, fitted.predict(table), fitted.predict(frame[row : row + 1]))
+    p, name = _single(fitted, fitted.outputs(table), fitted.outputs(frame[row : row + 1]))
     steps = np.diff(p.reshape(ORDERS, d + 1), axis=1)
     shares = np.zeros(d)
     np.add.at(shares, orders.ravel(), steps.ravel())
     return shares / ORDERS, float(p.reshape(ORDERS, d + 1)[:, 0].mean()), float(p[d]), name
 
 
-def _single(fitted: Fitted, p: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, str]:
+def _single(fitted: TableModel, p: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, str]:
     """The one number that is explained: the mean, or the probability of a class (the likeliest of many)."""
-    if fitted.classes is None:
+    if fitted.labels is None:
         return p, f"predicted {fitted.target}"
     k = 1 if fitted.task == "binary" else int(np.argmax(own[0]))
-    return p[:, k], f"probability of {fitted.classes[k]}"
+    return p[:, k], f"probability of {fitted.labels[k]}"
 
 
-def _whole(fitted: Fitted, file: Path, seed: int) -> tuple[dict[str, Any], list[str]]:
+def _whole(fitted: TableModel, file: Path, seed: int) -> tuple[dict[str, Any], list[str]]:
     frame, y, _, _ = read_for(fitted, file, with_target=True)
     assert y is not None
-    effects = measure.importances(fitted.model, frame, y, fitted.task, fitted.classes, seed)
+    effects = column_effects.importances(fitted.pipeline, frame, y, fitted.measure, seed)
     unit = METRIC[fitted.task]
     width = max(len(e.name) for e in effects)
     lines = [f"rise of the {unit} when a column is shuffled (95 % interval):", ""]

@@ -7,8 +7,8 @@ from typing import Any
 
 from hinge.cli.exits import check_place
 from hinge.errors import USAGE, UserError
-from hinge.learn.leaderboard import bytes_text
-from hinge.learn.model_inputs import load_any
+from hinge.learning.leaderboard import bytes_text
+from hinge.learning.model_inputs import load_any
 
 
 def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:

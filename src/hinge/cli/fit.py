@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hinge.cli.leaderboard import draw
-from hinge.learn.refit import Request
-from hinge.learn.run import Monitor
-from hinge.learn.search import Result
+from hinge.learning.request import Request
+from hinge.learning.run import Monitor
+from hinge.learning.search import Trial
 from hinge.tables.profile import Profile
 
 KINDS = ("number", "category", "date", "text")
@@ -29,7 +29,7 @@ class ConsoleMonitor(Monitor):
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
         plural = "s" * (len(kinds) > 1)
         self.console.print(
-            f"[bold]{request.file}[/bold]: {profile.frame.height} rows, {len(kinds)} column{plural} ({counts})"
+            f"[bold]{request.path}[/bold]: {profile.frame.height} rows, {len(kinds)} column{plural} ({counts})"
         )
         overrule = "" if request.task != "auto" else "   [dim](--task overrules)[/dim]"
         self.console.print(f"target [bold]{profile.target}[/bold]: {describe_task(profile)}{overrule}")
@@ -38,14 +38,14 @@ class ConsoleMonitor(Monitor):
         self.console.print()
 
     @contextlib.contextmanager
-    def search(self, task: str, seconds: float) -> Iterator[Callable[[list[Result]], None]]:
+    def search(self, task: str, seconds: float) -> Iterator[Callable[[list[Trial]], None]]:
         from rich.live import Live
 
         began = time.perf_counter()
         with Live(console=self.console, refresh_per_second=4, transient=True) as live:
             yield lambda results: live.update(draw(results, task, left=seconds - (time.perf_counter() - began)))
 
-    def choice(self, results: list[Result], task: str, chosen: Result) -> None:
+    def choice(self, results: list[Trial], task: str, chosen: Trial) -> None:
         self.console.print(draw(results, task, chosen))
         self.console.print()
 

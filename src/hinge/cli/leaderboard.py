@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hinge.learn.leaderboard import board_rows, bytes_text, seconds_text
-from hinge.learn.scores import METRIC
-from hinge.learn.search import Result
+from hinge.learning.leaderboard import board_rows, bytes_text, seconds_text
+from hinge.learning.scores import METRIC
+from hinge.learning.search import Trial
 from hinge.tables.number_formats import format_number
 
 
-def draw(results: list[Result], task: str, chosen: Result | None = None, left: float | None = None) -> Any:
+def draw(results: list[Trial], task: str, chosen: Trial | None = None, left: float | None = None) -> Any:
     """The table for a terminal."""
     from rich.table import Table
 

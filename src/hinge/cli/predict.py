@@ -12,8 +12,8 @@ from typing import Any
 
 from hinge.cli.exits import check_place
 from hinge.errors import USAGE, UserError
-from hinge.learn.model_inputs import BATCH, Fitted, conform, load_fitted, remarks
-from hinge.report.write import prediction_columns
+from hinge.learning.model_inputs import BATCH, TableModel, conform, load_fitted, remarks
+from hinge.learning.write import prediction_columns
 from hinge.tables.reading import read_parts
 
 WRITERS = {".csv": "write_csv", ".parquet": "sink_parquet", ".jsonl": "write_ndjson", ".ndjson": "write_ndjson",
@@ -24,11 +24,11 @@ WRITERS = {".csv": "write_csv", ".parquet": "sink_parquet", ".jsonl": "write_ndj
 class Predictions:
     """The predictions for a file, part by part, and what was odd about it."""
 
-    fitted: Fitted
+    fitted: TableModel
     file: Path
     with_inputs: bool
     rows: int = 0
-    said: list[str] = field(default_factory=list)
+    file_notes: list[str] = field(default_factory=list)
     unfit: Counter[str] = field(default_factory=Counter)
 
     def __iter__(self) -> Iterator[Any]:
@@ -39,16 +39,16 @@ class Predictions:
         for k, table in enumerate(read_parts(self.file, words, BATCH)):
             frame, unfit = conform(table, self.fitted, first=k == 0)
             self.unfit.update(unfit)
-            self.said = table.notes
+            self.file_notes = table.notes
             self.rows += frame.height
             if frame.height:
-                prediction = self.fitted.predict(frame)
+                prediction = self.fitted.outputs(frame)
                 result = pl.DataFrame(prediction_columns(prediction, card["task"], card["classes"], card["target"]))
                 yield pl.concat([table.frame, result], how="horizontal") if self.with_inputs else result
 
     @property
     def notes(self) -> list[str]:
-        return [*self.said, *remarks(self.unfit, self.fitted)]
+        return [*self.file_notes, *remarks(self.unfit, self.fitted)]
 
 
 def run(

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hinge.learn import measure
-from hinge.learn.evidence import BoardRow, Evidence
-from hinge.learn.model_inputs import Fitted, load_fitted, read_for
-from hinge.learn.refit import checksum, versions
-from hinge.learn.scores import METRIC, details, explained, losses, score
-from hinge.learn.search import certificate_of
+from hinge.files import write_whole
+from hinge.learning import effects
+from hinge.learning.model_inputs import TableModel, load_fitted, read_for
+from hinge.learning.request import checksum, versions
+from hinge.learning.scores import METRIC, best_constant, constant_losses, details, explained, measure_for
+from hinge.learning.search import certificate_of
 from hinge.report.document import document
+from hinge.report.evidence import BoardRow, Evidence
 from hinge.tables.notes import Note
 from hinge.tables.number_formats import format_number
 
@@ -26,7 +27,7 @@ def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     frame, y, notes, _ = read_for(fitted, file, with_target=True)
     assert y is not None
     evidence = gather(fitted, frame, y, file, notes)
-    out.write_text(document(evidence, {"predict": f"hinge predict {model} new.csv"}), encoding="utf-8")
+    write_whole(out, document(evidence, {"predict": f"hinge predict {model} new.csv"}).encode())
     data = {"report": str(out), "metric": evidence.metric, "score": evidence.score, "score_error": evidence.error,
             "trivial": evidence.trivial, "explained": evidence.explained, "details": evidence.details,
             "rows": len(y), "notes": notes}  # fmt: skip
@@ -37,15 +38,15 @@ def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     return data, [*(f"  {note}" for note in notes), line]
 
 
-def gather(fitted: Fitted, frame: Any, y: np.ndarray, file: Path, notes: list[str]) -> Evidence:
+def gather(fitted: TableModel, frame: Any, y: np.ndarray, file: Path, notes: list[str]) -> Evidence:
     """The evidence that new rows give."""
-    card, task, classes = fitted.card, fitted.task, fitted.classes
-    prediction = fitted.predict(frame)
+    card, task, classes = fitted.card, fitted.task, fitted.labels
+    prediction = fitted.outputs(frame)
     mean = float(np.mean(y)) if classes is None else 1.0
-    loss = losses(y, prediction, task, mean)
-    constant: Any = mean if classes is None else np.bincount(y.astype(np.int64), minlength=len(classes)) / len(y)
-    base = losses(y, np.broadcast_to(constant, (len(y), *np.shape(constant))), task, mean)
-    result = score(loss, task)
+    measure = measure_for(task, classes, mean)
+    loss = measure.pointwise(y, prediction)
+    base = constant_losses(measure, y, best_constant(y, classes))
+    score = measure.estimate(loss)
     unknown = {"score": float("nan"), "error": float("nan")}  # JSON has no NaN
     rows: list[dict[str, Any]] = [row | {k: v for k, v in unknown.items() if row[k] is None} for row in card["board"]]
     board = [BoardRow(**row) for row in rows]
@@ -55,20 +56,17 @@ def gather(fitted: Fitted, frame: Any, y: np.ndarray, file: Path, notes: list[st
         left_out=card["left_out"], notes=[Note("D12", "", f"{file.name}: {text}") for text in notes], board=board,
         chosen=card["chosen"], formula=card["formula"], objective=card["objective"], reason=card["reason"],
         held_out=f"the {len(y)} rows of {file.name} (trained on {card['rows']} rows of {card['data']})", y=y,
-        prediction=prediction, score=result.value, error=result.error, trivial=score(base, task).value,
+        prediction=prediction, score=score.value, error=score.standard_error, trivial=measure.estimate(base).value,
         explained=explained(loss, base), details=details(y, prediction, task), train_rows=card["rows"],
         sample_rows=card["rows"], target_values=y, command=f"hinge {' '.join(sys.argv[1:])}", seed=card["seed"],
         versions=versions(), checksum=checksum(file),
     )  # fmt: skip
     evidence.scored = "on its training rows" if evidence.checksum == card["data_sha256"] != "" else "on new rows"
-    certificate = certificate_of(fitted.model.named_steps["model"])
+    certificate = certificate_of(fitted.pipeline.named_steps["model"])
     evidence.certificate = "" if certificate is None else certificate.explain()
     kinds = {c["name"]: c["kind"] for c in card["columns"]}
     evidence.outputs = card["classes"] if task == "multiclass" else []
-    evidence.importances = measure.importances(fitted.model, frame, y, task, classes, card["seed"])
-    for effect in [e for e in evidence.importances[:6] if e.high > 0]:
-        found = measure.partial(fitted.model, frame, effect.name, kinds[effect.name], task, classes, card["seed"])
-        if found is not None:
-            evidence.partials.append(found)
+    evidence.importances = effects.importances(fitted.pipeline, frame, y, measure, card["seed"])
+    evidence.partials = list(effects.partials(fitted.pipeline, frame, evidence.importances, kinds, task, card["seed"]))
     evidence.board = [replace(row, chosen=row.name == card["chosen"]) for row in board]
     return evidence

@@ -20,7 +20,6 @@ import numpy as np
 
 from hinge.cli.exits import guard
 from hinge.errors import UserError
-from hinge.learn.model_inputs import load_any
 
 CONLLU_COLUMNS = 10
 LEARNERS = ("crf", "svm", "perceptron")
@@ -161,6 +160,8 @@ def make_app() -> Any:
     def predict_command(model: Path, data: Path, out: Path | None = None, column: int = 4) -> None:
         """Label the sequences of DATA with MODEL; prints them, or writes them to --out."""
         corpus = read_corpus(data, column)
+        from hinge.learning.model_inputs import load_any
+
         labels = load_any(model)[0].predict(corpus.words)
         if out is None:
             corpus.write(labels, typer.get_text_stream("stdout"))
@@ -171,6 +172,8 @@ def make_app() -> Any:
     @app.command("score")
     def score_command(model: Path, data: Path, column: int = 4) -> None:
         """Accuracy, and precision, recall and F1 per label, of MODEL on DATA."""
+        from hinge.learning.model_inputs import load_any
+
         typer.echo(report(load_any(model)[0], read_corpus(data, column)))
 
     return app

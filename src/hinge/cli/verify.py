@@ -9,7 +9,7 @@ import numpy as np
 
 from hinge.cli.inspect import core_of
 from hinge.errors import MODEL, UserError
-from hinge.learn.model_inputs import load_any, load_fitted, read_for
+from hinge.learning.model_inputs import load_any, load_fitted, read_for
 
 AGREE = 1e-6
 
@@ -46,18 +46,18 @@ def recompute(path: Path, file: Path) -> Any:
     import hinge as hg
 
     fitted = load_fitted(path)
-    core = core_of(fitted.model)
+    core = core_of(fitted.pipeline)
     if not isinstance(core, hg.Learner) or not hasattr(core, "coef_"):
         return None
     frame, y, _, _ = read_for(fitted, file, with_target=True)
     assert y is not None
-    X = fitted.model.named_steps["prep"].transform(frame)
-    outer = fitted.model.named_steps["model"]
+    X = fitted.pipeline.named_steps["prep"].transform(frame)
+    outer = fitted.pipeline.named_steps["model"]
     if fitted.task == "real":
         y = outer.standardised(y)
     if fitted.task == "binary":
         y = 2 * y - 1
-    classes = len(fitted.classes) if fitted.task == "multiclass" else None
+    classes = len(fitted.card["classes"]) if fitted.task == "multiclass" else None
     objective = hg.make_objective(X, y, core.loss, core.penalty, classes=classes)
     w = np.asarray(core.coef_, dtype=np.float64).T
     return hg.certificate(objective, w, np.atleast_1d(np.asarray(core.intercept_, dtype=np.float64)), tol=core.tol)

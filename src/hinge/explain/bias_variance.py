@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.diagnosis.estimate import Estimate, mean_of
-from hinge.explain.diagnosis.measure import make_measure
-from hinge.explain.diagnosis.resample import Resampler, fit_quietly
 from hinge.explain.generators import Generator
 from hinge.models.meta import row_count, take_rows
+from hinge.select.estimate import Estimate, mean_of
+from hinge.select.measure import make_measure
+from hinge.select.resample import Resampler, fit_quietly
 
 Array = np.ndarray
 

@@ -15,9 +15,9 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from hinge.explain.diagnosis.estimate import Estimate, mean_of
-from hinge.explain.diagnosis.measure import brier, log_loss, mistake
 from hinge.problem.losses import normalise_weights
+from hinge.select.estimate import Estimate, mean_of
+from hinge.select.measure import brier, log_loss, mistake
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,8 +14,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from hinge.explain.diagnosis.power_law import PowerLaw, fit_power_law
-from hinge.explain.diagnosis.resample import spread_order
 from hinge.models.meta import final_step, take_rows
+from hinge.select.resample import growing_fits, spread_order
 
 Array = np.ndarray
 # Parameters that say how many terms a boosted model has: more of them go on from where fewer ended.
@@ -137,11 +136,10 @@ def learning_curve(
         held = take_rows(X, test), take_rows(y, test)
         steps = Steps(estimator, warm_start)
         rows = []
-        for size in sizes:
-            part = take_rows(X, learn[:size]), take_rows(y, learn[:size])
-            began = time.perf_counter()
-            model = steps.fit({}, *part)
-            rows.append((scorer(model, *part), scorer(model, *held), time.perf_counter() - began))
+        for _, part, model, seconds in growing_fits(
+            lambda part: steps.fit({}, take_rows(X, part), take_rows(y, part)), learn, sizes
+        ):
+            rows.append((scorer(model, take_rows(X, part), take_rows(y, part)), scorer(model, *held), seconds))
         a, b, c = np.array(rows).T
         return a, b, c
 

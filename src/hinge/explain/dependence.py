@@ -52,6 +52,7 @@ def partial_dependence(
     percentiles: tuple[float, float] = (0.05, 0.95),
     kind: str = "average",
     target: Any = None,
+    grid: Sequence[Any] | None = None,
 ) -> PartialDependence:
     """f̄(v) = (1/n) Σ f(xᵢ with the chosen columns set to v).
 
@@ -69,7 +70,9 @@ def partial_dependence(
     kind : {"average", "individual", "both"}
         Whether ``individual`` is kept.
     target : label, optional
-        The class whose probability is looked at; the last by default.
+        The class whose probability is averaged; the last by default. "all" gives every class, along a last axis.
+    grid : sequence, optional
+        The values of a single column, in place of a grid of its quantiles.
 
     Examples
     --------
@@ -88,16 +91,22 @@ def partial_dependence(
     chosen = tuple(_number(f, names) for f in (features if isinstance(features, list | tuple) else [features]))
     if not 1 <= len(chosen) <= 2:
         raise ValueError("features must be one column or a pair of columns.")
-    grid = [_grid(column_values(X, j), grid_resolution, percentiles) for j in chosen]
-    points = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(-1, len(chosen))
-    shape = tuple(len(g) for g in grid)
+    if grid is not None and len(chosen) != 1:
+        raise ValueError("grid gives the values of one column; features names two.")
+    values = (
+        [_grid(column_values(X, j), grid_resolution, percentiles) for j in chosen]
+        if grid is None
+        else [np.asarray(grid, dtype=None if isinstance(grid[0], int | float) else object)]
+    )
+    points = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(chosen))
+    shape = tuple(len(g) for g in values)
     each = _linear(estimator, X, chosen, points)
     if each is None:
         each = _evaluate(estimator, X, chosen, points, target)
-    individual = each.reshape(len(each), *shape) if kind != "average" else None
-    return PartialDependence(
-        chosen, tuple(names[j] for j in chosen), grid, each.mean(axis=0).reshape(shape), individual
-    )
+    outputs = each.shape[2:]
+    individual = each.reshape(len(each), *shape, *outputs) if kind != "average" else None
+    average = each.mean(axis=0).reshape(*shape, *outputs)
+    return PartialDependence(chosen, tuple(names[j] for j in chosen), values, average, individual)
 
 
 def _number(feature: Any, names: list[str]) -> int:
@@ -131,17 +140,19 @@ def _linear(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array) -> A
 
 
 def _evaluate(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array, target: Any) -> Array:
-    """Every row with the columns set to every point: rows × points."""
+    """Every row with the columns set to every point: rows × points (× classes)."""
     points, back = _distinct(estimator, chosen, points)
     n = row_count(X)
-    each = np.empty((n, len(points)))
+    outputs = (len(estimator.classes_),) if _every_class(estimator, target) else ()
+    each = np.empty((n, len(points), *outputs))
     at_once = max(1, BLOCK // n)
     for begin in range(0, len(points), at_once):
         part = points[begin : begin + at_once]
         table = take_rows(X, np.tile(np.arange(n), len(part)))
         for c, j in enumerate(chosen):
             table = with_column(table, j, np.repeat(part[:, c], n))
-        each[:, begin : begin + len(part)] = _respond(estimator, table, target).reshape(len(part), n).T
+        responses = _respond(estimator, table, target).reshape(len(part), n, *outputs)
+        each[:, begin : begin + len(part)] = np.swapaxes(responses, 0, 1)
     return each[:, back]
 
 
@@ -159,9 +170,15 @@ def _distinct(estimator: Any, chosen: tuple[int, ...], points: Array) -> tuple[A
     return points[first], back.ravel()
 
 
+def _every_class(estimator: Any, target: Any) -> bool:
+    return is_classifier(estimator) and isinstance(target, str) and target == "all" and target not in estimator.classes_
+
+
 def _respond(estimator: Any, X: Any, target: Any) -> Array:
     if not is_classifier(estimator):
         return np.asarray(estimator.predict(X), dtype=np.float64)
+    if _every_class(estimator, target):
+        return np.asarray(estimator.predict_proba(X), dtype=np.float64)
     classes = list(estimator.classes_)
     at = len(classes) - 1 if target is None else classes.index(target)
     if hasattr(estimator, "predict_proba"):

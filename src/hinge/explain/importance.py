@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,8 @@ from hinge.explain.columns import column_values, with_column
 from hinge.explain.plots.axes import axes_or_new
 from hinge.models.meta import final_step, row_count, take_rows
 from hinge.models.trees.arrays import Trees
+from hinge.select.estimate import mean_of
+from hinge.select.measure import Measure
 
 Array = np.ndarray
 
@@ -29,11 +33,14 @@ class Importances:
     names : tuple of str
     baseline : float
         The score with nothing shuffled.
+    standard_error : array or None
+        Of every mean, over the rows: known where importances are rises of a mean loss.
     """
 
     importances: Array
     names: tuple[str, ...]
     baseline: float
+    standard_error: Array | None = None
 
     @property
     def importances_mean(self) -> Array:
@@ -64,6 +71,8 @@ def permutation_importance(
     random_state: Any = 0,
     sample_weight: Any = None,
     max_samples: float = 1.0,
+    measure: Measure | None = None,
+    seconds: float = np.inf,
 ) -> Importances:
     """Shuffle one column after the other and score again; best done on rows the model was not fitted to.
 
@@ -84,6 +93,10 @@ def permutation_importance(
     sample_weight : array, optional
     max_samples : float
         The share of rows to use, or their number.
+    measure : Measure, optional
+        Instead of a scorer: importances are the rises of the mean loss, with standard errors over the rows.
+    seconds : float
+        With ``measure``: where all columns would take longer, they are shuffled once, and fewer rows are used.
 
     Examples
     --------
@@ -103,19 +116,20 @@ def permutation_importance(
         X, y = take_rows(X, rows), take_rows(y, rows)
         sample_weight = None if sample_weight is None else take_rows(sample_weight, rows)
         n = size
+    names = tuple(map(str, getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])])))
+    idle = idle_columns(estimator, X.shape[1])
+    if measure is not None:
+        return _loss_importance(estimator, X, measure.code(y), measure, names, idle, n_repeats, seed, seconds)
     weigh = {} if sample_weight is None else {"sample_weight": sample_weight}
     scorer = check_scoring(estimator, scoring=scoring)
     baseline = float(scorer(estimator, X, y, **weigh))
-    names = tuple(map(str, getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])])))
-    idle = idle_columns(estimator, X.shape[1])
     quick = LinearScores.of(estimator, X, y, sample_weight) if scoring is None else None
 
     def one(j: int) -> Array:
         if idle[j]:
             return np.zeros(n_repeats)
         falls = np.empty(n_repeats)
-        for r in range(n_repeats):
-            order = np.random.default_rng([seed, j, r]).permutation(n)
+        for r, order in enumerate(_orders(seed, j, n_repeats, n)):
             score = (
                 quick.shuffled(j, order) if quick is not None else scorer(estimator, shuffled(X, j, order), y, **weigh)
             )
@@ -124,6 +138,31 @@ def permutation_importance(
 
     found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(j) for j in range(X.shape[1]))
     return Importances(np.array(found), names, baseline)
+
+
+def _orders(seed: int, j: int, repeats: int, n: int) -> Iterator[Array]:
+    """The permutations of the rows for column j."""
+    return (np.random.default_rng([seed, j, r]).permutation(n) for r in range(repeats))
+
+
+def _loss_importance(
+    estimator: Any, X: Any, targets: Array, measure: Measure, names: tuple[str, ...], idle: Array, repeats: int,
+    seed: int, seconds: float,
+) -> Importances:  # fmt: skip
+    began = time.perf_counter()
+    base = measure.losses(estimator, X, targets)
+    cost = (time.perf_counter() - began) * np.sum(~idle) * repeats
+    if cost > seconds:  # one repeat, then fewer rows: every column has its turn
+        repeats = 1
+        few = np.arange(max(min(300, len(targets)), int(len(targets) * min(1.0, 3 * seconds / cost))))
+        X, targets, base = take_rows(X, few), targets[few], base[few]
+    n, found, error = len(targets), np.zeros((len(names), repeats)), np.zeros(len(names))
+    for j in np.flatnonzero(~idle):
+        orders = _orders(seed, int(j), repeats, n)
+        rises = np.array([measure.losses(estimator, shuffled(X, int(j), o), targets) - base for o in orders])
+        found[j] = rises.mean(axis=1)
+        error[j] = mean_of(rises.mean(axis=0)).standard_error
+    return Importances(found, names, float(base.mean()), error)
 
 
 def _count(max_samples: float, n: int) -> int:

@@ -20,3 +20,7 @@ OVERFLOWED = (
 def weighted_sum(c: np.ndarray, v: np.ndarray) -> Any:
     """Σ cᵢ vᵢ: a number, or one for each column of v."""
     return np.einsum("i,i...->...", c, v)
+
+
+# Two-sided 95 % of the normal distribution.
+Z95 = 1.959963984540054

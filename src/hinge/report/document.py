@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hinge.explain.diagnosis.findings import CODES
-from hinge.learn.evidence import BoardRow, Evidence
 from hinge.report import pictures
 from hinge.report.causes import CAUSES
+from hinge.report.evidence import BoardRow, Evidence
 from hinge.report.style import SCRIPT, STYLE
 from hinge.tables.notes import DIAGNOSES
 from hinge.tables.number_formats import format_number

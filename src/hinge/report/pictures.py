@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge.learn.evidence import Evidence, Partial
+from hinge.problem.numerics import Z95
 from hinge.report.charts import Chart, intervals, matrix
+from hinge.report.evidence import Evidence, Partial
 from hinge.tables.number_formats import format_number
 
 MAX_POINTS = 700
@@ -154,7 +155,7 @@ def calibration(e: Evidence) -> str:
     return chart.svg(f"Calibration (mean deviation {error:.3f})")
 
 
-def wilson(share: float, n: int, z: float = 1.959964) -> tuple[float, float]:
+def wilson(share: float, n: int, z: float = Z95) -> tuple[float, float]:
     """The Wilson interval of a share."""
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

@@ -35,7 +35,9 @@ class Choice:
         return self.best if rule == "best" else self.simplest
 
 
-def choose_candidate(errors: np.ndarray, complexity: Any, weight: np.ndarray | None = None) -> Choice:
+def choose_candidate(
+    errors: np.ndarray, complexity: Any, weight: np.ndarray | None = None, *, paired: bool = False
+) -> Choice:
     """Choose by the mean over folds.
 
     Parameters
@@ -46,16 +48,29 @@ def choose_candidate(errors: np.ndarray, complexity: Any, weight: np.ndarray | N
         For the one-standard-error rule: smaller is simpler.
     weight : array with one number per fold, optional
         How many examples a fold stands for.
+    paired : bool
+        Whether a candidate is as good as the best when the mean *difference* of their errors is within one standard error
+        of that difference (sharper, where both err on the same examples), instead of the mean error within one standard
+        error of the best candidate's (Breiman et al. 1984).
     """
     weight = np.ones(errors.shape[1]) if weight is None else weight
     c = weight / weight.sum()
-    folds = errors.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = errors @ c
-        spread = np.sqrt(((errors - mean[:, None]) ** 2) @ c / max(folds - 1, 1))
+        spread = _standard_error(errors, mean, c)
     if not np.any(np.isfinite(mean)):
         raise ValueError(OVERFLOWED)
     best = int(np.argmin(mean))
-    within = np.flatnonzero(mean <= mean[best] + spread[best])
+    if paired:
+        difference = errors - errors[best]
+        near = mean - mean[best] <= _standard_error(difference, mean - mean[best], c)
+    else:
+        near = mean <= mean[best] + spread[best]
+    within = np.flatnonzero(near)
     simplest = int(within[np.argmin(np.asarray(complexity)[within])])
     return Choice(mean, spread, best, simplest)
+
+
+def _standard_error(errors: np.ndarray, mean: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The standard error of every candidate's mean over folds of weights c."""
+    return np.sqrt(((errors - mean[:, None]) ** 2) @ c / max(errors.shape[1] - 1, 1))

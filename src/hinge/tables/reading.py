@@ -51,6 +51,23 @@ class Table:
         return np.arange(1, self.frame.height + 1) if self.rows is None else self.rows
 
 
+def as_table(table: Any) -> Table:
+    """A table from a path or a data frame (pandas, polars, Arrow)."""
+    if isinstance(table, Table):
+        return table
+    if isinstance(table, str | Path):
+        return read_table(table)
+    import narwhals.stable.v1 as nw
+
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"table must be a path or a data frame (pandas, polars, Arrow), got {type(table).__name__}."
+        ) from None
+    return Table(frame.to_polars().clone(), Path("the table"))  # columns are taken out of it one by one
+
+
 def read_table(path: str | Path) -> Table:
     """Read a file, or a data set that comes with the package."""
     path = Path(path)

@@ -12,9 +12,9 @@ import hinge as hg
 from hinge.explain.calibration import reliability
 from hinge.explain.columns import aligned, columns_of, row_keys
 from hinge.explain.diagnosis.data_checks import check_data, column_skill
-from hinge.explain.diagnosis.measure import make_measure
-from hinge.explain.diagnosis.resample import make_folds
 from hinge.explain.drift import ColumnDrift, holm, two_sample_test
+from hinge.select.measure import make_measure
+from hinge.select.resample import make_folds
 
 
 def checked(X, y, model=None, **options):

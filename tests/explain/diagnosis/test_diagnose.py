@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import hinge as hg
 from hinge.explain.diagnosis.findings import CODES
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def curved(rng, n=400):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 from hinge.explain.diagnosis.alternatives import Rival
 from hinge.explain.diagnosis.data_checks import DataProblems
-from hinge.explain.diagnosis.estimate import Estimate, mean_of
 from hinge.explain.diagnosis.findings import Finding, Severity
 from hinge.explain.diagnosis.report import RiskReport
 from hinge.explain.drift import Drift
+from hinge.select.estimate import Estimate, mean_of
 
 # A change of the risk by less than this share is not worth a user's time.
 WORTH = 0.03

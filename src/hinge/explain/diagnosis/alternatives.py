@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone, is_classifier
 
-from hinge.explain.diagnosis.estimate import Estimate
-from hinge.explain.diagnosis.resample import HeldOut, Resampler, set_final, with_final_step
 from hinge.models.kernel.approximate import Nystroem
 from hinge.models.linear.least_squares import LinearRegression
 from hinge.models.linear.logistic import LogisticRegression
 from hinge.models.meta import final_step, row_count
 from hinge.models.trees.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from hinge.select.estimate import Estimate
+from hinge.select.resample import HeldOut, Resampler, set_final, with_final_step
 from hinge.select.ridge import RidgeCV
 
 Array = np.ndarray

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hinge.explain.columns import Column, aligned, columns_of, matrix_of, row_keys
-from hinge.explain.diagnosis.measure import Measure
-from hinge.explain.diagnosis.resample import HeldOut
+from hinge.select.measure import Measure
+from hinge.select.resample import HeldOut
 
 Array = np.ndarray
 BINS = 64

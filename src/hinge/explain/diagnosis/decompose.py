@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from hinge.explain.diagnosis.estimate import Estimate, mean_of
 from hinge.explain.diagnosis.optimisation import harder
-from hinge.explain.diagnosis.resample import fit_quietly
 from hinge.explain.generators import Generator
 from hinge.explain.plots.axes import axes_or_new
 from hinge.models.meta import final_step
+from hinge.select.estimate import Estimate, mean_of
+from hinge.select.resample import fit_quietly
 
 Array = np.ndarray
 PARTS = ("bayes", "approximation", "estimation", "optimisation")

@@ -17,16 +17,16 @@ from hinge.explain.columns import columns_of
 from hinge.explain.diagnosis.advice import advise
 from hinge.explain.diagnosis.alternatives import Rival, constant_held, depends_on_scale, measure_probes, measure_rivals
 from hinge.explain.diagnosis.data_checks import check_data
-from hinge.explain.diagnosis.estimate import Estimate, mean_of
-from hinge.explain.diagnosis.measure import Measure, make_measure
 from hinge.explain.diagnosis.optimisation import Optimisation, harder, read_optimisation
 from hinge.explain.diagnosis.power_law import fit_power_law
 from hinge.explain.diagnosis.prediction_bands import measure_reach
 from hinge.explain.diagnosis.report import Learning, RiskReport, Terms
-from hinge.explain.diagnosis.resample import HeldOut, Resampler, fit_quietly, resampler
 from hinge.explain.drift import Drift, measure_drift
 from hinge.explain.guarantees import guarantees
 from hinge.models.meta import final_step, row_count, take_rows
+from hinge.select.estimate import Estimate, mean_of
+from hinge.select.measure import Measure, make_measure
+from hinge.select.resample import HeldOut, Resampler, fit_quietly, resampler
 
 Array = np.ndarray
 PARTS = ("learning", "rivals", "probes", "bias_variance", "drift")
@@ -47,6 +47,7 @@ def diagnose(
     max_rows: int = 10_000,
     skip: Collection[str] = (),
     random_state: int = 0,
+    row_names: Any = None,
 ) -> RiskReport:
     """Measure the parts of a model's error and say what would lower it.
 
@@ -76,6 +77,8 @@ def diagnose(
         Parts to leave out, to save time. Together they take about (2 + len(probes) + 1.8) · cv + repeats fits.
     random_state : int
         The same seed gives the same report.
+    row_names : array, optional
+        What findings call the rows; their positions in X by default.
 
     Returns
     -------
@@ -101,7 +104,8 @@ def diagnose(
         raise ValueError(f"y must be one target per row, got an array of shape {np.shape(y)}.")
     measure = make_measure(model, y, measure)
     model = _fitted(model, X, y)
-    X_used, y_used, groups = _at_most(X, y, groups, max_rows, random_state)
+    names = np.arange(row_count(X)) if row_names is None else np.asarray(row_names)
+    X_used, y_used, groups, names = _at_most(X, y, groups, names, max_rows, random_state)
     data = resampler(model, X_used, y_used, measure, cv, groups, random_state)
     held = data.held_out(model)
     optimisation, best, best_held = _try_harder(model, data, held)
@@ -113,6 +117,7 @@ def diagnose(
     parts = _bias_variance(data, best, repeats) if "bias_variance" not in skip else None
     drift, test_risk = _on_test(model, measure, X, y, X_test, y_test, "drift" in skip)
     problems = check_data(X_used, data.targets, measure, data.folds, best_held, X_test, X)
+    problems = replace(problems, doubtful=tuple(names[list(problems.doubtful)].tolist()))
     chances = best_held.output if measure.classes is not None and measure.probabilities else None
     # What is compared with the held-out risk must come from fits of the same kind and about the same number of rows.
     refitted = optimisation.converged is False or row_count(X_used) < row_count(X)
@@ -152,13 +157,13 @@ def _fitted(model: Any, X: Any, y: Any) -> Any:
     return model
 
 
-def _at_most(X: Any, y: Any, groups: Any, most: int, random_state: int) -> tuple[Any, Any, Any]:
+def _at_most(X: Any, y: Any, groups: Any, names: Array, most: int, random_state: int) -> tuple[Any, Any, Any, Array]:
     """At most so many rows, drawn at random and kept in their order."""
     n = row_count(X)
     if n <= most:
-        return X, y, groups
+        return X, y, groups, names
     rows = np.sort(np.random.default_rng(random_state).permutation(n)[:most])
-    return take_rows(X, rows), take_rows(y, rows), None if groups is None else take_rows(groups, rows)
+    return take_rows(X, rows), take_rows(y, rows), None if groups is None else take_rows(groups, rows), names[rows]
 
 
 def _try_harder(model: Any, data: Resampler, held: HeldOut) -> tuple[Optimisation, Any, HeldOut]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.diagnosis.estimate import Estimate
-from hinge.explain.diagnosis.resample import set_final
 from hinge.models.meta import final_step
+from hinge.select.estimate import Estimate
+from hinge.select.resample import set_final
 
 # Above this relative gap a fit has not reached its optimum in any sense that matters for predictions.
 LOOSE = 1e-3

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hinge.explain.diagnosis.estimate import Estimate
+from hinge.select.estimate import Estimate
 
 Array = np.ndarray
 # Slower laws than n^(−0.2) cannot be told from a constant on a curve of one or two decades.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.explain.diagnosis.measure import Measure
-from hinge.explain.diagnosis.resample import HeldOut
 from hinge.models.conformal.base import upper_quantile
+from hinge.select.measure import Measure
+from hinge.select.resample import HeldOut
 
 Array = np.ndarray
 

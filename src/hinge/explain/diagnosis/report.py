@@ -11,13 +11,13 @@ from hinge.explain.bias_variance import BiasVariance
 from hinge.explain.calibration import Reliability
 from hinge.explain.diagnosis.alternatives import Probe, Rival
 from hinge.explain.diagnosis.data_checks import DataProblems
-from hinge.explain.diagnosis.estimate import Estimate, plain
 from hinge.explain.diagnosis.findings import Finding
 from hinge.explain.diagnosis.optimisation import Optimisation
 from hinge.explain.diagnosis.power_law import PowerLaw
 from hinge.explain.diagnosis.prediction_bands import Reach
 from hinge.explain.drift import Drift
 from hinge.explain.guarantees import Guarantee
+from hinge.select.estimate import Estimate, plain
 
 Array = np.ndarray
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.diagnosis.estimate import Z95
 from hinge.explain.diagnosis.report import Learning, RiskReport
 from hinge.explain.diagnosis.report_text import term_rows
 from hinge.explain.plots.axes import new_figure
+from hinge.problem.numerics import Z95
 
 
 def draw_report(report: RiskReport, fig: Any = None) -> Any:

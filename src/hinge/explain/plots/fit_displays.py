@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.diagnosis.resample import fit_quietly
 from hinge.explain.plots.axes import axes_or_new
 from hinge.models.meta import final_step, take_rows
+from hinge.select.resample import fit_quietly
 
 Array = np.ndarray
 KINDS = ("actual_vs_predicted", "residual_vs_predicted")

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from hinge._native import core
 from hinge.models.base import check_weights
+from hinge.problem.numerics import Z95
 
 Array = NDArray[np.float64]
 
@@ -161,7 +162,7 @@ def _rises(x: Array, y: Array) -> bool:
         return True
     rho = float(scipy.stats.spearmanr(x, y).statistic)
     if abs(rho) < 1.0 and len(x) > 3:
-        half = 1.96 / np.sqrt(len(x) - 3)
+        half = Z95 / np.sqrt(len(x) - 3)
         if np.sign(np.arctanh(rho) - half) != np.sign(np.arctanh(rho) + half):
             warnings.warn("Whether y rises or falls with X is not certain: zero is in the interval.", stacklevel=3)
     return rho >= 0

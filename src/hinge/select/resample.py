@@ -1,20 +1,21 @@
-"""Fits on parts of the data, judged on the rest: the measurements a diagnosis is made of."""
+"""Resampling: folds, fits on parts of the data and their losses on the rest."""
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 
-from hinge.explain.diagnosis.estimate import Estimate, mean_of
-from hinge.explain.diagnosis.measure import Measure
 from hinge.models.meta import final_step, row_count, take_rows
+from hinge.select.estimate import Estimate, mean_of
+from hinge.select.measure import Measure
 
 Array = np.ndarray
 
@@ -39,16 +40,45 @@ def spread_order(y: Array, classify: bool, rng: np.random.Generator) -> Array:
     return order[np.argsort(place, kind="stable")]
 
 
+def deal(y: Array, k: int, rng: np.random.Generator, *, classify: bool) -> Array:
+    """The fold of every row: k folds of nearly equal size; labels are dealt out class by class, so rare ones spread."""
+    order = rng.permutation(len(y))
+    if classify:
+        order = order[np.argsort(np.asarray(y)[order], kind="stable")]
+    fold = np.empty(len(y), dtype=np.int32)
+    fold[order] = np.arange(len(y)) % k
+    return fold
+
+
 def make_folds(cv: Any, X: Any, y: Any, classify: bool, groups: Any, random_state: int) -> list[tuple[Array, Array]]:
     """The splits of a number of folds (shuffled, classes in proportion), a splitter or a list of splits."""
     if isinstance(cv, int):
-        if classify:
-            cv = max(2, min(cv, int(np.unique(np.asarray(y), return_counts=True)[1].min())))
-        kind = StratifiedKFold if classify else KFold
-        splitter: Any = kind(cv, shuffle=True, random_state=random_state)
-    else:
-        splitter = check_cv(cv, y, classifier=classify)
+        if not 2 <= cv <= len(y):
+            raise ValueError(f"cv must be between 2 and the number of rows, {len(y)}, got {cv}.")
+        codes = np.unique(np.asarray(y), return_inverse=True)[1] if classify else np.asarray(y)
+        fold = deal(codes, cv, np.random.default_rng(random_state), classify=classify)
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(cv)]
+    splitter = check_cv(cv, y, classifier=classify)
     return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, groups)]
+
+
+def growing_fits(
+    fit: Callable[[Array], Any], order: Array, sizes: Iterable[int], seconds: float = np.inf, least: int = 2
+) -> Iterator[tuple[int, Array, Any, float]]:
+    """Fits on the first rows of an order, for growing sizes: (index, rows, fitted model, seconds of the fit).
+
+    Ends when the next fit would probably not end within ``seconds``; ``least`` fits are made in any case.
+    """
+    began, last = time.perf_counter(), 0.0
+    for index, size in enumerate(sizes):
+        spent = time.perf_counter() - began
+        if index >= least and spent + 2 * last > seconds:
+            return
+        rows = order[:size]
+        start = time.perf_counter()
+        model = fit(rows)
+        last = time.perf_counter() - start
+        yield index, rows, model, last
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +146,10 @@ class Resampler:
         rows, losses, fold, output, train = [], [], [], [], []
         for k, (learn, test) in enumerate(self.folds):
             fitted = self.fit(model, learn)
-            said = self.measure.output(fitted, take_rows(self.X, test))
+            predicted = self.measure.output(fitted, take_rows(self.X, test))
             rows.append(test)
-            output.append(said)
-            losses.append(self.measure.pointwise(self.targets[test], said))
+            output.append(predicted)
+            losses.append(self.measure.pointwise(self.targets[test], predicted))
             fold.append(np.full(len(test), k))
             train.append(float(np.mean(self.losses(fitted, learn))))
         return HeldOut.join(rows, losses, fold, output, train)
@@ -138,12 +168,11 @@ class Resampler:
         for k, (learn, rest) in enumerate(self.folds):
             rng = np.random.default_rng([self.random_state, k])
             order = learn[spread_order(self.targets[learn], classify, rng)]
-            for i, size in enumerate(sizes):
-                if known is not None and size == shortest:
-                    train[i, k], test[i, k] = known.train[k], known.losses[known.fold == k].mean()
-                    continue
-                part = order[:size]
-                fitted = self.fit(model, part)
+            measured = known is not None and sizes[-1] == shortest
+            if known is not None and measured:
+                train[-1, k], test[-1, k] = known.train[k], known.losses[known.fold == k].mean()
+            wanted = sizes[:-1] if measured else sizes
+            for i, part, fitted, _ in growing_fits(lambda rows: self.fit(model, rows), order, wanted):
                 train[i, k] = np.mean(self.losses(fitted, part))
                 test[i, k] = np.mean(self.losses(fitted, rest))
         return sizes, train, test

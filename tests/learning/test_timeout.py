@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hinge as hg
-from hinge.learn.timeout import OutOfTime, limit
+from hinge.learning.timeout import OutOfTime, limit
 
 
 def endless(rng):

@@ -1,10 +1,10 @@
-"""What was fitted, in formulas and sentences."""
+"""The fitted model in formulas, and the reason for its choice."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hinge.learn.search import Result, Search, inner
+from hinge.select.estimate import Estimate
 
 LOSSES = {
     "Logistic": "log(1 + e^(−yᵢ f(xᵢ)))",
@@ -28,35 +28,27 @@ SPACES = {
 }
 
 
-def formula(result: Result, model: Any, task: str) -> tuple[str, str]:
-    """The hypothesis space, and the objective that was minimised over it."""
-    family = result.family.name
+def formula(family: str, setting: str, model: Any, task: str) -> tuple[str, str]:
+    """The hypothesis space, and the objective minimised over it."""
     loss = LOSSES[LOSS_WORDS[task]]
-    core = inner(model)
     if family in ("linear", "sparse"):
-        strength = core.penalty.lam
+        strength = model.penalty.lam
         penalty = f"({strength:g}/2) ‖w‖²" if family == "linear" else f"{strength:g} ‖w‖₁"
         return SPACES[family], f"minimise  (1/n) Σᵢ {loss}  +  {penalty}"
     if family == "kernel":
-        return SPACES[family], f"minimise  Σᵢ {loss}  +  λ α'Kα   ({result.setting.name})"
+        return SPACES[family], f"minimise  Σᵢ {loss}  +  λ α'Kα   ({setting})"
     if family == "network":
-        return SPACES[family], f"minimise  (1/n) Σᵢ {loss}  +  (α/2) Σ ‖W‖²   (Adam, stopped early)"
+        return SPACES[family], f"minimise  (1/n) Σᵢ {loss}  +  (α/2n) Σ ‖W‖²   (Adam, stopped early)"
     if family in ("boosting", "additive"):
-        return SPACES[family], f"minimise  Σᵢ {loss}   round by round ({core.n_iter_} rounds, {result.setting.name})"
-    return SPACES[family], f"minimise  Σᵢ {loss}   ({result.setting.name})"
+        return SPACES[family], f"minimise  Σᵢ {loss}   round by round ({model.n_iter_} rounds, {setting})"
+    return SPACES[family], f"minimise  Σᵢ {loss}   ({setting})"
 
 
-def reason(search: Search, chosen: Result) -> str:
-    """Why this model and no other."""
-    best = search.best()
-    assert best is not None
-    assert best.score is not None
-    assert chosen.score is not None
-    tried = len([r for r in search.results if r.state == "done"])
-    if best is chosen:
-        return f"The {chosen.family.name} model had the least cross-validated loss of the {tried} settings tried."
+def reason(chosen: str, score: Estimate, best: str, best_score: Estimate, tried: int) -> str:
+    """Why the chosen family was chosen; ``best`` had the least loss of the settings tried."""
+    if best == chosen:
+        return f"The {chosen} model had the least cross-validated loss of the {tried} settings tried."
     return (
-        f"The {best.family.name} model ({best.score}) had the least cross-validated loss of the {tried} settings tried, "
-        f"but the {chosen.family.name} model ({chosen.score}) is within one standard error of the difference and "
-        "simpler, so it was chosen."
+        f"The {best} model ({best_score.brief()}) had the least cross-validated loss of the {tried} settings tried, but "
+        f"the {chosen} model ({score.brief()}) is within one standard error of the difference and simpler, so it was chosen."
     )

@@ -1,7 +1,7 @@
-"""How a prediction is judged: one number per example, for any estimator.
+"""Measures: the loss of every prediction, for any estimator.
 
-A measure turns what an estimator says about inputs into an array (``output``) and compares that with the targets
-(``losses``). Risks, curves, bias and variance, and importances are all means of these numbers.
+A measure turns the predictions of an estimator into an array (``output``) and compares it with the targets (``losses``).
+Risks, curves, bias and variance, and importances are all means of these numbers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from sklearn.base import is_classifier
 
 from hinge.models.meta import final_step
 from hinge.problem.losses import Loss
+from hinge.select.estimate import Estimate, mean_of
 
 Array = np.ndarray
-# Probabilities are kept this far from 0 and 1 when their logarithm is taken.
-TINY = 1e-12
+# Probabilities are at least this where their logarithm is taken, and mean counts at least this share of the mean.
+LEAST_PROBABILITY = 1e-7
+LEAST_MEAN = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,8 @@ class Measure:
         One loss per example.
     squared : bool
         Whether the loss is a squared distance, so that it splits into bias² + variance + noise.
+    root : bool
+        Whether the root of the mean is reported (RMSE).
     """
 
     name: str
@@ -44,6 +48,7 @@ class Measure:
     probabilities: bool
     pointwise: Callable[[Array, Array], Array]
     squared: bool
+    root: bool = False
 
     def code(self, y: Any) -> Array:
         """Targets as the measure wants them: codes of labels, or numbers."""
@@ -56,10 +61,10 @@ class Measure:
         return codes
 
     def output(self, model: Any, X: Any) -> Array:
-        """What the model says about X, with the columns of probabilities in the order of ``classes``."""
+        """The predictions for X, with the columns of probabilities in the order of ``classes``."""
         if self.classes is None:
-            said = np.asarray(model.predict(X), dtype=np.float64)
-            return said[:, 0] if said.ndim == 2 and said.shape[1] == 1 else said
+            predicted = np.asarray(model.predict(X), dtype=np.float64)
+            return predicted[:, 0] if predicted.ndim == 2 and predicted.shape[1] == 1 else predicted
         if not self.probabilities:
             return self.code(model.predict(X))
         p = np.asarray(model.predict_proba(X), dtype=np.float64)
@@ -73,6 +78,11 @@ class Measure:
     def losses(self, model: Any, X: Any, targets: Array) -> Array:
         """The loss of every example; ``targets`` are coded."""
         return self.pointwise(targets, self.output(model, X))
+
+    def estimate(self, losses: Array, fold: Array | None = None) -> Estimate:
+        """The mean loss (its root, if that is what is reported) with its standard error."""
+        mean = mean_of(losses, fold)
+        return mean.root() if self.root else mean
 
 
 def squared(y: Array, s: Array) -> Array:
@@ -91,7 +101,13 @@ def brier(y: Array, p: Array) -> Array:
 
 
 def log_loss(y: Array, p: Array) -> Array:
-    return -np.log(np.clip(p[np.arange(len(y)), y], TINY, 1.0))
+    return -np.log(np.maximum(p[np.arange(len(y)), y], LEAST_PROBABILITY))
+
+
+def poisson_deviance(y: Array, mu: Array, mean: float = 1.0) -> Array:
+    """2 (y log(y/μ) − y + μ), with μ at least a small share of ``mean``: a prediction of zero would cost infinity."""
+    mu = np.maximum(mu, LEAST_MEAN * mean)
+    return 2 * (np.where(y > 0, y * np.log(np.where(y > 0, y, 1.0) / mu), 0.0) - y + mu)
 
 
 def mistake(y: Array, s: Array) -> Array:

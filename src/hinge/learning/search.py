@@ -7,14 +7,19 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.learn.candidates import Family, Setting, Shape
-from hinge.learn.scores import Score, explained, losses, predict_for, score
-from hinge.learn.timeout import OutOfTime, limit
+from hinge.learning.candidates import Family, Setting, Shape
+from hinge.learning.scores import explained, measure_for
+from hinge.learning.timeout import OutOfTime, limit
+from hinge.select.choice import choose_candidate
+from hinge.select.estimate import Estimate, mean_of
+from hinge.select.measure import Measure
+from hinge.select.resample import make_folds
 
 # No setting may use up more than this share of the time: the next ones want their turn.
 LARGEST_SHARE = {"boosting": 0.6}
@@ -30,15 +35,15 @@ GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the 
 
 
 @dataclass
-class Result:
-    """What the folds said about a setting of a family."""
+class Trial:
+    """A setting of a family on the folds."""
 
     family: Family
     setting: Setting
     state: str  # "done", "running", "no time", "failed"
     loss: np.ndarray | None = None  # out of fold, one per row of the search
     predictions: np.ndarray | None = None
-    score: Score | None = None
+    score: Estimate | None = None
     explained: float = 0.0
     train_rows: int = 0
     fit_seconds: float = 0.0  # of one fold
@@ -79,9 +84,9 @@ class Search:
     kinds: dict[str, str]
     seed: int
     folds: list[Fold]
-    results: list[Result] = field(default_factory=list)
+    results: list[Trial] = field(default_factory=list)
     mean: float = 1.0
-    afterwards: Callable[[Result | None], float] = lambda best: 0.0
+    afterwards: Callable[[Trial | None], float] = lambda best: 0.0
 
     @classmethod
     def over(
@@ -91,6 +96,15 @@ class Search:
         n = len(y)
         k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
         return cls(frame, y, classes, task, kinds, seed, split(y, task, k, seed), mean=float(np.mean(y)))
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """y as the measure takes it: class numbers are integers."""
+        return self.y if self.classes is None else self.y.astype(np.int64)
+
+    @cached_property
+    def measure(self) -> Measure:
+        return measure_for(self.task, self.classes, self.mean)
 
     def labels(self, y: np.ndarray) -> np.ndarray:
         return y if self.classes is None else self.classes[y.astype(np.int64)]
@@ -106,8 +120,8 @@ class Search:
         return fold.prepared[encode]
 
     def run(
-        self, families: list[Family], seconds: float, watch: Callable[[list[Result]], None] = lambda results: None
-    ) -> list[Result]:
+        self, families: list[Family], seconds: float, watch: Callable[[list[Trial]], None] = lambda results: None
+    ) -> list[Trial]:
         """Try the first setting of every family, then the others of those that are in reach of the best.
 
         ``seconds`` are for the search and whatever comes after it, which is given by ``afterwards``: the better what was
@@ -143,11 +157,10 @@ class Search:
         best, own = self.best(), self.best(family.name)
         if own is None or best is None or own.loss is None or best.loss is None:
             return np.inf
-        difference = own.loss - best.loss
-        error = np.std(difference) / np.sqrt(len(difference))
-        return float(np.mean(difference) / error) if error > 0 else 0.0
+        behind = mean_of(own.loss - best.loss)
+        return behind.value / behind.standard_error if behind.standard_error > 0 else 0.0
 
-    def best(self, family: str | None = None) -> Result | None:
+    def best(self, family: str | None = None) -> Trial | None:
         """The least mean loss, over all families or one."""
         done = [r for r in self.results if r.state == "done" and family in (None, r.family.name)]
         return min(done, key=lambda r: float(np.mean(r.loss)), default=None)  # type: ignore[arg-type]
@@ -164,21 +177,18 @@ class Search:
         for result in slow:
             result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
 
-    def choose(self) -> Result:
+    def choose(self) -> Trial:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
         best = self.best()
         if best is None or best.loss is None:
             raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
         names = dict.fromkeys(r.family.name for r in self.results)
         choices = [r for name in names if (r := self.best(name)) is not None]
-        for result in sorted(choices, key=lambda r: r.family.rank):
-            difference = result.loss - best.loss
-            if np.mean(difference) <= np.std(difference) / np.sqrt(len(difference)):
-                return result
-        return best
+        losses = np.array([r.loss for r in choices])
+        return choices[choose_candidate(losses, [r.family.rank for r in choices], paired=True).simplest]
 
     def _try(self, family: Family, setting: Setting, began: float, seconds: float, watch: Any) -> None:
-        result = Result(family, setting, "running")
+        result = Trial(family, setting, "running")
         self.results.append(result)
         watch(self.results)
         trivial = self.results[0]
@@ -189,11 +199,11 @@ class Search:
         except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
             result.state, result.why = "failed", " ".join(str(error).split())[:200]
         if result.state == "done" and result.loss is not None and trivial.loss is not None:
-            result.score = score(result.loss, self.task)
+            result.score = self.measure.estimate(result.loss)
             result.explained = explained(result.loss, trivial.loss)
         watch(self.results)
 
-    def _folds(self, result: Result, began: float, seconds: float) -> None:
+    def _folds(self, result: Trial, began: float, seconds: float) -> None:
         n = len(self.y)
         loss = np.empty(n)
         predictions: Any = None
@@ -218,12 +228,12 @@ class Search:
             result.rounds = common_rounds(models)
             models = [first_rounds(model, result.rounds) for model in models]
         for fold, model in zip(self.folds, models, strict=True):
-            p = predict_for(model, fold.prepared[result.family.encode][2], self.task, self.classes)
+            p = self.measure.output(model, fold.prepared[result.family.encode][2])
             if not np.all(np.isfinite(p)):
                 raise ArithmeticError("predictions are not finite")
             predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
             predictions[fold.test] = p
-            loss[fold.test] = losses(self.y[fold.test], p, self.task, self.mean)
+            loss[fold.test] = self.measure.pointwise(self.targets[fold.test], p)
         result.loss, result.predictions, result.state = loss, predictions, "done"
         result.train_rows = len(fold.train)
         result.fit_seconds = fit_time / len(self.folds)
@@ -232,7 +242,7 @@ class Search:
         result.certificate = certificate_of(model)
         result.size = size_of(model)
 
-    def _go_on(self, result: Result, models: list[Any], end: float) -> None:
+    def _go_on(self, result: Trial, models: list[Any], end: float) -> None:
         """Fit models that stopped long before the others again, to as many rounds, if there is time until ``end``.
 
         Where a model stops is decided by few rows; were that its last word, every fold would choose its own rounds by the
@@ -254,7 +264,7 @@ class Search:
         """Microseconds to predict a row, preparation included, among many."""
         rows = self.frame[np.resize(fold.test, max(len(fold.test), TIMED_ROWS))]
         start = time.perf_counter()
-        predict_for(model, prep.transform(rows), self.task, self.classes)
+        self.measure.output(model, prep.transform(rows))
         return 1e6 * (time.perf_counter() - start) / rows.height
 
     def _watch(self, fold: Fold, Z: Any) -> dict[str, Any]:
@@ -264,25 +274,9 @@ class Search:
         return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])}
 
 
-def places(y: np.ndarray, task: str, k: int, seed: int) -> np.ndarray:
-    """Which of k folds every row belongs to, stratified for classes (rare classes are spread as far as they go)."""
-    rng = np.random.default_rng(seed)
-    n = len(y)
-    place = np.empty(n, dtype=np.int32)
-    if task in ("binary", "multiclass"):
-        # Shuffle, then deal the rows out class by class, one fold after the other.
-        order = rng.permutation(n)
-        order = order[np.argsort(y[order], kind="stable")]
-        place[order] = np.arange(n) % k
-    else:
-        place[rng.permutation(n)] = np.arange(n) % k
-    return place
-
-
 def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
-    """k folds."""
-    place = places(y, task, k, seed)
-    return [Fold(np.flatnonzero(place != f), np.flatnonzero(place == f)) for f in range(k)]
+    """k folds, stratified for classes."""
+    return [Fold(*rows) for rows in make_folds(k, y, y, task in ("binary", "multiclass"), None, seed)]
 
 
 def preparation(encode: str, kinds: dict[str, str]) -> Any:

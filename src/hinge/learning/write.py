@@ -1,4 +1,4 @@
-"""What ``hinge fit`` leaves behind: the model, the report, predictions for held-out rows, and how to use them."""
+"""The files of ``hinge fit``: the model, the report, and predictions for held-out rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.learn.run import Outcome
-from hinge.report.document import document
+from hinge.learning.result import Learned
 from hinge.tables.number_formats import format_number
 
 
@@ -30,22 +29,20 @@ def prediction_columns(prediction: np.ndarray, task: str, classes: list[str], ta
     return columns | {f"probability {name}": prediction[:, k] for k, name in enumerate(classes)}
 
 
-def write(outcome: Outcome, folder: Path) -> dict[str, Path]:
+def write(outcome: Learned, folder: Path) -> dict[str, Path]:
     """Write the three files; each appears whole or not at all."""
     import polars as pl
-
-    import hinge as hg
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files = {name: folder / name for name in ("model.hinge", "report.html", "predictions.csv")}
-        hg.save(outcome.pipeline, files["model.hinge"], card=outcome.card)
+        outcome.save(files["model.hinge"])
         e = outcome.evidence
         rows = outcome.profile.rows[outcome.test] if len(outcome.test) else outcome.profile.rows
         truth = np.asarray(e.classes)[e.y.astype(np.int64)] if e.classes else e.y
         columns = {"row": rows, e.target: truth} | prediction_columns(e.prediction, e.task, e.classes, e.target)
         pl.DataFrame(columns).write_csv(files["predictions.csv"])
-        files["report.html"].write_text(document(e, usage(files)), encoding="utf-8")
+        outcome.report(files["report.html"], usage(files))
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error}).") from None
     return files
@@ -61,10 +58,10 @@ def usage(files: dict[str, Path]) -> dict[str, str]:
     }
 
 
-def summary(outcome: Outcome, files: dict[str, Path]) -> tuple[dict[str, Any], list[str]]:
+def summary(outcome: Learned, files: dict[str, Path]) -> tuple[dict[str, Any], list[str]]:
     """The last words, for machines and for people."""
     e = outcome.evidence
-    data = outcome.card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
+    data = outcome.model.card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
     extra = ", ".join(
         f"{name} {format_number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric
     )

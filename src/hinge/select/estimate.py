@@ -1,4 +1,4 @@
-"""A number that was measured, and how well it is known."""
+"""Estimates: a measured number and its standard error."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-# Two-sided 95 % of the normal distribution.
-Z95 = 1.959963984540054
+from hinge.problem.numerics import Z95
+from hinge.tables.number_formats import format_number
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,15 @@ class Estimate:
     def clear(self) -> bool:
         """Whether it is above zero with 95 % confidence."""
         return bool(self.low > 0)
+
+    def root(self) -> Estimate:
+        """The square root, with its standard error by the delta method."""
+        root = math.sqrt(self.value)
+        return Estimate(root, self.standard_error / (2 * root) if root > 0 else 0.0)
+
+    def brief(self) -> str:
+        """The value ± one standard error."""
+        return f"{format_number(self.value, 4)} ± {format_number(self.standard_error, 2)}"
 
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {Z95 * self.standard_error:.2g}"

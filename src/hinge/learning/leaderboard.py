@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hinge.learn.evidence import BoardRow
-from hinge.learn.scores import Score
-from hinge.learn.search import Result
+from hinge.learning.search import Trial
+from hinge.report.evidence import BoardRow
+from hinge.select.estimate import Estimate
 
 
-def by_family(results: list[Result]) -> list[Result]:
+def by_family(results: list[Trial]) -> list[Trial]:
     """The best setting of every family so far, from the simplest family to the richest."""
-    rows: dict[str, Result] = {}
+    rows: dict[str, Trial] = {}
     for result in results:
         before = rows.get(result.family.name)
         better = before is None or (
@@ -36,18 +36,18 @@ def seconds_text(seconds: float) -> str:
 def certificate_text(certificate: Any) -> str:
     if certificate is None:
         return "–"
-    kind = "gap" if certificate.kind == "gap" else "slope"
+    kind = "gap" if certificate.kind == "gap" else "residual"
     error = f"{certificate.error:.0e}" if certificate.error > 0 else "0"
     return f"{kind} {error}" + ("" if certificate.converged else " (!)")
 
 
-def board_rows(results: list[Result], chosen: Result | None) -> list[BoardRow]:
+def board_rows(results: list[Trial], chosen: Trial | None) -> list[BoardRow]:
     """The comparison as data."""
     rows = []
     for r in by_family(results):
-        score = r.score or Score(float("nan"), float("nan"))
+        score = r.score or Estimate(float("nan"), float("nan"))
         rows.append(BoardRow(
-            r.family.name, r.family.what, r.setting.name, r.state, score.value, score.error, r.explained, r.fit_seconds, r.predict_micros, r.size,
+            r.family.name, r.family.what, r.setting.name, r.state, score.value, score.standard_error, r.explained, r.fit_seconds, r.predict_micros, r.size,
             certificate_text(r.certificate), r is chosen, r.why,
         ))  # fmt: skip
     return rows

@@ -1,30 +1,72 @@
-"""A model file and a table that must fit together."""
+"""Models of raw tables: which columns they take, and how new values are read."""
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.errors import MODEL, UserError
-from hinge.learn.refit import checksum
-from hinge.learn.scores import predict_for
+from hinge.learning.request import checksum
+from hinge.learning.scores import measure_for
+from hinge.select.measure import Measure
 from hinge.tables.number_formats import Notation, parse_dates
-from hinge.tables.reading import Table, read_table
+from hinge.tables.reading import Table, as_table, read_table
 
 BATCH = 200_000
 
 
-@dataclass
-class Fitted:
-    """A model that ``hinge fit`` made, with its card."""
+class TableModel(BaseEstimator):
+    """A pipeline that takes raw tables: it picks its columns, reads their values as in training, ignores other columns.
 
-    path: Path
-    model: Any
-    card: dict[str, Any]
+    Made by :func:`hinge.learn`. ``fit`` fits the chosen setting again, to another table of the same columns.
+
+    Parameters
+    ----------
+    pipeline : fitted Pipeline
+        The preparation and the model.
+    card : dict
+        The target, the task and the columns; saved with the model.
+    path : Path, optional
+        The file it came from, for messages.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import hinge as hg
+    >>> frame = pl.DataFrame({"x": range(40), "y": [3 * k for k in range(40)]})
+    >>> model = hg.learn(frame, "y", models="linear", seconds=5).model
+    >>> model.predict(pl.DataFrame({"z": ["?"], "x": [50]})).round(-1)
+    array([150.])
+    """
+
+    def __init__(self, pipeline: Any, card: dict[str, Any], path: Path | None = None) -> None:
+        self.pipeline = pipeline
+        self.card = card
+        self.path = path
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor" if self.labels is None else "classifier"
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        try:
+            check_is_fitted(self.pipeline.steps[-1][1])
+        except NotFittedError:
+            return False
+        return True
+
+    @property
+    def name(self) -> str:
+        """What messages call the model."""
+        return "the model" if self.path is None else str(self.path)
 
     @property
     def task(self) -> str:
@@ -35,20 +77,56 @@ class Fitted:
         return self.card["target"]
 
     @property
-    def classes(self) -> Any:
+    def labels(self) -> np.ndarray | None:
+        """The classes as texts, sorted; None for numbers."""
         return np.asarray(self.card["classes"]) if self.card["classes"] else None
 
     @property
     def columns(self) -> list[str]:
         return [c["name"] for c in self.card["columns"]]
 
-    def predict(self, frame: Any) -> np.ndarray:
-        """Probabilities or means, some rows at a time."""
-        parts = [
-            predict_for(self.model, frame[start : start + BATCH], self.task, self.classes)
-            for start in range(0, frame.height, BATCH)
-        ]
-        return np.concatenate(parts)
+    @property
+    def measure(self) -> Measure:
+        return measure_for(self.task, self.labels)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only classifiers have these, as scikit-learn's conventions ask.
+        if name in ("predict_proba", "classes_") and self.__dict__.get("card", {}).get("classes"):
+            return self.labels if name == "classes_" else self._probabilities
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def outputs(self, frame: Any) -> np.ndarray:
+        """Probabilities or means for columns in the types of training, some rows at a time."""
+        starts = range(0, frame.height, BATCH)
+        return np.concatenate([self.measure.output(self.pipeline, frame[s : s + BATCH]) for s in starts])
+
+    def conform(self, X: Any) -> Any:
+        """The columns of a table in the types of training; values that cannot be read are missing."""
+        return conform(as_table(X), self)[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The predicted target of every row: labels or means."""
+        outputs = self.outputs(self.conform(X))
+        return outputs if self.labels is None else self.labels[np.argmax(outputs, axis=1)]
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """The probability of every class."""
+        return self.outputs(self.conform(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Accuracy for classes, R² for numbers; y is the target column of X by default."""
+        from sklearn.metrics import accuracy_score, r2_score
+
+        y = np.asarray(as_table(X).frame[self.target] if y is None else y)
+        if self.labels is None:
+            return float(r2_score(y.astype(np.float64), self.predict(X)))
+        return float(accuracy_score(y.astype(str), self.predict(X)))
+
+    def fit(self, X: Any, y: Any) -> TableModel:
+        """Fit the chosen setting to other rows."""
+        labels = np.asarray(y) if self.labels is None else np.asarray(y).astype(str)
+        self.pipeline = clone(self.pipeline).fit(self.conform(X), labels)
+        return self
 
 
 def load_any(path: Path) -> tuple[Any, dict[str, Any]]:
@@ -67,17 +145,17 @@ def load_any(path: Path) -> tuple[Any, dict[str, Any]]:
         raise UserError(str(error), MODEL) from None
 
 
-def load_fitted(path: Path) -> Fitted:
+def load_fitted(path: Path) -> TableModel:
     """A model of ``hinge fit``."""
     model, card = load_any(path)
     if not {"target", "task", "columns", "classes"} <= set(card):
         raise UserError(
             f"{path} was not made by hinge fit (it has no record of its columns); use hg.load in Python.", MODEL
         )
-    return Fitted(path, model, card)
+    return TableModel(model, card, path)
 
 
-def conform(table: Table, fitted: Fitted, *, first: bool = True) -> tuple[Any, dict[str, int]]:
+def conform(table: Table, fitted: TableModel, *, first: bool = True) -> tuple[Any, dict[str, int]]:
     """The columns the model needs, in the types it was trained on, and how many values of which did not fit.
 
     A column none of whose values fits is an error in the first part of a table.
@@ -88,7 +166,7 @@ def conform(table: Table, fitted: Fitted, *, first: bool = True) -> tuple[Any, d
     missing = [name for name in fitted.columns if name not in frame.columns]
     if missing:
         raise UserError(
-            f"{table.path} lacks {_listed(missing)} that {fitted.path} needs.{_renamed(missing, table, fitted)}"
+            f"{table.path} lacks {_listed(missing)} that {fitted.name} needs.{_renamed(missing, table, fitted)}"
         )
     unfit: dict[str, int] = {}
     columns = []
@@ -116,8 +194,8 @@ def conform(table: Table, fitted: Fitted, *, first: bool = True) -> tuple[Any, d
     return pl.DataFrame(columns), unfit
 
 
-def remarks(unfit: dict[str, int], fitted: Fitted) -> list[str]:
-    """What is said about values that did not fit."""
+def remarks(unfit: dict[str, int], fitted: TableModel) -> list[str]:
+    """Notes on values that could not be read."""
     kinds = {c["name"]: c["kind"] for c in fitted.card["columns"]}
     return [f"{name}: {lost} values are not a {kinds[name]}; taken as missing" for name, lost in unfit.items()]
 
@@ -127,7 +205,7 @@ def _listed(names: list[str]) -> str:
     return f"the column{'s' if len(names) > 1 else ''} {shown}{', …' if len(names) > 6 else ''}"
 
 
-def _renamed(missing: list[str], table: Table, fitted: Fitted) -> str:
+def _renamed(missing: list[str], table: Table, fitted: TableModel) -> str:
     spare = [c for c in table.frame.columns if c not in fitted.columns]
     folded = {c.casefold(): c for c in spare}
     for name in missing:
@@ -165,7 +243,7 @@ def _text(series: Any) -> Any:
     return series.cast(pl.String).str.strip_chars()
 
 
-def read_for(fitted: Fitted, file: Path, *, with_target: bool) -> tuple[Any, np.ndarray | None, list[str], Table]:
+def read_for(fitted: TableModel, file: Path, *, with_target: bool) -> tuple[Any, np.ndarray | None, list[str], Table]:
     """The rows of a file for a model: inputs, targets (class numbers or numbers; rows without one are left out)."""
     table = read_table(file)
     notes: list[str] = []
@@ -176,11 +254,11 @@ def read_for(fitted: Fitted, file: Path, *, with_target: bool) -> tuple[Any, np.
     frame, unfit = conform(table, fitted)
     notes += remarks(unfit, fitted)
     if with_target and fitted.card["data_sha256"] and checksum(file) == fitted.card["data_sha256"]:
-        notes.append(f"{fitted.path} was fitted to these very rows, so its score on them flatters it")
+        notes.append(f"{fitted.name} was fitted to these very rows, so its score on them flatters it")
     return frame, targets(table, fitted) if with_target else None, notes, table
 
 
-def _keep_rows_with_target(table: Table, fitted: Fitted) -> list[str]:
+def _keep_rows_with_target(table: Table, fitted: TableModel) -> list[str]:
     """Leave out rows whose target is missing or cannot be read, with the remarks that calls for."""
     import polars as pl
 
@@ -188,7 +266,7 @@ def _keep_rows_with_target(table: Table, fitted: Fitted) -> list[str]:
     there, read = len(series) - series.null_count(), series
     if series.dtype == pl.String and fitted.card.get("target_notation"):
         read = Notation(**fitted.card["target_notation"]).read(series)
-    if fitted.classes is None:
+    if fitted.labels is None:
         read = _number(read)
     found = len(read) - read.null_count()
     if not found:
@@ -203,20 +281,20 @@ def _keep_rows_with_target(table: Table, fitted: Fitted) -> list[str]:
     return [f"{name}: {there - found} values cannot be read; these rows were left out"] if found < there else []
 
 
-def targets(table: Table, fitted: Fitted) -> np.ndarray:
+def targets(table: Table, fitted: TableModel) -> np.ndarray:
     """The target column in the terms of the model."""
     from hinge.tables.target import class_numbers, labels_of, numbers_of
 
     series = table.frame[fitted.target]
     numbers = numbers_of(series)
-    if fitted.classes is None:
+    if fitted.labels is None:
         return numbers.to_numpy().astype(np.float64)
     labels = labels_of(series, numbers)
-    places = class_numbers(labels, fitted.classes)
+    places = class_numbers(labels, fitted.labels)
     unknown = np.flatnonzero(np.isnan(places))
     if len(unknown):
         label = labels[int(unknown[0])]
         raise UserError(
-            f"{table.path}: the target {fitted.target!r} has {label!r}, a class that {fitted.path} does not know."
+            f"{table.path}: the target {fitted.target!r} has {label!r}, a class that {fitted.name} does not know."
         )
-    return places
+    return places.astype(np.int64)

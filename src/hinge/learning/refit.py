@@ -1,43 +1,22 @@
-"""What was asked for, and the chosen setting fitted to any rows."""
+"""The chosen setting, fitted to any rows."""
 
 from __future__ import annotations
 
-import hashlib
-import platform
-import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from hinge.learn.search import Result, Search, common_rounds, first_rounds, fit_model, preparation
+from hinge.learning.search import Search, Trial, common_rounds, first_rounds, fit_model, preparation
 
-MAX_HASHED = 2 << 30
 MAX_WATCHED = 50_000
 PATIENCE = 20  # rounds that early stopping adds, about
 FEWEST_ROUNDS, MOST_ROUNDS = 20, 3000
 
 
 @dataclass
-class Request:
-    """What was asked for."""
-
-    file: Path
-    target: str | None
-    task: str = "auto"
-    seconds: float = 60.0
-    models: str | None = None
-    seed: int = 0
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    rows: int | None = None
-    command: str = ""
-    began: float = field(default_factory=time.perf_counter)
-
-
-@dataclass
-class Fitting:
+class Refit:
     """The chosen setting, ready to be fitted to any rows.
 
     Attributes
@@ -45,18 +24,23 @@ class Fitting:
     sampled : bool
         Whether the search used a part of the training rows.
     rounds : int, optional
-        Rounds of boosting that many rows asked for.
+        Rounds of boosting that early stopping chose on many rows.
     cut : (int, int), optional
-        Rounds of boosting that there was time for, and those that were asked for, if that was more.
+        Rounds of boosting that there was time for, and those that were chosen, if that was more.
     """
 
     frame: Any
     y: np.ndarray
     search: Search
-    chosen: Result
+    chosen: Trial
     sampled: bool
     rounds: int | None = None
     cut: tuple[int, int] | None = None
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """y as the measure takes it: class numbers are integers."""
+        return self.y if self.search.classes is None else self.y.astype(np.int64)
 
     def fit(self, rows: np.ndarray, seconds: float = np.inf) -> Any:
         """A pipeline fitted to these rows of the table; boosting keeps to the time, the others take what they need."""
@@ -69,8 +53,8 @@ class Fitting:
             cut = min(len(rows) // 10, MAX_WATCHED)
             watched, rows = rows[np.sort(order[:cut])], rows[np.sort(order[cut:])]
         prep = preparation(self.chosen.family.encode, self.search.kinds)
-        whole = len(rows) == self.frame.height
-        X = prep.fit_transform(self.frame if whole else self.frame[rows])
+        every = len(rows) == self.frame.height
+        X = prep.fit_transform(self.frame if every else self.frame[rows])
         watch = {}
         if len(watched):
             watch = {"X_val": prep.transform(self.frame[watched]), "y_val": self.search.labels(self.y[watched])}
@@ -102,23 +86,3 @@ class Fitting:
             if limit < wanted:
                 self.cut = limit, wanted
         return changes
-
-
-def versions() -> dict[str, str]:
-    import scipy
-    import sklearn
-
-    import hinge
-
-    return {
-        "hinge": hinge.__version__, "Python": platform.python_version(), "NumPy": np.__version__,
-        "SciPy": scipy.__version__, "scikit-learn": sklearn.__version__, "system": f"{platform.system()} {platform.machine()}",
-    }  # fmt: skip
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of the data file; "" for very large files and embedded sets."""
-    if not path.is_file() or path.stat().st_size > MAX_HASHED:
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,7 +12,7 @@ import pytest
 
 import hinge as hg
 from hinge.cli.explain import contributions
-from hinge.learn.model_inputs import load_fitted, read_for
+from hinge.learning.model_inputs import load_fitted, read_for
 from hinge.tables.reading import read_parts, read_table
 from kit.command import table
 
@@ -220,8 +220,8 @@ def test_contributions_of_a_linear_function_are_its_terms(models):
     data, folder = models["binary"]
     fitted = load_fitted(folder / "model.hinge")
     frame, _, _, _ = read_for(fitted, data, with_target=False)
-    core = fitted.model.named_steps["model"]
-    prep = fitted.model.named_steps["prep"]
+    core = fitted.pipeline.named_steps["model"]
+    prep = fitted.pipeline.named_steps["prep"]
 
     class Scores:
         classes_ = core.classes_
@@ -229,7 +229,7 @@ def test_contributions_of_a_linear_function_are_its_terms(models):
         def predict(self, X):
             return core.decision_function(prep.transform(X))
 
-    fitted.model = Scores()
+    fitted.pipeline = Scores()
     fitted.card = {**fitted.card, "classes": [], "task": "real"}
     shares, _, _, _ = contributions(fitted, frame, 3, 0)
     terms = np.asarray(prep.transform(frame)) * core.coef_

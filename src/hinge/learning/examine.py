@@ -1,0 +1,218 @@
+"""The evidence of a report: scores on held-out rows, effects of columns, curves, findings."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge.explain.diagnosis.diagnose import diagnose
+from hinge.explain.diagnosis.optimisation import NO_SOLVER
+from hinge.explain.diagnosis.report_text import fact_lines, parts_sentence
+from hinge.learning import effects
+from hinge.learning.leaderboard import board_rows
+from hinge.learning.refit import Refit
+from hinge.learning.request import Request, checksum, versions
+from hinge.learning.scores import METRIC, best_constant, constant_losses, details, explained
+from hinge.learning.search import Search, certificate_of, fit_model, inner
+from hinge.learning.timeout import OutOfTime, limit
+from hinge.report import formulas
+from hinge.report.evidence import Effect, Evidence
+from hinge.select.estimate import mean_of
+from hinge.tables.notes import Note
+from hinge.tables.number_formats import format_number
+from hinge.tables.profile import Profile
+
+# Findings that the notes on the columns contain already.
+IN_NOTES = ("H001", "H501", "H504", "H505", "H506")
+# Findings about the rows they were made on: left out where those are a sample.
+OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H601")
+CURVE_ROWS, HELD_ROWS, COEFFICIENT_ROWS = 100_000, 5000, 50_000
+DIAGNOSED_ROWS = (3000, 30_000)
+DIAGNOSIS_FITS = 12  # about
+LEAST_DIAGNOSIS = 2.5  # seconds: a report without its findings is worth less than a report that is late
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which rows train the scored model, which score it, and which the search used."""
+
+    train: np.ndarray
+    test: np.ndarray
+    sample: np.ndarray
+
+
+def examine(
+    request: Request, data: Profile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
+) -> Evidence:
+    """The evidence: scores on rows kept apart, effects of columns, curves, findings."""
+    search, chosen = refit.search, refit.chosen
+    best = search.best()
+    assert best is not None
+    assert best.score is not None
+    assert chosen.score is not None
+    truth, prediction, base, how = _held_out(refit, rows, trained)
+    loss = search.measure.pointwise(truth, prediction)
+    score = search.measure.estimate(loss)
+    space, objective = formulas.formula(
+        chosen.family.name, chosen.setting.name, inner(final.named_steps["model"]), search.task
+    )
+    done = sum(trial.state == "done" for trial in search.results)
+    evidence = Evidence(
+        title=f"{data.target} from {request.path.name}", source=str(request.path), target=data.target, task=search.task,
+        metric=METRIC[search.task], classes=[] if data.classes is None else [str(c) for c in data.classes],
+        rows=len(data.y), columns=[asdict(c) for c in data.columns], left_out=data.left_out,
+        notes=[*data.notes, *_notes(refit, base - loss)], board=board_rows(search.results, chosen),
+        chosen=chosen.family.name, formula=space, objective=objective,
+        reason=formulas.reason(chosen.family.name, chosen.score, best.family.name, best.score, done), held_out=how,
+        scored="held out" if len(rows.test) else "cross-validated", y=truth, prediction=prediction, score=score.value,
+        error=score.standard_error, trivial=search.measure.estimate(base).value, explained=explained(loss, base),
+        details=details(truth, prediction, search.task), train_rows=len(rows.train), sample_rows=len(rows.sample),
+        target_values=data.y, command=request.command, seed=request.seed, versions=versions(),
+        checksum=checksum(request.path),
+    )  # fmt: skip
+    _measure(evidence, data, refit, rows, trained or final, final, seconds)
+    return evidence
+
+
+def _held_out(refit: Refit, rows: Split, trained: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """Targets and predictions of rows the scored model was not fitted to, the constant's losses, and a description."""
+    search = refit.search
+    if len(rows.test):
+        truth = refit.targets[rows.test]
+        prediction = search.measure.output(trained, refit.frame[rows.test])
+        constant = best_constant(refit.y[rows.train], search.classes)
+        how = f"{format_number(len(rows.test))} rows drawn at random and kept apart until the model was chosen"
+        return truth, prediction, constant_losses(search.measure, truth, constant), how
+    trivial, chosen = search.results[0], refit.chosen
+    assert chosen.predictions is not None
+    assert trivial.loss is not None
+    tried = sum(trial.state == "done" for trial in search.results)
+    how = f"all {len(search.y)} rows, each predicted by a model fitted without it ({len(search.folds)} folds)"
+    if tried > 2:
+        how += f"; the choice among {tried} settings was made on the same folds, so the score is a little too good"
+    return search.targets, chosen.predictions, trivial.loss, how
+
+
+def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
+    """Notes that only a fit can make; ``gain`` is the loss of the constant minus that of the model, row by row."""
+    notes = []
+    better = mean_of(gain)
+    if better.value <= better.standard_error:
+        notes.append(Note("D15", "", "no model is better than the best constant, beyond noise"))
+    if refit.cut is not None:
+        done, wanted = refit.cut
+        text = f"time was short: boosting did {done} rounds where the folds chose {wanted}; a longer --time does better"
+        notes.append(Note("D17", "", text))
+    return notes
+
+
+def _measure(
+    evidence: Evidence, data: Profile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
+) -> None:
+    search, chosen, measure = refit.search, refit.chosen, refit.search.measure
+    deadline = time.perf_counter() + seconds
+    if search.classes is not None and search.task == "multiclass":
+        evidence.outputs = [str(c) for c in search.classes]
+    if chosen.family.name != "baseline":
+        shown = rows.test if len(rows.test) else rows.train
+        evidence.importances = effects.importances(
+            trained, data.frame[shown], refit.targets[shown], measure, search.seed, seconds=0.25 * seconds
+        )
+        evidence.partials = list(
+            effects.partials(final, data.frame, evidence.importances, search.kinds, search.task, search.seed)
+        )
+        inside, held = search.folds[0].train, search.folds[0].test
+        if len(rows.test):
+            inside, held = _at_most(rows.train, CURVE_ROWS, search.seed), rows.test[:HELD_ROWS]
+        evidence.curve = effects.learning_curve(
+            refit.fit, data.frame, refit.targets, inside, held, measure, search.seed, 0.3 * seconds
+        )
+    certificate = certificate_of(final.named_steps["model"])
+    if certificate is not None:
+        evidence.certificate = certificate.explain()
+    if chosen.family.name in ("linear", "sparse"):
+        evidence.coefficients = _coefficients(final, refit)
+    evidence.convergence = _convergence(search, 0.1 * seconds)
+    left = max(deadline - time.perf_counter(), 0.25 * seconds)
+    evidence.sentences, evidence.facts = _findings(refit, rows, trained, data.rows, left)
+
+
+def _at_most(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
+    return rows if len(rows) <= most else np.random.default_rng(seed).permutation(rows)[:most]
+
+
+def _findings(
+    refit: Refit, split: Split, trained: Any, numbers: np.ndarray, seconds: float
+) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """The findings of :func:`hinge.diagnose`, on as many rows as the time allows.
+
+    Findings as (code, observation, remedy), and one sentence for every part of the risk that was measured. ``numbers`` are
+    those of the rows in the file.
+    """
+    search, rng = refit.search, np.random.default_rng(refit.search.seed)
+    affordable = 0.5 * len(search.y) * seconds / (DIAGNOSIS_FITS * max(refit.chosen.fit_seconds, 1e-3))
+    most = int(np.clip(affordable, *DIAGNOSED_ROWS))
+    rows = np.sort(rng.permutation(split.train)[:most])
+    other = {}
+    if len(split.test):
+        held = np.sort(rng.permutation(split.test)[:most])
+        other = {"X_test": refit.frame[held], "y_test": search.labels(refit.y[held])}
+    try:
+        with warnings.catch_warnings(), limit(max(seconds, LEAST_DIAGNOSIS)):
+            warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
+            report = diagnose(
+                trained, refit.frame[rows], search.labels(refit.y[rows]), **other, cv=3,
+                measure="log loss" if search.classes is not None else "squared error",
+                skip=["rivals", "probes", "bias_variance"], max_rows=most, random_state=search.seed,
+                row_names=numbers[rows],
+            )  # fmt: skip
+    except OutOfTime:
+        return [("", "The diagnosis was left out: the time was up.", "Give more time (--time).")], []
+    except (ValueError, ArithmeticError) as error:
+        return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")], []
+    skipped = set(IN_NOTES if len(rows) == len(split.train) else (*IN_NOTES, *OF_ALL_ROWS))
+    found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
+    part = f"{format_number(len(rows))} rows"
+    if len(rows) < len(split.train):
+        part = f"{format_number(len(rows))} of the {format_number(len(split.train))} training rows"
+    how = f"What follows is from three folds of {part}, each model fitted to two thirds of them; ± is 95 % confidence."
+    return found, [how, parts_sentence(report), *(fact for fact in fact_lines(report) if fact != NO_SOLVER)]
+
+
+def _coefficients(final: Any, refit: Refit) -> list[Effect]:
+    prep, model = final.named_steps["prep"], final.named_steps["model"]
+    rows = np.arange(min(len(refit.y), COEFFICIENT_ROWS))
+    y = refit.y[rows]
+    if refit.search.task == "binary":
+        y = 2 * y - 1
+    if refit.search.task == "real":
+        y = model.standardised(y)
+    return effects.coefficients(inner(model), prep.get_feature_names_out(), prep.transform(refit.frame[rows]), y)
+
+
+def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, float]]]:
+    """Objective above its proved bound against time, for the convex families."""
+    found = {}
+    for name in ("linear", "sparse"):
+        result = search.best(name)
+        if result is None:
+            continue
+        fold = search.folds[0]
+        prep, X, *_ = search.prepare(fold, result.family.encode)
+        changes: dict[str, Any] = {"regressor__history" if search.task == "real" else "history": True}
+        try:
+            with limit(max(seconds, 1.0)):
+                labels = search.labels(search.y[fold.train])
+                core = inner(fit_model(result.setting, search, prep, X, labels, **changes))
+        except OutOfTime:
+            continue
+        bound = core.certificate_.dual
+        if np.isfinite(bound):
+            found[f"{name} {result.setting.name}"] = [
+                (max(record.seconds, 1e-6), max(record.objective - bound, 1e-16)) for record in core.history_
+            ]
+    return found

@@ -1,0 +1,248 @@
+"""From a table to a model, its scores, and predictions for rows that it was not fitted to."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from hinge.errors import UserError
+from hinge.learning.candidates import families, named
+from hinge.learning.examine import Split, examine
+from hinge.learning.model_inputs import TableModel
+from hinge.learning.refit import Refit
+from hinge.learning.request import Request
+from hinge.learning.result import Learned
+from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search, Trial
+from hinge.report.evidence import Evidence
+from hinge.select.resample import deal
+from hinge.tables.profile import Profile, profile
+from hinge.tables.reading import as_table
+from hinge.tables.target import check_task
+
+LEAST_ROWS = 20
+REPORT_SHARES = (0.12, 0.3)  # of the time: the least and the most that are kept for the report
+REPORT_FITS, REPORT_SECONDS = 6, 3.0  # what it takes: fits (to so many rows at most), and seconds besides
+REPORT_ROWS = 30_000
+MOST_AFTER_SEARCH = 0.5  # of the time
+HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
+SMALL = 1000  # below this many rows every row is needed for learning: cross-validation scores the model
+
+
+class Monitor:
+    """Watches a run; this one ignores everything. ``hinge fit`` draws what it is given."""
+
+    def table(self, request: Request, profile: Profile) -> None:
+        """The table was read."""
+
+    @contextlib.contextmanager
+    def search(self, task: str, seconds: float) -> Iterator[Callable[[list[Trial]], None]]:
+        """Around the search: gives the function that is called with the results so far."""
+        yield lambda results: None
+
+    def choice(self, results: list[Trial], task: str, chosen: Trial) -> None:
+        """A model was chosen."""
+
+
+def learn(
+    table: Any,
+    target: str | None = None,
+    *,
+    task: str = "auto",
+    seconds: float = 60.0,
+    models: str | Iterable[str] | None = None,
+    drop: Iterable[str] = (),
+    keep: Iterable[str] = (),
+    rows: int | None = None,
+    random_state: int = 0,
+) -> Learned:
+    """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
+
+    Columns are typed and prepared, every family is cross-validated on the same folds, and the simplest one within one
+    standard error of the best is chosen, fitted to all rows and diagnosed. ``hinge fit`` is this function.
+
+    Parameters
+    ----------
+    table : path or data frame
+        CSV, TSV, Parquet, Arrow, JSON lines or LIBSVM text, also gzipped; pandas, polars or Arrow in memory.
+    target : str, optional
+        The column to predict; may be left out where the file names one.
+    task : {"auto", "binary", "multiclass", "real", "count"}
+        What the target is.
+    seconds : float
+        Time for everything, about.
+    models : str or list of str, optional
+        Families to try: linear, sparse, tree, additive, boosting, forest, kernel, network. All by default.
+    drop, keep : lists of columns
+        Columns to leave out, and to keep whatever the profile makes of them.
+    rows : int, optional
+        Use this many rows, drawn at random.
+    random_state : int
+        The seed of everything random.
+
+    Returns
+    -------
+    Learned
+        ``.model`` predicts raw tables; ``.leaderboard``, ``.findings``, ``.report(path)`` and ``.save(path)``.
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> found = hg.learn("heart", models="linear", seconds=5)
+    >>> found.leaderboard["name"].to_list()
+    ['baseline', 'linear']
+    >>> found.score < found.evidence.trivial
+    True
+    """
+    listed = models if models is None or isinstance(models, str) else ",".join(models)
+    if not seconds > 0:
+        raise ValueError(f"seconds must be positive, got {seconds}.")
+    return run(Request(table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows))
+
+
+def run(request: Request, monitor: Monitor | None = None) -> Learned:
+    """Read, profile, search, choose, refit, measure."""
+    monitor = monitor or Monitor()
+    named(request.models)  # mistakes in the arguments are reported before the table is read
+    check_task(request.task)
+    table = as_table(request.source)
+    if request.rows is not None and request.rows < table.frame.height:
+        drawn = np.sort(np.random.default_rng(request.seed).permutation(table.frame.height)[: request.rows])
+        table.frame, table.rows = table.frame[drawn], table.numbers()[drawn]
+        table.notes.append(f"{request.rows} rows drawn at random")
+    data = profile(table, request.target, request.task, drop=request.drop, keep=request.keep)
+    del table
+    if len(data.y) < LEAST_ROWS:
+        raise UserError(
+            f"{request.path}: {len(data.y)} rows with a target are too few to learn from; {LEAST_ROWS} are the least."
+        )
+    monitor.table(request, data)
+    train, test = hold_out(data.y, data.task, request.seed)
+    sample = _sample(data.y, train, data.task, request)
+    search, left = _search(request, data, train, sample, monitor)
+    chosen = search.choose()
+    monitor.choice(search.results, search.task, chosen)
+    refit = Refit(data.frame, data.y, search, chosen, sampled=len(sample) < len(train))
+    trained, train, final = last_fits(refit, train, test, left)
+    left = max(request.began + request.seconds - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
+    evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left)
+    evidence.seconds = time.perf_counter() - request.began
+    model = TableModel(final, make_card(request, data, evidence))
+    return Learned(request, data, search, chosen, model, evidence, test)
+
+
+def _search(
+    request: Request, data: Profile, train: np.ndarray, sample: np.ndarray, monitor: Monitor
+) -> tuple[Search, float]:
+    """The trials of all families, and the seconds left for the last fits."""
+    kinds = {column.name: column.kind for column in data.columns}
+    search = Search.over(
+        data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds
+    )
+    search.afterwards = lambda best: after_search(best, len(train), len(data.y), request.seconds)
+    deadline = request.began + request.seconds
+    seconds = max(deadline - time.perf_counter(), MOST_AFTER_SEARCH * request.seconds)
+    with monitor.search(search.task, seconds) as show:
+        search.run(families(request.models, data.task, len(train)), seconds, show)
+    for_report = report_seconds(search.best(), len(train), request.seconds)
+    left = max(deadline - time.perf_counter() - for_report, REPORT_SHARES[0] * request.seconds)
+    search.leave_out_slow(len(data.y), left)
+    return search, left
+
+
+def report_seconds(best: Trial | None, train: int, seconds: float) -> float:
+    """The time to keep for the report."""
+    needs = REPORT_SECONDS + (0.0 if best is None else REPORT_FITS * best.cost(min(train, REPORT_ROWS)))
+    least, most = REPORT_SHARES
+    return float(np.clip(needs, least * seconds, most * seconds))
+
+
+def after_search(best: Trial | None, train: int, rows: int, seconds: float) -> float:
+    """The time to keep for the last fits, of the best model so far, and for the report."""
+    fits = 0.0 if best is None else best.cost(train) + best.cost(rows)
+    return min(fits + report_seconds(best, train, seconds), MOST_AFTER_SEARCH * seconds)
+
+
+def last_fits(
+    refit: Refit, train: np.ndarray, test: np.ndarray, seconds: float
+) -> tuple[Any, np.ndarray, Any]:  # fmt: skip
+    """The model that is scored on held-out rows (None if there are none) with its rows, and the one fitted to all rows.
+
+    If time is short the first makes do with fewer rows: its score is then that of a slightly worse model.
+    """
+    every = np.arange(len(refit.y))
+    if not len(test):
+        return None, train, refit.fit(every, seconds)
+    began, share = time.perf_counter(), 0.5 * seconds
+    cost = refit.chosen.cost(len(train))
+    if cost > share:
+        enough = int(np.clip(len(train) * share / cost, min(2 * len(refit.search.y), len(train)), len(train)))
+        train = np.sort(np.random.default_rng(refit.search.seed + 3).permutation(train)[:enough])
+    trained = refit.fit(train, share)
+    return trained, train, refit.fit(every, max(seconds - (time.perf_counter() - began), 0.8 * share))
+
+
+def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training rows, and rows nobody sees until the end (none if there are few rows)."""
+    n = len(y)
+    if n < SMALL:
+        return np.arange(n), np.arange(0)
+    k = int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT)))
+    fold = deal(y, k, np.random.default_rng(seed + 1), classify=task in ("binary", "multiclass"))
+    return np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
+
+
+def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np.ndarray:
+    """The rows of the search: all training rows, or as many as the time allows."""
+    limit = int(np.clip(1000 * request.seconds, MIN_SEARCH_ROWS, MAX_SEARCH_ROWS))
+    if len(train) <= limit:
+        return train
+    drawn = np.random.default_rng(request.seed + 2).permutation(train)[:limit]
+    if task in ("binary", "multiclass") and len(np.unique(y[drawn])) < len(np.unique(y[train])):
+        # A class that the draw missed is kept with what there is of it, up to ten rows.
+        missing = np.setdiff1d(np.unique(y[train]), np.unique(y[drawn]))
+        drawn = np.concatenate([drawn, *(train[y[train] == c][:10] for c in missing)])
+    return np.sort(drawn)
+
+
+def make_card(request: Request, data: Profile, evidence: Evidence) -> dict[str, Any]:
+    """The card saved with the model: its inputs, its target, its scores."""
+
+    def clean(value: Any) -> Any:
+        return None if isinstance(value, float) and not np.isfinite(value) else value
+
+    return {
+        "target": data.target,
+        "task": data.task,
+        "classes": evidence.classes,
+        "target_notation": None if data.notation is None else asdict(data.notation),
+        "columns": evidence.columns,
+        "left_out": data.left_out,
+        "notes": [[n.code, n.column, n.text] for n in evidence.notes],
+        "metric": evidence.metric,
+        "rows": evidence.rows,
+        "data": request.path.name,
+        "data_sha256": evidence.checksum,
+        "chosen": evidence.chosen,
+        "formula": evidence.formula,
+        "objective": evidence.objective,
+        "reason": evidence.reason,
+        "board": [{k: clean(v) for k, v in asdict(row).items()} for row in evidence.board],
+        "score": evidence.score,
+        "score_error": evidence.error,
+        "trivial": evidence.trivial,
+        "explained": evidence.explained,
+        "details": {k: clean(v) for k, v in evidence.details.items()},
+        "held_out": evidence.held_out,
+        "scored": evidence.scored,
+        "advice": [list(sentence) for sentence in evidence.sentences],
+        "facts": evidence.facts,
+        "importances": [asdict(e) for e in evidence.importances],
+        "seed": request.seed,
+        "command": request.command,
+        "versions": evidence.versions,
+    }
