@@ -63,7 +63,9 @@ def test_the_reference_has_every_public_name():
     import hinge as hg
 
     page = reference.reference()
-    for name in hg._HOME:
+    names = [name for name in hg.__all__ if name not in (*hg.NAMESPACES, "__version__")]
+    names += [f"{space}.{name}" for space in hg.NAMESPACES for name in getattr(hg, space).__all__]
+    for name in names:
         assert f'id="{name}"' in page
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import inspect
 import re
+from operator import attrgetter
 from typing import Any
 
 import hinge
@@ -12,7 +13,7 @@ import hinge
 TITLES = {
     "hinge.problem": "Problems", "hinge.solvers": "Solvers", "hinge.models": "Models", "hinge.features": "Features",
     "hinge.select": "Selection", "hinge.explain": "Explanations", "hinge.files": "Files", "hinge.datasets": "Data",
-    "hinge.scale": "Scale", "hinge._native": "Threads",
+    "hinge.learning": "Tables", "hinge._native": "Threads",
 }  # fmt: skip
 
 
@@ -22,6 +23,8 @@ def groups() -> dict[str, list[str]]:
     for module, names in hinge._PUBLIC.items():
         room = ".".join(module.split(".")[:2])
         found.setdefault(TITLES.get(room, room), []).extend(names)
+    for name in hinge.NAMESPACES:
+        found[f"hg.{name}"] = [f"{name}.{public}" for public in getattr(hinge, name).__all__]
     return {title: sorted(names, key=str.lower) for title, names in found.items()}
 
 
@@ -95,7 +98,7 @@ def methods(cls: type) -> str:
 
 
 def entry(name: str) -> str:
-    thing = getattr(hinge, name)
+    thing = attrgetter(name)(hinge)
     kind = "class " if inspect.isclass(thing) else ""
     shown = f"{kind}<b>{name}</b>{html.escape(signature(thing))}"
     doc = body(thing.__doc__ or "")

@@ -1,103 +1,48 @@
-# Written by tools/stubs.py from the table in __init__.py.
+# Written by tools/stubs.py.
 
 from typing import Any
 
+from hinge import kernels as kernels, solvers as solvers, plots as plots, generators as generators, results as results
 from hinge._native import (
     num_threads as num_threads,
     set_num_threads as set_num_threads,
 )
 from hinge.datasets import (
-    Dataset as Dataset,
     load_dataset as load_dataset,
 )
 from hinge.explain.bias_variance import (
-    BiasVariance as BiasVariance,
     bias_variance as bias_variance,
 )
 from hinge.explain.calibration import (
-    CalibrationReport as CalibrationReport,
     brier_score as brier_score,
     calibration_curve as calibration_curve,
     calibration_report as calibration_report,
     expected_calibration_error as expected_calibration_error,
 )
 from hinge.explain.curves import (
-    LearningCurve as LearningCurve,
-    ValidationCurve as ValidationCurve,
     learning_curve as learning_curve,
     validation_curve as validation_curve,
 )
 from hinge.explain.dependence import (
-    PartialDependence as PartialDependence,
-    PartialDependenceDisplay as PartialDependenceDisplay,
     partial_dependence as partial_dependence,
 )
 from hinge.explain.diagnosis.decompose import (
-    RiskDecomposition as RiskDecomposition,
     decompose_risk as decompose_risk,
-    plot_decomposition as plot_decomposition,
 )
 from hinge.explain.diagnosis.diagnose import (
     diagnose as diagnose,
 )
-from hinge.explain.diagnosis.findings import (
-    Finding as Finding,
-)
 from hinge.explain.diagnosis.power_law import (
-    PowerLaw as PowerLaw,
     fit_power_law as fit_power_law,
 )
-from hinge.explain.diagnosis.report import (
-    RiskReport as RiskReport,
-)
 from hinge.explain.drift import (
-    Drift as Drift,
     measure_drift as measure_drift,
 )
-from hinge.explain.generators import (
-    Generator as Generator,
-    LinearGaussian as LinearGaussian,
-    LogisticLabels as LogisticLabels,
-    PolynomialCurve as PolynomialCurve,
-    SineCurve as SineCurve,
-    StepCurve as StepCurve,
-)
 from hinge.explain.guarantees import (
-    Guarantee as Guarantee,
     guarantees as guarantees,
 )
 from hinge.explain.importance import (
-    Importances as Importances,
     permutation_importance as permutation_importance,
-)
-from hinge.explain.plots.bayes import (
-    plot_posterior_contraction as plot_posterior_contraction,
-)
-from hinge.explain.plots.calibration_display import (
-    CalibrationDisplay as CalibrationDisplay,
-)
-from hinge.explain.plots.curve_displays import (
-    LearningCurveDisplay as LearningCurveDisplay,
-    ValidationCurveDisplay as ValidationCurveDisplay,
-)
-from hinge.explain.plots.fit_displays import (
-    CoefficientDisplay as CoefficientDisplay,
-    PredictionErrorDisplay as PredictionErrorDisplay,
-)
-from hinge.explain.plots.problems import (
-    plot_history as plot_history,
-    plot_losses as plot_losses,
-    plot_norm_contours as plot_norm_contours,
-    plot_risk_contours as plot_risk_contours,
-)
-from hinge.explain.plots.score_displays import (
-    ConfusionMatrixDisplay as ConfusionMatrixDisplay,
-    PrecisionRecallDisplay as PrecisionRecallDisplay,
-    RocCurveDisplay as RocCurveDisplay,
-)
-from hinge.explain.plots.select import (
-    plot_labels as plot_labels,
-    plot_tuning as plot_tuning,
 )
 from hinge.features.buckets import (
     Buckets as Buckets,
@@ -116,7 +61,6 @@ from hinge.features.scaling import (
     StandardScaler as StandardScaler,
 )
 from hinge.features.table import (
-    TableDescription as TableDescription,
     TablePrep as TablePrep,
 )
 from hinge.features.text import (
@@ -127,12 +71,6 @@ from hinge.features.text import (
 from hinge.files import (
     load as load,
     save as save,
-)
-from hinge.learning.model_inputs import (
-    TableModel as TableModel,
-)
-from hinge.learning.result import (
-    Learned as Learned,
 )
 from hinge.learning.run import (
     learn as learn,
@@ -203,9 +141,6 @@ from hinge.models.generative.naive_bayes.mixed import (
 from hinge.models.glm.glm import (
     GLM as GLM,
 )
-from hinge.models.glm.inference import (
-    GLMInference as GLMInference,
-)
 from hinge.models.glm.negative_binomial import (
     NegativeBinomialRegressor as NegativeBinomialRegressor,
 )
@@ -242,8 +177,6 @@ from hinge.models.linear.hard_margin import (
     NotSeparableError as NotSeparableError,
 )
 from hinge.models.linear.inference import (
-    Inference as Inference,
-    Moments as Moments,
     ridge_moments as ridge_moments,
 )
 from hinge.models.linear.lasso import (
@@ -263,7 +196,6 @@ from hinge.models.linear.multitask import (
     MultiTaskLasso as MultiTaskLasso,
 )
 from hinge.models.linear.perceptron import (
-    MistakeBound as MistakeBound,
     Perceptron as Perceptron,
 )
 from hinge.models.linear.ridge_classifier import (
@@ -276,7 +208,6 @@ from hinge.models.linear.robust import (
     QuantileRegressor as QuantileRegressor,
 )
 from hinge.models.linear.separation import (
-    Separation as Separation,
     separating_direction as separating_direction,
 )
 from hinge.models.linear.stochastic import (
@@ -295,7 +226,6 @@ from hinge.models.multiclass import (
     design_code as design_code,
 )
 from hinge.models.neural import (
-    BackpropTrace as BackpropTrace,
     MLPClassifier as MLPClassifier,
     MLPRegressor as MLPRegressor,
 )
@@ -339,7 +269,6 @@ from hinge.models.trees.forest import (
 )
 from hinge.models.trees.show import (
     export_text as export_text,
-    plot_tree as plot_tree,
 )
 from hinge.models.trees.tree import (
     DecisionTreeClassifier as DecisionTreeClassifier,
@@ -352,29 +281,6 @@ from hinge.problem.certificates.linear import (
 from hinge.problem.decisions import (
     bayes_action as bayes_action,
     posterior_risk as posterior_risk,
-)
-from hinge.problem.kernels import (
-    ChiSquared as ChiSquared,
-    Constant as Constant,
-    Cosine as Cosine,
-    Graph as Graph,
-    Kernel as Kernel,
-    Laplacian as Laplacian,
-    LinearKernel as LinearKernel,
-    Matern as Matern,
-    Mismatch as Mismatch,
-    Polynomial as Polynomial,
-    Precomputed as Precomputed,
-    Quadratic as Quadratic,
-    RBF as RBF,
-    Rank1 as Rank1,
-    RationalQuadratic as RationalQuadratic,
-    Sigmoid as Sigmoid,
-    Spectrum as Spectrum,
-    Subsequence as Subsequence,
-    WeisfeilerLehman as WeisfeilerLehman,
-    White as White,
-    check_psd as check_psd,
 )
 from hinge.problem.links import (
     Link as Link,
@@ -449,8 +355,6 @@ from hinge.problem.tree_spaces import (
     Tree as Tree,
 )
 from hinge.select.active import (
-    LabelCurve as LabelCurve,
-    LabelCurves as LabelCurves,
     active_curves as active_curves,
     query as query,
 )
@@ -489,69 +393,15 @@ from hinge.select.ridge_classifier import (
     RidgeClassifierCV as RidgeClassifierCV,
 )
 from hinge.select.tune import (
-    NestedResult as NestedResult,
-    TuneResult as TuneResult,
     nested_cv as nested_cv,
     tune as tune,
 )
-from hinge.solvers.admm import (
-    ADMM as ADMM,
-)
-from hinge.solvers.base import (
-    Record as Record,
-    Solution as Solution,
-    Solver as Solver,
-    Status as Status,
-)
-from hinge.solvers.coordinate_descent import (
-    CoordinateDescent as CoordinateDescent,
-)
-from hinge.solvers.gradient_descent import (
-    GradientDescent as GradientDescent,
-)
-from hinge.solvers.lbfgs import (
-    LBFGS as LBFGS,
-)
-from hinge.solvers.projected_gradient import (
-    ProjectedGradient as ProjectedGradient,
-)
-from hinge.solvers.proximal_gradient import (
-    ProximalGradient as ProximalGradient,
-)
-from hinge.solvers.quadratic_program import (
-    QuadraticProgram as QuadraticProgram,
-    hard_margin as hard_margin,
-)
 from hinge.solvers.run import (
-    Result as Result,
     solve as solve,
 )
-from hinge.solvers.schedules import (
-    Fixed as Fixed,
-    InverseSqrt as InverseSqrt,
-    InverseTime as InverseTime,
-    ReduceOnPlateau as ReduceOnPlateau,
-    Schedule as Schedule,
-)
-from hinge.solvers.stochastic import (
-    SGD as SGD,
-    minibatch_gradient as minibatch_gradient,
-)
-from hinge.solvers.stopping import (
-    GradientNorm as GradientNorm,
-    HeldOutLoss as HeldOutLoss,
-    ObjectiveChange as ObjectiveChange,
-    ParameterChange as ParameterChange,
-    Rule as Rule,
-)
-from hinge.solvers.subgradient import (
-    Pegasos as Pegasos,
-    Subgradient as Subgradient,
-    optimality_distance as optimality_distance,
-)
 
-__version__: str
 __all__: list[str]
 _PUBLIC: dict[str, tuple[str, ...]]
-_HOME: dict[str, str]
+__version__: str
+NAMESPACES: tuple[str, ...]
 _core: Any

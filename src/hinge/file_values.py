@@ -35,20 +35,33 @@ TRANSFORMERS = {
 _TRANSFORMER_HOME = {name: module for module, names in TRANSFORMERS.items() for name in names}
 
 # Where hinge's own classes may come from, besides its public names.
-_ROOMS = re.compile(r"hinge\.(problem|solve|models|features|select|explain)(\.[a-z][a-z0-9_]*)*:_?[A-Z][A-Za-z0-9_]*")
+_ROOMS = re.compile(
+    r"hinge\.(problem|solvers|tables|models|features|select|explain)(\.[a-z][a-z0-9_]*)*:_?[A-Z][A-Za-z0-9_]*"
+)
+# Public names and their homes.
+_HOME = {
+    name: home
+    for space in (hinge, *(getattr(hinge, name) for name in hinge.NAMESPACES))
+    for home, names in space._PUBLIC.items()
+    for name in names
+}
 _NUMPY_TYPES = {
     np.dtype(kind).name: np.dtype(kind).type
     for kind in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 }
 
 
+def _public(name: str) -> Any:
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
 def _class_name(cls: type) -> str | None:
     """What a class is called in files; None if it is not in the closed set."""
     name = cls.__name__
-    if hinge._HOME.get(name) and getattr(hinge, name) is cls:
+    if name in _HOME and _public(name) is cls:
         return name
     if name in _TRANSFORMER_HOME and cls.__module__.startswith("sklearn."):
-        return f"sklearn:{name}" if name in hinge._HOME else name
+        return f"sklearn:{name}" if name in _HOME else name
     full = f"{cls.__module__}:{name}"
     return full if _ROOMS.fullmatch(full) else None
 
@@ -57,8 +70,8 @@ def _find_class(name: Any) -> type:
     """The class of that name in the closed set."""
     if isinstance(name, str):
         cls: Any = None
-        if name in hinge._HOME:
-            cls = getattr(hinge, name)
+        if name in _HOME:
+            cls = _public(name)
         elif (short := name.removeprefix("sklearn:")) in _TRANSFORMER_HOME:
             cls = getattr(importlib.import_module(_TRANSFORMER_HOME[short]), short)
         elif _ROOMS.fullmatch(name):

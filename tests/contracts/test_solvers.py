@@ -127,7 +127,7 @@ def test_histories_and_callbacks(name):
 
 def test_deterministic_by_seed():
     objective = problem(hg.Logistic(), hg.L2(0.1))
-    for solver in ("sgd", "pegasos", hg.SGD(batch_size=7, momentum=0.5)):
+    for solver in ("sgd", "pegasos", hg.solvers.SGD(batch_size=7, momentum=0.5)):
         a, b, other = (quiet(objective, solver=solver, max_iter=3, random_state=s) for s in (1, 1, 2))
         assert np.array_equal(a.w, b.w)
         assert not np.array_equal(a.w, other.w)
@@ -143,7 +143,7 @@ def test_several_outputs():
         assert result.certificate.kind == "gap"
         reference = result.w if reference is None else reference
         assert np.allclose(result.w, reference, atol=1e-3)
-    noisy = quiet(hg.make_objective(X, y, hg.Softmax(), hg.L2(0.1), classes=3), solver=hg.SGD(batch_size=10))
+    noisy = quiet(hg.make_objective(X, y, hg.Softmax(), hg.L2(0.1), classes=3), solver=hg.solvers.SGD(batch_size=10))
     assert np.allclose(noisy.w, reference, atol=0.05)
 
 
@@ -154,14 +154,14 @@ def test_one_clear_error():
     with pytest.raises(ValueError, match=r"unknown.*GradientDescent"):
         solve(objective, solver="simplex")
     with pytest.raises(ValueError, match="step"):
-        solve(problem(hg.Squared(), hg.L2(0.1)), solver=hg.GradientDescent(step="golden"))
+        solve(problem(hg.Squared(), hg.L2(0.1)), solver=hg.solvers.GradientDescent(step="golden"))
 
 
 def test_configured_solvers_are_accepted_and_cloned():
     from sklearn.base import clone
 
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
-    model = hg.Learner(loss=hg.Squared(), penalty=hg.L2(0.1), solver=hg.GradientDescent(step="exact"), tol=1e-8)
+    model = hg.Learner(loss=hg.Squared(), penalty=hg.L2(0.1), solver=hg.solvers.GradientDescent(step="exact"), tol=1e-8)
     twin = clone(model).fit(X, y)
     assert twin.certificate_.solver == "gradient-descent"
     assert np.allclose(

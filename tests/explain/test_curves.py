@@ -52,7 +52,7 @@ class TestLearningCurve:
 
     def test_over_fitting_is_visible(self, rng):
         """A least-squares line: training error rises and test error falls towards σ² as n grows."""
-        X, y = hg.LinearGaussian(np.ones(10), noise=1.0).sample(2000)
+        X, y = hg.generators.LinearGaussian(np.ones(10), noise=1.0).sample(2000)
         curve = hg.learning_curve(
             hg.LinearRegression(), X, y, scoring="neg_mean_squared_error", train_sizes=[20, 50, 200, 1600]
         )
@@ -76,7 +76,7 @@ class TestLearningCurve:
 
     def test_display_draws_the_scores(self, labelled, ax):
         curve = hg.learning_curve(hg.LogisticRegression(), *labelled)
-        display = hg.LearningCurveDisplay.from_curve(curve, extrapolate=True, ax=ax)
+        display = hg.plots.LearningCurveDisplay.from_curve(curve, extrapolate=True, ax=ax)
         np.testing.assert_array_equal(display.lines_[0].get_xdata(), curve.train_sizes)
         np.testing.assert_allclose(display.lines_[0].get_ydata(), curve.train_scores.mean(axis=1))
         np.testing.assert_allclose(display.lines_[1].get_ydata(), curve.test_scores.mean(axis=1))
@@ -121,7 +121,7 @@ class TestValidationCurve:
         assert steps.fit({}, *labelled) is not first
 
     def test_complexity_over_fits(self, rng):
-        X, y = hg.SineCurve(noise=0.5).sample(150)
+        X, y = hg.generators.SineCurve(noise=0.5).sample(150)
         depths = [1, 2, 3, 5, 12]
         curve = hg.validation_curve(
             hg.DecisionTreeRegressor(),
@@ -136,13 +136,13 @@ class TestValidationCurve:
 
     def test_pipeline_and_display(self, labelled, ax):
         model = make_pipeline(StandardScaler(), hg.LogisticRegression())
-        display = hg.ValidationCurveDisplay.from_estimator(
+        display = hg.plots.ValidationCurveDisplay.from_estimator(
             model, *labelled, param_name="logisticregression__C", param_range=[0.01, 1.0, 100.0], cv=3, ax=ax
         )
         np.testing.assert_allclose(display.lines_[1].get_ydata(), display.test_scores.mean(axis=1))
         np.testing.assert_array_equal(display.lines_[1].get_xdata(), [0.01, 1.0, 100.0])
         assert ax.get_xscale() == "log"
-        words = hg.ValidationCurveDisplay.from_estimator(
+        words = hg.plots.ValidationCurveDisplay.from_estimator(
             hg.DecisionTreeClassifier(), *labelled, param_name="criterion", param_range=["gini", "entropy"], cv=3, ax=ax
         )
         assert [t.get_text() for t in words.ax_.get_xticklabels()] == ["gini", "entropy"]

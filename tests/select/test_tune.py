@@ -36,7 +36,7 @@ CASES = [
     (hg.ElasticNet(tol=1e-9), {"alpha": STRENGTHS, "l1_ratio": [0.2, 0.9]}, regression()),
     (hg.Ridge(), {"alpha": [1e-3, 1.0, 1e3], "fit_intercept": [True, False]}, regression()),
     (hg.KernelRidge(kernel="rbf"), {"alpha": [1e-2, 1.0], "gamma": [0.1, 1.0]}, regression()),
-    (hg.KernelRidge(kernel=hg.RBF("median")), {"alpha": [1e-2, 1.0]}, regression()),
+    (hg.KernelRidge(kernel=hg.kernels.RBF("median")), {"alpha": [1e-2, 1.0]}, regression()),
     (hg.LogisticRegression(tol=1e-9), {"C": [0.01, 1.0, 100.0], "l1_ratio": [0.0, 1.0]}, classes()),
     (hg.LogisticRegression(tol=1e-9), {"C": [0.01, 1.0, 100.0]}, classes(k=3)),
     (hg.SVC(tol=1e-6), {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.05, "scale"]}, classes()),
@@ -105,7 +105,9 @@ def test_pipelines_are_prepared_inside_the_folds(learner, grid):
 
 
 @pytest.mark.mission("V1")
-@pytest.mark.parametrize("learner", [hg.Ridge(), hg.KernelRidge(kernel=hg.RBF(1.0)), hg.Ridge(fit_intercept=False)])
+@pytest.mark.parametrize(
+    "learner", [hg.Ridge(), hg.KernelRidge(kernel=hg.kernels.RBF(1.0)), hg.Ridge(fit_intercept=False)]
+)
 def test_leave_one_out_by_shortcut_is_leave_one_out(learner):
     X, y = regression(n=40)
     grid = {"alpha": [1e-2, 1.0, 30.0]}
@@ -267,9 +269,9 @@ def test_the_result_speaks(tmp_path):
     assert found.table[0]["rank"] == 1
     assert found.table[0]["mean_score"] == found.mean.max()
     assert str(found).startswith(str(found.params))
-    assert len(hg.plot_tuning(found).lines) == 4  # two lines, the best and the chosen
+    assert len(hg.plots.plot_tuning(found).lines) == 4  # two lines, the best and the chosen
     with pytest.raises(ValueError, match="parameter must be one of"):
-        hg.plot_tuning(found, "gamma")
+        hg.plots.plot_tuning(found, "gamma")
     with pytest.raises(AttributeError, match="refit=False"):
         hg.tune(hg.Ridge(), X, y, {"alpha": [1.0]}, refit=False).predict(X)
 

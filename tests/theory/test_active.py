@@ -278,7 +278,7 @@ def test_curves_are_repeatable_and_drawn(rng):
     for name in ("random", "margin", "committee"):
         np.testing.assert_array_equal(one.curves[name].scores, two.curves[name].scores)
         assert one.curves[name].labels[-1] == 40
-    assert len(hg.plot_labels(one).lines) == 3
+    assert len(hg.plots.plot_labels(one).lines) == 3
     with pytest.raises(ValueError, match="start < budget"):
         hg.active_curves(hg.LogisticRegression(), X, y, X, y, budget=500)
     with pytest.raises(ValueError, match="only one class"):

@@ -440,7 +440,7 @@ def test_intervals_cover_what_they_promise(rng):
 def test_the_posterior_of_the_seeds_example_contracts():
     """y = w₀ + w₁x + ε, ε ~ N(0, 0.2²), w ~ N(0, ½I): the prior, then 1, 2 and 20 examples."""
     pytest.importorskip("matplotlib").use("agg")
-    figure = hg.plot_posterior_contraction((0, 1, 2, 20))
+    figure = hg.plots.plot_posterior_contraction((0, 1, 2, 20))
     models = figure.models
     np.testing.assert_allclose(models[0].covariance_, 0.5 * np.eye(2))
     volumes = [np.linalg.det(m.covariance_) for m in models]
@@ -518,13 +518,13 @@ def test_laplace_evidence_is_near_the_truth_and_greatest_where_chosen(rng):
 
 
 KERNELS = [
-    hg.RBF(1.3), hg.RBF(gamma=0.4), hg.RBF([1.0, 2.0, 0.5]), hg.Matern(1.2, 0.5), hg.Matern(1.2, 1.5),
-    hg.Matern(1.2, 2.5), hg.Matern(1.2, 3.3), hg.Matern(1.2, np.inf), hg.Matern([1.0, 2.0, 0.7], 1.5),
-    hg.Matern([1.0, 2.0, 0.7], 2.5), hg.RationalQuadratic(1.1, 0.7), hg.Laplacian(0.3), hg.Constant(2.0), hg.White(0.3),
-    hg.Polynomial(3, 0.5, 1.0), hg.Polynomial(1, 0.5, 0.0), 2.0 * hg.RBF(1.3) + hg.White(0.1),
-    (hg.RBF(0.8) + hg.Constant(0.5)) * hg.Matern(1.0), hg.RBF(1.0) ** 3,
-    (2.0 * hg.RBF(1.0) + hg.LinearKernel()).normalised(), hg.RBF(1.0).of(np.sin), 3.0 * hg.ChiSquared(0.3).of(np.abs),
-    hg.RBF(1.0).fixed() * hg.Constant(2.0) + 1.5 * hg.LinearKernel(),
+    hg.kernels.RBF(1.3), hg.kernels.RBF(gamma=0.4), hg.kernels.RBF([1.0, 2.0, 0.5]), hg.kernels.Matern(1.2, 0.5), hg.kernels.Matern(1.2, 1.5),
+    hg.kernels.Matern(1.2, 2.5), hg.kernels.Matern(1.2, 3.3), hg.kernels.Matern(1.2, np.inf), hg.kernels.Matern([1.0, 2.0, 0.7], 1.5),
+    hg.kernels.Matern([1.0, 2.0, 0.7], 2.5), hg.kernels.RationalQuadratic(1.1, 0.7), hg.kernels.Laplacian(0.3), hg.kernels.Constant(2.0), hg.kernels.White(0.3),
+    hg.kernels.Polynomial(3, 0.5, 1.0), hg.kernels.Polynomial(1, 0.5, 0.0), 2.0 * hg.kernels.RBF(1.3) + hg.kernels.White(0.1),
+    (hg.kernels.RBF(0.8) + hg.kernels.Constant(0.5)) * hg.kernels.Matern(1.0), hg.kernels.RBF(1.0) ** 3,
+    (2.0 * hg.kernels.RBF(1.0) + hg.kernels.LinearKernel()).normalised(), hg.kernels.RBF(1.0).of(np.sin), 3.0 * hg.kernels.ChiSquared(0.3).of(np.abs),
+    hg.kernels.RBF(1.0).fixed() * hg.kernels.Constant(2.0) + 1.5 * hg.kernels.LinearKernel(),
 ]  # fmt: skip
 
 
@@ -552,7 +552,7 @@ def wave(rng, n=40, d=2):
 def test_the_marginal_likelihood_is_the_density_of_y_and_its_gradient_is_right(rng):
     X, y = wave(rng)
     Y = np.column_stack([y, -2.0 * y + 1.0])
-    kernel = 1.5 * hg.RBF([0.8, 1.5]) + hg.Matern(1.0, 2.5) + hg.White(0.05)
+    kernel = 1.5 * hg.kernels.RBF([0.8, 1.5]) + hg.kernels.Matern(1.0, 2.5) + hg.kernels.White(0.05)
     for target in (y, Y):
         model = hg.GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None).fit(X, target)
         law = scipy.stats.multivariate_normal(np.zeros(len(y)), kernel(X) + 0.01 * np.eye(len(y)))
@@ -572,21 +572,21 @@ def test_a_process_with_a_linear_kernel_is_bayesian_linear_regression(rng):
     X, y = line(rng)
     noise, tau = 0.3, 2.0
     linear = hg.BayesianLinearRegression(tau, noise, fit_intercept=False).fit(X, y)
-    process = hg.GaussianProcessRegressor(tau * hg.LinearKernel(), alpha=noise, optimizer=None).fit(X, y)
+    process = hg.GaussianProcessRegressor(tau * hg.kernels.LinearKernel(), alpha=noise, optimizer=None).fit(X, y)
     new = rng.normal(size=(7, 4))
     mean, std = process.predict(new, return_std=True)
     law = linear.predictive(new, noise=False)
     np.testing.assert_allclose(mean, law.mean, rtol=1e-8)
     np.testing.assert_allclose(std, law.std, rtol=1e-7)
     assert process.log_marginal_likelihood_value_ == pytest.approx(linear.log_evidence_, rel=1e-9)
-    ridge = hg.KernelRidge(noise, kernel=tau * hg.LinearKernel()).fit(X, y)
+    ridge = hg.KernelRidge(noise, kernel=tau * hg.kernels.LinearKernel()).fit(X, y)
     np.testing.assert_allclose(mean, ridge.predict(new), rtol=1e-8)
 
 
 @pytest.mark.mission("B4", "V1")
 def test_leave_one_out_is_refitting_without_one(rng):
     X, y = wave(rng, 25)
-    options = {"kernel": 2.0 * hg.RBF(0.9) + hg.White(0.02), "alpha": 1e-3, "optimizer": None}
+    options = {"kernel": 2.0 * hg.kernels.RBF(0.9) + hg.kernels.White(0.02), "alpha": 1e-3, "optimizer": None}
     shortcut = hg.GaussianProcessRegressor(**options).fit(X, y).leave_one_out()
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
@@ -601,7 +601,9 @@ def test_the_process_agrees_with_scikit_learn(rng):
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
     X, y = wave(rng, 60)
-    ours = hg.GaussianProcessRegressor(hg.Constant(1.0) * hg.RBF(1.0) + hg.White(0.1), normalize_y=True, tol=1e-8)
+    ours = hg.GaussianProcessRegressor(
+        hg.kernels.Constant(1.0) * hg.kernels.RBF(1.0) + hg.kernels.White(0.1), normalize_y=True, tol=1e-8
+    )
     theirs = GaussianProcessRegressor(ConstantKernel() * RBF() + WhiteKernel(0.1), normalize_y=True)
     ours.fit(X, y)
     theirs.fit(X, y)
@@ -621,7 +623,7 @@ def test_from_coarse_to_fine_reaches_the_maximum_of_all_rows(rng, monkeypatch):
 
     X, y = wave(rng, 160)
     y = y + 0.2 * rng.normal(size=len(y))
-    kernel = 1.0 * hg.RBF([1.0, 1.0]) + hg.White(1.0)
+    kernel = 1.0 * hg.kernels.RBF([1.0, 1.0]) + hg.kernels.White(1.0)
     direct = hg.GaussianProcessRegressor(kernel, tol=1e-7).fit(X, y)
     monkeypatch.setattr(hyperparameters, "COARSE_ROWS", 40)
     stepwise = hg.GaussianProcessRegressor(kernel, tol=1e-6).fit(X, y)
@@ -633,16 +635,16 @@ def test_from_coarse_to_fine_reaches_the_maximum_of_all_rows(rng, monkeypatch):
 @pytest.mark.mission("B4")
 def test_prior_draws_actions_and_messages(rng):
     X, y = wave(rng, 20)
-    prior = hg.GaussianProcessRegressor(2.0 * hg.RBF(1.0), n_targets=1)
+    prior = hg.GaussianProcessRegressor(2.0 * hg.kernels.RBF(1.0), n_targets=1)
     drawn = prior.sample_y(X[:4], 20_000, random_state=0)
-    np.testing.assert_allclose(np.cov(drawn), (2.0 * hg.RBF(1.0))(X[:4]), atol=0.1)
-    model = hg.GaussianProcessRegressor(2.0 * hg.RBF(1.0), alpha=0.1, optimizer=None).fit(X, y)
+    np.testing.assert_allclose(np.cov(drawn), (2.0 * hg.kernels.RBF(1.0))(X[:4]), atol=0.1)
+    model = hg.GaussianProcessRegressor(2.0 * hg.kernels.RBF(1.0), alpha=0.1, optimizer=None).fit(X, y)
     mean, (_, high) = model.predict(X, interval=0.5)
     np.testing.assert_allclose(model.predict(X, action=hg.Quantile(0.75)), high)
     np.testing.assert_allclose(model.predict(X, action="median"), mean)
     with pytest.raises(ValueError, match="alpha"):
         hg.GaussianProcessRegressor(alpha=0.0).fit(np.zeros((3, 1)), [0.0, 1.0, 2.0])
-    strings = hg.GaussianProcessRegressor(hg.Spectrum(2).normalised(), alpha=0.1).fit(
+    strings = hg.GaussianProcessRegressor(hg.kernels.Spectrum(2).normalised(), alpha=0.1).fit(
         ["abab", "abba", "cdcd"], [1.0, 1.0, 0.0]
     )
     assert strings.predict(["abab"])[0] > strings.predict(["cdcd"])[0]
@@ -654,7 +656,7 @@ def test_process_classifier_mode_gradient_and_peers(rng):
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
     X, y = two_classes(rng, 50)
-    kernel = hg.Constant(2.0) * hg.RBF(1.0)
+    kernel = hg.kernels.Constant(2.0) * hg.kernels.RBF(1.0)
     model = hg.GaussianProcessClassifier(kernel, optimizer=None).fit(X, y)
     (fitted,) = model.approximations_
     K, s = kernel(X), 2.0 * y - 1

@@ -38,7 +38,7 @@ def test_weighted_monomials_give_the_polynomial_kernel(d, M, c, rng):
     Z = hg.PolynomialFeatures(M, kernel_weights=True, coef0=c).fit_transform(X)
     np.testing.assert_allclose(Z @ Z.T, (c + X @ X.T) ** M, rtol=1e-11, atol=1e-12)
     if M > 0:
-        np.testing.assert_allclose(Z @ Z.T, hg.Polynomial(M, gamma=1.0, coef0=c)(X), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(Z @ Z.T, hg.kernels.Polynomial(M, gamma=1.0, coef0=c)(X), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.mission("F1")
@@ -47,7 +47,7 @@ def test_polynomial_regression_in_both_forms(rng):
     X = rng.normal(size=(40, 3))
     y = X[:, 0] ** 2 - X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=40)
     primal = make_pipeline(hg.PolynomialFeatures(3, kernel_weights=True), hg.Ridge(0.5, fit_intercept=False)).fit(X, y)
-    dual = hg.KernelRidge(0.5, kernel=hg.Polynomial(3, gamma=1.0, coef0=1.0)).fit(X, y)
+    dual = hg.KernelRidge(0.5, kernel=hg.kernels.Polynomial(3, gamma=1.0, coef0=1.0)).fit(X, y)
     new = rng.normal(size=(11, 3))
     np.testing.assert_allclose(primal.predict(new), dual.predict(new), rtol=1e-7, atol=1e-8)
 

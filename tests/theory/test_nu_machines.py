@@ -58,7 +58,7 @@ def circles(rng, n=30):
 def test_multipliers_are_those_of_the_quadratic_program(seed):
     rng = np.random.default_rng(seed)
     X, y = circles(rng)
-    n, weight, kernel = len(y), rng.uniform(0.5, 2.0, size=30), hg.RBF(1.0)
+    n, weight, kernel = len(y), rng.uniform(0.5, 2.0, size=30), hg.kernels.RBF(1.0)
     K, total = kernel(X), weight.sum()
     nu = rng.uniform(0.5, 1.0) * 2 * min(weight[y > 0].sum(), weight[y < 0].sum()) / total
 
@@ -117,7 +117,11 @@ def test_pairs_and_the_interior_point_method_meet(rng, monkeypatch):
 
 def test_interior_multipliers_are_feasible_and_nearly_optimal(rng):
     X, y = circles(rng, 80)
-    K, target, weight = hg.RBF(1.0)(X), np.sin(X[:, 0]), rng.uniform(0, 2, size=80).round()  # some weights are zero
+    K, target, weight = (
+        hg.kernels.RBF(1.0)(X),
+        np.sin(X[:, 0]),
+        rng.uniform(0, 2, size=80).round(),
+    )  # some weights are zero
     weight[:2] = 1.0
     rare = 2 * min(weight[y > 0].sum(), weight[y < 0].sum()) / weight.sum()
     problems = [
@@ -209,13 +213,13 @@ def test_kernel_values_that_overflow_are_said(rng):
 def test_nu_lies_between_margin_errors_and_support_vectors(nu, rng):
     X, y = circles(rng, 400)
     near = 1e-7
-    model = hg.NuSVC(nu=nu, kernel=hg.RBF(0.3), tol=1e-10).fit(X, y)
+    model = hg.NuSVC(nu=nu, kernel=hg.kernels.RBF(0.3), tol=1e-10).fit(X, y)
     margin = y * model.decision_function(X)
     assert np.mean(margin < 1 - near) <= nu <= len(model.support_) / 400
-    region = hg.OneClassSVM(nu=nu, kernel=hg.RBF(1.0), tol=1e-10).fit(X)
+    region = hg.OneClassSVM(nu=nu, kernel=hg.kernels.RBF(1.0), tol=1e-10).fit(X)
     assert np.mean(region.predict(X) == -1) <= nu <= len(region.support_) / 400
     target = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=400)
-    tube = hg.NuSVR(nu=nu, C=5.0, kernel=hg.RBF(1.0), tol=1e-10).fit(X, target)
+    tube = hg.NuSVR(nu=nu, C=5.0, kernel=hg.kernels.RBF(1.0), tol=1e-10).fit(X, target)
     outside = np.abs(target - tube.predict(X)) > tube.epsilon_ + near
     assert np.mean(outside) <= nu <= len(tube.support_) / 400
 
@@ -223,7 +227,7 @@ def test_nu_lies_between_margin_errors_and_support_vectors(nu, rng):
 @pytest.mark.mission("K4", "W8")
 def test_multipliers_and_margins_of_the_nu_classifier(rng):
     X, y = circles(rng, 300)
-    model = hg.NuSVC(nu=0.4, kernel=hg.RBF(1.0), tol=1e-11).fit(X, y)
+    model = hg.NuSVC(nu=0.4, kernel=hg.kernels.RBF(1.0), tol=1e-11).fit(X, y)
     alpha, rho = np.zeros(300), model.rho_[0]
     alpha[model.support_] = np.abs(model.dual_coef_[0]) * rho  # multipliers of the ν problem lie in [0, 1]
     margin, near = y * model.decision_function(X), 1e-6
@@ -236,7 +240,7 @@ def test_multipliers_and_margins_of_the_nu_classifier(rng):
     np.testing.assert_allclose(margin[inside], 1.0, atol=near)
     # Both objectives by hand, in the units of the ν problem.
     f = rho * model.decision_function(X)
-    square = (alpha * y) @ hg.RBF(1.0)(X) @ (alpha * y)
+    square = (alpha * y) @ hg.kernels.RBF(1.0)(X) @ (alpha * y)
     primal = 0.5 * square - 0.4 * 300 * rho + np.maximum(rho - y * f, 0).sum()
     assert model.certificate_.primal == pytest.approx(primal, rel=1e-9)
     assert model.certificate_.dual == pytest.approx(-0.5 * square, rel=1e-9)
@@ -245,13 +249,13 @@ def test_multipliers_and_margins_of_the_nu_classifier(rng):
 @pytest.mark.mission("K4", "K5")
 def test_the_c_forms_find_the_same_functions(rng):
     X, y = circles(rng, 200)
-    nu = hg.NuSVC(nu=0.35, kernel=hg.RBF(1.0), tol=1e-11).fit(X, y)
-    by_cost = hg.SVC(C=1 / nu.rho_[0], kernel=hg.RBF(1.0), tol=1e-11).fit(X, y)
+    nu = hg.NuSVC(nu=0.35, kernel=hg.kernels.RBF(1.0), tol=1e-11).fit(X, y)
+    by_cost = hg.SVC(C=1 / nu.rho_[0], kernel=hg.kernels.RBF(1.0), tol=1e-11).fit(X, y)
     np.testing.assert_allclose(nu.decision_function(X), by_cost.decision_function(X), atol=1e-6)
     np.testing.assert_allclose(nu.slack_, by_cost.slack_, atol=1e-6)
     target = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=200)
-    tube = hg.NuSVR(nu=0.35, C=3.0, kernel=hg.RBF(1.0), tol=1e-11).fit(X, target)
-    by_width = hg.SVR(epsilon=tube.epsilon_, C=3.0, kernel=hg.RBF(1.0), tol=1e-11).fit(X, target)
+    tube = hg.NuSVR(nu=0.35, C=3.0, kernel=hg.kernels.RBF(1.0), tol=1e-11).fit(X, target)
+    by_width = hg.SVR(epsilon=tube.epsilon_, C=3.0, kernel=hg.kernels.RBF(1.0), tol=1e-11).fit(X, target)
     np.testing.assert_allclose(tube.predict(X), by_width.predict(X), atol=1e-6)
 
 
@@ -353,7 +357,7 @@ def test_the_judge_computes_scores_itself_however_many_points(rng, monkeypatch):
 @pytest.mark.mission("K4")
 def test_infeasible_multipliers_prove_nothing(rng):
     X, y = circles(rng, 40)
-    upper, kernel = np.ones(40), hg.RBF(1.0)
+    upper, kernel = np.ones(40), hg.kernels.RBF(1.0)
     good = hg.SVC(kernel=kernel, tol=1e-9).fit(X, y)
     alpha = np.zeros(40)
     alpha[good.support_] = np.abs(good.dual_coef_[0])
@@ -370,13 +374,13 @@ def test_infeasible_multipliers_prove_nothing(rng):
 def test_the_judge_holds_blocks_only(rng, monkeypatch):
     sizes = []
 
-    class Watched(type(hg.RBF(1.0))):
+    class Watched(type(hg.kernels.RBF(1.0))):
         def program(self):
             return None
 
         def block(self, A, B):
             sizes.append((evaluate.length(A), evaluate.length(B)))
-            return hg.RBF(1.0)(A, B)
+            return hg.kernels.RBF(1.0)(A, B)
 
     X, y = circles(rng, 3000)
     alpha = np.minimum(np.arange(3000) % 2, 1.0) * 0.5

@@ -49,7 +49,13 @@ def test_gradient_descent_obeys_its_bound_at_every_step(fraction, rng):
     best = np.linalg.lstsq(X, y)[0]
     lowest = o.value(best, np.zeros(1))
     eta, seen = fraction, []
-    quiet(o, solver=hg.GradientDescent(step=eta), tol=0.0, max_iter=300, callback=lambda r: seen.append(r.objective))
+    quiet(
+        o,
+        solver=hg.solvers.GradientDescent(step=eta),
+        tol=0.0,
+        max_iter=300,
+        callback=lambda r: seen.append(r.objective),
+    )
     assert len(seen) == 300
     for k, value in enumerate(seen, start=1):
         assert value - lowest <= best @ best / (2 * eta * k) + 1e-12
@@ -63,7 +69,7 @@ def test_steps_longer_than_two_over_l_diverge(rng):
     bound = np.linalg.eigvalsh(X.T @ X / 30).max()
     assert o.curvature_bound() == pytest.approx(bound, rel=0.02)
     with pytest.raises(FloatingPointError, match="smaller step"):
-        solve(o, solver=hg.GradientDescent(step=3.0 / bound), tol=0.0, max_iter=100_000)
+        solve(o, solver=hg.solvers.GradientDescent(step=3.0 / bound), tol=0.0, max_iter=100_000)
 
 
 @pytest.mark.mission("O1")
@@ -73,7 +79,7 @@ def test_every_step_rule_finds_the_optimum(step, loss, rng):
     X, y = classes(rng)
     y = y if isinstance(loss, hg.Logistic) else np.maximum(y, 0.0)
     o = hg.make_objective(X, y, loss, hg.L2(0.5))
-    result = solve(o, solver=hg.GradientDescent(step=step), tol=1e-6)
+    result = solve(o, solver=hg.solvers.GradientDescent(step=step), tol=1e-6)
     assert np.allclose(result.w, solve(o, tol=1e-10).w, atol=2e-3)
 
 
@@ -84,7 +90,7 @@ def test_exact_line_search_on_a_quadratic_is_the_closed_form(rng):
     o = hg.make_objective(X, y, hg.Squared(), fit_intercept=False)
     g = -X.T @ y / 30
     eta = g @ g / (g @ (X.T @ X / 30) @ g)
-    result = quiet(o, solver=hg.GradientDescent(step="exact"), max_iter=1, tol=0.0)
+    result = quiet(o, solver=hg.solvers.GradientDescent(step="exact"), max_iter=1, tol=0.0)
     assert result.w == pytest.approx(-eta * g)
 
 
@@ -94,20 +100,26 @@ def test_stopping_rules(rng):
     o = hg.make_objective(X[:30], y[:30], hg.Logistic(), hg.L2(1e-4))
 
     def run(rule, tol=0.0):
-        return solve(o, solver=hg.GradientDescent(rules=rule), tol=tol)
+        return solve(o, solver=hg.solvers.GradientDescent(rules=rule), tol=tol)
 
-    by_gradient = run(hg.GradientNorm(1e-3))
+    by_gradient = run(hg.solvers.GradientNorm(1e-3))
     assert by_gradient.certificate.status == Status.RULE.value
     _, g, gb = o.risk_gradient(by_gradient.w, by_gradient.b)
     assert np.linalg.norm(np.append(g + 1e-4 * by_gradient.w, gb)) <= 1e-3
-    assert run(hg.ObjectiveChange(1e-4)).solution.iterations < run(hg.ObjectiveChange(1e-6)).solution.iterations
-    assert run(hg.ParameterChange(1e-3)).solution.iterations < run(hg.ParameterChange(1e-4)).solution.iterations
+    assert (
+        run(hg.solvers.ObjectiveChange(1e-4)).solution.iterations
+        < run(hg.solvers.ObjectiveChange(1e-6)).solution.iterations
+    )
+    assert (
+        run(hg.solvers.ParameterChange(1e-3)).solution.iterations
+        < run(hg.solvers.ParameterChange(1e-4)).solution.iterations
+    )
 
     held = []
-    rule = hg.HeldOutLoss(X[30:], y[30:], patience=3)
+    rule = hg.solvers.HeldOutLoss(X[30:], y[30:], patience=3)
     early = solve(
         o,
-        solver=hg.GradientDescent(step=1.0, rules=rule),
+        solver=hg.solvers.GradientDescent(step=1.0, rules=rule),
         tol=0.0,
         callback=lambda r: held.append(hg.risk(o.loss, y[30:], X[30:] @ r.w + r.b[0])),
     )
@@ -128,12 +140,12 @@ def test_minibatch_gradients_are_unbiased_with_variance_over_n(weighted, rng):
     w, b = rng.normal(size=3), np.array([0.2])
     _, gw, gb = o.risk_gradient(w, b)
     exact = np.append(gw, gb)
-    single = np.array([np.concatenate(hg.minibatch_gradient(o, w, b, np.array([i]))) for i in range(50)])
+    single = np.array([np.concatenate(hg.solvers.minibatch_gradient(o, w, b, np.array([i]))) for i in range(50)])
     assert single.mean(axis=0) == pytest.approx(exact)  # the mean over all single examples is the gradient
     sigma = single.var(axis=0)
     for size in (4, 16):
         draws = np.array(
-            [np.concatenate(hg.minibatch_gradient(o, w, b, rng.integers(50, size=size))) for _ in range(2000)]
+            [np.concatenate(hg.solvers.minibatch_gradient(o, w, b, rng.integers(50, size=size))) for _ in range(2000)]
         )
         spread = np.sqrt(sigma / size / 2000)
         assert np.all(np.abs(draws.mean(axis=0) - exact) <= 5 * spread)
@@ -144,12 +156,12 @@ def test_minibatch_gradients_are_unbiased_with_variance_over_n(weighted, rng):
 @pytest.mark.parametrize(
     "solver",
     [
-        hg.SGD(schedule=hg.InverseTime(0.5, decay=0.05)),
-        hg.SGD(schedule=hg.InverseSqrt(0.5, decay=0.1), average=True),
-        hg.SGD(batch_size=16, schedule=hg.Fixed(0.3)),
-        hg.SGD(batch_size=10, schedule=hg.Fixed(0.05), momentum=0.9),
-        hg.SGD(batch_size=5, schedule=hg.ReduceOnPlateau(0.5)),
-        hg.SGD(),
+        hg.solvers.SGD(schedule=hg.solvers.InverseTime(0.5, decay=0.05)),
+        hg.solvers.SGD(schedule=hg.solvers.InverseSqrt(0.5, decay=0.1), average=True),
+        hg.solvers.SGD(batch_size=16, schedule=hg.solvers.Fixed(0.3)),
+        hg.solvers.SGD(batch_size=10, schedule=hg.solvers.Fixed(0.05), momentum=0.9),
+        hg.solvers.SGD(batch_size=5, schedule=hg.solvers.ReduceOnPlateau(0.5)),
+        hg.solvers.SGD(),
     ],
     ids=repr,
 )
@@ -171,7 +183,9 @@ def test_averaging_beats_the_last_iterate_under_a_fixed_step(rng):
     excess = {}
     for average in (False, True):
         runs = [
-            quiet(o, solver=hg.SGD(schedule=hg.Fixed(0.5), average=average), max_iter=30, random_state=s)
+            quiet(
+                o, solver=hg.solvers.SGD(schedule=hg.solvers.Fixed(0.5), average=average), max_iter=30, random_state=s
+            )
             for s in range(5)
         ]
         excess[average] = np.mean([r.certificate.primal - best for r in runs])
@@ -182,19 +196,19 @@ def test_averaging_beats_the_last_iterate_under_a_fixed_step(rng):
 def test_a_whole_batch_is_gradient_descent(rng):
     X, y = classes(rng)
     o = hg.make_objective(X, y, hg.Logistic())
-    one = quiet(o, solver=hg.SGD(batch_size=80, schedule=hg.Fixed(0.5)), max_iter=7, tol=0.0)
-    other = quiet(o, solver=hg.GradientDescent(step=0.5), max_iter=7, tol=0.0)
+    one = quiet(o, solver=hg.solvers.SGD(batch_size=80, schedule=hg.solvers.Fixed(0.5)), max_iter=7, tol=0.0)
+    other = quiet(o, solver=hg.solvers.GradientDescent(step=0.5), max_iter=7, tol=0.0)
     assert one.w == pytest.approx(other.w)
     assert one.b == pytest.approx(other.b)
 
 
 @pytest.mark.mission("O2")
 def test_plateaus_shorten_the_step():
-    plateau = hg.ReduceOnPlateau(1.0, factor=0.1, patience=2).begin()
+    plateau = hg.solvers.ReduceOnPlateau(1.0, factor=0.1, patience=2).begin()
     for loss in (3.0, 2.0, 1.0, 1.0, 1.0):
         plateau.see(loss)
     assert plateau.scale == pytest.approx(0.1)
-    schedule = hg.InverseSqrt(2.0, decay=3.0)
+    schedule = hg.solvers.InverseSqrt(2.0, decay=3.0)
     assert [schedule.at(t) for t in (0, 1, 5)] == pytest.approx([2.0, 1.0, 0.5])
 
 
@@ -222,7 +236,9 @@ def test_lazy_native_epochs_equal_the_definition(penalty, average, rng):
         for batch in (1, 7):
             weight = rng.integers(0, 3, size=90)
             o = hg.make_objective(data, y, hg.Logistic(), penalty, sample_weight=weight, offset=0.1 * y)
-            solver = hg.SGD(batch_size=batch, schedule=hg.InverseSqrt(0.5, 0.1), average=average, shuffle=False)
+            solver = hg.solvers.SGD(
+                batch_size=batch, schedule=hg.solvers.InverseSqrt(0.5, 0.1), average=average, shuffle=False
+            )
             native = stochastic._native_epochs(solver, o, solver.schedule, *o.zero(), 0)
             plain = stochastic._epochs(solver, o, solver.schedule, *o.zero(), 0)
             for k in range(3):
@@ -235,8 +251,8 @@ def test_lazy_native_epochs_equal_the_definition(penalty, average, rng):
 def test_sgd_stops_early_on_held_out_loss(rng):
     X, y = classes(rng, n=60, d=20, noise=8.0)
     o = hg.make_objective(X[:30], y[:30], hg.Logistic())
-    rule = hg.HeldOutLoss(X[30:], y[30:], patience=2)
-    result = solve(o, solver=hg.SGD(schedule=hg.Fixed(0.1), rules=rule), max_iter=500)
+    rule = hg.solvers.HeldOutLoss(X[30:], y[30:], patience=2)
+    result = solve(o, solver=hg.solvers.SGD(schedule=hg.solvers.Fixed(0.1), rules=rule), max_iter=500)
     assert result.solution.status is Status.RULE
     assert result.solution.iterations < 500
 
@@ -244,7 +260,7 @@ def test_sgd_stops_early_on_held_out_loss(rng):
 def test_too_long_steps_are_said(rng):
     X, y = 100 * rng.normal(size=(50, 3)), rng.normal(size=50)
     with pytest.raises(FloatingPointError, match="smaller step"):
-        solve(hg.make_objective(X, y, hg.Squared()), solver=hg.SGD(schedule=hg.Fixed(10.0)))
+        solve(hg.make_objective(X, y, hg.Squared()), solver=hg.solvers.SGD(schedule=hg.solvers.Fixed(10.0)))
 
 
 # --- O3: subgradients ----------------------------------------------------------------------------------------------
@@ -256,7 +272,7 @@ def test_pegasos_reaches_the_optimum_of_the_quadratic_program(fit_intercept, rng
     X, y = classes(rng)
     o = hg.make_objective(X, y, hg.Hinge(), hg.L2(0.1), fit_intercept=fit_intercept)
     best = solve(o, solver="quadratic-program", tol=1e-8)
-    for solver, close in (("pegasos", 0.02), ("subgradient", 0.01), (hg.Pegasos(batch_size=8), 0.02)):
+    for solver, close in (("pegasos", 0.02), ("subgradient", 0.01), (hg.solvers.Pegasos(batch_size=8), 0.02)):
         result = quiet(o, solver=solver, tol=1e-3, max_iter=400 if solver == "subgradient" else 50)
         assert o.value(result.w, result.b) <= best.certificate.primal * (1 + close)
         assert o.value(result.w, result.b) >= best.certificate.primal * (1 - 1e-8)
@@ -268,10 +284,10 @@ def test_first_pegasos_step_by_hand():
     X, y = np.array([[3.0, 4.0]]), np.array([1.0])
     o = hg.make_objective(X, y, hg.Hinge(), hg.L2(0.5), fit_intercept=False)
     seen = []
-    quiet(o, solver=hg.Pegasos(project=False), max_iter=1, tol=0.0, callback=lambda r: seen.append(r.w.copy()))
+    quiet(o, solver=hg.solvers.Pegasos(project=False), max_iter=1, tol=0.0, callback=lambda r: seen.append(r.w.copy()))
     # J(yx/λ) = ½λ·‖x/λ‖² is worse than J(0) = 1, so the best point is still the start.
     assert seen[0] == pytest.approx([0.0, 0.0])
-    projected = quiet(o, solver=hg.Pegasos(project=True), max_iter=1, tol=0.0)
+    projected = quiet(o, solver=hg.solvers.Pegasos(project=True), max_iter=1, tol=0.0)
     assert np.linalg.norm(projected.w) <= np.sqrt(2 * 1.0 / 0.5) + 1e-12
 
 
@@ -284,9 +300,9 @@ def test_zero_lies_in_the_subdifferential_exactly_at_the_optimum(loss, penalty, 
     o = hg.make_objective(X, y, loss, penalty)
     best = solve(o, solver="quadratic-program", tol=1e-7)
     w = np.where(np.abs(best.w) < 1e-7, 0.0, best.w)
-    assert hg.optimality_distance(o, w, best.b, kink=1e-6) <= 1e-5
+    assert hg.solvers.optimality_distance(o, w, best.b, kink=1e-6) <= 1e-5
     elsewhere = np.clip(w + 0.05, *((-0.1, 0.2) if isinstance(penalty, hg.Box) else (-np.inf, np.inf)))
-    assert hg.optimality_distance(o, elsewhere, best.b + 0.1, kink=1e-6) > 1e-3
+    assert hg.solvers.optimality_distance(o, elsewhere, best.b + 0.1, kink=1e-6) > 1e-3
 
 
 # --- O4, O5, O6: the lasso, five ways ------------------------------------------------------------------------------
@@ -299,8 +315,8 @@ def test_projected_proximal_coordinate_and_quadratic_program_agree_on_the_lasso(
         name: solve(o, solver=name, tol=1e-10).w
         for name in ("projected-gradient", "proximal-gradient", "coordinate-descent", "quadratic-program")
     }
-    answers["ista"] = solve(o, solver=hg.ProximalGradient(accelerated=False), tol=1e-10).w
-    answers["stochastic coordinates"] = solve(o, solver=hg.CoordinateDescent("stochastic"), tol=1e-10).w
+    answers["ista"] = solve(o, solver=hg.solvers.ProximalGradient(accelerated=False), tol=1e-10).w
+    answers["stochastic coordinates"] = solve(o, solver=hg.solvers.CoordinateDescent("stochastic"), tol=1e-10).w
     reference = answers["quadratic-program"]
     assert np.count_nonzero(np.abs(reference) > 1e-6) < o.d
     for name, w in answers.items():
@@ -311,7 +327,7 @@ def test_projected_proximal_coordinate_and_quadratic_program_agree_on_the_lasso(
 def test_projected_stochastic_gradient_on_the_split(rng):
     o = lasso(rng)
     best = solve(o, tol=1e-9).certificate.primal
-    result = quiet(o, solver=hg.ProjectedGradient(batch_size=10), max_iter=200)
+    result = quiet(o, solver=hg.solvers.ProjectedGradient(batch_size=10), max_iter=200)
     assert o.value(result.w, result.b) <= 1.02 * best
 
 
@@ -354,7 +370,7 @@ def test_svm_primal_and_dual_programs_and_the_six_relations(rng):
     lam = 0.05
     o = hg.make_objective(X, y, hg.Hinge(), hg.L2(lam))
     primal = solve(o, solver="quadratic-program", tol=1e-7)
-    dual = solve(o, solver=hg.QuadraticProgram(form="dual"), tol=1e-7)
+    dual = solve(o, solver=hg.solvers.QuadraticProgram(form="dual"), tol=1e-7)
     assert dual.w == pytest.approx(primal.w, abs=1e-5)
     assert dual.b == pytest.approx(primal.b, abs=1e-5)
     assert primal.certificate.gap <= 1e-7  # strong duality
@@ -380,13 +396,13 @@ def test_svm_primal_and_dual_programs_and_the_six_relations(rng):
 def test_hard_margin(rng):
     X = np.array([[1.0, 0.0], [3.0, 1.0], [-1.0, 0.0], [-2.0, -1.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
-    found = hg.hard_margin(X, y)
+    found = hg.solvers.hard_margin(X, y)
     assert found.w == pytest.approx([1.0, 0.0], abs=1e-6)
     assert found.margin == pytest.approx(1.0, abs=1e-6)
     assert X.T @ (found.alpha * y) == pytest.approx(found.w, abs=1e-6)
     assert found.alpha.sum() - 0.5 * found.w @ found.w == pytest.approx(0.5 * found.w @ found.w, abs=1e-6)
     with pytest.raises(ValueError, match="soft margin"):
-        hg.hard_margin(np.vstack([X, [[0.0, 0.0], [0.0, 0.0]]]), np.append(y, [1.0, -1.0]))
+        hg.solvers.hard_margin(np.vstack([X, [[0.0, 0.0], [0.0, 0.0]]]), np.append(y, [1.0, -1.0]))
 
 
 @pytest.mark.mission("O8")

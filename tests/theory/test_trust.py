@@ -10,15 +10,15 @@ from sklearn.preprocessing import PolynomialFeatures
 import hinge as hg
 from hinge.models.leave_one_out import leave_one_out
 
-SLOW_LINE = hg.Learner(loss=hg.Squared(), solver=hg.GradientDescent(step=0.2), max_iter=3, tol=1e-12)
+SLOW_LINE = hg.Learner(loss=hg.Squared(), solver=hg.solvers.GradientDescent(step=0.2), max_iter=3, tol=1e-12)
 CASES = {
-    "least squares": (hg.StepCurve(), hg.LinearRegression(), {}),
-    "ridge": (hg.LinearGaussian([1.0, -2.0, 0.5]), hg.Ridge(alpha=5.0), {}),
-    "cubic": (hg.SineCurve(), make_pipeline(PolynomialFeatures(3), hg.LinearRegression()), {}),
-    "tree": (hg.StepCurve(), hg.DecisionTreeRegressor(max_depth=3), {}),
-    "kernel": (hg.SineCurve(), hg.KernelRidge(alpha=0.5, kernel="rbf", gamma=2.0), {"points": 600}),
-    "few steps": (hg.PolynomialCurve(), SLOW_LINE, {}),
-    "logistic": (hg.LogisticLabels([1.0, -1.0], curvature=0.3), hg.LogisticRegression(), {}),
+    "least squares": (hg.generators.StepCurve(), hg.LinearRegression(), {}),
+    "ridge": (hg.generators.LinearGaussian([1.0, -2.0, 0.5]), hg.Ridge(alpha=5.0), {}),
+    "cubic": (hg.generators.SineCurve(), make_pipeline(PolynomialFeatures(3), hg.LinearRegression()), {}),
+    "tree": (hg.generators.StepCurve(), hg.DecisionTreeRegressor(max_depth=3), {}),
+    "kernel": (hg.generators.SineCurve(), hg.KernelRidge(alpha=0.5, kernel="rbf", gamma=2.0), {"points": 600}),
+    "few steps": (hg.generators.PolynomialCurve(), SLOW_LINE, {}),
+    "logistic": (hg.generators.LogisticLabels([1.0, -1.0], curvature=0.3), hg.LogisticRegression(), {}),
 }
 
 
@@ -53,14 +53,16 @@ class TestDecomposition:
             assert np.all(limit <= solved + slack)
 
     def test_a_linear_class_has_no_approximation_error_on_a_line(self):
-        parts = hg.decompose_risk(hg.LinearGaussian([1.0, -2.0, 0.5], noise=0.7), hg.LinearRegression(), n=30)
+        parts = hg.decompose_risk(
+            hg.generators.LinearGaussian([1.0, -2.0, 0.5], noise=0.7), hg.LinearRegression(), n=30
+        )
         assert parts.approximation == pytest.approx(0.0, abs=1e-20)
         assert parts.bayes == pytest.approx(0.49)
 
     def test_least_squares_estimation_error_is_the_textbooks(self):
         """E R(f̂) − σ² = σ² (d + 1/n·…)/(n − d − 2) for Gaussian inputs, d weights and a bias."""
         d, n, sigma = 4, 40, 0.8
-        truth = hg.LinearGaussian(np.ones(d), noise=sigma)
+        truth = hg.generators.LinearGaussian(np.ones(d), noise=sigma)
         parts = hg.decompose_risk(truth, hg.LinearRegression(), n=n, repeats=400, points=4096)
         # E tr(S⁻¹) = d/(n − d − 2) for the scatter of n − 1 degrees of freedom, plus 1/n for the mean.
         expected = sigma**2 * (d / (n - d - 2) * (1 + 1 / n) + 1 / n)
@@ -70,7 +72,7 @@ class TestDecomposition:
         """Best line for [x > e] on [−1, 1]: slope ¾(1 − e²), and what is left of the variance."""
         e = 0.2
         parts = hg.decompose_risk(
-            hg.StepCurve(edge=e, noise=0.3), hg.LinearRegression(), n=50, repeats=2, points=20_000
+            hg.generators.StepCurve(edge=e, noise=0.3), hg.LinearRegression(), n=50, repeats=2, points=20_000
         )
         p = (1 - e) / 2
         covariance = (1 - e**2) / 4
@@ -80,16 +82,18 @@ class TestDecomposition:
 
     def test_optimisation_error_falls_with_steps(self):
         """Above zero at first; near the end it may be a little below, for stopping early is a penalty too."""
-        source = hg.PolynomialCurve()
+        source = hg.generators.PolynomialCurve()
         sizes = []
         for steps in (1, 6, 25):
-            learner = hg.Learner(loss=hg.Squared(), solver=hg.GradientDescent(step=0.2), max_iter=steps, tol=1e-12)
+            learner = hg.Learner(
+                loss=hg.Squared(), solver=hg.solvers.GradientDescent(step=0.2), max_iter=steps, tol=1e-12
+            )
             sizes.append(hg.decompose_risk(source, learner, n=200, repeats=6).optimisation.value)
         assert sizes[0] > sizes[1] > abs(sizes[2])
 
     def test_classes_grow_and_examples_grow(self):
         """Richer class: less approximation, more estimation error. More examples: less estimation error."""
-        source = hg.SineCurve(frequency=1.0, noise=0.3)
+        source = hg.generators.SineCurve(frequency=1.0, noise=0.3)
 
         def poly(degree):
             return make_pipeline(PolynomialFeatures(degree), hg.LinearRegression())
@@ -106,9 +110,9 @@ class TestDecomposition:
 
     def test_wrong_arguments(self):
         with pytest.raises(ValueError, match="n must be"):
-            hg.decompose_risk(hg.SineCurve(), hg.LinearRegression(), n=1)
+            hg.decompose_risk(hg.generators.SineCurve(), hg.LinearRegression(), n=1)
         with pytest.raises(ValueError, match="predict_proba"):
-            hg.decompose_risk(hg.LogisticLabels([1.0]), hg.LinearSVC(), n=20)
+            hg.decompose_risk(hg.generators.LogisticLabels([1.0]), hg.LinearSVC(), n=20)
 
 
 @pytest.mark.mission("L3")
@@ -117,7 +121,7 @@ class TestBiasVariance:
     def test_ridge_is_its_closed_form(self, alpha):
         """Fixed inputs: variance tr(x'Cov x), bias² (x'b)², with Cov and b from ridge_moments."""
         theta, sigma, n = np.array([1.0, -2.0, 0.5]), 0.7, 25
-        source = hg.LinearGaussian(theta, noise=sigma)
+        source = hg.generators.LinearGaussian(theta, noise=sigma)
         x = source.quadrature(64)
         learner = hg.Ridge(alpha=alpha, fit_intercept=False) if alpha else hg.LinearRegression(fit_intercept=False)
         parts = hg.bias_variance(learner, source, n=n, repeats=1500, x=x, noise_only=True, random_state=3)
@@ -139,20 +143,20 @@ class TestBiasVariance:
 
     @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
     def test_risk_is_variance_plus_bias_plus_noise(self, learner):
-        source = hg.SineCurve(noise=0.4)
+        source = hg.generators.SineCurve(noise=0.4)
         parts = hg.bias_variance(learner, source, n=40, repeats=40)
         total = parts.variance.value + parts.bias2.value + parts.noise
         assert total == pytest.approx(parts.risk.value, rel=1e-10)  # an identity, not a coincidence
 
     @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
     def test_resampled_risk_is_variance_plus_the_rest(self, learner):
-        X, y = hg.SineCurve(noise=0.4).sample(80)
+        X, y = hg.generators.SineCurve(noise=0.4).sample(80)
         parts = hg.bias_variance(learner, (X, y), repeats=30)
         assert parts.variance.value + parts.bias2_plus_noise.value == pytest.approx(parts.risk.value, rel=1e-10)
         assert parts.bias2 is None
 
     def test_labels(self):
-        source = hg.LogisticLabels([2.0, -1.0])
+        source = hg.generators.LogisticLabels([2.0, -1.0])
         parts = hg.bias_variance(hg.LogisticRegression(), source, n=60, repeats=40)
         total = parts.variance.value + parts.bias2.value + parts.noise
         assert total == pytest.approx(parts.risk.value, rel=1e-10)
@@ -161,7 +165,7 @@ class TestBiasVariance:
         assert parts.variance.value + parts.bias2_plus_noise.value == pytest.approx(parts.risk.value, rel=1e-10)
 
     def test_deeper_trees_have_less_bias_and_more_variance(self):
-        source = hg.SineCurve(frequency=2.0, noise=0.5)
+        source = hg.generators.SineCurve(frequency=2.0, noise=0.5)
         parts = [
             hg.bias_variance(hg.DecisionTreeRegressor(max_depth=k), source, n=80, repeats=60) for k in (1, 3, None)
         ]
@@ -169,16 +173,16 @@ class TestBiasVariance:
         assert parts[0].variance.value < parts[1].variance.value < parts[2].variance.value
 
     def test_a_forest_averages_variance_away(self):
-        source = hg.SineCurve(frequency=2.0, noise=0.5)
+        source = hg.generators.SineCurve(frequency=2.0, noise=0.5)
         tree = hg.bias_variance(hg.DecisionTreeRegressor(), source, n=80, repeats=40)
         forest = hg.bias_variance(hg.RandomForestRegressor(n_estimators=30, random_state=0), source, n=80, repeats=40)
         assert forest.variance.value < 0.7 * tree.variance.value
 
     def test_wrong_arguments(self, rng):
         with pytest.raises(ValueError, match="number of examples"):
-            hg.bias_variance(hg.Ridge(), hg.SineCurve())
+            hg.bias_variance(hg.Ridge(), hg.generators.SineCurve())
         with pytest.raises(ValueError, match="repeats must be"):
-            hg.bias_variance(hg.Ridge(), hg.SineCurve(), n=5, repeats=1)
+            hg.bias_variance(hg.Ridge(), hg.generators.SineCurve(), n=5, repeats=1)
         with pytest.raises(ValueError, match="predict_proba"):
             hg.bias_variance(hg.LinearSVC(), (rng.normal(size=(20, 2)), np.arange(20) % 2))
 
@@ -186,7 +190,12 @@ class TestBiasVariance:
 @pytest.mark.mission("L4")
 def test_generators_give_the_bayes_predictor_of_the_squared_loss():
     """No other function of x has a lower risk than E[y | x], and its risk is E Var(y | x)."""
-    for source in (hg.StepCurve(), hg.PolynomialCurve(), hg.SineCurve(), hg.LogisticLabels([1.0, 2.0])):
+    for source in (
+        hg.generators.StepCurve(),
+        hg.generators.PolynomialCurve(),
+        hg.generators.SineCurve(),
+        hg.generators.LogisticLabels([1.0, 2.0]),
+    ):
         X = source.quadrature(4096)
         best = source.risk(source.mean(X), X)
         for shift in (-0.05, 0.05):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import hinge
@@ -16,7 +17,7 @@ LADDER = ladder(2, 9)  # ``tol`` is the relative duality gap throughout, so one 
 def public(name: str) -> Any:
     """``hinge.<name>``."""
     try:
-        return getattr(hinge, name)
+        return attrgetter(name)(hinge)
     except AttributeError as error:
         raise Missing(f"{HOME}.{name}") from error
 

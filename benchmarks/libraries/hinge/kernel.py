@@ -23,7 +23,7 @@ def large_kernel_regression(problem: Problem) -> Iterator[Contender]:
     learner, space = public("Learner"), public("RKHS")
 
     def make(p: Problem, tol: float):
-        kernel = public("RBF")(gamma=p.params["gamma"])
+        kernel = public("kernels.RBF")(gamma=p.params["gamma"])
         penalty = public("L2")(p.params["alpha"] / len(p.y))
         return learner(space(kernel, centres=p.params["centres"]), public("Squared")(), penalty, tol=tol)
 

@@ -21,7 +21,7 @@ def gaussian_mixture(problem: Problem) -> Iterator[Contender]:
 
 def gaussian_process(problem: Problem) -> Iterator[Contender]:
     make = public("GaussianProcessRegressor")
-    kernel = public("Constant")(1.0) * public("RBF")(5.0) + public("White")(0.1)
+    kernel = public("kernels.Constant")(1.0) * public("kernels.RBF")(5.0) + public("kernels.White")(0.1)
     yield estimator(HOME, "GaussianProcessRegressor", lambda p, tol: make(kernel))
 
 

@@ -87,7 +87,7 @@ def bias_variance(
     Examples
     --------
     >>> import hinge as hg
-    >>> line = hg.LinearGaussian([1.0, 2.0], noise=0.5)
+    >>> line = hg.generators.LinearGaussian([1.0, 2.0], noise=0.5)
     >>> parts = hg.bias_variance(hg.LinearRegression(), line, n=50, repeats=40)
     >>> bool(parts.bias2.value < 0.01), parts.noise
     (True, 0.25)

@@ -121,7 +121,7 @@ def learning_curve(
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([1.0, 2.0, 3.0]).sample(200)
+    >>> X, y = hg.generators.LinearGaussian([1.0, 2.0, 3.0]).sample(200)
     >>> sizes, train, test = hg.learning_curve(hg.Ridge(), X, y)
     >>> sizes
     array([ 16,  52,  88, 124, 160])

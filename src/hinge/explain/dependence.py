@@ -77,7 +77,7 @@ def partial_dependence(
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([2.0, -1.0]).sample(200)
+    >>> X, y = hg.generators.LinearGaussian([2.0, -1.0]).sample(200)
     >>> found = hg.partial_dependence(hg.LinearRegression().fit(X, y), X, 0)
     >>> slope = np.diff(found.average) / np.diff(found.grid_values[0])
     >>> bool(np.allclose(slope, slope[0]))
@@ -204,8 +204,8 @@ class PartialDependenceDisplay:
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([2.0, -1.0]).sample(100)
-    >>> display = hg.PartialDependenceDisplay.from_estimator(hg.Ridge().fit(X, y), X, [0, 1])
+    >>> X, y = hg.generators.LinearGaussian([2.0, -1.0]).sample(100)
+    >>> display = hg.plots.PartialDependenceDisplay.from_estimator(hg.Ridge().fit(X, y), X, [0, 1])
     >>> len(display.lines_)
     2
     """

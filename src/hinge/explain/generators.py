@@ -113,7 +113,7 @@ class LinearGaussian(_Noisy):
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([1.0, -2.0]).sample(100)
+    >>> X, y = hg.generators.LinearGaussian([1.0, -2.0]).sample(100)
     >>> X.shape
     (100, 2)
     """

@@ -101,7 +101,7 @@ def permutation_importance(
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([3.0, 1.0, 0.0]).sample(300)
+    >>> X, y = hg.generators.LinearGaussian([3.0, 1.0, 0.0]).sample(300)
     >>> found = hg.permutation_importance(hg.LinearRegression().fit(X, y), X, y)
     >>> found.importances_mean.argsort()
     array([2, 1, 0])

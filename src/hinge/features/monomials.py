@@ -99,7 +99,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         if count > MOST_OUTPUTS:
             raise ValueError(
                 f"degree={self.degree} of {d} features gives {count} monomials, more than can be indexed. Use a "
-                f"polynomial kernel instead: hg.SVC(kernel=hg.Polynomial({high})) does not write them out."
+                f"polynomial kernel instead: hg.SVC(kernel=hg.kernels.Polynomial({high})) does not write them out."
             )
         if count == 0:
             raise ValueError("degree=0 without a bias leaves no outputs; set include_bias=True.")

@@ -40,7 +40,7 @@ class TableModel(BaseEstimator):
     >>> import polars as pl
     >>> import hinge as hg
     >>> frame = pl.DataFrame({"x": range(40), "y": [3 * k for k in range(40)]})
-    >>> model = hg.learn(frame, "y", keep=["x"], models="linear", seconds=5).model
+    >>> model = hg.learn(frame, "y", task="real", keep=["x"], models="linear", seconds=5).model
     >>> model.predict(pl.DataFrame({"z": ["?"], "x": [50]})).round(-1)
     array([150.])
     """

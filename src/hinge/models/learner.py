@@ -106,7 +106,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     penalty : Penalty, optional
         A penalty of this library, or any object with ``value(w)`` and ``prox(v, step)``.
     solver : str or Solver
-        "auto", the name of a solver, or a solver with options such as ``hg.GradientDescent(step=0.1)``.
+        "auto", the name of a solver, or a solver with options such as ``hg.solvers.GradientDescent(step=0.1)``.
     tol : float
         The relative duality gap to reach (the stationarity residual where no dual is known).
     max_iter : int, optional

@@ -106,7 +106,7 @@ class RKHS(Space):
     Parameters
     ----------
     kernel : Kernel or function
-        Such as ``hg.RBF(1.0) + hg.Linear()``.
+        Such as ``hg.kernels.RBF(1.0) + hg.Linear()``.
     fit_intercept : bool
         Whether there is a bias b. It is never penalised.
     centres : int, optional

@@ -167,7 +167,7 @@ class Solver:
     """Base class: a name, a list of needs, and ``run``.
 
     Solvers with options are frozen dataclasses, so that a configured one can be passed wherever a name can:
-    ``solver="gradient-descent"`` or ``solver=hg.GradientDescent(step=0.1)``.
+    ``solver="gradient-descent"`` or ``solver=hg.solvers.GradientDescent(step=0.1)``.
     """
 
     name: ClassVar[str]

@@ -41,7 +41,7 @@ class GradientDescent(Solver):
     --------
     >>> import numpy as np, hinge as hg
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
-    >>> solver = hg.GradientDescent(step=0.5, rules=hg.GradientNorm(1e-8))
+    >>> solver = hg.solvers.GradientDescent(step=0.5, rules=hg.solvers.GradientNorm(1e-8))
     >>> model = hg.Learner(loss=hg.Squared(), solver=solver).fit(X, y)
     >>> bool(abs(model.coef_[0] - 1) < 1e-6)
     True

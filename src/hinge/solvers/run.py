@@ -75,7 +75,7 @@ def get_solver(solver: str | Solver) -> Solver:
     if solver not in SOLVERS:
         raise ValueError(
             f"solver={solver!r} is unknown; choose 'auto', one of {', '.join(sorted(SOLVERS))}, "
-            "or a solver object such as hg.GradientDescent(step=0.1)."
+            "or a solver object such as hg.solvers.GradientDescent(step=0.1)."
         )
     module, cls = SOLVERS[solver]
     return getattr(importlib.import_module(module), cls)()
@@ -145,7 +145,7 @@ def solve(
     objective : Objective
         What to minimise.
     solver : str or Solver
-        "auto", the name of a solver, or a solver with options such as ``hg.GradientDescent(step=0.1)``.
+        "auto", the name of a solver, or a solver with options such as ``hg.solvers.GradientDescent(step=0.1)``.
     tol : float
         The relative duality gap to reach (the stationarity residual where no dual is known).
     max_iter : int, optional

@@ -35,7 +35,7 @@ def labelled(rng):
 class TestImportance:
     def test_shuffling_a_column_of_a_line_costs_twice_its_variance(self, rng):
         """R² falls by 2 w² Var(x) / Var(y) for a model that is right."""
-        X, y = hg.LinearGaussian([3.0, 1.0, 0.0], noise=0.5).sample(20_000)
+        X, y = hg.generators.LinearGaussian([3.0, 1.0, 0.0], noise=0.5).sample(20_000)
         found = hg.permutation_importance(hg.LinearRegression().fit(X, y), X, y, n_repeats=3)
         expected = 2 * np.array([9.0, 1.0, 0.0]) / 10.25
         np.testing.assert_allclose(found.importances_mean, expected, atol=0.05)
@@ -131,7 +131,7 @@ class TestPartialDependence:
     def test_display(self, curved):
         X, y = curved
         model = hg.GradientBoostingRegressor(max_iter=10).fit(X, y)
-        display = hg.PartialDependenceDisplay.from_estimator(
+        display = hg.plots.PartialDependenceDisplay.from_estimator(
             model, X, [0, 1, (0, 1)], kind="both", subsample=30, grid_resolution=10
         )
         assert len(display.axes_[0].lines) == 31
@@ -156,21 +156,21 @@ class TestScoreDisplays:
     @pytest.mark.parametrize("model", [hg.LogisticRegression(), hg.LinearSVC()], ids=lambda m: type(m).__name__)
     def test_roc(self, model, labelled, ax):
         X, y = labelled
-        display = hg.RocCurveDisplay.from_estimator(model.fit(X, y), X, y, ax=ax)
+        display = hg.plots.RocCurveDisplay.from_estimator(model.fit(X, y), X, y, ax=ax)
         assert display.roc_auc == pytest.approx(roc_auc_score(y == "yes", model.decision_function(X)))
         fpr, tpr = display.line_.get_data()
         np.testing.assert_array_equal(fpr, display.fpr)
         np.testing.assert_array_equal(tpr, display.tpr)
         assert np.trapezoid(tpr, fpr) == pytest.approx(display.roc_auc)
-        other = hg.RocCurveDisplay.from_estimator(model, X, y, pos_label="no", ax=ax)
+        other = hg.plots.RocCurveDisplay.from_estimator(model, X, y, pos_label="no", ax=ax)
         assert other.roc_auc == pytest.approx(display.roc_auc)
         with pytest.raises(ValueError, match="pos_label"):
-            hg.RocCurveDisplay.from_estimator(model, X, y, pos_label="maybe", ax=ax)
+            hg.plots.RocCurveDisplay.from_estimator(model, X, y, pos_label="maybe", ax=ax)
 
     def test_precision_and_recall(self, labelled, ax):
         X, y = labelled
         model = hg.LogisticRegression().fit(X, y)
-        display = hg.PrecisionRecallDisplay.from_estimator(model, X, y, ax=ax)
+        display = hg.plots.PrecisionRecallDisplay.from_estimator(model, X, y, ax=ax)
         p = model.predict_proba(X)[:, 1]
         assert display.average_precision == pytest.approx(average_precision_score(y == "yes", p))
         recall, precision = display.line_.get_data()
@@ -183,35 +183,37 @@ class TestScoreDisplays:
         X = rng.normal(size=(120, 2))
         y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=120), [-0.5, 0.5])
         model = hg.LogisticRegression().fit(X, y)
-        display = hg.ConfusionMatrixDisplay.from_estimator(model, X, y, ax=ax)
+        display = hg.plots.ConfusionMatrixDisplay.from_estimator(model, X, y, ax=ax)
         said = model.predict(X)
         for i in range(3):
             for j in range(3):
                 assert display.text_[i, j].get_text() == str(np.sum((y == i) & (said == j)))
         np.testing.assert_array_equal(display.im_.get_array(), display.confusion_matrix)
-        shares = hg.ConfusionMatrixDisplay.from_predictions(y, said, normalize="true", ax=ax)
+        shares = hg.plots.ConfusionMatrixDisplay.from_predictions(y, said, normalize="true", ax=ax)
         np.testing.assert_allclose(shares.confusion_matrix.sum(axis=1), 1.0)
         with pytest.raises(ValueError, match="for two"):
-            hg.RocCurveDisplay.from_estimator(model, X, y, ax=ax)
+            hg.plots.RocCurveDisplay.from_estimator(model, X, y, ax=ax)
 
 
 class TestFitDisplays:
     def test_residuals(self, curved, ax):
         X, y = curved
         model = hg.Ridge().fit(X, y)
-        display = hg.PredictionErrorDisplay.from_estimator(model, X, y, ax=ax)
+        display = hg.plots.PredictionErrorDisplay.from_estimator(model, X, y, ax=ax)
         _, r = display.scatter_.get_offsets().T
         np.testing.assert_allclose(np.sort(r), np.sort(y - model.predict(X)))
         assert np.all(np.asarray(display.line_.get_ydata()) == 0)
-        actual = hg.PredictionErrorDisplay.from_estimator(model, X, y, kind="actual_vs_predicted", subsample=50, ax=ax)
+        actual = hg.plots.PredictionErrorDisplay.from_estimator(
+            model, X, y, kind="actual_vs_predicted", subsample=50, ax=ax
+        )
         assert len(actual.scatter_.get_offsets()) == 50
         with pytest.raises(ValueError, match="kind must be"):
-            hg.PredictionErrorDisplay.from_estimator(model, X, y, kind="qq", ax=ax)
+            hg.plots.PredictionErrorDisplay.from_estimator(model, X, y, kind="qq", ax=ax)
 
     def test_weights_with_exact_intervals(self, curved, ax):
         X, y = curved
         model = hg.LinearRegression().fit(X, y)
-        display = hg.CoefficientDisplay.from_estimator(model, ax=ax)
+        display = hg.plots.CoefficientDisplay.from_estimator(model, ax=ax)
         low, high = model.inference_.interval(0.95)[1:].T
         np.testing.assert_allclose(display.low, low)
         np.testing.assert_allclose(display.high, high)
@@ -223,16 +225,19 @@ class TestFitDisplays:
 
     def test_weights_with_bootstrap_intervals(self, rng, ax):
         """Close to the exact ones where both exist."""
-        X, y = hg.LinearGaussian([1.0, -2.0, 0.0]).sample(400)
-        exact = hg.CoefficientDisplay.from_estimator(hg.LinearRegression().fit(X, y), ax=ax)
-        drawn = hg.CoefficientDisplay.from_estimator(hg.Ridge(alpha=1e-9).fit(X, y), X, y, repeats=200, ax=ax)
+        X, y = hg.generators.LinearGaussian([1.0, -2.0, 0.0]).sample(400)
+        exact = hg.plots.CoefficientDisplay.from_estimator(hg.LinearRegression().fit(X, y), ax=ax)
+        drawn = hg.plots.CoefficientDisplay.from_estimator(hg.Ridge(alpha=1e-9).fit(X, y), X, y, repeats=200, ax=ax)
         np.testing.assert_allclose(drawn.high - drawn.low, exact.high - exact.low, rtol=0.25)
         with pytest.raises(ValueError, match="X and y are needed"):
-            hg.CoefficientDisplay.from_estimator(hg.Ridge().fit(X, y), ax=ax)
+            hg.plots.CoefficientDisplay.from_estimator(hg.Ridge().fit(X, y), ax=ax)
 
     def test_decomposition(self, ax):
-        parts = [hg.decompose_risk(hg.StepCurve(), hg.LinearRegression(), n=n, repeats=3, points=500) for n in (20, 80)]
-        hg.plot_decomposition(parts, ax=ax)
+        parts = [
+            hg.decompose_risk(hg.generators.StepCurve(), hg.LinearRegression(), n=n, repeats=3, points=500)
+            for n in (20, 80)
+        ]
+        hg.plots.plot_decomposition(parts, ax=ax)
         total = ax.lines[-1]
         np.testing.assert_array_equal(total.get_xdata(), [20, 80])
         np.testing.assert_allclose(total.get_ydata(), [p.risk.value for p in parts])

@@ -211,7 +211,7 @@ def test_the_reliability_diagram_shows_the_curve(rng):
     X = rng.normal(size=(300, 2))
     y = np.where(X[:, 0] + rng.normal(size=300) > 0, "yes", "no")
     model = hg.LogisticRegression().fit(X, y)
-    display = hg.CalibrationDisplay.from_estimator(model, X, y, n_bins=6, n_bootstrap=20)
+    display = hg.plots.CalibrationDisplay.from_estimator(model, X, y, n_bins=6, n_bootstrap=20)
     true, said = hg.calibration_curve(y, model.predict_proba(X)[:, 1], pos_label="yes", n_bins=6)
     np.testing.assert_allclose(display.line_.get_xdata(), said)
     np.testing.assert_allclose(display.line_.get_ydata(), true)

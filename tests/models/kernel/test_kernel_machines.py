@@ -94,11 +94,11 @@ def test_storage_does_not_matter():
     X = np.where(np.abs(X) < 0.5, 0.0, X)
     dense = hg.SVC(gamma=0.2, tol=1e-8).fit(X, y)
     sparse = hg.SVC(gamma=0.2, tol=1e-8).fit(scipy.sparse.csr_array(X), y)
-    given = hg.SVC(kernel="precomputed", tol=1e-8).fit(hg.RBF(gamma=0.2)(X), y)
-    named = hg.SVC(kernel=lambda A, B: hg.RBF(gamma=0.2)(A, B), tol=1e-8).fit(X, y)
+    given = hg.SVC(kernel="precomputed", tol=1e-8).fit(hg.kernels.RBF(gamma=0.2)(X), y)
+    named = hg.SVC(kernel=lambda A, B: hg.kernels.RBF(gamma=0.2)(A, B), tol=1e-8).fit(X, y)
     expected = dense.decision_function(X)
     np.testing.assert_allclose(sparse.decision_function(scipy.sparse.csr_array(X)), expected, atol=1e-5)
-    np.testing.assert_allclose(given.decision_function(hg.RBF(gamma=0.2)(X)), expected, atol=1e-5)
+    np.testing.assert_allclose(given.decision_function(hg.kernels.RBF(gamma=0.2)(X)), expected, atol=1e-5)
     np.testing.assert_allclose(named.decision_function(X), expected, atol=1e-5)
 
 
@@ -138,19 +138,19 @@ def test_strings_are_inputs():
     words = ["banana", "bandana", "cabana", "kiwi", "kiwano", "wiki"] * 5
     y = np.array([1, 1, 1, 0, 0, 0] * 5)
     for kernel in (
-        hg.Spectrum(2).normalised(),
-        hg.Mismatch(2, 1, "abcdinokw").normalised(),
-        hg.Subsequence(2, 0.5).normalised(),
+        hg.kernels.Spectrum(2).normalised(),
+        hg.kernels.Mismatch(2, 1, "abcdinokw").normalised(),
+        hg.kernels.Subsequence(2, 0.5).normalised(),
     ):
         assert hg.SVC(kernel=kernel, C=10.0).fit(words, y).predict(["banana split"[:6], "kiwi"]).tolist() == [1, 0]
         assert hg.KernelRidge(0.1, kernel=kernel).fit(words, y).predict(["kiwi"])[0] < 0.5
 
 
 def test_graphs_are_inputs():
-    rings = [hg.Graph("c" * n, [(i, (i + 1) % n) for i in range(n)]) for n in range(4, 10)]
-    paths = [hg.Graph("c" * n, [(i, i + 1) for i in range(n - 1)]) for n in range(4, 10)]
+    rings = [hg.kernels.Graph("c" * n, [(i, (i + 1) % n) for i in range(n)]) for n in range(4, 10)]
+    paths = [hg.kernels.Graph("c" * n, [(i, i + 1) for i in range(n - 1)]) for n in range(4, 10)]
     y = np.repeat([1, 0], 6)
-    model = hg.SVC(kernel=hg.WeisfeilerLehman(2).normalised(), C=100.0).fit(rings + paths, y)
+    model = hg.SVC(kernel=hg.kernels.WeisfeilerLehman(2).normalised(), C=100.0).fit(rings + paths, y)
     assert model.score([*rings, *paths], y) == 1.0
 
 
@@ -171,15 +171,15 @@ def test_wrong_arguments_are_named(rng):
     with pytest.raises(ValueError, match="alpha"):
         hg.KernelRidge(0.0).fit(X, y)
     with pytest.raises(ValueError, match="two derivatives"):
-        hg.Learner(hg.RKHS(hg.RBF(1.0), centres=5), hg.Hinge(), hg.L2(0.1)).fit(X, y)
+        hg.Learner(hg.RKHS(hg.kernels.RBF(1.0), centres=5), hg.Hinge(), hg.L2(0.1)).fit(X, y)
     with pytest.raises(TypeError, match="strings"):
-        hg.SVC(kernel=hg.Spectrum(2)).fit([1, 2, 3, 4], [0, 0, 1, 1])
+        hg.SVC(kernel=hg.kernels.Spectrum(2)).fit([1, 2, 3, 4], [0, 0, 1, 1])
 
 
 def test_saved_models_come_back(tmp_path):
     X, y = three_classes()
     for model in (
-        hg.SVC(kernel=2.0 * hg.RBF(1.0) + hg.Linear()),
+        hg.SVC(kernel=2.0 * hg.kernels.RBF(1.0) + hg.Linear()),
         hg.KernelLogisticRegression(),
         hg.Nystroem(n_components=5),
     ):
@@ -222,7 +222,7 @@ class Stopper:
         hg.KernelLogisticRegression(gamma=0.5),
         hg.KernelLogisticRegression(gamma=0.5, centres=30),
         hg.KernelPerceptron(gamma=0.5, max_iter=20),
-        hg.Learner(hg.RKHS(hg.RBF(1.0)), hg.Hinge(), hg.L2(1e-3)),
+        hg.Learner(hg.RKHS(hg.kernels.RBF(1.0)), hg.Hinge(), hg.L2(1e-3)),
     ],
     ids=lambda m: type(m).__name__ + ("-centres" if getattr(m, "centres", None) else ""),
 )
@@ -245,11 +245,11 @@ def test_iterations_are_reported_and_can_be_stopped(model):
 def test_the_learner_takes_strings_and_graphs():
     words = ["banana", "bandana", "cabana", "kiwi", "kiwano", "wiki"] * 5
     y = np.array(["long", "long", "long", "round", "round", "round"] * 5)
-    kernel = hg.Spectrum(2).normalised()
+    kernel = hg.kernels.Spectrum(2).normalised()
     K = kernel(words)
     for loss in (hg.Logistic(), hg.Hinge()):
         model = hg.Learner(hg.RKHS(kernel), loss, hg.L2(1e-2), tol=1e-9).fit(words, y)
-        given = hg.Learner(hg.RKHS(hg.Precomputed()), loss, hg.L2(1e-2), tol=1e-9).fit(K, y)
+        given = hg.Learner(hg.RKHS(hg.kernels.Precomputed()), loss, hg.L2(1e-2), tol=1e-9).fit(K, y)
         np.testing.assert_allclose(model.decision_function(words), given.decision_function(K), atol=1e-4)
         assert model.certificate_.converged
         assert model.predict(["banana split"[:6], "kiwi"]).tolist() == ["long", "round"]
@@ -259,10 +259,10 @@ def test_the_learner_takes_strings_and_graphs():
     assert ridge.score(words, lengths) > 0.99
     with pytest.raises(ValueError, match="inconsistent"):
         hg.Learner(hg.RKHS(kernel), hg.Hinge(), hg.L2(1e-2)).fit(words, y[:3])
-    rings = [hg.Graph("c" * n, [(i, (i + 1) % n) for i in range(n)]) for n in range(4, 10)]
-    paths = [hg.Graph("c" * n, [(i, i + 1) for i in range(n - 1)]) for n in range(4, 10)]
+    rings = [hg.kernels.Graph("c" * n, [(i, (i + 1) % n) for i in range(n)]) for n in range(4, 10)]
+    paths = [hg.kernels.Graph("c" * n, [(i, i + 1) for i in range(n - 1)]) for n in range(4, 10)]
     kind = np.repeat([1, 0], 6)
-    space = hg.RKHS(hg.WeisfeilerLehman(2).normalised())
+    space = hg.RKHS(hg.kernels.WeisfeilerLehman(2).normalised())
     assert hg.Learner(space, hg.Logistic(), hg.L2(1e-4)).fit(rings + paths, kind).score(rings + paths, kind) == 1.0
 
 
@@ -273,7 +273,7 @@ def test_kernel_params_are_the_arguments_of_a_function(rng):
     def power(A, B, degree=1, shift=0.0):
         return (A @ B.T + shift) ** degree
 
-    parameters, named = {"degree": 2, "shift": 1.0}, hg.Polynomial(2, 1.0, 1.0)
+    parameters, named = {"degree": 2, "shift": 1.0}, hg.kernels.Polynomial(2, 1.0, 1.0)
     ridge = hg.KernelRidge(kernel=power, kernel_params=parameters).fit(X, y)
     np.testing.assert_allclose(ridge.predict(X), hg.KernelRidge(kernel=named).fit(X, y).predict(X), atol=1e-9)
     features = hg.Nystroem(power, kernel_params=parameters, n_components=8).fit_transform(X)

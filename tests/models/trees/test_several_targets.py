@@ -138,7 +138,7 @@ def test_tree_is_scikit_learns_tree(table, rng, cuts):
     mpl.use("Agg")
     drawn = [
         [a.get_text().replace(".0", "") for a in plot(t)]
-        for plot, t in ((hg.plot_tree, ours), (tree.plot_tree, theirs))
+        for plot, t in ((hg.plots.plot_tree, ours), (tree.plot_tree, theirs))
     ]
     assert drawn[0] == drawn[1]
 
@@ -148,11 +148,11 @@ def test_a_tree_of_a_forest_is_drawn_without_counts(table):
     member = hg.RandomForestRegressor(3, max_depth=2).fit(X, Y[:, 0])[1]
     assert "rows" not in member.rules()
     with pytest.raises(AttributeError, match="not kept in ensembles"):
-        hg.plot_tree(member)
+        hg.plots.plot_tree(member)
     coloured = hg.DecisionTreeRegressor(categorical_features=[0]).fit(np.arange(12)[:, None] % 3, np.arange(12) % 3)
     assert "feature_0 in {0.0}" in hg.export_text(coloured)
     with pytest.raises(ValueError, match=r"plot\(\)"):
-        hg.plot_tree(coloured)
+        hg.plots.plot_tree(coloured)
 
 
 @pytest.mark.mission("T4")

@@ -90,7 +90,7 @@ def decompose_risk(
     A line cannot follow a step, however many examples there are:
 
     >>> import hinge as hg
-    >>> parts = hg.decompose_risk(hg.StepCurve(), hg.LinearRegression(), n=50)
+    >>> parts = hg.decompose_risk(hg.generators.StepCurve(), hg.LinearRegression(), n=50)
     >>> bool(parts.approximation > parts.estimation.value > 0), parts.optimisation.value
     (True, 0.0)
     """

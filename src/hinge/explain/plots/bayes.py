@@ -43,7 +43,7 @@ def plot_posterior_contraction(
     Examples
     --------
     >>> import hinge as hg
-    >>> figure = hg.plot_posterior_contraction()
+    >>> figure = hg.plots.plot_posterior_contraction()
     >>> areas = [float(model.covariance_.trace()) for model in figure.models]
     >>> areas == sorted(areas, reverse=True)
     True

@@ -29,7 +29,7 @@ class CalibrationDisplay:
     Examples
     --------
     >>> import hinge as hg
-    >>> display = hg.CalibrationDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9], n_bins=2)
+    >>> display = hg.plots.CalibrationDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9], n_bins=2)
     >>> display.prob_pred.tolist()
     [0.25, 0.75]
     """

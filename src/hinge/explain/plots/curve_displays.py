@@ -58,8 +58,8 @@ class LearningCurveDisplay(_CurveDisplay):
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([1.0, 2.0, 3.0]).sample(100)
-    >>> display = hg.LearningCurveDisplay.from_estimator(hg.Ridge(), X, y)
+    >>> X, y = hg.generators.LinearGaussian([1.0, 2.0, 3.0]).sample(100)
+    >>> display = hg.plots.LearningCurveDisplay.from_estimator(hg.Ridge(), X, y)
     >>> len(display.lines_)
     2
     """
@@ -116,8 +116,8 @@ class ValidationCurveDisplay(_CurveDisplay):
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.SineCurve().sample(80)
-    >>> display = hg.ValidationCurveDisplay.from_estimator(
+    >>> X, y = hg.generators.SineCurve().sample(80)
+    >>> display = hg.plots.ValidationCurveDisplay.from_estimator(
     ...     hg.DecisionTreeRegressor(), X, y, param_name="max_depth", param_range=[1, 2, 4]
     ... )
     >>> display.lines_[0].get_xdata().tolist()

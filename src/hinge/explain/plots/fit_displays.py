@@ -30,8 +30,8 @@ class PredictionErrorDisplay:
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([1.0]).sample(50)
-    >>> display = hg.PredictionErrorDisplay.from_estimator(hg.Ridge().fit(X, y), X, y)
+    >>> X, y = hg.generators.LinearGaussian([1.0]).sample(50)
+    >>> display = hg.plots.PredictionErrorDisplay.from_estimator(hg.Ridge().fit(X, y), X, y)
     >>> display.scatter_.get_offsets().shape
     (50, 2)
     """
@@ -92,8 +92,8 @@ class CoefficientDisplay:
     Examples
     --------
     >>> import hinge as hg
-    >>> X, y = hg.LinearGaussian([1.0, 0.0]).sample(50)
-    >>> display = hg.CoefficientDisplay.from_estimator(hg.LinearRegression().fit(X, y), X, y)
+    >>> X, y = hg.generators.LinearGaussian([1.0, 0.0]).sample(50)
+    >>> display = hg.plots.CoefficientDisplay.from_estimator(hg.LinearRegression().fit(X, y), X, y)
     >>> display.names
     ('x0', 'x1')
     """

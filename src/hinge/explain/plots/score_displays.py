@@ -68,7 +68,7 @@ class RocCurveDisplay(_ScoreDisplay):
     >>> import hinge as hg
     >>> heart = hg.load_dataset("heart")
     >>> model = hg.LogisticRegression().fit(heart.X[:200], heart.y[:200])
-    >>> display = hg.RocCurveDisplay.from_estimator(model, heart.X[200:], heart.y[200:])
+    >>> display = hg.plots.RocCurveDisplay.from_estimator(model, heart.X[200:], heart.y[200:])
     >>> bool(display.roc_auc > 0.8)
     True
     """

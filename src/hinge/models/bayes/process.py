@@ -71,7 +71,7 @@ def factor(kernel: Kernel, X: Any, Y: Array, noise: Any) -> Factored:
     if info:
         raise ValueError(
             f"The covariance of the examples under {kernel!r} is not positive definite. Raise alpha (the variance of "
-            "the noise), or add hg.White to the kernel; repeated inputs need one of the two."
+            "the noise), or add hg.kernels.White to the kernel; repeated inputs need one of the two."
         )
     dual = scipy.linalg.lapack.dpotrs(L, Y, lower=1)[0]
     n, k = Y.shape
@@ -103,10 +103,10 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     kernel : Kernel, optional
-        Any kernel expression, such as ``hg.RBF(1.0) + hg.White(0.1)``; all its positive parameters are fitted, but
+        Any kernel expression, such as ``hg.kernels.RBF(1.0) + hg.kernels.White(0.1)``; all its positive parameters are fitted, but
         those under ``.fixed()``. By default an RBF kernel of length one, which is not fitted.
     alpha : float or array of n numbers
-        The variance of the noise, added to the diagonal; not fitted (``hg.White`` is).
+        The variance of the noise, added to the diagonal; not fitted (``hg.kernels.White`` is).
     optimizer : "fmin_l_bfgs_b", callable or None
         How to fit: the name means from coarse to fine with quasi-Newton steps; a function is called as in
         scikit-learn, ``(objective, theta, bounds) → (theta, value)``; None keeps the kernel as it is.
@@ -138,7 +138,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.linspace(0, 6, 30)[:, None]
-    >>> model = hg.GaussianProcessRegressor(1.0 * hg.RBF(1.0), alpha=1e-4).fit(X, np.sin(X[:, 0]))
+    >>> model = hg.GaussianProcessRegressor(1.0 * hg.kernels.RBF(1.0), alpha=1e-4).fit(X, np.sin(X[:, 0]))
     >>> mean, std = model.predict([[3.0], [30.0]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(3.0)) < 0.01), bool(std[0] < 0.01 < std[1])
     (True, True)
@@ -274,7 +274,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
         action : "median", "mode" or a loss, optional
             The Bayes action of the predictive distribution instead of the mean.
 
-        ``hg.White`` in the kernel is part of the variance, ``alpha`` is not, as in scikit-learn.
+        ``hg.kernels.White`` in the kernel is part of the variance, ``alpha`` is not, as in scikit-learn.
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")

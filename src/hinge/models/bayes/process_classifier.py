@@ -136,7 +136,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> model = hg.GaussianProcessClassifier(1.0 * hg.RBF(1.0)).fit(X, ["a", "a", "b", "b"])
+    >>> model = hg.GaussianProcessClassifier(1.0 * hg.kernels.RBF(1.0)).fit(X, ["a", "a", "b", "b"])
     >>> model.predict([[-1.5], [1.5]]).tolist(), model.predict_proba([[50.0]]).round(3).tolist()
     (['a', 'b'], [[0.5, 0.5]])
     """

@@ -51,8 +51,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> phi = hg.Nystroem(kernel=hg.RBF(1.0), n_components=50, random_state=0).fit_transform(X)
-    >>> bool(np.allclose(phi @ phi.T, hg.RBF(1.0)(X), atol=1e-5))
+    >>> phi = hg.Nystroem(kernel=hg.kernels.RBF(1.0), n_components=50, random_state=0).fit_transform(X)
+    >>> bool(np.allclose(phi @ phi.T, hg.kernels.RBF(1.0)(X), atol=1e-5))
     True
     """
 
@@ -148,8 +148,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.random.default_rng(0).normal(size=(20, 2))
-    >>> phi = hg.RandomFourierFeatures(hg.RBF(1.0), n_components=20000, random_state=0).fit_transform(X)
-    >>> bool(np.max(np.abs(phi @ phi.T - hg.RBF(1.0)(X))) < 0.05)
+    >>> phi = hg.RandomFourierFeatures(hg.kernels.RBF(1.0), n_components=20000, random_state=0).fit_transform(X)
+    >>> bool(np.max(np.abs(phi @ phi.T - hg.kernels.RBF(1.0)(X))) < 0.05)
     True
     """
 

@@ -67,7 +67,7 @@ class NuSVC(SupportVectorClassifier):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> hg.NuSVC(nu=0.5, kernel=hg.Polynomial(2)).fit(X, [1, 0, 0, 1]).predict([[0.0], [3.0]])
+    >>> hg.NuSVC(nu=0.5, kernel=hg.kernels.Polynomial(2)).fit(X, [1, 0, 0, 1]).predict([[0.0], [3.0]])
     array([0, 1])
     """
 

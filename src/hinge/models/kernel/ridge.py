@@ -115,7 +115,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.linspace(0, 6, 40)[:, None]
-    >>> model = hg.KernelRidge(kernel=hg.RBF(1.0), alphas=np.logspace(-6, 2, 9)).fit(X, np.sin(X[:, 0]))
+    >>> model = hg.KernelRidge(kernel=hg.kernels.RBF(1.0), alphas=np.logspace(-6, 2, 9)).fit(X, np.sin(X[:, 0]))
     >>> bool(model.loo_error_ < 1e-4)
     True
     """
@@ -205,7 +205,7 @@ def _solve(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -
         raise ValueError("The kernel matrix is not finite: X has values so large that products overflow; rescale them.")
     if info > 0:
         raise ValueError(
-            f"The kernel matrix plus alpha={alpha:g} is not positive definite; check it with hg.check_psd, or raise alpha."
+            f"The kernel matrix plus alpha={alpha:g} is not positive definite; check it with hg.kernels.check_psd, or raise alpha."
         )
     coefficients = root[:, None] * u
     if weights is None:

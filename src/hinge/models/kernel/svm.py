@@ -51,7 +51,7 @@ class SVC(SupportVectorClassifier):
     C : float
         How much errors cost; ``np.inf`` for a hard margin.
     kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "cosine", "precomputed"}, Kernel or function
-        A name, any kernel expression such as ``hg.RBF(2.0) + hg.Linear()``, or a function of two arrays.
+        A name, any kernel expression such as ``hg.kernels.RBF(2.0) + hg.Linear()``, or a function of two arrays.
     degree, gamma, coef0
         Parameters of kernels given by name; gamma is a number, "scale" for 1/(d·var X) or "auto" for 1/d.
     shrinking : bool
@@ -103,7 +103,7 @@ class SVC(SupportVectorClassifier):
     >>> import numpy as np, hinge as hg
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> y = np.array([1, 0, 0, 1])
-    >>> hg.SVC(kernel=hg.Polynomial(2), C=10.0).fit(X, y).predict([[0.0], [3.0]])
+    >>> hg.SVC(kernel=hg.kernels.Polynomial(2), C=10.0).fit(X, y).predict([[0.0], [3.0]])
     array([0, 1])
     """
 

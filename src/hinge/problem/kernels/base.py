@@ -575,7 +575,7 @@ def as_kernel(kernel: Any) -> Kernel:
         return Constant(float(kernel))  # type: ignore[arg-type]
     if callable(kernel):
         return Function(kernel)
-    raise TypeError(f"kernel must be a kernel such as hg.RBF(1.0) or a function of two arrays, got {kernel!r}.")
+    raise TypeError(f"kernel must be a kernel such as hg.kernels.RBF(1.0) or a function of two arrays, got {kernel!r}.")
 
 
 def full_gram(kernel: Kernel, X: Any) -> Array:

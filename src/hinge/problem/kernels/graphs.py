@@ -101,4 +101,4 @@ def _as_graph(graph: Any) -> Graph:
         return graph
     if isinstance(graph, Mapping) and {"labels", "edges"} <= set(graph):
         return Graph(graph["labels"], graph["edges"])
-    raise TypeError(f"Graph kernels compare hg.Graph objects; got {type(graph).__name__}.")
+    raise TypeError(f"Graph kernels compare hg.kernels.Graph objects; got {type(graph).__name__}.")

@@ -1,0 +1,13 @@
+"""Generators: laws with a known best predictor, to draw examples from."""
+
+from __future__ import annotations
+
+from hinge._lazy import lazy_names
+
+_PUBLIC: dict[str, tuple[str, ...]] = {
+    "hinge.explain.generators": (
+        "Generator", "LinearGaussian", "LogisticLabels", "PolynomialCurve", "SineCurve", "StepCurve",
+    ),
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _PUBLIC)

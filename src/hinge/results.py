@@ -1,0 +1,32 @@
+"""The types of results: what verbs such as ``hg.tune``, ``hg.diagnose`` and ``hg.learn`` return."""
+
+from __future__ import annotations
+
+from hinge._lazy import lazy_names
+
+_PUBLIC: dict[str, tuple[str, ...]] = {
+    "hinge.explain.calibration": ("CalibrationReport",),
+    "hinge.explain.bias_variance": ("BiasVariance",),
+    "hinge.explain.curves": ("LearningCurve", "ValidationCurve"),
+    "hinge.explain.dependence": ("PartialDependence",),
+    "hinge.explain.diagnosis.decompose": ("RiskDecomposition",),
+    "hinge.explain.drift": ("Drift",),
+    "hinge.explain.diagnosis.findings": ("Finding",),
+    "hinge.explain.guarantees": ("Guarantee",),
+    "hinge.explain.importance": ("Importances",),
+    "hinge.explain.diagnosis.power_law": ("PowerLaw",),
+    "hinge.explain.diagnosis.report": ("RiskReport",),
+    "hinge.features.table": ("TableDescription",),
+    "hinge.learning.model_inputs": ("TableModel",),
+    "hinge.learning.result": ("Learned",),
+    "hinge.datasets": ("Dataset",),
+    "hinge.models.linear.inference": ("Inference", "Moments"),
+    "hinge.models.linear.perceptron": ("MistakeBound",),
+    "hinge.models.linear.separation": ("Separation",),
+    "hinge.models.glm.inference": ("GLMInference",),
+    "hinge.models.neural": ("BackpropTrace",),
+    "hinge.select.tune": ("NestedResult", "TuneResult"),
+    "hinge.select.active": ("LabelCurve", "LabelCurves"),
+}  # fmt: skip
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _PUBLIC)

@@ -1,0 +1,75 @@
+# Written by tools/stubs.py.
+
+from hinge.datasets import (
+    Dataset as Dataset,
+)
+from hinge.explain.bias_variance import (
+    BiasVariance as BiasVariance,
+)
+from hinge.explain.calibration import (
+    CalibrationReport as CalibrationReport,
+)
+from hinge.explain.curves import (
+    LearningCurve as LearningCurve,
+    ValidationCurve as ValidationCurve,
+)
+from hinge.explain.dependence import (
+    PartialDependence as PartialDependence,
+)
+from hinge.explain.diagnosis.decompose import (
+    RiskDecomposition as RiskDecomposition,
+)
+from hinge.explain.diagnosis.findings import (
+    Finding as Finding,
+)
+from hinge.explain.diagnosis.power_law import (
+    PowerLaw as PowerLaw,
+)
+from hinge.explain.diagnosis.report import (
+    RiskReport as RiskReport,
+)
+from hinge.explain.drift import (
+    Drift as Drift,
+)
+from hinge.explain.guarantees import (
+    Guarantee as Guarantee,
+)
+from hinge.explain.importance import (
+    Importances as Importances,
+)
+from hinge.features.table import (
+    TableDescription as TableDescription,
+)
+from hinge.learning.model_inputs import (
+    TableModel as TableModel,
+)
+from hinge.learning.result import (
+    Learned as Learned,
+)
+from hinge.models.glm.inference import (
+    GLMInference as GLMInference,
+)
+from hinge.models.linear.inference import (
+    Inference as Inference,
+    Moments as Moments,
+)
+from hinge.models.linear.perceptron import (
+    MistakeBound as MistakeBound,
+)
+from hinge.models.linear.separation import (
+    Separation as Separation,
+)
+from hinge.models.neural import (
+    BackpropTrace as BackpropTrace,
+)
+from hinge.select.active import (
+    LabelCurve as LabelCurve,
+    LabelCurves as LabelCurves,
+)
+from hinge.select.tune import (
+    NestedResult as NestedResult,
+    TuneResult as TuneResult,
+)
+
+__all__: list[str]
+_PUBLIC: dict[str, tuple[str, ...]]
