@@ -326,10 +326,10 @@ def test_saturating_units_lose_the_gradient_where_relu_keeps_it() -> None:
 
 @pytest.mark.mission("N2")
 def test_schedules_have_the_shape_they_say() -> None:
-    from hinge.models.neural.schedules import Schedule
+    from hinge.models.neural.learning_rate import LearningRate
 
     def rates(name: object, epochs: int = 10, steps: int = 10) -> np.ndarray:
-        schedule = Schedule(name, 2.0, power_t=0.5, epochs=epochs, steps=steps)
+        schedule = LearningRate(name, 2.0, power_t=0.5, epochs=epochs, steps=steps)
         return np.concatenate([schedule.epoch(e, e * 100) for e in range(epochs)])
 
     assert np.all(rates("constant") == 2.0)

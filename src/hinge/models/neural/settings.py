@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge.models.neural.engine import ACTIVATIONS, Rule
-from hinge.models.neural.schedules import NAMES
+from hinge.models.neural.learning_rate import NAMES
 
 SOLVERS = ("adam", "sgd", "lbfgs")
 

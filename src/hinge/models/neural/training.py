@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hinge.models.base import drop_absent
 from hinge.models.neural.display import Progress
 from hinge.models.neural.engine import Arrays, Engine, criterion, examples, pack, unpack
-from hinge.models.neural.schedules import SGD_ONLY, Schedule
+from hinge.models.neural.learning_rate import SGD_ONLY, LearningRate
 from hinge.problem.losses import Loss
 
 SMALLEST_RATE = 1e-6
@@ -96,7 +96,7 @@ def check_finite(value: float) -> None:
         )
 
 
-def run_epoch(engine: Engine, x: Any, loss: Any, n: int, plan: Plan, schedule: Schedule, history: History) -> float:
+def run_epoch(engine: Engine, x: Any, loss: Any, n: int, plan: Plan, schedule: LearningRate, history: History) -> float:
     """One epoch, noted in the history. Returns the objective as the batches saw it."""
     rates = schedule.epoch(engine.epochs, engine.epochs * n)
     value = objective(engine, engine.epoch(x, loss, plan.batch, rates, shuffle=plan.shuffle))
@@ -106,12 +106,12 @@ def run_epoch(engine: Engine, x: Any, loss: Any, n: int, plan: Plan, schedule: S
     return value
 
 
-def make_schedule(engine: Engine, plan: Plan, n: int) -> Schedule:
+def make_schedule(engine: Engine, plan: Plan, n: int) -> LearningRate:
     name = plan.learning_rate
     if engine.rule.solver != "sgd" and name in SGD_ONLY:
         name = "constant"
     steps = -(-n // plan.batch)
-    return Schedule(name, plan.rate, power_t=plan.power_t, epochs=engine.epochs + plan.max_iter, steps=steps)
+    return LearningRate(name, plan.rate, power_t=plan.power_t, epochs=engine.epochs + plan.max_iter, steps=steps)
 
 
 def train(engine: Engine, data: Data, loss: Loss, plan: Plan, history: History) -> int:

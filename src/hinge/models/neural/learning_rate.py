@@ -46,7 +46,7 @@ SHAPES: dict[str, Shape] = {"step": _step, "cosine": _cosine, "one_cycle": _one_
 NAMES = ("constant", "invscaling", "adaptive", "plateau", *SHAPES)
 
 
-class Schedule:
+class LearningRate:
     """The rates of one training run; remembers reductions made on the way."""
 
     def __init__(
