@@ -14,6 +14,9 @@ One or two variables v per point:
 
 The judge is given α, b and ρ, computes the scores from α alone, a block of examples at a time, and both objectives
 from those. Nothing a solver kept on its way is used, and multipliers that are not feasible prove nothing.
+
+If the kernel is not known to be positive semidefinite, ‖f‖² may be negative: the problem has no lower bound, its dual
+proves nothing, and what is left is the residual of the optimality conditions of the dual (``violation``).
 """
 
 from __future__ import annotations
@@ -163,6 +166,28 @@ def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> J
     earned = (total * rho if dual.nu else 0.0) - signed * bias
     lower = float((dual.sign * alpha) @ dual.target) - 0.5 * square if feasible(dual, alpha) else -np.inf
     return Judgement(scores, cost - earned, lower, cost + max(-earned, 0.0))
+
+
+def violation(dual: Dual, alpha: Array, scores: Array) -> float:
+    """How far the optimality conditions of the dual are from being met, in units of ``residual_scale``.
+
+    With e = t − f(x):  max e over {v : s_v α_v may rise} − min e over {v : s_v α_v may fall}, in each group of signs
+    whose sum is kept; zero where the first is the smaller one.
+    """
+    e = dual.target - np.tile(scores, len(alpha) // len(scores))
+    positive = dual.sign > 0
+    rise, fall = np.where(positive, alpha < dual.upper, alpha > 0), np.where(positive, alpha > 0, alpha < dual.upper)
+    groups = [positive, ~positive] if dual.nu else [np.ones(len(alpha), dtype=bool)]
+    worst = max(
+        np.max(e[g & rise], initial=-np.inf) - np.min(e[g & fall], initial=np.inf) if np.any(g) else -np.inf
+        for g in groups
+    )
+    return max(float(worst), 0.0) / residual_scale(dual, scores)
+
+
+def residual_scale(dual: Dual, scores: Array) -> float:
+    """The size of targets; without targets, of the scores."""
+    return dual.scale or float(np.max(np.abs(scores), initial=0.0)) or 1.0
 
 
 def largest_square(kernel: Kernel, X: Any) -> float:

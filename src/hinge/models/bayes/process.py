@@ -20,7 +20,7 @@ from hinge.models.kernel.function import (
     takes_objects,
 )
 from hinge.problem.decisions import Normal
-from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate
+from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate, refuse_indefinite
 from hinge.problem.losses import as_loss
 
 Array = NDArray[np.float64]
@@ -189,6 +189,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
         self.X_train_, self.y_train_ = X, (y - self._y_train_mean) / self._y_train_std
         self._noise = self._check_noise(evaluate.length(X))
         self.kernel_ = kernel.resolve(X)
+        refuse_indefinite(self.kernel_, X)
         if self.optimizer is not None and len(self.kernel_.theta):
             self._fit_kernel()
         fitted = factor(self.kernel_, X, self._targets(), self._noise)

@@ -24,7 +24,7 @@ from hinge.models.bayes.hyperparameters import maximise
 from hinge.models.bayes.logistic import averaged_sigmoid
 from hinge.models.bayes.process import BLOCK_ROWS, covariance, default_kernel, inputs_of
 from hinge.models.kernel.function import check_kernel_fit, check_kernel_predict, takes_objects
-from hinge.problem.kernels import Kernel, evaluate
+from hinge.problem.kernels import Kernel, evaluate, refuse_indefinite
 from hinge.problem.losses import Logistic
 
 Array = NDArray[np.float64]
@@ -193,6 +193,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         codes = code_labels(self, y)
         self.X_train_ = inputs_of(kernel, X)
         kernel = kernel.resolve(self.X_train_)
+        refuse_indefinite(kernel, self.X_train_)
         k = len(self.classes_)
         rng = check_random_state(self.random_state)
         self._signs = [np.where(codes == j, 1.0, -1.0) for j in ([1] if k == 2 else range(k))]

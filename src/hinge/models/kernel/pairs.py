@@ -82,9 +82,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             if len(machines) == 1:
                 self.slack_ = np.maximum(1.0 - y * (solution.scores + solution.bias), 0.0)
         self._certify(solutions)
-        square = [max(float(weighted_sum(s.coefficients, s.scores)), 0.0) for s in solutions]
+        square = np.array([float(weighted_sum(s.coefficients, s.scores)) for s in solutions])
+        square = np.where(
+            square < 0, 0.0 if self.certificate_.kind == "gap" else np.nan, square
+        )  # rounding, or no norm
         with np.errstate(divide="ignore"):
-            self.margin_ = 1.0 / np.sqrt(np.array(square))
+            self.margin_ = 1.0 / np.sqrt(square)
         support = np.flatnonzero(np.any(coefficients != 0, axis=1))
         support = support[np.argsort(codes[support], kind="stable")]  # by class, as scikit-learn has it
         self._adopt(X, codes, support, coefficients[support], bias)

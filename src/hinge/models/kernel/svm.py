@@ -33,7 +33,7 @@ def hard_bound(kernel: Kernel, X: Any) -> float:
 
 def refuse_without_margin(solution: DualSolution, upper: Array) -> None:
     """A hard margin exists if no multiplier grew to its bound."""
-    if np.max(solution.alpha) >= 0.99 * np.max(upper) or solution.relative_gap > 0.5:
+    if np.max(solution.alpha) >= 0.99 * np.max(upper) or solution.error > 0.5:
         raise ValueError(
             "The classes cannot be separated in the space of this kernel, so there is no hard margin (C=inf). "
             "Use a finite C, or a richer kernel."

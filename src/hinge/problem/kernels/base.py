@@ -30,11 +30,11 @@ class Kernel:
     """Base class of kernels.
 
     A kernel of its own gives ``block`` and ``diagonal`` (or a ``program`` for the core), and ``features`` where the
-    feature space has finite dimension.
+    feature space has finite dimension. It declares ``psd = True`` if all its Gram matrices are positive semidefinite;
+    otherwise they are checked, as far as that is cheap, and no fit has a duality gap without (``kernels.check``).
     """
 
     takes: ClassVar[str] = "vectors"  # or "objects": strings, graphs
-    psd: ClassVar[bool] = True  # whether it is positive semidefinite for certain
     positive: ClassVar[tuple[str, ...]] = ()  # fields > 0 that may be fitted to data, by their logarithm
 
     # -- evaluation
@@ -67,6 +67,11 @@ class Kernel:
     def program(self) -> Program | None:
         """The kernel in the core's language, or None if it does not know it."""
         return None
+
+    @property
+    def psd(self) -> bool:
+        """Whether all Gram matrices are positive semidefinite for certain."""
+        return False
 
     @property
     def stationary(self) -> bool:
@@ -185,7 +190,7 @@ class _Pair(Kernel):
         return self.left.takes
 
     @property
-    def psd(self) -> bool:  # type: ignore[override]
+    def psd(self) -> bool:
         return self.left.psd and self.right.psd
 
     @property
@@ -281,7 +286,7 @@ class _Wrapper(Kernel):
         return self._inner.takes
 
     @property
-    def psd(self) -> bool:  # type: ignore[override]
+    def psd(self) -> bool:
         return self._inner.psd
 
     @property
@@ -496,12 +501,29 @@ class Normalised(_Wrapper):
 class Function(Kernel):
     """Any function of two arrays that returns a matrix, as a kernel.
 
-    Whether it is positive semidefinite is the caller's word; :func:`check_psd` tells on given data.
+    Parameters
+    ----------
+    function : callable
+        k(A, B), the matrix of all pairs of a row of A and a row of B.
+    accepts : {"vectors", "objects"}
+        What the rows are.
+    psd : bool
+        Whether all its Gram matrices are known to be positive semidefinite. They are not checked then, and fits are
+        certified by a duality gap however many examples there are; :func:`check_psd` decides on given data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.problem.kernels import Function
+    >>> smallest = Function(lambda A, B: np.minimum(A, B.T), psd=True)  # the covariance of Brownian motion
+    >>> smallest(np.array([[1.0], [3.0]]))
+    array([[1., 1.],
+           [1., 3.]])
     """
 
     function: Callable[[Any, Any], Any]
     accepts: str = "vectors"
-    psd: ClassVar[bool] = False
+    psd: bool = False  # type: ignore[misc]
 
     @property
     def takes(self) -> str:  # type: ignore[override]
@@ -524,6 +546,8 @@ class Rank1(Kernel):
 
     function: Callable[[Any], Any]
 
+    psd: ClassVar[bool] = True
+
     def block(self, A: Any, B: Any) -> Array:
         return np.outer(self.features(A), self.features(B))
 
@@ -543,8 +567,6 @@ class Rank1(Kernel):
 @dataclass(frozen=True, eq=False)
 class Precomputed(Kernel):
     """The inputs are kernel values: rows of k(x, x₁), …, k(x, xₙ) for the n training examples."""
-
-    psd: ClassVar[bool] = False
 
     def block(self, A: Any, B: Any) -> Array:
         if A.shape[1] < evaluate.length(B):

@@ -29,6 +29,8 @@ MEDIAN_ROWS = 1000
 class LinearKernel(Kernel):
     """⟨x, x'⟩. ``hg.Linear()`` means the same wherever a kernel is expected."""
 
+    psd: ClassVar[bool] = True
+
     def program(self) -> Program:
         return [(evaluate.LINEAR, 0.0, 0.0, 0.0)]
 
@@ -39,6 +41,8 @@ class LinearKernel(Kernel):
 @dataclass(frozen=True, eq=False)
 class Constant(Kernel):
     """The same value c ≥ 0 for all pairs."""
+
+    psd: ClassVar[bool] = True
 
     value: float = 1.0
 
@@ -71,6 +75,8 @@ class White(Kernel):
     Inputs count as the same only if they are the same rows of the same matrix: k(X, X) has v on its diagonal, the
     covariance of new inputs with old ones has none.
     """
+
+    psd: ClassVar[bool] = True
 
     noise: float = 1.0
 
@@ -127,7 +133,7 @@ class Polynomial(Kernel):
             raise ValueError(f"coef0 must be finite, got {self.coef0!r}.")
 
     @property
-    def psd(self) -> bool:  # type: ignore[override]
+    def psd(self) -> bool:
         return self.coef0 >= 0
 
     def program(self) -> Program:
@@ -176,6 +182,8 @@ class RBF(Kernel):
     gamma : float or {"scale", "auto"}, optional
         γ instead of σ; "scale" is 1/(d·var X), "auto" is 1/d.
     """
+
+    psd: ClassVar[bool] = True
 
     length_scale: Any = 1.0
     gamma: Any = None
@@ -232,6 +240,8 @@ class RBF(Kernel):
 class Laplacian(Kernel):
     """exp(−γ‖x − x'‖₁)."""
 
+    psd: ClassVar[bool] = True
+
     gamma: Any = 1.0
 
     positive: ClassVar[tuple[str, ...]] = ("gamma",)
@@ -263,6 +273,8 @@ class Matern(Kernel):
     ν = 1/2, 3/2 and 5/2 have closed forms; ν = ∞ is the RBF kernel of length scale ℓ. An array ℓ has one length scale
     per feature.
     """
+
+    psd: ClassVar[bool] = True
 
     length_scale: Any = 1.0
     nu: float = 1.5
@@ -343,6 +355,8 @@ class Matern(Kernel):
 class RationalQuadratic(Kernel):
     """(1 + ‖x − x'‖²/(2αℓ²))^{−α}: a mixture of RBF kernels of many length scales."""
 
+    psd: ClassVar[bool] = True
+
     length_scale: Any = 1.0
     alpha: float = 1.0
 
@@ -380,7 +394,6 @@ class Sigmoid(Kernel):
 
     gamma: Any = 1.0
     coef0: float = 0.0
-    psd: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_scale(self.gamma, "gamma", ("scale", "auto"))
@@ -396,6 +409,8 @@ class Sigmoid(Kernel):
 class Cosine(Kernel):
     """⟨x, x'⟩ / (‖x‖‖x'‖)."""
 
+    psd: ClassVar[bool] = True
+
     def program(self) -> Program:
         return [(evaluate.COSINE, 0.0, 0.0, 0.0)]
 
@@ -406,6 +421,8 @@ class Cosine(Kernel):
 @dataclass(frozen=True, eq=False)
 class ChiSquared(Kernel):
     """exp(−γ Σⱼ (xⱼ − x'ⱼ)² / (xⱼ + x'ⱼ)) for histograms, x ≥ 0."""
+
+    psd: ClassVar[bool] = True
 
     gamma: float = 1.0
 
