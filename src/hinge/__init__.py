@@ -25,7 +25,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.spaces": ("RKHS", "Chain", "Linear", "Network", "Space", "TreeOutput"),
     "hinge.problem.kernels": (
         "RBF", "ChiSquared", "Constant", "Cosine", "Graph", "Kernel", "Laplacian", "LinearKernel", "Matern", "Mismatch",
-        "Polynomial", "Precomputed", "Quadratic", "Rank1", "RationalQuadratic", "Sigmoid", "Spectrum", "Subsequence",
+        "Periodic", "Polynomial", "Precomputed", "Quadratic", "Rank1", "RationalQuadratic", "Sigmoid", "Spectrum", "Subsequence",
         "WeisfeilerLehman", "White", "check_psd",
     ),
     "hinge.models.kernel.approximate": ("Nystroem", "RandomFourierFeatures"),

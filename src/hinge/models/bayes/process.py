@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
-from hinge.models.bayes.hyperparameters import maximise
+from hinge.models.bayes.hyperparameters import fit_kernel
 from hinge.models.kernel.function import (
     Expansion,
     check_kernel_fit,
@@ -103,8 +103,9 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     kernel : Kernel, optional
-        Any kernel expression, such as ``hg.RBF(1.0) + hg.White(0.1)``; all its positive parameters are fitted, but
-        those under ``.fixed()``. By default an RBF kernel of length one, which is not fitted.
+        Any kernel expression, such as ``hg.RBF(1.0) + hg.White(0.1)``, or a kernel object of scikit-learn, which is
+        translated with its bounds. All positive parameters are fitted, but those under ``.fixed()``. By default an RBF
+        kernel of length one, which is not fitted.
     alpha : float or array of n numbers
         The variance of the noise, added to the diagonal; not fitted (``hg.White`` is).
     optimizer : "fmin_l_bfgs_b", callable or None
@@ -121,7 +122,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
     random_state : int, optional
         Of the restarts.
     bounds : (float, float)
-        Every fitted parameter stays between these.
+        Fitted parameters stay between these, where the kernel has no bounds of its own (``.within``).
     tol : float
         Fitting stops when the log marginal likelihood promises to grow by less than this.
 
@@ -190,8 +191,8 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
         self._noise = self._check_noise(evaluate.length(X))
         self.kernel_ = kernel.resolve(X)
         refuse_indefinite(self.kernel_, X)
-        if self.optimizer is not None and len(self.kernel_.theta):
-            self._fit_kernel()
+        rng = check_random_state(self.random_state)
+        self.kernel_ = fit_kernel(self.kernel_, self._evidence, self, evaluate.length(X), rng)
         fitted = factor(self.kernel_, X, self._targets(), self._noise)
         self.L_, self.alpha_ = fitted.L, fitted.dual.reshape(y.shape)
         self.log_marginal_likelihood_value_ = fitted.value
@@ -208,43 +209,16 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(f"alpha must be zero or more, got {self.alpha!r}.")
         return noise
 
-    def _fit_kernel(self) -> None:
-        """Maximise the marginal likelihood from the given parameters and from random ones; keep the best."""
-        low, high = self.bounds
-        if not 0 < low < high:
-            raise ValueError(f"bounds must be 0 < low < high, got {self.bounds!r}.")
-        start = self.kernel_.theta
-        rng = check_random_state(self.random_state)
-        starts = [start] + [
-            rng.uniform(np.log(low), np.log(high), len(start)) for _ in range(self.n_restarts_optimizer)
-        ]
-        if callable(self.optimizer):
-            box = np.tile(np.log([low, high]), (len(start), 1))
-            found = [np.asarray(self.optimizer(self._negative, theta, box)[0]) for theta in starts]
-        elif self.optimizer == "fmin_l_bfgs_b":
-            n = evaluate.length(self.X_train_)
-            found = [maximise(self._evaluate, theta, self.bounds, n, self.tol) for theta in starts]
-        else:
-            raise ValueError(f"optimizer must be 'fmin_l_bfgs_b', a function or None, got {self.optimizer!r}.")
-        if len(found) > 1:
-            found.sort(key=lambda theta: -self._evaluate(theta, None)[0])
-        self.kernel_ = self.kernel_.with_theta(found[0])
-
-    def _evaluate(self, theta: Array, rows: Any) -> tuple[float, Array]:
+    def _evidence(self, kernel: Kernel, rows: Any = None) -> tuple[float, Array]:
         """The log marginal likelihood and its gradient on some of the rows (all if None); −∞ where it breaks down."""
-        kernel = self.kernel_.with_theta(theta)
         X, Y, noise = self.X_train_, self._targets(), self._noise
         if rows is not None:
             X, Y, noise = X[rows], Y[rows], noise[rows] if np.ndim(noise) else noise
         try:
             fitted = factor(kernel, X, Y, noise)
         except ValueError:
-            return -np.inf, np.zeros(len(theta))
+            return -np.inf, np.zeros(len(kernel.theta))
         return fitted.value, likelihood_gradient(kernel, X, fitted)
-
-    def _negative(self, theta: Array, eval_gradient: bool = True) -> Any:
-        value, gradient = self._evaluate(np.asarray(theta), None)
-        return (-value, -gradient) if eval_gradient else -value
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """log p(y) for the logarithms ``theta`` of the kernel's parameters, summed over targets; also its gradient.
@@ -255,7 +229,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             if eval_gradient:
                 raise ValueError("The gradient is computed for a given theta only.")
             return self.log_marginal_likelihood_value_
-        value, gradient = self._evaluate(np.asarray(theta, dtype=np.float64), None)
+        value, gradient = self._evidence(self.kernel_.with_theta(np.asarray(theta, dtype=np.float64)))
         return (value, gradient) if eval_gradient else value
 
     def predict(

@@ -112,6 +112,11 @@ class Kernel:
         parts = [np.log(np.asarray(getattr(self, name), dtype=np.float64)).ravel() for name in self.positive]
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    @property
+    def limits(self) -> Array:
+        """Lower and upper bound of every entry of ``theta``; nan where whoever fits it decides."""
+        return np.full((len(self.tunable), 2), np.nan)
+
     def with_theta(self, theta: Array) -> Kernel:
         """The same kernel with other parameters."""
         values: dict[str, Any] = {}
@@ -132,6 +137,18 @@ class Kernel:
     def fixed(self) -> Kernel:
         """The same kernel with nothing to fit."""
         return Fixed(self)
+
+    def within(self, *limits: tuple[float, float] | None) -> Kernel:
+        """The same kernel with bounds on what is fitted: (low, high) for each entry of ``tunable``, None to keep it.
+
+        Examples
+        --------
+        >>> import hinge as hg
+        >>> kernel = hg.RationalQuadratic(1.0, 0.5).within(None, (0.1, 10.0))  # alpha stays, the length is fitted
+        >>> kernel.tunable
+        ('RationalQuadratic.length_scale',)
+        """
+        return Within(self, limits)
 
     def add_block(self, A: Any, B: Any, out: Array) -> None:
         """out += k(aᵢ, bⱼ)."""
@@ -207,6 +224,10 @@ class _Pair(Kernel):
     @property
     def theta(self) -> Array:
         return np.concatenate([self.left.theta, self.right.theta])
+
+    @property
+    def limits(self) -> Array:
+        return np.concatenate([self.left.limits, self.right.limits])
 
     def with_theta(self, theta: Array) -> Kernel:
         cut = len(self.left.theta)
@@ -301,28 +322,21 @@ class _Wrapper(Kernel):
     def theta(self) -> Array:
         return np.concatenate([super().theta, self._inner.theta])
 
+    @property
+    def limits(self) -> Array:
+        own = len(super().tunable)
+        return np.concatenate([np.full((own, 2), np.nan), self._inner.limits])
+
     def with_theta(self, theta: Array) -> Kernel:
         inner = self._inner.with_theta(theta[len(super().theta) :])
         return replace(super().with_theta(theta), kernel=inner)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed(_Wrapper):
-    """A kernel whose parameters are not to be fitted."""
+class _Same(_Wrapper):
+    """The values of a kernel, and another idea of what is to be fitted."""
 
     kernel: Kernel
-
-    tunable: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def theta(self) -> Array:
-        return np.zeros(0)
-
-    def with_theta(self, theta: Array) -> Kernel:
-        return self
-
-    def derivatives(self, A: Any) -> Iterator[Array]:
-        yield from ()
 
     def program(self) -> Program | None:
         return self.kernel.program()
@@ -337,10 +351,76 @@ class Fixed(_Wrapper):
         return self.kernel.features(X)
 
     def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
-        return Fixed(self.kernel.resolve(X, weight))
+        return replace(self, kernel=self.kernel.resolve(X, weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(_Same):
+    """A kernel whose parameters are not to be fitted."""
+
+    tunable: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def theta(self) -> Array:
+        return np.zeros(0)
+
+    @property
+    def limits(self) -> Array:
+        return np.zeros((0, 2))
+
+    def with_theta(self, theta: Array) -> Kernel:
+        return self
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield from ()
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}).fixed()"
+
+
+@dataclass(frozen=True, eq=False)
+class Within(_Same):
+    """A kernel whose parameters are fitted between bounds, or not at all, one by one."""
+
+    bounds: tuple[tuple[float, float] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = self.kernel.tunable
+        if len(self.bounds) != len(names):
+            raise ValueError(
+                f"{self.kernel!r} has {len(names)} parameters to fit {names}, got {len(self.bounds)} bounds."
+            )
+        for pair in self.bounds:
+            if pair is not None and not (len(pair) == 2 and 0 < pair[0] <= pair[1]):
+                raise ValueError(f"bounds must be None or 0 < low ≤ high, got {pair!r}.")
+
+    @property
+    def _free(self) -> NDArray[np.intp]:
+        return np.array([i for i, pair in enumerate(self.bounds) if pair is not None], dtype=np.intp)
+
+    @property
+    def tunable(self) -> tuple[str, ...]:
+        return tuple(self.kernel.tunable[i] for i in self._free)
+
+    @property
+    def theta(self) -> Array:
+        return self.kernel.theta[self._free]
+
+    @property
+    def limits(self) -> Array:
+        return np.array([pair for pair in self.bounds if pair is not None], dtype=np.float64).reshape(-1, 2)
+
+    def with_theta(self, theta: Array) -> Kernel:
+        every = self.kernel.theta
+        every[self._free] = theta
+        return replace(self, kernel=self.kernel.with_theta(every))
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        if len(self._free):
+            yield from (G for G, pair in zip(self.kernel.derivatives(A), self.bounds) if pair is not None)
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).within({', '.join(map(repr, self.bounds))})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -586,7 +666,8 @@ def _inverse_root(diagonal: Array) -> Array:
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """A kernel from a kernel, a function of two arrays, a number (the constant kernel) or ``hg.Linear()``."""
+    """A kernel from a kernel, scikit-learn's or ours, a function of two arrays, a number or ``hg.Linear()``."""
+    from hinge.problem.kernels.translate import is_foreign, translate
     from hinge.problem.kernels.vector import Constant, LinearKernel
 
     if isinstance(kernel, Kernel):
@@ -595,6 +676,8 @@ def as_kernel(kernel: Any) -> Kernel:
         return LinearKernel()
     if np.isscalar(kernel) and not isinstance(kernel, str):
         return Constant(float(kernel))  # type: ignore[arg-type]
+    if is_foreign(kernel):
+        return translate(kernel)
     if callable(kernel):
         return Function(kernel)
     raise TypeError(f"kernel must be a kernel such as hg.RBF(1.0) or a function of two arrays, got {kernel!r}.")
