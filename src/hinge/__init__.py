@@ -50,6 +50,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "hinge.explain.calibration_display": ("CalibrationDisplay",),
     "hinge.explain.posterior": ("plot_posterior_contraction",),
+    "hinge.explain.predictive_check": ("PredictiveCheck", "predictive_check"),
     "hinge.problem.risk": ("empirical_risk", "risk"),
     "hinge.solve.base": ("Record", "Solution", "Solver", "Status"),
     "hinge.solve.admm": ("ADMM",),

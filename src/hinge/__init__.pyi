@@ -93,6 +93,10 @@ from hinge.explain.power_law import (
     PowerLaw as PowerLaw,
     fit_power_law as fit_power_law,
 )
+from hinge.explain.predictive_check import (
+    PredictiveCheck as PredictiveCheck,
+    predictive_check as predictive_check,
+)
 from hinge.explain.report import (
     RiskReport as RiskReport,
 )

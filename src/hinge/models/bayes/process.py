@@ -19,9 +19,8 @@ from hinge.models.kernel.function import (
     is_precomputed,
     takes_objects,
 )
-from hinge.problem.decisions import Normal
+from hinge.problem.decisions import Normal, in_units_of_target
 from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate, refuse_indefinite
-from hinge.problem.losses import as_loss
 
 Array = NDArray[np.float64]
 
@@ -259,8 +258,8 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             return self._moments(X, "covariance")
         law = self.predictive(X)
         mean = law.mean if action is None else law.bayes_action(action)
-        if action is not None and not isinstance(action, str):
-            mean = as_loss(action).inverse_link(mean)
+        if action is not None:
+            mean = in_units_of_target(action, mean)
         more = ([law.std] if return_std else []) + ([law.interval(interval)] if interval is not None else [])
         return (mean, *more) if more else mean
 
@@ -303,10 +302,22 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             moment = np.repeat(moment[..., None], shape[0], axis=-1)
         return np.zeros((n, *shape)), moment
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Draws of the function at X: an array of (inputs, draws) or (inputs, targets, draws)."""
+    def prior_predictive(self, X: Any) -> Normal:
+        """The distribution of f(x) at every input before any example is seen, for the kernel as it was given."""
+        mean, variance = self._prior_moments(X, "variance")
+        return Normal(mean, np.sqrt(variance))
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, noise: bool = False) -> Array:
+        """Draws of the function at X: an array of (inputs, draws) or (inputs, targets, draws).
+
+        With ``noise`` they are draws of y, with errors of variance ``alpha``. Before fitting they are draws of the prior.
+        """
         rng = check_random_state(random_state)
         mean, C = self._moments(X, "covariance")
+        if noise:
+            C = C.copy()
+            scale = getattr(self, "_y_train_std", 1.0) ** 2
+            C[np.diag_indices(len(C))] += np.multiply.outer(self._check_noise(len(C)) * np.ones(len(C)), scale)
         if mean.ndim == 1:
             return mean[:, None] + _root(C) @ rng.standard_normal((len(mean), n_samples))
         draws = [
