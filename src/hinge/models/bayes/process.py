@@ -20,7 +20,7 @@ from hinge.models.kernel.function import (
     takes_objects,
 )
 from hinge.problem.decisions import Normal, in_units_of_target
-from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate, refuse_indefinite
+from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate, full_gram, refuse_indefinite
 
 Array = NDArray[np.float64]
 
@@ -29,10 +29,8 @@ BLOCK_ROWS = 1024
 
 
 def covariance(kernel: Kernel, X: Any) -> Array:
-    """The symmetric matrix k(xᵢ, xⱼ), its diagonal exact."""
-    K = np.ascontiguousarray(kernel.block(X, X), dtype=np.float64)
-    np.fill_diagonal(K, kernel.diagonal(X))
-    return K
+    """The matrix k(xᵢ, xⱼ), its diagonal exact."""
+    return full_gram(kernel, X, symmetric=False)
 
 
 def default_kernel(kernel: Any) -> Kernel:

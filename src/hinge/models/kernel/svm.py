@@ -14,7 +14,7 @@ from hinge.models.kernel.function import check_kernel_fit
 from hinge.models.kernel.machine import SupportVectorMachine, ones_or
 from hinge.models.kernel.pairs import SupportVectorClassifier
 from hinge.problem.kernels import Kernel, Precomputed
-from hinge.problem.machines import classification, regression
+from hinge.problem.machines import Dual, classification, regression
 from hinge.solve.decomposition import DualSolution
 
 Array = NDArray[np.float64]
@@ -150,9 +150,12 @@ class SVC(SupportVectorClassifier):
         self._fit(X, y, sample_weight)
         return self
 
+    def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
+        return classification(y, float(self.C) * weights * factors)
+
     def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
         if np.isfinite(self.C):
-            return self._solve(X, classification(y, float(self.C) * weights * factors))
+            return super()._fit_machine(X, y, weights, factors)
         upper = np.where(weights * factors > 0, hard_bound(self.kernel_, X), 0.0)
         solution = self._solve(X, classification(y, upper), HARD_BATCHES if self.max_iter < 0 else None)
         if not solution.stopped:

@@ -683,10 +683,14 @@ def as_kernel(kernel: Any) -> Kernel:
     raise TypeError(f"kernel must be a kernel such as hg.RBF(1.0) or a function of two arrays, got {kernel!r}.")
 
 
-def full_gram(kernel: Kernel, X: Any) -> Array:
-    """The n × n matrix in double precision, for methods that factor it."""
+def full_gram(kernel: Kernel, X: Any, *, symmetric: bool = True) -> Array:
+    """The n × n matrix in double precision; without ``symmetric`` its two sides may differ by rounding errors."""
     if isinstance(kernel, Precomputed):
         return np.array(X, dtype=np.float64)
     if kernel.takes != "objects" and X.dtype != np.float64:
         X = X.astype(np.float64)
-    return kernel(X)
+    if symmetric:
+        return kernel(X)
+    K = np.ascontiguousarray(kernel.block(X, X), dtype=np.float64)
+    np.fill_diagonal(K, kernel.diagonal(X))
+    return K
