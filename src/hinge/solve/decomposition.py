@@ -123,6 +123,10 @@ def solve_dual(
     square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
     if not np.isfinite(square):
         raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
+    with np.errstate(over="ignore"):
+        scale = dual.scale
+    if not np.isfinite(scale):
+        raise ValueError("y has values so large that their squares overflow; rescale it.")
     mass = float(dual.start.sum())
     extent = 0.5 * mass * mass * square  # of ½‖f‖², were all images the same
     if not np.isfinite(extent):
@@ -147,7 +151,7 @@ def solve_dual(
             found = judge(kernel, X, dual, alpha, bias, rho, single=single)
         if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
             break
-        least = _score_rounding(alpha, single) * square
+        least = max(_score_rounding(alpha, single) * square, ROUNDING * float(np.max(np.abs(dual.target), initial=0.0)))
         if crossed > crossing and steps >= patience:
             if inside:
                 break  # what is left is beyond the digits that kernel values have
@@ -164,6 +168,8 @@ def solve_dual(
         if dual.scale == 0:  # the gap is at most about Σα times the violation
             crossing = min(crossing, 0.5 * tol * found.reference / max(float(alpha.sum()), np.finfo(float).tiny))
         crossing = max(crossing, least)
+    if not (np.isfinite(found.primal) and np.all(np.isfinite(found.scores))):
+        raise ValueError("Kernel values, C or targets are so large that the objective overflows; rescale them.")
     if _vanishes(dual, found, extent):
         nothing = np.zeros(len(found.scores))
         return DualSolution(
@@ -317,6 +323,8 @@ def _polish(
     levels = np.column_stack([np.ones(m), -dual.sign[free]])[:, : dual.groups]  # what b and ρ add
     system = np.block([[columns[points], levels], [levels.T, np.zeros((dual.groups, dual.groups))]])
     missing = dual.target[free] - found.scores[points] - point.bias + dual.sign[free] * point.rho
+    if not (np.all(np.isfinite(system)) and np.all(np.isfinite(missing))):
+        return point, found
     excess = [dual.sign @ (alpha - dual.start), -np.sum(alpha - dual.start)][: dual.groups]
     change = scipy.linalg.lstsq(system, np.concatenate([missing, -np.array(excess)]), lapack_driver="gelsy")[0]
     moved = alpha.copy()

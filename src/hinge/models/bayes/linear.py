@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge.models.base import check_fit, check_predict, keep_float32
+from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.problem.decisions import Normal, StudentT, in_units_of_target
 from hinge.problem.kernels import evaluate
 from hinge.problem.sums import weighted_sum
@@ -148,17 +148,20 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         s = np.ones(n) if weights is None else weights
         root = self._prior_root(d)
         self._n_seen = float(s.sum())
+        design = Design(X) if n else None
+        if design is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                G, moment = design.gram(s), design.rmatmul(s * y)
+                require_no_overflow(G, moment, weighted_sum(s, y**2))
         self.prior_variance_, noise = 1.0, self.noise_variance
         if noise is None or self.prior_covariance is None:
             self.prior_variance_, noise = self._maximise_evidence(X, y, s, root)
         known = 1.0 if self.noise_variance == "conjugate" else float(noise)
         R = _precision(root) * (known / self.prior_variance_)
-        if not n:  # nothing seen: the prior
+        if design is None:  # nothing seen: the prior
             self._V, self._mean, self._misfit = _inverse(R), np.zeros(d), 0.0
             self._known, self._prior_logdet = known, _log_determinant(root)
             return self._adopt(X.dtype)
-        design = Design(X)
-        G, moment = design.gram(s), design.rmatmul(s * y)
         if self.fit_intercept:
             column = design.rmatmul(s)
             G = np.block([[G, column[:, None]], [column[None, :], self._n_seen]])
@@ -174,6 +177,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             self._mean = self._mean + self._V @ (left - R @ self._mean)
         residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
         self._misfit = float(weighted_sum(s, residual**2)) + float(self._mean @ R @ self._mean)
+        require_no_overflow(self._mean, self._V, self._misfit)
         self._prior_logdet = _log_determinant(root) + d * np.log(self.prior_variance_)
         self._known = known
         return self._adopt(X.dtype)
@@ -282,7 +286,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             if known_noise is not None:
                 return known_noise
             # With τ free too, the best σ² for a ratio is y'(I + XX'/ρ)⁻¹y/n.
-            return parts(log_ratio)[0] / n if self.prior_covariance is None else float(np.exp(log_ratio))
+            noise = parts(log_ratio)[0] / n if self.prior_covariance is None else float(np.exp(log_ratio))
+            return max(noise, np.finfo(float).tiny)
 
         def cost(log_ratio: float) -> float:
             noise = noise_at(log_ratio)
@@ -301,7 +306,9 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         bracketed = slope(low) < 0 < slope(high)
         found = scipy.optimize.brentq(slope, low, high, xtol=1e-14) if bracketed else float(grid[best])
         noise = noise_at(found)
-        return (noise / float(np.exp(found)) if self.prior_covariance is None else 1.0), noise
+        if self.prior_covariance is not None:
+            return 1.0, noise
+        return max(noise / float(np.exp(found)), np.finfo(float).tiny), noise
 
     # -- saying
 

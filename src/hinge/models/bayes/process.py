@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
+from hinge.models.base import require_no_overflow
 from hinge.models.bayes.hyperparameters import fit_kernel
 from hinge.models.kernel.function import (
     Expansion,
@@ -181,6 +182,8 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
         X, y, _ = check_kernel_fit(self, kernel, X, y, multi_output=True, y_numeric=True)
         X = inputs_of(kernel, X)
         y = np.asarray(y, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            require_no_overflow(np.sum(np.square(y)))
         self._y_train_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])
         spread = y.std(axis=0) if self.normalize_y else np.ones(y.shape[1:])
         self._y_train_std = np.where(spread > 0, spread, 1.0)

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import code_labels
-from hinge.models.bayes.hyperparameters import fit_kernel
+from hinge.models.bayes.hyperparameters import Evidence, fit_kernel
 from hinge.models.bayes.logistic import averaged_sigmoid
 from hinge.models.bayes.process import BLOCK_ROWS, covariance, default_kernel, inputs_of
 from hinge.models.kernel.function import check_kernel_fit, check_kernel_predict, takes_objects
@@ -197,9 +197,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         self._signs = [np.where(codes == j, 1.0, -1.0) for j in ([1] if k == 2 else range(k))]
         n = evaluate.length(self.X_train_)
-        self._kernels = [
-            fit_kernel(kernel, lambda k, rows, y=y: self._evidence(k, y, rows), self, n, rng) for y in self._signs
-        ]
+        self._kernels = [fit_kernel(kernel, self._evidence_for(y), self, n, rng) for y in self._signs]
         self.approximations_ = [
             laplace(covariance(kernel, self.X_train_), y, self.max_iter_predict)
             for kernel, y in zip(self._kernels, self._signs)
@@ -207,6 +205,9 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         self.kernel_ = self._kernels[0] if k == 2 else self._kernels
         self.log_marginal_likelihood_value_ = float(np.mean([a.value for a in self.approximations_]))
         return self
+
+    def _evidence_for(self, y: Array) -> Evidence:
+        return lambda kernel, rows: self._evidence(kernel, y, rows)
 
     def _evidence(self, kernel: Kernel, y: Array, rows: Any = None) -> tuple[float, Array]:
         X = self.X_train_

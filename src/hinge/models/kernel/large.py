@@ -23,6 +23,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from hinge._native import Design, core, native_loss
+from hinge.models.base import require_no_overflow
 from hinge.models.kernel.function import Expansion
 from hinge.models.learner import Fit, Task
 from hinge.problem.bias import best_bias
@@ -175,6 +176,7 @@ class _Newton:
             g = self._features_pull(cu) + self.lam * beta
             primal = risk + 0.5 * self.lam * float(beta @ beta)
             gap = float(g @ g) / (2.0 * self.lam)
+            require_no_overflow(primal, gap)
             if gap <= self.task.tol * abs(primal) or self.iterations >= limit:
                 break
             # A quadratic is solved at once: as exactly as the gap asks for.

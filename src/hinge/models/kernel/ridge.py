@@ -66,6 +66,7 @@ def ridge_path(K: Array, y: Array, alphas: Any, weights: Array | None = None, *,
     ``definite`` negative eigenvalues are no rounding errors.
     """
     alphas = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    _refuse_overflow(K)
     root = np.ones(len(K)) if weights is None else np.sqrt(weights)
     values, vectors = scipy.linalg.eigh(K * root[:, None] * root[None, :], overwrite_a=True, driver="evd")
     if definite:
@@ -227,6 +228,11 @@ def _row_means(errors: Array) -> Array:
     return errors if errors.ndim == 1 else errors.mean(axis=1)
 
 
+def _refuse_overflow(K: Array) -> None:
+    if not float(np.max(np.abs(K), initial=0.0)) <= LARGEST:
+        raise ValueError(OVERFLOW)
+
+
 @dataclass(frozen=True)
 class RidgeSolution:
     """Coefficients c, fitted values Kc and leave-one-out predictions; ``exact`` if K + αS⁻¹ could be inverted."""
@@ -252,9 +258,7 @@ def solve_ridge(
         lower = np.tril(K, -1)  # what is left of K
         K = lower + lower.T + np.diag(np.diagonal(K))
     root = np.ones(n) if weights is None else np.sqrt(weights)
-    largest = float(np.max(np.abs(K), initial=0.0))
-    if not largest <= LARGEST:
-        raise ValueError(OVERFLOW)
+    _refuse_overflow(K)
     values, vectors = scipy.linalg.eigh(K * root[:, None] * root[None, :], driver="evd")
     if definite:
         values = np.maximum(values, 0.0)

@@ -603,7 +603,7 @@ class Function(Kernel):
 
     function: Callable[[Any, Any], Any]
     accepts: str = "vectors"
-    psd: bool = False  # type: ignore[misc]
+    psd: bool = False
 
     @property
     def takes(self) -> str:  # type: ignore[override]
