@@ -179,6 +179,41 @@ void bind_kernels(nb::module_& m) {
       "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
       "report"_a.none());
   m.def(
+      "decompose_many",
+      // Problems over some of the points of one matrix each, one variable per point: problem p has the points
+      // rows[start[p]] ... rows[start[p + 1]], and is solved to tol[p].
+      [](Matrix values, In1<index_t> rows, In1<index_t> start, Vector sign, Vector target, Vector upper, Vector alpha,
+         Vector tol, index_t max_steps, int groups) {
+        const auto count = static_cast<index_t>(start.shape(0)) - 1, n = static_cast<index_t>(values.shape(0));
+        const auto total = static_cast<index_t>(rows.shape(0));
+        std::vector<double> a(total), bias(count), rho(count), violation(count);
+        std::vector<index_t> batches(count), steps(count);
+        enter([&](Monitor& monitor) {
+          std::vector<double> part;
+          for (index_t p = 0; p < count; ++p) {
+            const index_t begin = start.data()[p], m = start.data()[p + 1] - begin;
+            const index_t* of = rows.data() + begin;
+            part.resize(m * m);
+            for (index_t i = 0; i < m; ++i)
+              for (index_t j = 0; j < m; ++j) part[i * m + j] = values.data()[of[i] * n + of[j]];
+            MatrixRows source(part.data(), m);
+            const DualProblem problem{m, m, sign.data() + begin, target.data() + begin, upper.data() + begin, groups};
+            DecompositionOptions options;
+            options.tol = tol.data()[p];
+            options.max_steps = max_steps;
+            const DualSolution s =
+                decompose<double>(source, problem, {alpha.data() + begin, alpha.data() + begin + m}, options, monitor);
+            std::copy(s.alpha.begin(), s.alpha.end(), a.begin() + begin);
+            bias[p] = s.bias, rho[p] = s.rho, violation[p] = s.violation;
+            batches[p] = s.batches, steps[p] = s.steps;
+          }
+        });
+        return nb::make_tuple(own(std::move(a)), own(std::move(bias)), own(std::move(rho)), own(std::move(violation)),
+                              own(std::move(batches)), own(std::move(steps)));
+      },
+      "values"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(),
+      "upper"_a.noconvert(), "alpha"_a.noconvert(), "tol"_a.noconvert(), "max_steps"_a, "groups"_a);
+  m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64
       [](nb::object rows, index_t n, Vector sign, Vector target, Vector upper, Vector alpha, double tol,

@@ -48,7 +48,7 @@ struct Points {
   const std::int32_t* start = nullptr;
   std::vector<T> square;  // |x_i|^2
 
-  bool sparse() const { return value != nullptr; }
+  bool sparse() const { return start != nullptr; }  // `value` is null if no entry is stored
   void measure();  // fills `square`
 };
 

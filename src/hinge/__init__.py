@@ -133,6 +133,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF", "word_shape",
     ),
     "hinge._native": ("num_threads", "set_num_threads"),
+    "hinge.explain.predictive_check": ("predictive_check",),
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _PUBLIC, ("__version__", *NAMESPACES))

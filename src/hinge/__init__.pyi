@@ -44,6 +44,9 @@ from hinge.explain.guarantees import (
 from hinge.explain.importance import (
     permutation_importance as permutation_importance,
 )
+from hinge.explain.predictive_check import (
+    predictive_check as predictive_check,
+)
 from hinge.features.buckets import (
     Buckets as Buckets,
 )

@@ -6,9 +6,9 @@ from hinge._lazy import lazy_names
 
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.kernels": (
-        "RBF", "ChiSquared", "Constant", "Cosine", "Graph", "Kernel", "Laplacian", "LinearKernel", "Matern",
-        "Mismatch", "Polynomial", "Precomputed", "Quadratic", "Rank1", "RationalQuadratic", "Sigmoid", "Spectrum",
-        "Subsequence", "WeisfeilerLehman", "White", "check_psd",
+        "check_psd", "ChiSquared", "Constant", "Cosine", "Graph", "Kernel", "Laplacian", "LinearKernel", "Matern",
+        "Mismatch", "Periodic", "Polynomial", "Precomputed", "Quadratic", "Rank1", "RationalQuadratic", "RBF",
+        "Sigmoid", "Spectrum", "Subsequence", "WeisfeilerLehman", "White",
     ),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from hinge.problem.kernels import (
     LinearKernel as LinearKernel,
     Matern as Matern,
     Mismatch as Mismatch,
+    Periodic as Periodic,
     Polynomial as Polynomial,
     Precomputed as Precomputed,
     Quadratic as Quadratic,

@@ -27,6 +27,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.neural": ("BackpropTrace",),
     "hinge.select.tune": ("NestedResult", "TuneResult"),
     "hinge.select.active": ("LabelCurve", "LabelCurves"),
+    "hinge.explain.predictive_check": ("PredictiveCheck",),
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _PUBLIC)

@@ -37,6 +37,9 @@ from hinge.explain.guarantees import (
 from hinge.explain.importance import (
     Importances as Importances,
 )
+from hinge.explain.predictive_check import (
+    PredictiveCheck as PredictiveCheck,
+)
 from hinge.features.table import (
     TableDescription as TableDescription,
 )

@@ -163,8 +163,10 @@ class KernelSharing(Sharing):
     """One matrix of kernel values for all folds."""
 
     def suits(self, learner: Any, values: Values) -> bool:
-        kernel = learner.kernel
-        return not (is_precomputed(kernel) or takes_objects(kernel))
+        if is_precomputed(learner.kernel) or takes_objects(learner.kernel):
+            return False
+        # An indefinite kernel has many stationary points: which one is found depends on the start.
+        return named_kernel(learner.kernel, learner.gamma, learner.degree, learner.coef0).psd
 
     def gram(self, learner: Any, kernel: Kernel, X: Any, fold: Fold) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kernel values, and the rows of them that are training and test points; no more memory than 1 GB."""
@@ -211,7 +213,8 @@ class KernelRidgeFactor(KernelSharing):
     varies = ("alpha",)
 
     def suits(self, learner: Any, values: Values) -> bool:
-        return super().suits(learner, values) and learner.alphas is None
+        numbers = all(np.ndim(v.get("alpha", learner.alpha)) == 0 for v in values)
+        return numbers and learner.alphas is None and super().suits(learner, values)
 
     def run(self, learner: Any, values: Values, fold: Fold) -> Iterator[tuple[int, Any]]:
         if not _fits(fold):

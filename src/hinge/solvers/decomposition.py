@@ -8,6 +8,9 @@ Method      native/solvers/decomposition.hpp, run to a violation that is tighten
             then, if few multipliers are strictly inside their bounds, the linear system they satisfy. Where pairs of
             variables do not get there in the time of an interior point method, that one, and then pairs again.
 Returned    α, the bias, ρ, and what the judge found: scores and both objectives.
+Indefinite  Where the kernel is not known to be positive semidefinite (hinge.problem.kernels.check) neither the gap nor
+            the interior point method means anything. Pairs then lead to a stationary point of the dual (Chen, Fan & Lin
+            2006, theorem 3, with a tiny curvature in place of a negative one), and what is returned is its residual.
 """
 
 from __future__ import annotations
@@ -31,12 +34,14 @@ from hinge.problem.certificates.kernel_machine import (
     judge,
     largest_square,
     point_coefficients,
+    residual_scale,
     single_suffices,
     start_spread,
+    violation,
     weigh,
 )
 from hinge.problem.certificates.linear import Certificate
-from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
+from hinge.problem.kernels import Definiteness, Kernel, Precomputed, definiteness, evaluate, full_gram
 from hinge.solvers.base import Record, Status
 from hinge.solvers.gram_interior_point import interior_multipliers
 
@@ -71,6 +76,18 @@ class DualSolution(Gap):
     iterations: int
     seconds: float = 0.0
     stopped: bool = False
+    eigenvalues: Definiteness = Definiteness.PROVEN  # of the kernel matrix
+    residual: float = np.nan  # of the optimality conditions, where the gap proves nothing
+
+    @property
+    def provable(self) -> bool:
+        """Whether the gap is a bound."""
+        return self.eigenvalues is Definiteness.PROVEN
+
+    @property
+    def error(self) -> float:
+        """What is compared with the tolerance."""
+        return self.relative_gap if self.provable else self.residual
 
 
 @dataclass(frozen=True)
@@ -106,6 +123,10 @@ def solve_dual(
     square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
     if not np.isfinite(square):
         raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
+    with np.errstate(over="ignore"):
+        scale = dual.scale
+    if not np.isfinite(scale):
+        raise ValueError("y has values so large that their squares overflow; rescale it.")
     mass = float(dual.start.sum())
     extent = 0.5 * mass * mass * square  # of ½‖f‖², were all images the same
     if not np.isfinite(extent):
@@ -115,9 +136,12 @@ def solve_dual(
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
     patience = _patience(dual, cache_bytes, len(gram) if gram is not None else evaluate.length(X))
     inside = False  # whether pairs gave way to the interior point method
+    eigenvalues = definiteness(kernel, X, gram)
+    if eigenvalues is not Definiteness.PROVEN:
+        return _stationary(kernel, X, dual, run, tol, cache_bytes, limit, shrinking, callback, gram, eigenvalues, began)
     while True:
         report = _report(callback, began, spent)
-        alpha, scores, bias, rho, violation, stopped, batches, steps = run(
+        alpha, scores, bias, rho, crossed, stopped, batches, steps = run(
             point.alpha, crossing, cache_bytes, limit - spent, patience, shrinking, dual.groups, report
         )
         point, spent = _Point(alpha, bias, rho), spent + batches
@@ -127,15 +151,15 @@ def solve_dual(
             found = judge(kernel, X, dual, alpha, bias, rho, single=single)
         if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
             break
-        least = _score_rounding(alpha, single) * square
-        if violation > crossing and steps >= patience:
+        least = max(_score_rounding(alpha, single) * square, ROUNDING * float(np.max(np.abs(dual.target), initial=0.0)))
+        if crossed > crossing and steps >= patience:
             if inside:
                 break  # what is left is beyond the digits that kernel values have
             K = gram if gram is not None else full_gram(kernel, X)
             point, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), True
             patience *= 10
             continue
-        if violation > crossing or crossing <= least:  # scores are not known to more digits
+        if crossed > crossing or crossing <= least:  # scores are not known to more digits
             if not single:
                 break
             single, run = False, _runner(kernel, X, dual, False)
@@ -144,6 +168,8 @@ def solve_dual(
         if dual.scale == 0:  # the gap is at most about Σα times the violation
             crossing = min(crossing, 0.5 * tol * found.reference / max(float(alpha.sum()), np.finfo(float).tiny))
         crossing = max(crossing, least)
+    if not (np.isfinite(found.primal) and np.all(np.isfinite(found.scores))):
+        raise ValueError("Kernel values, C or targets are so large that the objective overflows; rescale them.")
     if _vanishes(dual, found, extent):
         nothing = np.zeros(len(found.scores))
         return DualSolution(
@@ -155,6 +181,35 @@ def solve_dual(
     return DualSolution(
         point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,
         found.primal, found.dual, found.reference, spent, time.perf_counter() - began, bool(stopped),
+    )  # fmt: skip
+
+
+def _stationary(
+    kernel: Kernel, X: Any, dual: Dual, run: Any, tol: float, cache_bytes: float, limit: int, shrinking: bool,
+    callback: Callback | None, gram: Array | None, eigenvalues: Definiteness, began: float,
+) -> DualSolution:  # fmt: skip
+    """A stationary point of the dual of a kernel that may be indefinite."""
+    alpha, spent = dual.start, 0
+    crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
+    while True:
+        alpha, scores, bias, rho, crossed, stopped, batches, _ = run(
+            alpha, crossing, cache_bytes, limit - spent, ENDLESS, shrinking, dual.groups,
+            _report(callback, began, spent),
+        )  # fmt: skip
+        spent += batches
+        if gram is None:
+            scores = judge(kernel, X, dual, alpha, bias, rho).scores
+        residual = violation(dual, alpha, scores)
+        if stopped or spent >= limit or residual <= tol or crossed > crossing:
+            break
+        smaller = min(0.2 * crossing, 0.5 * tol * residual_scale(dual, scores))
+        if smaller <= ROUNDING * float(np.max(np.abs(scores), initial=0.0)):
+            break
+        crossing = smaller
+    found = weigh(dual, alpha, scores, bias, rho)
+    return DualSolution(
+        alpha, point_coefficients(dual, alpha, len(scores)), scores, bias, rho, found.primal, -np.inf,
+        found.reference, spent, time.perf_counter() - began, bool(stopped), eigenvalues, residual,
     )  # fmt: skip
 
 
@@ -175,11 +230,13 @@ def _score_rounding(alpha: Array, single: bool) -> float:
 
 def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:
     """One certificate for one or several problems solved side by side: objectives add up."""
+    provable = all(s.provable for s in solutions)
     primal, dual = sum(s.primal for s in solutions), sum(s.dual for s in solutions)
     gap = max(primal - dual, 0.0)
     size = sum(s.reference for s in solutions)
     relative = gap / max(size, np.finfo(float).tiny) if gap > 0 else 0.0
-    status = Status.CONVERGED if relative <= tol else Status.MAX_ITER
+    error = relative if provable else max(s.error for s in solutions)
+    status = Status.CONVERGED if error <= tol else Status.MAX_ITER
     if any(s.stopped for s in solutions) and status is not Status.CONVERGED:
         status = Status.STOPPED
     return Certificate(
@@ -187,10 +244,10 @@ def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:
         dual=dual,
         gap=gap,
         relative_gap=relative,
-        residual=np.nan,
-        kind="gap",
+        residual=np.nan if provable else error,
+        kind="gap" if provable else "stationarity",
         tol=tol,
-        weight_error=float(np.sqrt(2.0 * gap)),
+        weight_error=float(np.sqrt(2.0 * gap)) if provable else np.inf,
         solver="decomposition",
         iterations=sum(s.iterations for s in solutions),
         seconds=sum(s.seconds for s in solutions),
@@ -266,6 +323,8 @@ def _polish(
     levels = np.column_stack([np.ones(m), -dual.sign[free]])[:, : dual.groups]  # what b and ρ add
     system = np.block([[columns[points], levels], [levels.T, np.zeros((dual.groups, dual.groups))]])
     missing = dual.target[free] - found.scores[points] - point.bias + dual.sign[free] * point.rho
+    if not (np.all(np.isfinite(system)) and np.all(np.isfinite(missing))):
+        return point, found
     excess = [dual.sign @ (alpha - dual.start), -np.sum(alpha - dual.start)][: dual.groups]
     change = scipy.linalg.lstsq(system, np.concatenate([missing, -np.array(excess)]), lapack_driver="gelsy")[0]
     moved = alpha.copy()

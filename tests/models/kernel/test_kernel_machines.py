@@ -169,7 +169,7 @@ def test_wrong_arguments_are_named(rng):
     with pytest.raises(ValueError, match="square"):
         hg.SVC(kernel="precomputed").fit(X, y)
     with pytest.raises(ValueError, match="alpha"):
-        hg.KernelRidge(0.0).fit(X, y)
+        hg.KernelRidge(-1.0).fit(X, y)
     with pytest.raises(ValueError, match="two derivatives"):
         hg.Learner(hg.RKHS(hg.kernels.RBF(1.0), centres=5), hg.Hinge(), hg.L2(0.1)).fit(X, y)
     with pytest.raises(TypeError, match="strings"):

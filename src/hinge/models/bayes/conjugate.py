@@ -65,6 +65,18 @@ class ConjugateModel:
     def _learn(self, values: Array, weight: Array) -> Any:
         raise NotImplementedError
 
+    def sample_y(self, n: int, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Data sets of n observations, an array of (n, draws): a parameter first, then observations given it.
+
+        Before the first update they are draws of the prior.
+        """
+        rng = np.random.default_rng(random_state)
+        return np.asarray(self._draw(rng, (n, n_samples)), dtype=np.float64)
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Any:
+        """Observations of the given shape, the parameter being the same along a column."""
+        raise NotImplementedError
+
     def bayes_action(self, loss: Any) -> Any:
         """The estimate of the parameter of least posterior risk: mean, median, mode, or the action of any loss."""
         return self.posterior.bayes_action(loss)
@@ -135,6 +147,9 @@ class BetaBernoulli(ConjugateModel):
     def predictive(self) -> Bernoulli:
         return Bernoulli(self.alpha / (self.alpha + self.beta))
 
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Any:
+        return rng.random(shape) < rng.beta(self.alpha, self.beta, shape[1])
+
     def _learn(self, values: Array, weight: Array) -> BetaBernoulli:
         if not np.all((values == 0) | (values == 1)):
             raise ValueError("data must hold 0 and 1 only.")
@@ -173,6 +188,10 @@ class DirichletCategorical(ConjugateModel):
     @property
     def predictive(self) -> Categorical:
         return Categorical(self.alpha / self.alpha.sum())
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Any:
+        below = np.cumsum(rng.dirichlet(self.alpha, shape[1]), axis=1)[:, :-1]
+        return np.sum(rng.random(shape)[:, :, None] > below, axis=2)
 
     def _learn(self, values: Array, weight: Array) -> DirichletCategorical:
         k = len(self.alpha)
@@ -217,6 +236,9 @@ class GammaPoisson(ConjugateModel):
     def predictive(self) -> NegativeBinomial:
         return NegativeBinomial(self.shape, self.rate / (self.rate + 1.0))
 
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Any:
+        return rng.poisson(rng.gamma(self.shape, 1.0 / self.rate, shape[1]), shape)
+
     def _learn(self, values: Array, weight: Array) -> GammaPoisson:
         if not np.all((values >= 0) & (values == np.floor(values))):
             raise ValueError("data must hold counts: whole numbers of zero or more.")
@@ -256,6 +278,10 @@ class NormalNormal(ConjugateModel):
     @property
     def predictive(self) -> Normal:
         return Normal(self.mean, np.sqrt(self.variance + self.noise))
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Any:
+        centre = rng.normal(self.mean, np.sqrt(self.variance), shape[1])
+        return rng.normal(centre, np.sqrt(self.noise), shape)
 
     def _learn(self, values: Array, weight: Array) -> NormalNormal:
         precision = 1.0 / self.variance + float(weight.sum()) / self.noise
@@ -306,6 +332,10 @@ class NormalInverseGamma(ConjugateModel):
     def predictive(self) -> StudentT:
         spread = self.rate * (self.count + 1.0) / (self.shape * self.count)
         return StudentT(2.0 * self.shape, self.mean, np.sqrt(spread))
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Any:
+        variance = self.rate / rng.gamma(self.shape, size=shape[1])
+        return rng.normal(rng.normal(self.mean, np.sqrt(variance / self.count)), np.sqrt(variance), shape)
 
     def _learn(self, values: Array, weight: Array) -> NormalInverseGamma:
         n = float(weight.sum())

@@ -17,8 +17,11 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
+from hinge.problem.kernels import Kernel
+
 Array = NDArray[np.float64]
 Evaluate = Callable[[Array, Any], tuple[float, Array]]
+Evidence = Callable[[Kernel, Any], tuple[float, Array]]
 
 # Levels have half of the rows of the next finer one, down to at least this many.
 COARSE_ROWS = 350
@@ -33,9 +36,46 @@ DIFFERENCE = 1e-3
 MOST_STEPS = 100
 
 
-def maximise(evaluate: Evaluate, theta: Array, bounds: tuple[float, float], n: int, tol: float) -> Array:
-    """The maximiser near ``theta``; ``evaluate(theta, rows)`` gives value and gradient on some rows, or all (None)."""
-    low, high = np.log(bounds[0]), np.log(bounds[1])
+def fit_kernel(kernel: Kernel, evidence: Evidence, model: Any, n: int, rng: Any) -> Kernel:
+    """The kernel whose parameters maximise the evidence, from those given and from random ones.
+
+    ``evidence(kernel, rows)`` gives value and gradient. Of ``model`` the parameters ``optimizer``, ``bounds``,
+    ``n_restarts_optimizer`` and ``tol`` are used: optimizer is None, "fmin_l_bfgs_b" or a function
+    ``(objective, theta, bounds) → (theta, value)``, as in scikit-learn.
+    """
+    optimizer, start = model.optimizer, kernel.theta
+    if not (optimizer is None or callable(optimizer) or optimizer == "fmin_l_bfgs_b"):
+        raise ValueError(f"optimizer must be 'fmin_l_bfgs_b', a function or None, got {optimizer!r}.")
+    if optimizer is None or not len(start):
+        return kernel
+    low, high = model.bounds
+    if not 0 < low < high:
+        raise ValueError(f"bounds must be 0 < low < high, got {model.bounds!r}.")
+    box = np.log(np.where(np.isnan(kernel.limits), [low, high], kernel.limits))
+
+    def evaluate(theta: Array, rows: Any) -> tuple[float, Array]:
+        return evidence(kernel.with_theta(np.asarray(theta)), rows)
+
+    def objective(theta: Array, eval_gradient: bool = True) -> Any:
+        value, gradient = evaluate(theta, None)
+        return (-value, -gradient) if eval_gradient else -value
+
+    starts = [start, *(rng.uniform(box[:, 0], box[:, 1]) for _ in range(model.n_restarts_optimizer))]
+    if callable(optimizer):
+        found = [np.asarray(optimizer(objective, theta, box)[0]) for theta in starts]
+    else:
+        found = [maximise(evaluate, theta, box, n, model.tol) for theta in starts]
+    if len(found) > 1:
+        found.sort(key=lambda theta: -evaluate(theta, None)[0])
+    return kernel.with_theta(found[0])
+
+
+def maximise(evaluate: Evaluate, theta: Array, box: Array, n: int, tol: float) -> Array:
+    """The maximiser near ``theta``; ``evaluate(theta, rows)`` gives value and gradient on some rows, or all (None).
+
+    ``box`` has the bounds of each entry as rows.
+    """
+    low, high = box[:, 0], box[:, 1]
     theta = np.clip(theta, low, high)
     if not len(theta):
         return theta
@@ -61,20 +101,20 @@ def maximise(evaluate: Evaluate, theta: Array, bounds: tuple[float, float], n: i
     return theta
 
 
-def _from_afar(fall: Callable[[Array], tuple[float, Array]], theta: Array, low: float, high: float) -> Array:
+def _from_afar(fall: Callable[[Array], tuple[float, Array]], theta: Array, low: Array, high: Array) -> Array:
     found = scipy.optimize.minimize(
-        fall, theta, jac=True, method="L-BFGS-B", bounds=[(low, high)] * len(theta), options={"maxiter": MOST_STEPS}
+        fall, theta, jac=True, method="L-BFGS-B", bounds=list(zip(low, high)), options={"maxiter": MOST_STEPS}
     )
     return np.clip(found.x, low, high)
 
 
-def _curvature(fall: Callable[[Array], tuple[float, Array]], theta: Array, low: float, high: float) -> Array:
+def _curvature(fall: Callable[[Array], tuple[float, Array]], theta: Array, low: Array, high: Array) -> Array:
     """The second derivatives by differences of gradients, made positive definite."""
     here = fall(theta)[1]
     H = np.empty((len(theta), len(theta)))
     for j in range(len(theta)):
         step = np.zeros(len(theta))
-        step[j] = DIFFERENCE if theta[j] + DIFFERENCE <= high else -DIFFERENCE
+        step[j] = DIFFERENCE if theta[j] + DIFFERENCE <= high[j] else -DIFFERENCE
         H[j] = (fall(theta + step)[1] - here) / step[j]
     return _definite(0.5 * (H + H.T))
 
@@ -86,7 +126,7 @@ def _definite(H: Array) -> Array:
 
 
 def _newton(
-    fall: Callable[[Array], tuple[float, Array]], theta: Array, B: Array, low: float, high: float, tol: float
+    fall: Callable[[Array], tuple[float, Array]], theta: Array, B: Array, low: Array, high: Array, tol: float
 ) -> tuple[Array, Array]:
     """Quasi-Newton steps inside the box, beginning with curvature B."""
     value, gradient = fall(theta)

@@ -20,9 +20,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge.models.base import check_fit, check_predict, keep_float32
-from hinge.problem.decisions import Normal, StudentT
-from hinge.problem.losses import as_loss
+from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
+from hinge.problem.decisions import Normal, StudentT, in_units_of_target
+from hinge.problem.kernels import evaluate
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.closed_form import Centred
 
@@ -37,8 +37,8 @@ INTERPOLATED = 1e-10
 def predicted(law: Any, return_std: bool, interval: float | None, action: Any, dtype: Any) -> Any:
     """What ``predict`` returns for a predictive distribution: a point, and what else was asked for."""
     point = law.mode if action is None else law.bayes_action(action)  # the mean, where there is one
-    if action is not None and not isinstance(action, str):
-        point = as_loss(action).inverse_link(point)
+    if action is not None:
+        point = in_units_of_target(action, point)
     parts: list[Any] = [np.asarray(point).astype(dtype, copy=False)]
     if return_std:
         parts.append(law.std.astype(dtype, copy=False))
@@ -47,8 +47,25 @@ def predicted(law: Any, return_std: bool, interval: float | None, action: Any, d
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+def _has_prior(model: BayesianLinearRegression) -> bool:
+    """Whether the prior does not depend on the data."""
+    return model.prior_covariance is not None and model.noise_variance is not None
+
+
+def held_bias(model: Any, intercept: float | None) -> float:
+    """The bias that prior predictions are made with: its prior is flat, so that it has no predictive distribution."""
+    if not model.fit_intercept:
+        return 0.0
+    if intercept is None:
+        raise ValueError(
+            "The prior of the bias is flat, so there is no prior predictive distribution: give intercept, at which it is "
+            "held, or set fit_intercept=False."
+        )
+    return float(intercept)
+
+
 def _learns_in_steps(model: Any) -> bool:
-    if model.prior_covariance is None or model.noise_variance is None:
+    if not _has_prior(model):
         raise AttributeError(
             "partial_fit needs prior_covariance and noise_variance (a number or 'conjugate'): the evidence is "
             "maximised over all examples together."
@@ -131,17 +148,20 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         s = np.ones(n) if weights is None else weights
         root = self._prior_root(d)
         self._n_seen = float(s.sum())
+        design = Design(X) if n else None
+        if design is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                G, moment = design.gram(s), design.rmatmul(s * y)
+                require_no_overflow(G, moment, weighted_sum(s, y**2))
         self.prior_variance_, noise = 1.0, self.noise_variance
         if noise is None or self.prior_covariance is None:
             self.prior_variance_, noise = self._maximise_evidence(X, y, s, root)
         known = 1.0 if self.noise_variance == "conjugate" else float(noise)
         R = _precision(root) * (known / self.prior_variance_)
-        if not n:  # nothing seen: the prior
+        if design is None:  # nothing seen: the prior
             self._V, self._mean, self._misfit = _inverse(R), np.zeros(d), 0.0
             self._known, self._prior_logdet = known, _log_determinant(root)
             return self._adopt(X.dtype)
-        design = Design(X)
-        G, moment = design.gram(s), design.rmatmul(s * y)
         if self.fit_intercept:
             column = design.rmatmul(s)
             G = np.block([[G, column[:, None]], [column[None, :], self._n_seen]])
@@ -157,6 +177,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             self._mean = self._mean + self._V @ (left - R @ self._mean)
         residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
         self._misfit = float(weighted_sum(s, residual**2)) + float(self._mean @ R @ self._mean)
+        require_no_overflow(self._mean, self._V, self._misfit)
         self._prior_logdet = _log_determinant(root) + d * np.log(self.prior_variance_)
         self._known = known
         return self._adopt(X.dtype)
@@ -265,7 +286,8 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             if known_noise is not None:
                 return known_noise
             # With τ free too, the best σ² for a ratio is y'(I + XX'/ρ)⁻¹y/n.
-            return parts(log_ratio)[0] / n if self.prior_covariance is None else float(np.exp(log_ratio))
+            noise = parts(log_ratio)[0] / n if self.prior_covariance is None else float(np.exp(log_ratio))
+            return max(noise, np.finfo(float).tiny)
 
         def cost(log_ratio: float) -> float:
             noise = noise_at(log_ratio)
@@ -284,7 +306,9 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         bracketed = slope(low) < 0 < slope(high)
         found = scipy.optimize.brentq(slope, low, high, xtol=1e-14) if bracketed else float(grid[best])
         noise = noise_at(found)
-        return (noise / float(np.exp(found)) if self.prior_covariance is None else 1.0), noise
+        if self.prior_covariance is not None:
+            return 1.0, noise
+        return max(noise / float(np.exp(found)), np.finfo(float).tiny), noise
 
     # -- saying
 
@@ -302,6 +326,64 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         if self.noise_variance == "conjugate":
             return StudentT(2.0 * self._shape, mean, np.sqrt(spread * self._rate / self._shape))
         return Normal(mean, np.sqrt(spread * self._known))
+
+    def prior_predictive(self, X: Any, *, noise: bool = True, intercept: float | None = None) -> Any:
+        """The distribution of y (of the scores with ``noise=False``) before any example is seen.
+
+        Normal with mean b and variance x'Σ₀x + σ², or Student's t. The prior of the bias is flat: with ``fit_intercept``
+        it is held at ``intercept``. Needs ``prior_covariance``, and ``noise_variance`` given or "conjugate".
+
+        Examples
+        --------
+        >>> import hinge as hg
+        >>> model = hg.BayesianLinearRegression(4.0, noise_variance=1.0, fit_intercept=False)
+        >>> float(model.prior_predictive([[2.0]]).variance[0])  # 4·2² + 1
+        17.0
+        """
+        if not _has_prior(self):
+            raise ValueError("prior_predictive needs prior_covariance, and noise_variance (a number or 'conjugate').")
+        A = evaluate.spread(evaluate.matrix(X)).astype(np.float64)
+        spread = np.square(A @ self._prior_root(A.shape[1])).sum(axis=1) + (1.0 if noise else 0.0) * self._unit_noise()
+        mean = np.full(len(A), held_bias(self, intercept))
+        if self.noise_variance == "conjugate":
+            return StudentT(2.0 * self.noise_shape, mean, np.sqrt(spread * self.noise_rate / self.noise_shape))
+        return Normal(mean, np.sqrt(spread))
+
+    def _unit_noise(self) -> float:
+        """σ² in the units of Σ₀."""
+        return 1.0 if self.noise_variance == "conjugate" else float(self.noise_variance)
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: Any = None,
+        *,
+        noise: bool = True,
+        intercept: float | None = None,
+    ) -> Array:
+        """Data drawn together for all inputs, an array of (inputs, draws): weights first, then y given the weights.
+
+        Before fitting they are drawn from the prior, as :meth:`prior_predictive` has it.
+        """
+        rng = np.random.default_rng(random_state)
+        fitted = hasattr(self, "_V")
+        if not fitted and not _has_prior(self):
+            raise ValueError("Draws before fit need prior_covariance, and noise_variance (a number or 'conjugate').")
+        conjugate = self.noise_variance == "conjugate"
+        if fitted:
+            A, V, mean = self._columns(check_predict(self, X)), self._V, self._mean
+            shape, rate, variance = getattr(self, "_shape", 0.0), getattr(self, "_rate", 0.0), self._known
+            root, shift = np.linalg.cholesky(V), 0.0
+        else:
+            A = evaluate.spread(evaluate.matrix(X)).astype(np.float64)
+            shape, rate, variance = self.noise_shape, self.noise_rate, self._unit_noise()
+            root = self._prior_root(A.shape[1]) / np.sqrt(variance)  # V is in units of the noise
+            mean, shift = np.zeros(A.shape[1]), held_bias(self, intercept)
+        scale = np.sqrt(rate / rng.gamma(shape, size=n_samples) if conjugate else np.full(n_samples, variance))
+        weights = mean[:, None] + scale * (root @ rng.standard_normal((len(mean), n_samples)))
+        errors = scale * rng.standard_normal((len(A), n_samples)) if noise else 0.0
+        return A @ weights + shift + errors
 
     def predict(self, X: Any, return_std: bool = False, *, interval: float | None = None, action: Any = None) -> Any:
         """The posterior mean of y, or the Bayes action of any loss.

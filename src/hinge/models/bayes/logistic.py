@@ -21,8 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, signs
+from hinge.models.bayes.linear import held_bias
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.decisions import Bernoulli
+from hinge.problem.kernels import evaluate
 from hinge.problem.losses import Logistic
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Objective, make_objective
@@ -164,13 +166,15 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEsti
             evidence += 0.5 * np.log(2.0 * np.pi)
         return result, scipy.linalg.cho_solve(factor, np.eye(len(H))), float(evidence)
 
+    def _columns(self, X: Any) -> Array:
+        """Rows as the posterior sees them: dense, with a one for the bias."""
+        A = evaluate.spread(X).astype(np.float64)
+        return np.hstack([A, np.ones((len(A), 1))]) if self.fit_intercept else A
+
     def _score_moments(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of ⟨w, x⟩ + b under the posterior."""
         check_is_fitted(self)
-        X = check_predict(self, X)
-        A = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-        if self.fit_intercept:
-            A = np.hstack([A, np.ones((len(A), 1))])
+        A = self._columns(check_predict(self, X))
         return A @ self._mean, np.einsum("ij,ij->i", A @ self.covariance_, A)
 
     def decision_function(self, X: Any) -> Array:
@@ -182,6 +186,39 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEsti
     def predictive_distribution(self, X: Any) -> Bernoulli:
         """Whether y is ``classes_[1]``, with the weights integrated out."""
         return Bernoulli(averaged_sigmoid(*self._score_moments(X), self.predictive))
+
+    def prior_predictive(self, X: Any, *, intercept: float | None = None) -> Bernoulli:
+        """Whether y is the second class, before any example is seen: E σ(⟨w, x⟩ + b) over w ~ N(0, τ²I).
+
+        The prior of the bias is flat: with ``fit_intercept`` it is held at ``intercept``. Needs ``prior_variance``.
+        """
+        A = evaluate.spread(evaluate.matrix(X)).astype(np.float64)
+        mean = np.full(len(A), held_bias(self, intercept))
+        return Bernoulli(averaged_sigmoid(mean, self._prior() * np.square(A).sum(axis=1), self.predictive))
+
+    def _prior(self) -> float:
+        if self.prior_variance is None:
+            raise ValueError("Prior predictions need prior_variance: None takes it from the data.")
+        return float(self.prior_variance)
+
+    def sample_y(
+        self, X: Any, n_samples: int = 1, random_state: Any = None, *, intercept: float | None = None
+    ) -> NDArray[Any]:
+        """Labels drawn together for all inputs, an array of (inputs, draws): weights first, then y given the weights.
+
+        Before fitting they are drawn from the prior, and the classes are 0 and 1.
+        """
+        rng = np.random.default_rng(random_state)
+        if hasattr(self, "_mean"):
+            A, mean, root = self._columns(check_predict(self, X)), self._mean, np.linalg.cholesky(self.covariance_)
+            shift, classes = 0.0, self.classes_
+        else:
+            A = evaluate.spread(evaluate.matrix(X)).astype(np.float64)
+            mean, root = np.zeros(A.shape[1]), np.sqrt(self._prior()) * np.eye(A.shape[1])
+            shift, classes = held_bias(self, intercept), np.arange(2)
+        weights = mean[:, None] + root @ rng.standard_normal((len(mean), n_samples))
+        p = Logistic().inverse_link(A @ weights + shift)
+        return classes[(rng.random(p.shape) < p).astype(np.intp)]
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of the classes, averaged over the posterior."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
-from hinge.models.bayes.hyperparameters import maximise
+from hinge.models.base import require_no_overflow
+from hinge.models.bayes.hyperparameters import fit_kernel
 from hinge.models.kernel.expansion import (
     Expansion,
     check_kernel_fit,
@@ -19,9 +20,8 @@ from hinge.models.kernel.expansion import (
     is_precomputed,
     takes_objects,
 )
-from hinge.problem.decisions import Normal
-from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate
-from hinge.problem.losses import as_loss
+from hinge.problem.decisions import Normal, in_units_of_target
+from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate, full_gram, refuse_indefinite
 
 Array = NDArray[np.float64]
 
@@ -30,10 +30,8 @@ BLOCK_ROWS = 1024
 
 
 def covariance(kernel: Kernel, X: Any) -> Array:
-    """The symmetric matrix k(xᵢ, xⱼ), its diagonal exact."""
-    K = np.ascontiguousarray(kernel.block(X, X), dtype=np.float64)
-    np.fill_diagonal(K, kernel.diagonal(X))
-    return K
+    """The matrix k(xᵢ, xⱼ), its diagonal exact."""
+    return full_gram(kernel, X, symmetric=False)
 
 
 def default_kernel(kernel: Any) -> Kernel:
@@ -103,8 +101,9 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     kernel : Kernel, optional
-        Any kernel expression, such as ``hg.kernels.RBF(1.0) + hg.kernels.White(0.1)``; all its positive parameters are fitted, but
-        those under ``.fixed()``. By default an RBF kernel of length one, which is not fitted.
+        Any kernel expression, such as ``hg.kernels.RBF(1.0) + hg.kernels.White(0.1)``, or a kernel object of scikit-learn, which is
+        translated with its bounds. All positive parameters are fitted, but those under ``.fixed()``. By default an RBF
+        kernel of length one, which is not fitted.
     alpha : float or array of n numbers
         The variance of the noise, added to the diagonal; not fitted (``hg.kernels.White`` is).
     optimizer : "fmin_l_bfgs_b", callable or None
@@ -121,7 +120,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
     random_state : int, optional
         Of the restarts.
     bounds : (float, float)
-        Every fitted parameter stays between these.
+        Fitted parameters stay between these, where the kernel has no bounds of its own (``.within``).
     tol : float
         Fitting stops when the log marginal likelihood promises to grow by less than this.
 
@@ -183,14 +182,17 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
         X, y, _ = check_kernel_fit(self, kernel, X, y, multi_output=True, y_numeric=True)
         X = inputs_of(kernel, X)
         y = np.asarray(y, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            require_no_overflow(np.sum(np.square(y)))
         self._y_train_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])
         spread = y.std(axis=0) if self.normalize_y else np.ones(y.shape[1:])
         self._y_train_std = np.where(spread > 0, spread, 1.0)
         self.X_train_, self.y_train_ = X, (y - self._y_train_mean) / self._y_train_std
         self._noise = self._check_noise(evaluate.length(X))
         self.kernel_ = kernel.resolve(X)
-        if self.optimizer is not None and len(self.kernel_.theta):
-            self._fit_kernel()
+        refuse_indefinite(self.kernel_, X)
+        rng = check_random_state(self.random_state)
+        self.kernel_ = fit_kernel(self.kernel_, self._evidence, self, evaluate.length(X), rng)
         fitted = factor(self.kernel_, X, self._targets(), self._noise)
         self.L_, self.alpha_ = fitted.L, fitted.dual.reshape(y.shape)
         self.log_marginal_likelihood_value_ = fitted.value
@@ -207,43 +209,16 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(f"alpha must be zero or more, got {self.alpha!r}.")
         return noise
 
-    def _fit_kernel(self) -> None:
-        """Maximise the marginal likelihood from the given parameters and from random ones; keep the best."""
-        low, high = self.bounds
-        if not 0 < low < high:
-            raise ValueError(f"bounds must be 0 < low < high, got {self.bounds!r}.")
-        start = self.kernel_.theta
-        rng = check_random_state(self.random_state)
-        starts = [start] + [
-            rng.uniform(np.log(low), np.log(high), len(start)) for _ in range(self.n_restarts_optimizer)
-        ]
-        if callable(self.optimizer):
-            box = np.tile(np.log([low, high]), (len(start), 1))
-            found = [np.asarray(self.optimizer(self._negative, theta, box)[0]) for theta in starts]
-        elif self.optimizer == "fmin_l_bfgs_b":
-            n = evaluate.length(self.X_train_)
-            found = [maximise(self._evaluate, theta, self.bounds, n, self.tol) for theta in starts]
-        else:
-            raise ValueError(f"optimizer must be 'fmin_l_bfgs_b', a function or None, got {self.optimizer!r}.")
-        if len(found) > 1:
-            found.sort(key=lambda theta: -self._evaluate(theta, None)[0])
-        self.kernel_ = self.kernel_.with_theta(found[0])
-
-    def _evaluate(self, theta: Array, rows: Any) -> tuple[float, Array]:
+    def _evidence(self, kernel: Kernel, rows: Any = None) -> tuple[float, Array]:
         """The log marginal likelihood and its gradient on some of the rows (all if None); −∞ where it breaks down."""
-        kernel = self.kernel_.with_theta(theta)
         X, Y, noise = self.X_train_, self._targets(), self._noise
         if rows is not None:
             X, Y, noise = X[rows], Y[rows], noise[rows] if np.ndim(noise) else noise
         try:
             fitted = factor(kernel, X, Y, noise)
         except ValueError:
-            return -np.inf, np.zeros(len(theta))
+            return -np.inf, np.zeros(len(kernel.theta))
         return fitted.value, likelihood_gradient(kernel, X, fitted)
-
-    def _negative(self, theta: Array, eval_gradient: bool = True) -> Any:
-        value, gradient = self._evaluate(np.asarray(theta), None)
-        return (-value, -gradient) if eval_gradient else -value
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """log p(y) for the logarithms ``theta`` of the kernel's parameters, summed over targets; also its gradient.
@@ -254,7 +229,7 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             if eval_gradient:
                 raise ValueError("The gradient is computed for a given theta only.")
             return self.log_marginal_likelihood_value_
-        value, gradient = self._evaluate(np.asarray(theta, dtype=np.float64), None)
+        value, gradient = self._evidence(self.kernel_.with_theta(np.asarray(theta, dtype=np.float64)))
         return (value, gradient) if eval_gradient else value
 
     def predict(
@@ -284,8 +259,8 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             return self._moments(X, "covariance")
         law = self.predictive(X)
         mean = law.mean if action is None else law.bayes_action(action)
-        if action is not None and not isinstance(action, str):
-            mean = as_loss(action).inverse_link(mean)
+        if action is not None:
+            mean = in_units_of_target(action, mean)
         more = ([law.std] if return_std else []) + ([law.interval(interval)] if interval is not None else [])
         return (mean, *more) if more else mean
 
@@ -328,10 +303,22 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
             moment = np.repeat(moment[..., None], shape[0], axis=-1)
         return np.zeros((n, *shape)), moment
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Draws of the function at X: an array of (inputs, draws) or (inputs, targets, draws)."""
+    def prior_predictive(self, X: Any) -> Normal:
+        """The distribution of f(x) at every input before any example is seen, for the kernel as it was given."""
+        mean, variance = self._prior_moments(X, "variance")
+        return Normal(mean, np.sqrt(variance))
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, noise: bool = False) -> Array:
+        """Draws of the function at X: an array of (inputs, draws) or (inputs, targets, draws).
+
+        With ``noise`` they are draws of y, with errors of variance ``alpha``. Before fitting they are draws of the prior.
+        """
         rng = check_random_state(random_state)
         mean, C = self._moments(X, "covariance")
+        if noise:
+            C = C.copy()
+            scale = getattr(self, "_y_train_std", 1.0) ** 2
+            C[np.diag_indices(len(C))] += np.multiply.outer(self._check_noise(len(C)) * np.ones(len(C)), scale)
         if mean.ndim == 1:
             return mean[:, None] + _root(C) @ rng.standard_normal((len(mean), n_samples))
         draws = [

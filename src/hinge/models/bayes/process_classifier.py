@@ -20,11 +20,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import code_labels
-from hinge.models.bayes.hyperparameters import maximise
+from hinge.models.bayes.hyperparameters import Evidence, fit_kernel
 from hinge.models.bayes.logistic import averaged_sigmoid
 from hinge.models.bayes.process import BLOCK_ROWS, covariance, default_kernel, inputs_of
 from hinge.models.kernel.expansion import check_kernel_fit, check_kernel_predict, takes_objects
-from hinge.problem.kernels import Kernel, evaluate
+from hinge.problem.kernels import Kernel, evaluate, refuse_indefinite
 from hinge.problem.losses import Logistic
 
 Array = NDArray[np.float64]
@@ -105,9 +105,10 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : Kernel, optional
-        Any kernel expression; by default an RBF kernel of length one, which is not fitted.
-    optimizer : "fmin_l_bfgs_b" or None
-        Whether the positive parameters of the kernel are fitted.
+        Any kernel expression, or a kernel object of scikit-learn; by default an RBF kernel of length one, which is not
+        fitted.
+    optimizer : "fmin_l_bfgs_b", callable or None
+        How the positive parameters of the kernel are fitted, as for :class:`GaussianProcessRegressor`; None keeps them.
     n_restarts_optimizer : int
         Further starts, drawn at random from the bounds.
     max_iter_predict : int
@@ -119,7 +120,7 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     multi_class : {"one_vs_rest"}
         How several classes are handled.
     bounds : (float, float)
-        Every fitted parameter stays between these.
+        Fitted parameters stay between these, where the kernel has no bounds of its own (``.within``).
     predictive : {"quadrature", "probit"}
         How probabilities are averaged over f(x).
     tol : float
@@ -185,18 +186,18 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         """Fit the parameters of the kernel, and find the mode."""
         if self.multi_class != "one_vs_rest":
             raise ValueError(f"multi_class must be 'one_vs_rest', got {self.multi_class!r}.")
-        if self.optimizer not in ("fmin_l_bfgs_b", None):
-            raise ValueError(f"optimizer must be 'fmin_l_bfgs_b' or None, got {self.optimizer!r}.")
         averaged_sigmoid(np.zeros(1), np.zeros(1), self.predictive)
         kernel = default_kernel(self.kernel)
         X, y, _ = check_kernel_fit(self, kernel, X, y)
         codes = code_labels(self, y)
         self.X_train_ = inputs_of(kernel, X)
         kernel = kernel.resolve(self.X_train_)
+        refuse_indefinite(kernel, self.X_train_)
         k = len(self.classes_)
         rng = check_random_state(self.random_state)
         self._signs = [np.where(codes == j, 1.0, -1.0) for j in ([1] if k == 2 else range(k))]
-        self._kernels = [self._fit_kernel(kernel, y, rng) for y in self._signs]
+        n = evaluate.length(self.X_train_)
+        self._kernels = [fit_kernel(kernel, self._evidence_for(y), self, n, rng) for y in self._signs]
         self.approximations_ = [
             laplace(covariance(kernel, self.X_train_), y, self.max_iter_predict)
             for kernel, y in zip(self._kernels, self._signs)
@@ -205,28 +206,18 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
         self.log_marginal_likelihood_value_ = float(np.mean([a.value for a in self.approximations_]))
         return self
 
-    def _fit_kernel(self, kernel: Kernel, y: Array, rng: Any) -> Kernel:
-        start = kernel.theta
-        if self.optimizer is None or not len(start):
-            return kernel
-        low, high = np.log(self.bounds)
-        starts = [start] + [rng.uniform(low, high, len(start)) for _ in range(self.n_restarts_optimizer)]
-
-        def evidence(theta: Array, rows: Any) -> tuple[float, Array]:
-            return self._evidence(kernel.with_theta(theta), y, rows)
-
-        n = evaluate.length(self.X_train_)
-        found = [maximise(evidence, theta, self.bounds, n, self.tol) for theta in starts]
-        if len(found) > 1:
-            found.sort(key=lambda theta: -evidence(theta, None)[0])
-        return kernel.with_theta(found[0])
+    def _evidence_for(self, y: Array) -> Evidence:
+        return lambda kernel, rows: self._evidence(kernel, y, rows)
 
     def _evidence(self, kernel: Kernel, y: Array, rows: Any = None) -> tuple[float, Array]:
         X = self.X_train_
         if rows is not None:
             X, y = X[rows], y[rows]
         K = covariance(kernel, X)
-        fitted = laplace(K, y, self.max_iter_predict)
+        try:
+            fitted = laplace(K, y, self.max_iter_predict)
+        except ValueError:  # not positive semidefinite to rounding
+            return -np.inf, np.zeros(len(kernel.theta))
         return fitted.value, laplace_gradient(kernel, X, K, y, fitted)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:

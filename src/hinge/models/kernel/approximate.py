@@ -14,10 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hinge._native import Design, check_indices
 from hinge.models.base import FLOATS
 from hinge.models.kernel.expansion import named_kernel, takes_objects, with_parameters
-from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate
+from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate, warn_indefinite
 from hinge.problem.kernels.base import Scaled
 
 Array = NDArray[np.float64]
+
+# Eigenvalues below −this times the largest are no rounding errors.
+NEGATIVE = 1e-6
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -99,6 +102,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.component_indices_ = check_random_state(self.random_state).permutation(n)[:m]
         self.components_ = X[self.component_indices_]
         values, vectors = scipy.linalg.eigh(np.asarray(self.kernel_(self.components_), dtype=np.float64))
+        if values[0] < -NEGATIVE * np.abs(values).max() and not self.kernel_.psd:
+            warn_indefinite(self.kernel_, "The negative eigenvalues of the centres' matrix are left out.")
         floor = max(float(values[-1]), 0.0) * 1e-12
         inverse = np.where(values > floor, 1.0 / np.sqrt(np.where(values > floor, values, 1.0)), 0.0)
         self.normalization_ = (vectors * inverse) @ vectors.T

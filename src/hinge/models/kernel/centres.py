@@ -23,6 +23,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from hinge._native import Design, core, native_loss
+from hinge.models.base import require_no_overflow
 from hinge.models.kernel.expansion import Expansion
 from hinge.models.learner import Fit, Task
 from hinge.problem.certificates.linear import Certificate
@@ -109,9 +110,14 @@ def fit_centres(kernel: Kernel, space: RKHS, task: Task) -> Fit:
     centres = task.X[chosen]
     blocks = CentreBlocks(kernel, task.X, centres, 1e6 * space.cache_size)
     K = kernel(evaluate.spread(centres).astype(np.float64) if not scipy.sparse.issparse(centres) else centres)
-    size = float(np.trace(K)) / m
+    size = float(np.trace(K)) / m or 1.0
     # Centres that coincide make K singular: they are told apart by what rounding would add anyway.
-    T = scipy.linalg.cholesky(K.astype(np.float64) + JITTER * size * np.eye(m))
+    T, info = scipy.linalg.lapack.dpotrf(K.astype(np.float64) + JITTER * size * np.eye(m), lower=0, clean=1)
+    if info:
+        raise ValueError(
+            f"{kernel!r} is not positive semidefinite on the centres: an expansion over them has no norm. Use a positive "
+            "semidefinite kernel, or centres=None, which leaves negative eigenvalues out."
+        )
     problem = _Newton(blocks, T, task, weights, weights[chosen], chosen, space.fit_intercept)
     beta, bias, certificate, iterations = problem.run(began)
     alpha = scipy.linalg.solve_triangular(T, beta)
@@ -170,6 +176,7 @@ class _Newton:
             g = self._features_pull(cu) + self.lam * beta
             primal = risk + 0.5 * self.lam * float(beta @ beta)
             gap = float(g @ g) / (2.0 * self.lam)
+            require_no_overflow(primal, gap)
             if gap <= self.task.tol * abs(primal) or self.iterations >= limit:
                 break
             # A quadratic is solved at once: as exactly as the gap asks for.

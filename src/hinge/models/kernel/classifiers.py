@@ -23,7 +23,15 @@ from hinge.models.kernel.expansion import (
     takes_objects,
 )
 from hinge.models.learner import Task, minimise
-from hinge.problem.kernels import Kernel, Precomputed, evaluate, full_gram
+from hinge.problem.kernels import (
+    Definiteness,
+    Kernel,
+    Precomputed,
+    definiteness,
+    evaluate,
+    full_gram,
+    warn_indefinite,
+)
 from hinge.problem.losses import Logistic
 from hinge.problem.penalties import L2
 from hinge.problem.spaces import RKHS
@@ -222,6 +230,8 @@ class KernelPerceptron(_KernelClassifier):
         codes = code_labels(self, y)
         steps = np.ones(len(codes)) if weights is None else weights
         self.kernel_ = self._resolve(X, steps)
+        if definiteness(self.kernel_, X) is Definiteness.INDEFINITE:
+            warn_indefinite(self.kernel_, "The number of mistakes has no bound.")
         rows = _Rows(self.kernel_, X)
         runs = []
         for labels in self._tasks(codes):

@@ -17,6 +17,7 @@ from hinge.models.kernel.expansion import check_kernel_fit, check_kernel_inputs
 from hinge.models.kernel.svc_multiclass import SupportVectorClassifier
 from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
 from hinge.problem.certificates.kernel_machine import (
+    Dual,
     classification,
     largest_square,
     nu_classification,
@@ -114,14 +115,19 @@ class NuSVC(SupportVectorClassifier):
         self.rho_ = np.array([s.rho for s in self._fit(X, y, sample_weight)])
         return self
 
-    def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
+    def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
         most = 2.0 * min(float(weights[y > 0].sum()), float(weights[y < 0].sum())) / float(weights.sum())
         if self.nu > most * (1 + 1e-12):
             raise ValueError(
                 f"nu={self.nu!r} is infeasible: it can be at most {most:.6g} (twice the share of the rarer class) "
                 "where these classes meet."
             )
-        solution = self._solve(X, nu_classification(y, float(self.nu), weights))
+        return nu_classification(y, float(self.nu), weights)
+
+    def _is_plain(self, solution: DualSolution, factors: Array) -> bool:
+        return solution.rho > 0 and not np.any(factors != factors[0])
+
+    def _finish(self, solution: DualSolution, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
         rho = solution.rho
         if not rho > 0 and not solution.stopped:
             rho = largest_square(self.kernel_, X) / LARGEST_COST or 1.0

@@ -23,10 +23,16 @@ from hinge.models.kernel.expansion import (
     with_parameters,
 )
 from hinge.problem.certificates.linear import Certificate
-from hinge.problem.kernels import full_gram
+from hinge.problem.kernels import Definiteness, definiteness, full_gram, warn_indefinite
 from hinge.solvers.base import Status
 
 Array = NDArray[np.float64]
+
+# Eigenvalues below this fraction of the largest, times n, are rounding errors.
+RANK_TOLERANCE = 1e-15
+# Kernel values whose products do not overflow.
+LARGEST = 1e150
+OVERFLOW = "The kernel matrix is not finite: X has values so large that products overflow; rescale them."
 
 
 @dataclass(frozen=True)
@@ -53,27 +59,38 @@ class RidgePath:
         return int(np.argmin(self.loo_error))
 
 
-def ridge_path(K: Array, y: Array, alphas: Any, weights: Array | None = None) -> RidgePath:
+def ridge_path(K: Array, y: Array, alphas: Any, weights: Array | None = None, *, definite: bool = True) -> RidgePath:
     """Solve (K + αS⁻¹)c = y for every α from one eigendecomposition of S^½ K S^½.
 
-    The residual at example i of the function learned without it is cᵢ / [(K + αS⁻¹)⁻¹]ᵢᵢ: no refitting.
+    The residual at example i of the function learned without it is cᵢ / [(K + αS⁻¹)⁻¹]ᵢᵢ: no refitting. Without
+    ``definite`` negative eigenvalues are no rounding errors.
     """
     alphas = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    _refuse_overflow(K)
     root = np.ones(len(K)) if weights is None else np.sqrt(weights)
     values, vectors = scipy.linalg.eigh(K * root[:, None] * root[None, :], overwrite_a=True, driver="evd")
-    values = np.maximum(values, 0.0)
+    if definite:
+        values = np.maximum(values, 0.0)
     targets = y.reshape(len(y), -1)
     rotated = vectors.T @ (targets * root[:, None])
     squares = vectors**2
     coefficients, errors = [], []
     for alpha in alphas:
-        u = vectors @ (rotated / (values + alpha)[:, None])
-        diagonal = squares @ (1.0 / (values + alpha))
+        inverse = inverse_values(values, alpha)
+        u = vectors @ (rotated * inverse[:, None])
+        diagonal = squares @ inverse
         coefficients.append((root[:, None] * u).reshape(y.shape))
         used = root > 0
         residual = u[used] / (root[used] * diagonal[used])[:, None]
         errors.append(float(np.average(np.mean(residual**2, axis=1), weights=root[used] ** 2)))
     return RidgePath(alphas, np.array(coefficients), np.array(errors))
+
+
+def inverse_values(values: Array, alpha: float) -> Array:
+    """1/(λ + α); zero where that is rounding, for the solution of least norm."""
+    shifted = values + alpha
+    lost = np.abs(shifted) <= RANK_TOLERANCE * len(values) * np.abs(values).max(initial=0.0)
+    return np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, shifted))
 
 
 class KernelRidge(RegressorMixin, BaseEstimator):
@@ -83,8 +100,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    alpha : float
-        The penalty, greater than 0.
+    alpha : float, or array of one number per target
+        The penalty, zero or more. With zero, of the functions of least squared error the one of least norm.
     kernel : str, Kernel or function
         A name as for :class:`SVC`, or any kernel.
     gamma, degree, coef0
@@ -109,7 +126,8 @@ class KernelRidge(RegressorMixin, BaseEstimator):
     path_ : RidgePath
         With ``alphas``: coefficients and errors for all of them.
     certificate_ : Certificate
-        Objective, dual objective and gap.
+        Objective, dual objective and gap; a stationarity residual where there is no gap: alpha=0, or a kernel that is
+        not known to be positive semidefinite.
 
     Examples
     --------
@@ -153,32 +171,52 @@ class KernelRidge(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
         """Learn from examples; a weight of 2 means the same as having an example twice."""
         began = time.perf_counter()
-        alphas = np.atleast_1d(np.asarray(self.alpha if self.alphas is None else self.alphas, dtype=np.float64))
-        if not len(alphas) or not np.all(alphas > 0):
-            name = "alpha" if self.alphas is None else "alphas"
-            raise ValueError(f"{name} must be greater than 0, got {getattr(self, name)!r}.")
         function = with_parameters(self.kernel, self.kernel_params)
         kernel = named_kernel(function, self.gamma, self.degree, self.coef0)
         X, y, weights = check_kernel_fit(self, kernel, X, y, sample_weight, multi_output=True, y_numeric=True)
         targets = np.asarray(y, dtype=np.float64)
+        alphas = self._check_alphas(targets)
         self.kernel_ = kernel.resolve(X, weights)
         K = full_gram(self.kernel_, X)
-        if self.alphas is None:
-            self.alpha_ = float(alphas[0])
-            coefficients, loo, fitted = _solve(K, targets, self.alpha_, weights, self.loo)
+        eigenvalues = definiteness(self.kernel_, X, K)
+        if eigenvalues is Definiteness.INDEFINITE:
+            warn_indefinite(self.kernel_, "The fit is a stationary point: (K + αS⁻¹)c = y.")
+        definite = eigenvalues is not Definiteness.INDEFINITE
+        if self.alphas is not None:
+            self.path_ = ridge_path(K.copy(), targets, alphas, weights, definite=definite)
+            alphas = alphas[self.path_.best]
+        self.alpha_ = float(alphas) if np.ndim(alphas) == 0 else alphas
+        solution = solve_ridge(K, targets, self.alpha_, weights, self.loo or self.alphas is not None, definite)
+        if solution.loo is not None:
+            self.loo_predictions_ = solution.loo
+            self.loo_error_ = float(np.average(_row_means((targets - solution.loo) ** 2), weights=weights))
+        provable = eigenvalues is Definiteness.PROVEN and solution.exact and np.all(np.asarray(alphas) > 0)
+        if provable:
+            fitted, c = solution.fitted, solution.coefficients
+            self.certificate_ = _certify(fitted, targets, c, self.alpha_, weights, began)
         else:
-            self.path_ = ridge_path(K.copy(), targets, alphas, weights)
-            self.alpha_ = float(alphas[self.path_.best])
-            coefficients, loo, fitted = _solve(K, targets, self.alpha_, weights, True)
-        if loo is not None:
-            self.loo_predictions_ = loo
-            self.loo_error_ = float(np.average(_row_means((targets - loo) ** 2), weights=weights))
-        self.certificate_ = _certify(fitted, targets, coefficients, self.alpha_, weights, began)
-        self.dual_coef_ = coefficients
+            K = full_gram(self.kernel_, X)
+            self.certificate_ = _certify_stationary(K, targets, solution.coefficients, self.alpha_, weights, began)
+        self.dual_coef_ = solution.coefficients
         every = np.arange(len(targets))
         self.X_fit_ = None if is_precomputed(self.kernel_) else X
-        self.function_ = Expansion(self.kernel_, take(self.kernel_, X, every), coefficients, 0.0)
+        self.function_ = Expansion(self.kernel_, take(self.kernel_, X, every), solution.coefficients, 0.0)
         return self
+
+    def _check_alphas(self, y: Array) -> Any:
+        """The penalty, one per target, or those to choose from."""
+        name = "alpha" if self.alphas is None else "alphas"
+        values = np.asarray(getattr(self, name), dtype=np.float64)
+        if self.alphas is not None:
+            if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
+                raise ValueError(f"alphas must hold finite numbers greater than 0, got {self.alphas!r}.")
+            return values
+        if not np.all((values >= 0) & np.isfinite(values)):
+            raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}.")
+        outputs = 1 if y.ndim == 1 else y.shape[1]
+        if values.ndim and values.shape not in ((1,), (outputs,)):
+            raise ValueError(f"alpha must be a number, or one per target ({outputs}); got {values.size} numbers.")
+        return values.reshape(-1)[0] if values.size == 1 else values
 
     def predict(self, X: Any) -> Array:
         """f(x)."""
@@ -190,8 +228,63 @@ def _row_means(errors: Array) -> Array:
     return errors if errors.ndim == 1 else errors.mean(axis=1)
 
 
-def _solve(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -> tuple[Array, Array | None, Array]:
-    """Coefficients, leave-one-out predictions if wanted, and the fitted values Kc. Overwrites one half of K."""
+def _refuse_overflow(K: Array) -> None:
+    if not float(np.max(np.abs(K), initial=0.0)) <= LARGEST:
+        raise ValueError(OVERFLOW)
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """Coefficients c, fitted values Kc and leave-one-out predictions; ``exact`` if K + αS⁻¹ could be inverted."""
+
+    coefficients: Array
+    fitted: Array
+    loo: Array | None
+    exact: bool
+
+
+def solve_ridge(
+    K: Array, y: Array, alpha: Any, weights: Array | None, loo: bool, definite: bool = True
+) -> RidgeSolution:
+    """(K + αS⁻¹)c = y by Cholesky's factor; by eigenvalues where there is none, or α differs by target.
+
+    Overwrites one half of K.
+    """
+    n = len(K)
+    if np.ndim(alpha) == 0 and alpha > 0:
+        found = _by_cholesky(K, y, float(alpha), weights, loo)
+        if found is not None:
+            return found
+        lower = np.tril(K, -1)  # what is left of K
+        K = lower + lower.T + np.diag(np.diagonal(K))
+    root = np.ones(n) if weights is None else np.sqrt(weights)
+    _refuse_overflow(K)
+    values, vectors = scipy.linalg.eigh(K * root[:, None] * root[None, :], driver="evd")
+    if definite:
+        values = np.maximum(values, 0.0)
+    targets, exact = y.reshape(n, -1), True
+    coefficients, residuals = np.empty(targets.shape), np.zeros(targets.shape)
+    used = root > 0
+    for j, a in enumerate(np.broadcast_to(alpha, targets.shape[1])):
+        inverse = inverse_values(values, float(a))
+        exact = exact and bool(np.all(inverse != 0))
+        u = vectors @ (inverse * (vectors.T @ (targets[:, j] * root)))
+        coefficients[:, j] = root * u
+        diagonal = np.square(vectors[used]) @ inverse
+        # Where nothing else determines f(x_i), it is zero without example i.
+        known = np.abs(diagonal) > RANK_TOLERANCE * np.abs(inverse).max(initial=0.0)
+        left = np.divide(u[used], root[used] * diagonal, out=np.zeros(int(used.sum())), where=known)
+        residuals[used, j] = left
+    fitted = K @ coefficients
+    if not np.all(np.isfinite(fitted)):
+        raise ValueError(OVERFLOW)
+    residuals[~used] = (targets - fitted)[~used]
+    held = (targets - residuals).reshape(y.shape) if loo else None
+    return RidgeSolution(coefficients.reshape(y.shape), fitted.reshape(y.shape), held, exact)
+
+
+def _by_cholesky(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -> RidgeSolution | None:
+    """None if K + αS⁻¹ has no Cholesky factor; the strict lower half and the diagonal of K are left as they are."""
     n = len(K)
     root = np.ones(n) if weights is None else np.sqrt(weights)
     diagonal = K.diagonal().copy()
@@ -201,12 +294,11 @@ def _solve(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -
         G = G * root[:, None] * root[None, :]
     G[np.arange(n), np.arange(n)] = diagonal * root**2 + alpha
     factor, u, info = scipy.linalg.lapack.dposv(G, targets * root[:, None], lower=1, overwrite_a=1)
-    if not np.all(np.isfinite(u)):
-        raise ValueError("The kernel matrix is not finite: X has values so large that products overflow; rescale them.")
+    if not np.all(np.isfinite(diagonal)) or (info == 0 and not np.all(np.isfinite(u))):
+        raise ValueError(OVERFLOW)
     if info > 0:
-        raise ValueError(
-            f"The kernel matrix plus alpha={alpha:g} is not positive definite; check it with hg.kernels.check_psd, or raise alpha."
-        )
+        K[np.arange(n), np.arange(n)] = diagonal
+        return None
     coefficients = root[:, None] * u
     if weights is None:
         # The factor is in the lower half; the upper half still holds K, but for the diagonal.
@@ -224,21 +316,35 @@ def _solve(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -
         residual = (targets - fitted).copy()
         residual[used] = u[used] / (root[used] * inverse.diagonal()[used])[:, None]
         held = (targets - residual).reshape(y.shape)
-    return coefficients.reshape(y.shape), held, fitted.reshape(y.shape)
+    return RidgeSolution(coefficients.reshape(y.shape), fitted.reshape(y.shape), held, True)
 
 
-def _certify(fitted: Array, y: Array, c: Array, alpha: float, weights: Array | None, began: float) -> Certificate:
+def _certify(fitted: Array, y: Array, c: Array, alpha: Any, weights: Array | None, began: float) -> Certificate:
     """P = Σ s(y − f)² + α‖f‖² and D = 2αc'y − αc'Kc − α²Σ c²/s, for any coefficients c."""
     s = (np.ones(len(y)) if weights is None else weights).reshape((-1,) + (1,) * (y.ndim - 1))
-    square = float(np.sum(c * fitted))
-    primal = float(np.sum(s * (y - fitted) ** 2)) + alpha * square
+    square = float(np.sum(alpha * c * fitted))
+    primal = float(np.sum(s * (y - fitted) ** 2)) + square
     used = np.broadcast_to(s > 0, c.shape)
-    penalty = float(np.sum(c[used] ** 2 / np.broadcast_to(s, c.shape)[used]))
-    dual = 2.0 * alpha * float(np.sum(c * y)) - alpha * square - alpha**2 * penalty
+    penalty = float(np.sum((alpha * c)[used] ** 2 / np.broadcast_to(s, c.shape)[used]))
+    dual = 2.0 * float(np.sum(alpha * c * y)) - square - penalty
     gap = max(primal - dual, 0.0)
     size = max(abs(primal), 1e-12 * float(np.sum(s * y**2)), np.finfo(float).tiny)
     return Certificate(
         primal=primal, dual=dual, gap=gap, relative_gap=gap / size, residual=np.nan, kind="gap", tol=1e-6,
-        weight_error=float(np.sqrt(gap / alpha)), solver="cholesky", iterations=1,
+        weight_error=float(np.sqrt(gap / np.min(alpha))), solver="cholesky", iterations=1,
         seconds=time.perf_counter() - began, status=Status.CONVERGED.value,
+    )  # fmt: skip
+
+
+def _certify_stationary(K: Array, y: Array, c: Array, alpha: Any, weights: Array | None, began: float) -> Certificate:
+    """‖K(S(Kc − y) + αc)‖ / ‖KSy‖: the gradient by c, where no dual is known (an indefinite K, or α = 0)."""
+    s = (np.ones(len(y)) if weights is None else weights).reshape((-1,) + (1,) * (y.ndim - 1))
+    fitted = K @ c
+    primal = float(np.sum(s * (y - fitted) ** 2)) + float(np.sum(alpha * c * fitted))
+    left, start = K @ (s * (fitted - y) + alpha * c), K @ (s * y)
+    size = float(np.linalg.norm(start)) or float(np.linalg.norm(K)) * float(np.linalg.norm(s * y))
+    residual = float(np.linalg.norm(left)) / max(size, np.finfo(float).tiny)
+    return Certificate(
+        primal=primal, dual=-np.inf, gap=np.inf, relative_gap=np.inf, residual=residual, kind="stationarity", tol=1e-6,
+        solver="eigendecomposition", iterations=1, seconds=time.perf_counter() - began, status=Status.CONVERGED.value,
     )  # fmt: skip

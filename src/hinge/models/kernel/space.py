@@ -6,11 +6,15 @@ With K = ΦΦ' (a Cholesky factor with pivots, r columns) this is the linear pro
 Any linear solver does it, and its certificate is the certificate of f. Losses whose dual is that of a support vector
 machine go to the decomposition solver instead. With ``centres`` f is an expansion over that many examples only
 (Nyström): see ``hinge.models.kernel.centres``.
+
+A matrix with negative eigenvalues has no factor Φ. It is clipped: with K = VΛV', Φ = V₊Λ₊^½ over the positive
+eigenvalues and α = V₊Λ₊^−½ w, so that Kα = Φw and α'Kα = ‖w‖². That is a problem of its own, so the certificate is its
+stationarity residual, never a gap.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +25,10 @@ from hinge.models.kernel.centres import fit_centres
 from hinge.models.kernel.expansion import Expansion, take
 from hinge.models.learner import Fit, Task, minimise
 from hinge.problem.certificates.kernel_machine import Dual, classification, regression
-from hinge.problem.kernels import Kernel, Precomputed, as_kernel, full_gram
+from hinge.problem.certificates.linear import Certificate, stationarity
+from hinge.problem.kernels import Definiteness, Kernel, as_kernel, definiteness, full_gram, warn_indefinite
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Hinge, Quantile, normalise_weights
-from hinge.problem.objective import make_objective
+from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L2, L2Ball, NoPenalty, Penalty
 from hinge.problem.spaces import RKHS
 from hinge.solvers.decomposition import make_certificate, solve_dual
@@ -33,6 +38,10 @@ Array = NDArray[np.float64]
 
 # Pivots below this fraction of the largest diagonal entry are rounding errors.
 RANK_TOLERANCE = 1e-13
+# No gap is smaller, relative to the objective.
+ROUNDING = 1e-14
+# A factor that is further than this fraction of ‖Kv‖ from K, in the direction of random v, is none of K.
+NO_FACTOR = 1e-6
 # Cache of the decomposition solver when it works for the learner.
 CACHE_BYTES = 5e8
 
@@ -47,6 +56,48 @@ def pivoted_cholesky(K: Array, tolerance: float = RANK_TOLERANCE) -> tuple[Array
     phi = np.zeros((len(K), rank))
     phi[order] = np.tril(factor)[:, :rank]
     return phi, order[:rank]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Features Φ of the training examples, and α at the ``support`` with Kα = Φw for any w: α = ``back`` w."""
+
+    phi: Array
+    support: NDArray[np.int64]
+    triangular: Array | None = None  # Φ at the support: α = Φ_support^{−T} w
+    back: Array | None = None
+    clipped: bool = False
+
+    def coefficients(self, w: Array) -> Array:
+        if self.back is not None:
+            return self.back @ w
+        return scipy.linalg.solve_triangular(self.triangular, w, lower=True, trans="T")
+
+
+def factor_gram(kernel: Kernel, K: Array) -> Factor:
+    """K = ΦΦ', or the part of K with positive eigenvalues where it has negative ones."""
+    phi, pivots = pivoted_cholesky(K)
+    if not kernel.psd and (definiteness(kernel, None, K) is Definiteness.INDEFINITE or not _is_factor(phi, K)):
+        values, vectors = scipy.linalg.eigh(K)
+        kept = values > RANK_TOLERANCE * len(K) * np.abs(values).max(initial=0.0)
+        root = np.sqrt(values[kept])
+        every = np.arange(len(K))
+        return _nonempty(Factor(vectors[:, kept] * root, every, back=vectors[:, kept] / root, clipped=True), len(K))
+    return _nonempty(Factor(phi, pivots, triangular=phi[pivots]), len(K))
+
+
+def _nonempty(factor: Factor, n: int) -> Factor:
+    """A matrix without positive eigenvalues has no features: one that is zero stands for none."""
+    if factor.phi.shape[1]:
+        return factor
+    return replace(factor, phi=np.zeros((n, 1)), support=np.zeros(0, dtype=np.int64), back=np.zeros((0, 1)))
+
+
+def _is_factor(phi: Array, K: Array) -> bool:
+    """Whether ΦΦ'v = Kv for a few random v: if so, K is positive semidefinite, being equal to ΦΦ' almost surely."""
+    v = np.random.default_rng(0).normal(size=(len(K), 2))
+    wanted = K @ v
+    return bool(np.linalg.norm(phi @ (phi.T @ v) - wanted) <= NO_FACTOR * np.linalg.norm(wanted))
 
 
 def check_norm_penalty(penalty: Penalty) -> None:
@@ -104,7 +155,11 @@ def _by_decomposition(kernel: Kernel, task: Task, dual: Dual) -> Fit:
         solution, primal=solution.primal * strength, dual=solution.dual * strength,
         reference=solution.reference * strength,
     )  # fmt: skip
-    certificate = replace(make_certificate([scaled], task.tol), weight_error=float(np.sqrt(2.0 * solution.gap)))
+    certificate = make_certificate([scaled], task.tol)
+    if solution.provable:
+        certificate = replace(certificate, weight_error=float(np.sqrt(2.0 * solution.gap)))
+    if solution.eigenvalues is Definiteness.INDEFINITE:
+        warn_indefinite(kernel, "The fit is a stationary point of the dual.")
     support = np.flatnonzero(solution.coefficients)
     function = Expansion(kernel, take(kernel, task.X, support), solution.coefficients[support], solution.bias)
     attributes = {
@@ -115,22 +170,39 @@ def _by_decomposition(kernel: Kernel, task: Task, dual: Dual) -> Fit:
 
 
 def _by_features(kernel: Kernel, space: RKHS, task: Task) -> Fit:
-    phi, pivots = pivoted_cholesky(full_gram(kernel, task.X))
+    factor = factor_gram(kernel, full_gram(kernel, task.X))
+    if factor.clipped:
+        warn_indefinite(kernel, "The negative eigenvalues of its matrix are left out.")
     objective = make_objective(
-        phi, task.y, task.loss, task.penalty,
+        factor.phi, task.y, task.loss, task.penalty,
         sample_weight=task.sample_weight, fit_intercept=space.fit_intercept, classes=task.classes,
     )  # fmt: skip
+    # A gap of tol² is a slope of about tol.
+    tol = max(task.tol**2, ROUNDING) if factor.clipped else task.tol
     result = solve(
-        objective, solver=task.solver, tol=task.tol, max_iter=task.max_iter, random_state=task.random_state,
-        history=task.history, callback=task.callback,
+        objective, solver=task.solver, tol=tol, max_iter=task.max_iter, random_state=task.random_state,
+        history=task.history, callback=task.callback, warn=not factor.clipped,
     )  # fmt: skip
-    # w = Φ'α with α at the pivots only: a triangular system.
-    alpha = scipy.linalg.solve_triangular(phi[pivots], result.w, lower=True, trans="T")
+    certificate = result.certificate
+    if factor.clipped:
+        certificate = _without_gap(certificate, objective, result.w, result.b, task.tol)
+    alpha = factor.coefficients(result.w)
     bias: Any = result.b if result.w.ndim == 2 else float(result.b[0])
     attributes = {
-        "dual_coef_": alpha, "support_": pivots, "intercept_": bias, "n_iter_": max(result.solution.iterations, 1),
+        "dual_coef_": alpha, "support_": factor.support, "intercept_": bias,
+        "n_iter_": max(result.solution.iterations, 1),
     }  # fmt: skip
     if task.history:
         attributes["history_"] = result.solution.history
-    points = pivots if isinstance(kernel, Precomputed) else task.X[pivots]
-    return Fit(Expansion(kernel, points, alpha, bias), result.certificate, attributes)
+    function = Expansion(kernel, take(kernel, task.X, factor.support), alpha, bias)
+    return Fit(function, certificate, attributes)
+
+
+def _without_gap(found: Certificate, objective: Objective, w: Array, b: Array, tol: float) -> Certificate:
+    """The certificate of a problem that is not the one that was posed: a residual, no bound."""
+    # Without features only the bias is left, and the slope at the start is zero: there the gap is the residual.
+    residual = stationarity(objective, w, b) if np.any(w) else found.relative_gap
+    return replace(
+        found, dual=-np.inf, gap=np.inf, relative_gap=np.inf, residual=residual, kind="stationarity", tol=tol,
+        weight_error=np.inf,
+    )  # fmt: skip

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
@@ -17,20 +18,35 @@ from hinge.models.base import code_labels, signs
 from hinge.models.calibration.platt import couple, fit_sigmoid, sigmoid
 from hinge.models.kernel.expansion import Expansion, check_kernel_fit, check_kernel_predict, is_precomputed, take
 from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.problem.certificates.kernel_machine import Dual
+from hinge.problem.kernels import Definiteness, definiteness, evaluate, full_gram
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.decomposition import DualSolution
+from hinge.solvers.decomposition_many import solve_duals
 
 Array = NDArray[np.float64]
 
 FOLDS = 5
+# From this many machines on, of at most so many examples each, they are solved together.
+MANY_MACHINES = 15
+SMALL_MACHINE = 512
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """Labels, machines, votes and probabilities; a subclass says how one machine is fitted."""
 
-    def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
-        """Fit one machine to labels −1/+1, with weights of examples and factors on C."""
+    def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
+        """The problem of one machine for labels −1/+1, with weights of examples and factors on C."""
         raise NotImplementedError
+
+    def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
+        """Fit one machine."""
+        solution = self._solve(X, self._dual(y, weights, factors))
+        return self._finish(solution, X, y, weights, factors)
+
+    def _finish(self, solution: DualSolution, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
+        """What is shown, from the solution of the dual."""
+        return solution
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> list[DualSolution]:
         self._check_parameters()
@@ -71,24 +87,63 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _fit_machines(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> list[DualSolution]:
         machines, n = self._machines(), len(codes)
         each, factors = ones_or(weights, n), self.class_weight_[codes]
-        coefficients, bias, solutions = np.zeros((n, len(machines))), np.zeros(len(machines)), []
-        for m, (positive, negative) in enumerate(machines):
-            rows = np.arange(n) if negative is None else np.flatnonzero((codes == positive) | (codes == negative))
-            y = signs(codes[rows] == positive)
-            part = X if len(rows) == n else (X[np.ix_(rows, rows)] if is_precomputed(self.kernel_) else X[rows])
-            solution = self._fit_machine(part, y, each[rows], factors[rows])
-            coefficients[rows, m], bias[m] = solution.coefficients, solution.bias
+        coefficients, bias, solutions = np.zeros((len(machines), n)), np.zeros(len(machines)), []
+        members = [np.flatnonzero(codes == c) for c in range(len(self.classes_))]
+        rows = [
+            np.arange(n) if negative is None else np.sort(np.concatenate([members[positive], members[negative]]))
+            for positive, negative in machines
+        ]
+        labels = [signs(codes[part] == positive) for part, (positive, _) in zip(rows, machines)]
+        known = self._solve_together(X, rows, labels, each, factors)
+        for m, (part, y) in enumerate(zip(rows, labels)):
+            solution = known[m]
+            if solution is None:
+                points = X if len(part) == n else (X[np.ix_(part, part)] if is_precomputed(self.kernel_) else X[part])
+                solution = self._fit_machine(points, y, each[part], factors[part])
+            coefficients[m, part], bias[m] = solution.coefficients, solution.bias
             solutions.append(solution)
             if len(machines) == 1:
                 self.slack_ = np.maximum(1.0 - y * (solution.scores + solution.bias), 0.0)
         self._certify(solutions)
-        square = [max(float(weighted_sum(s.coefficients, s.scores)), 0.0) for s in solutions]
+        square = np.array([float(weighted_sum(s.coefficients, s.scores)) for s in solutions])
+        square = np.where(
+            square < 0, 0.0 if self.certificate_.kind == "gap" else np.nan, square
+        )  # rounding, or no norm
         with np.errstate(divide="ignore"):
-            self.margin_ = 1.0 / np.sqrt(np.array(square))
-        support = np.flatnonzero(np.any(coefficients != 0, axis=1))
+            self.margin_ = 1.0 / np.sqrt(square)
+        used = np.zeros(n, dtype=bool)
+        for part, found in zip(rows, solutions):
+            used[part] |= found.coefficients != 0
+        support = np.flatnonzero(used)
         support = support[np.argsort(codes[support], kind="stable")]  # by class, as scikit-learn has it
-        self._adopt(X, codes, support, coefficients[support], bias)
+        self._adopt(X, codes, support, np.ascontiguousarray(coefficients[:, support].T), bias)
         return solutions
+
+    def _solve_together(
+        self, X: Any, rows: list[NDArray[np.intp]], labels: list[Array], weights: Array, factors: Array
+    ) -> list[DualSolution | None]:
+        """Many small machines from one matrix of kernel values; None for those that have to be fitted one by one."""
+        n, nothing = len(weights), [None] * len(rows)
+        largest = max(len(part) for part in rows)
+        fits = 8.0 * n * n <= 1e6 * self.cache_size
+        plain = self.max_iter < 0 and not getattr(self, "_skl_callbacks", None) and np.isfinite(getattr(self, "C", 1.0))
+        if len(rows) < MANY_MACHINES or largest > SMALL_MACHINE or not fits or not plain:
+            return list(nothing)
+        gram = full_gram(self.kernel_, X, symmetric=False)
+        if definiteness(self.kernel_, X, gram) is not Definiteness.PROVEN or not np.all(np.isfinite(gram)):
+            return list(nothing)
+        duals = [self._dual(y, weights[part], factors[part]) for part, y in zip(rows, labels)]
+        found = solve_duals(gram, rows, duals, self.tol)
+        return [
+            None
+            if s is None or not self._is_plain(s, factors[part])
+            else self._finish(s, None, y, weights[part], factors[part])
+            for s, part, y in zip(found, rows, labels)
+        ]
+
+    def _is_plain(self, solution: DualSolution, factors: Array) -> bool:
+        """Whether ``_finish`` needs nothing but the solution."""
+        return True
 
     def _adopt(self, X: Any, codes: Any, support: Any, coefficients: Array, bias: Array) -> None:
         self.n_train_ = len(codes)
@@ -105,17 +160,31 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """scikit-learn's layout: one row per other class, in order, for the class the support vector is of."""
         k = len(self.classes_)
         own = codes[self.support_]
+        first, second = np.array(self._machines()).T
         table = np.zeros((k - 1, len(own)))
-        for m, (i, j) in enumerate(combinations(range(k), 2)):
-            table[j - 1, own == i] = coefficients[own == i, m]
-            table[i, own == j] = coefficients[own == j, m]
+        for c in range(k):
+            mine = np.flatnonzero((first == c) | (second == c))  # by the other class, in order
+            table[:, own == c] = coefficients[np.ix_(own == c, mine)].T
         return table
 
     def _machine_scores(self, X: Any) -> Array:
         check_is_fitted(self)
         X = check_kernel_predict(self, self.kernel_, X)
+        if len(self.classes_) > 2 and self.multi_class == "ovo":
+            return self._pair_scores(X) + self.intercept_
         scores = self.function_.scores(X)
         return scores + (self.intercept_[0] if scores.ndim == 1 else self.intercept_)
+
+    def _pair_scores(self, X: Any) -> Array:
+        """Scores of all pairs: a support vector has a part in the k − 1 machines of its class only."""
+        whole, first, second = self.function_, *np.array(self._machines()).T
+        ends = np.cumsum(self.n_support_)
+        scores = np.zeros((evaluate.length(X), len(first)))
+        for c, (begin, end) in enumerate(zip(ends - self.n_support_, ends)):
+            mine = np.flatnonzero((first == c) | (second == c))
+            part = Expansion(whole.kernel, whole.points[begin:end], whole.coefficients[begin:end, mine], 0.0)
+            scores[:, mine] += part.scores(X)
+        return scores
 
     def decision_function(self, X: Any) -> Array:
         """The score f(x) + b; for several classes a column per class (or per pair of classes).
@@ -128,15 +197,15 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._votes(scores)
 
     def _votes(self, scores: Array) -> Array:
-        votes = np.zeros((len(scores), len(self.classes_)))
-        sums = np.zeros_like(votes)
-        for m, (i, j) in enumerate(self._machines()):
-            first = scores[:, m] > 0
-            votes[:, i] += first
-            votes[:, j] += ~first
-            sums[:, i] += scores[:, m]
-            sums[:, j] -= scores[:, m]
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        machines = np.array(self._machines())
+        count = np.arange(len(machines))
+        shape = (len(self.classes_), len(machines))
+        positive, negative = (
+            scipy.sparse.csr_array((np.ones(len(count)), (machines[:, j], count)), shape) for j in (0, 1)
+        )
+        won = np.ascontiguousarray((scores > 0).T, dtype=np.float64)
+        votes, sums = positive @ won + negative @ (1.0 - won), (positive - negative) @ scores.T
+        return (votes + sums / (3.0 * (np.abs(sums) + 1.0))).T
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels."""

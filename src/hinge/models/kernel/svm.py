@@ -13,7 +13,7 @@ from hinge.models.callbacks import with_callbacks
 from hinge.models.kernel.expansion import check_kernel_fit
 from hinge.models.kernel.svc_multiclass import SupportVectorClassifier
 from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
-from hinge.problem.certificates.kernel_machine import classification, regression
+from hinge.problem.certificates.kernel_machine import Dual, classification, regression
 from hinge.problem.kernels import Kernel, Precomputed
 from hinge.solvers.decomposition import DualSolution
 
@@ -33,7 +33,7 @@ def hard_bound(kernel: Kernel, X: Any) -> float:
 
 def refuse_without_margin(solution: DualSolution, upper: Array) -> None:
     """A hard margin exists if no multiplier grew to its bound."""
-    if np.max(solution.alpha) >= 0.99 * np.max(upper) or solution.relative_gap > 0.5:
+    if np.max(solution.alpha) >= 0.99 * np.max(upper) or solution.error > 0.5:
         raise ValueError(
             "The classes cannot be separated in the space of this kernel, so there is no hard margin (C=inf). "
             "Use a finite C, or a richer kernel."
@@ -150,9 +150,12 @@ class SVC(SupportVectorClassifier):
         self._fit(X, y, sample_weight)
         return self
 
+    def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
+        return classification(y, float(self.C) * weights * factors)
+
     def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
         if np.isfinite(self.C):
-            return self._solve(X, classification(y, float(self.C) * weights * factors))
+            return super()._fit_machine(X, y, weights, factors)
         upper = np.where(weights * factors > 0, hard_bound(self.kernel_, X), 0.0)
         solution = self._solve(X, classification(y, upper), HARD_BATCHES if self.max_iter < 0 else None)
         if not solution.stopped:

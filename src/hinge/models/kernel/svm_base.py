@@ -21,7 +21,7 @@ from hinge.models.kernel.expansion import (
     takes_objects,
 )
 from hinge.problem.certificates.kernel_machine import Dual
-from hinge.problem.kernels import Kernel, LinearKernel
+from hinge.problem.kernels import Definiteness, Kernel, LinearKernel, warn_indefinite
 from hinge.solvers.base import Status
 from hinge.solvers.decomposition import DualSolution, make_certificate, solve_dual
 
@@ -66,6 +66,8 @@ class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
         steps = [max(1, solution.iterations) for solution in solutions]
         self.n_iter_ = np.array(steps) if is_classifier(self) else max(steps)
         self.fit_status_ = 0 if self.certificate_.converged else 1
+        if any(solution.eigenvalues is Definiteness.INDEFINITE for solution in solutions):
+            warn_indefinite(self.kernel_, "The fit is a stationary point of the dual.")
         if not self.certificate_.converged and self.certificate_.status != Status.STOPPED.value:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
 

@@ -14,6 +14,9 @@ One or two variables v per point:
 
 The judge is given α, b and ρ, computes the scores from α alone, a block of examples at a time, and both objectives
 from those. Nothing a solver kept on its way is used, and multipliers that are not feasible prove nothing.
+
+If the kernel is not known to be positive semidefinite, ‖f‖² may be negative: the problem has no lower bound, its dual
+proves nothing, and what is left is the residual of the optimality conditions of the dual (``violation``).
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ BALANCE = 1e-9
 DOUBLE_WORK = 2e8
 # An objective this small beside what it could be is zero.
 NOTHING = 1e-10
+# Kernel values that are gathered at a time for problems side by side.
+STACKED_NUMBERS = 4_000_000
 # How many points give an idea of the size of scores.
 FEW_POINTS = 200
 
@@ -163,6 +168,83 @@ def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> J
     earned = (total * rho if dual.nu else 0.0) - signed * bias
     lower = float((dual.sign * alpha) @ dual.target) - 0.5 * square if feasible(dual, alpha) else -np.inf
     return Judgement(scores, cost - earned, lower, cost + max(-earned, 0.0))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Duals of one variable per point, side by side, filled up to one length with variables that are held at zero."""
+
+    rows: NDArray[np.intp]  # (problems, points): numbers of points
+    sign: Array
+    target: Array
+    upper: Array
+    start: Array
+    nu: bool
+
+    @classmethod
+    def of(cls, rows: list[NDArray[np.intp]], duals: list[Dual]) -> Stack:
+        most = max(len(part) for part in rows)
+
+        def filled(parts: list[Any], value: float, dtype: Any = np.float64) -> Any:
+            out = np.full((len(parts), most), value, dtype=dtype)
+            for line, part in zip(out, parts):
+                line[: len(part)] = part
+            return out
+
+        return cls(
+            filled(list(rows), 0, np.intp), filled([d.sign for d in duals], 1.0), filled([d.target for d in duals], 0.0),
+            filled([d.upper for d in duals], 0.0), filled([d.start for d in duals], 0.0), duals[0].nu,
+        )  # fmt: skip
+
+    def scores(self, gram: Array, coefficients: Array) -> Array:
+        """K β of every problem, some of them at a time."""
+        out = np.empty_like(coefficients)
+        step = max(1, STACKED_NUMBERS // out.shape[1] ** 2)
+        for i in range(0, len(out), step):
+            part = self.rows[i : i + step]
+            blocks = gram[part[:, :, None], part[:, None, :]]
+            out[i : i + step] = np.matmul(blocks, coefficients[i : i + step, :, None])[:, :, 0]
+        return out
+
+
+def weigh_stack(stack: Stack, gram: Array, alpha: Array, bias: Array, rho: Array) -> tuple[Array, Array, Array, Array]:
+    """Scores, both objectives and what the gap is relative to, as :func:`judge` has them, for every problem."""
+    coefficients = stack.sign * alpha
+    scores = stack.scores(gram, coefficients)
+    square = np.sum(coefficients * scores, axis=1)
+    signed, total = np.sum(stack.sign * stack.start, axis=1), np.sum(stack.start, axis=1)
+    slack = np.maximum(stack.sign * (stack.target - scores - bias[:, None]) + rho[:, None], 0.0)
+    cost = 0.5 * square + np.sum(stack.upper * slack, axis=1)
+    earned = (total * rho if stack.nu else 0.0) - signed * bias
+    most = BALANCE * np.maximum(alpha.sum(axis=1), np.finfo(float).tiny)
+    kept = np.all((alpha >= 0) & (alpha <= stack.upper), axis=1)
+    kept &= np.abs(np.sum(stack.sign * (alpha - stack.start), axis=1)) <= most
+    if stack.nu:
+        kept &= np.abs(np.sum(alpha - stack.start, axis=1)) <= most
+    lower = np.where(kept, np.sum(coefficients * stack.target, axis=1) - 0.5 * square, -np.inf)
+    return scores, cost - earned, lower, cost + np.maximum(-earned, 0.0)
+
+
+def violation(dual: Dual, alpha: Array, scores: Array) -> float:
+    """How far the optimality conditions of the dual are from being met, in units of ``residual_scale``.
+
+    With e = t − f(x):  max e over {v : s_v α_v may rise} − min e over {v : s_v α_v may fall}, in each group of signs
+    whose sum is kept; zero where the first is the smaller one.
+    """
+    e = dual.target - np.tile(scores, len(alpha) // len(scores))
+    positive = dual.sign > 0
+    rise, fall = np.where(positive, alpha < dual.upper, alpha > 0), np.where(positive, alpha > 0, alpha < dual.upper)
+    groups = [positive, ~positive] if dual.nu else [np.ones(len(alpha), dtype=bool)]
+    worst = max(
+        np.max(e[g & rise], initial=-np.inf) - np.min(e[g & fall], initial=np.inf) if np.any(g) else -np.inf
+        for g in groups
+    )
+    return max(float(worst), 0.0) / residual_scale(dual, scores)
+
+
+def residual_scale(dual: Dual, scores: Array) -> float:
+    """The size of targets; without targets, of the scores."""
+    return dual.scale or float(np.max(np.abs(scores), initial=0.0)) or 1.0
 
 
 def largest_square(kernel: Kernel, X: Any) -> float:

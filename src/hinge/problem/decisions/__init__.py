@@ -1,6 +1,6 @@
 """Distributions of what is not known, and the best action under a loss."""
 
-from hinge.problem.decisions.actions import bayes_action, posterior_risk
+from hinge.problem.decisions.actions import bayes_action, in_units_of_target, posterior_risk
 from hinge.problem.decisions.distributions import (
     Bernoulli,
     Beta,
@@ -28,5 +28,6 @@ __all__ = [
     "Normal",
     "StudentT",
     "bayes_action",
+    "in_units_of_target",
     "posterior_risk",
 ]

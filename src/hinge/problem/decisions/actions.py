@@ -37,6 +37,8 @@ Array = NDArray[np.float64]
 
 # Numbers looked at a time.
 CHUNK = 1 << 20
+# Actions that are tried first where the loss is a plain function.
+CANDIDATES = 101
 # Probabilities this close to 0 and 1 are as good as certain; their log-odds are within ±SPAN.
 CERTAIN = 1e-15
 SPAN = 40.0
@@ -50,15 +52,18 @@ def bayes_action(distribution: Distribution, loss: Any) -> Any:
     distribution : Distribution
         What Y may be: a posterior, a predictive distribution, or draws (``Empirical``). One action is found for each
         of the distributions it holds.
-    loss : Loss, or {"mean", "median", "mode"}
+    loss : Loss, {"mean", "median", "mode"}, function or matrix
         Any loss of the library, or an object with ``value`` and ``gradient``. Losses of a margin are for
-        ``Bernoulli``, losses over classes for ``Categorical``.
+        ``Bernoulli``, losses over classes for ``Categorical``. A function ``loss(action, outcome)`` of numbers (or of a
+        number and an array of outcomes, which is faster). A matrix of costs, with a row for every action and a column
+        for every outcome: for ``Bernoulli`` and ``Categorical``, or draws of classes.
 
     Returns
     -------
     array
         Actions as the loss takes them: for likelihoods and margins they are scores, and ``loss.inverse_link`` turns
-        them into predictions. The action of the 0-1 loss is the mode.
+        them into predictions. The action of the 0-1 loss is the mode. For a matrix of costs, and for a function over
+        classes, the number of the action: the first one, if several are best.
 
     Examples
     --------
@@ -68,11 +73,24 @@ def bayes_action(distribution: Distribution, loss: Any) -> Any:
     2.0
     >>> round(float(hg.bayes_action(Gamma(2.0, 1.0), hg.Absolute())), 4)
     1.6783
+    >>> round(float(hg.bayes_action(Gamma(2.0, 1.0), lambda a, y: (a - y) ** 2)), 4)
+    2.0
+    >>> from hinge.problem.decisions import Bernoulli
+    >>> treat = [[10, 10], [0, 100]]  # the costs of treating and of waiting, for the healthy and for the ill
+    >>> hg.bayes_action(Bernoulli([0.05, 0.2]), treat)
+    array([1, 0])
     """
     if isinstance(loss, str):
         if loss not in ("mean", "median", "mode"):
             raise ValueError(f"the action must be 'mean', 'median', 'mode' or a loss, got {loss!r}.")
         return getattr(distribution, loss)
+    if is_table(loss):
+        return _cheapest(distribution, _cost_table(loss, distribution))
+    if is_function(loss):
+        if isinstance(distribution, Bernoulli | Categorical):
+            k = distribution.nodes()[0].shape[-1]
+            return _cheapest(distribution, np.array([_values(loss, float(a), np.arange(float(k))) for a in range(k)]))
+        return _in_chunks(distribution, lambda y, w: np.array([_search_function(loss, *row) for row in zip(y, w)]))
     loss = as_loss(loss)
     if isinstance(loss, ZeroOne):
         return distribution.mode
@@ -103,7 +121,8 @@ def bayes_action(distribution: Distribution, loss: Any) -> Any:
 def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
     """E ℓ(Y, a): the expected loss of an action (one per distribution) under a posterior or a prediction.
 
-    For ``Bernoulli`` and losses of a margin, Y is −1 or +1.
+    ``loss`` is what :func:`bayes_action` takes. For ``Bernoulli`` and losses of a margin, Y is −1 or +1; with a matrix of
+    costs the action is the number of a row.
 
     Examples
     --------
@@ -112,6 +131,17 @@ def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
     >>> round(float(hg.posterior_risk(Normal(0.0, 2.0), hg.Squared(), 1.0)), 6)  # (2² + 1²)/2
     2.5
     """
+    if is_table(loss):
+        table = _cost_table(loss, distribution)
+        return np.take_along_axis(_expected(distribution, table), np.asarray(action, dtype=np.intp)[..., None], -1)[
+            ..., 0
+        ]
+    if is_function(loss):
+        y, weight = distribution.nodes()
+        y = np.broadcast_to(y, weight.shape).reshape(-1, y.shape[-1])
+        actions = np.broadcast_to(np.asarray(action, dtype=np.float64), distribution.shape).ravel()
+        costs = np.array([_values(loss, float(a), row) for a, row in zip(actions, y)]).reshape(weight.shape)
+        return np.sum(weight * costs, axis=-1)
     loss = as_loss(loss)
     y, weight = distribution.nodes()
     if loss.target is Target.SIGN and isinstance(distribution, Bernoulli):
@@ -124,6 +154,87 @@ def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
     else:
         value = loss.value(y, np.broadcast_to(action[..., None], y.shape))
     return np.sum(weight * value, axis=-1)
+
+
+def is_table(loss: Any) -> bool:
+    """Whether it is a matrix of costs."""
+    return isinstance(loss, np.ndarray | list | tuple) or hasattr(loss, "to_numpy")
+
+
+def is_function(loss: Any) -> bool:
+    """Whether it is a plain function of action and outcome."""
+    return callable(loss) and not isinstance(loss, Loss) and not hasattr(loss, "value")
+
+
+def in_units_of_target(loss: Any, action: Any) -> Any:
+    """A prediction from an action: scores of likelihoods and margins go through the inverse link."""
+    return (
+        action if isinstance(loss, str) or is_table(loss) or is_function(loss) else as_loss(loss).inverse_link(action)
+    )
+
+
+def _cost_table(costs: Any, distribution: Distribution) -> Array:
+    table = np.asarray(costs, dtype=np.float64)
+    if table.ndim != 2 or not table.size or not np.all(np.isfinite(table)):
+        raise ValueError(
+            f"loss must be a matrix of finite costs, with a row per action and a column per outcome; got shape {table.shape}."
+        )
+    if not distribution.discrete or isinstance(distribution, Dirichlet):
+        raise TypeError(
+            f"{type(distribution).__name__} has no list of outcomes for a matrix of costs; use a function "
+            "loss(action, outcome)."
+        )
+    outcomes, weight = distribution.nodes()
+    largest = float(np.max(outcomes[np.broadcast_to(weight, outcomes.shape) > 0], initial=0.0))
+    fixed = isinstance(distribution, Bernoulli | Categorical)
+    if outcomes.shape[-1] != table.shape[1] if fixed else not largest < table.shape[1]:
+        needed = outcomes.shape[-1] if fixed else int(largest) + 1
+        raise ValueError(f"loss has {table.shape[1]} columns, and there are {needed} outcomes.")
+    if np.any(outcomes < 0) or np.any(outcomes != np.floor(outcomes)):
+        raise ValueError("A matrix of costs needs outcomes 0, 1, …: its columns.")
+    return table
+
+
+def _expected(distribution: Distribution, table: Array) -> Array:
+    """The expected cost of every action: an array of (*shape, actions)."""
+    outcomes, weight = distribution.nodes()
+    if isinstance(distribution, Bernoulli | Categorical):
+        return weight @ table.T
+    return np.einsum("...m,a...m->...a", weight, table[:, outcomes.astype(np.intp)])
+
+
+def _cheapest(distribution: Distribution, table: Array) -> Any:
+    return np.argmin(_expected(distribution, table), axis=-1)
+
+
+def _values(function: Any, action: float, outcomes: Array) -> Array:
+    """loss(action, outcome) for an array of outcomes, whether the function takes arrays or numbers only."""
+    try:
+        values = np.asarray(function(action, outcomes), dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.shape != outcomes.shape:
+        values = np.array([float(function(action, float(y))) for y in outcomes])
+    return values
+
+
+def _search_function(function: Any, y: Array, weight: Array) -> float:
+    """The best of some points of the distribution, refined between its neighbours."""
+
+    def risk(a: float) -> float:
+        return float(weight @ _values(function, float(a), y))
+
+    points = np.unique(y[weight > 0])
+    points = points[np.unique(np.linspace(0, len(points) - 1, CANDIDATES).astype(int))]
+    risks = [risk(a) for a in points]
+    if not np.all(np.isfinite(risks)):
+        raise ValueError("loss(action, outcome) must be a finite number for every action and outcome.")
+    best = int(np.argmin(risks))
+    low, high = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
+    if low == high:
+        return float(low)
+    found = scipy.optimize.minimize_scalar(risk, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
+    return float(found.x) if found.fun < risks[best] else float(points[best])
 
 
 def _in_chunks(distribution: Distribution, act: Any) -> Any:

@@ -1,7 +1,7 @@
 """Kernels: inner products of features, without the features."""
 
 from hinge.problem.kernels.base import Function, Kernel, Precomputed, Rank1, as_kernel, full_gram
-from hinge.problem.kernels.check import check_psd
+from hinge.problem.kernels.check import Definiteness, check_psd, definiteness, refuse_indefinite, warn_indefinite
 from hinge.problem.kernels.graphs import Graph, WeisfeilerLehman
 from hinge.problem.kernels.strings import Mismatch, Spectrum, Subsequence
 from hinge.problem.kernels.vector import (
@@ -12,6 +12,7 @@ from hinge.problem.kernels.vector import (
     Laplacian,
     LinearKernel,
     Matern,
+    Periodic,
     Polynomial,
     Quadratic,
     RationalQuadratic,
@@ -24,6 +25,7 @@ __all__ = [
     "ChiSquared",
     "Constant",
     "Cosine",
+    "Definiteness",
     "Function",
     "Graph",
     "Kernel",
@@ -31,6 +33,7 @@ __all__ = [
     "LinearKernel",
     "Matern",
     "Mismatch",
+    "Periodic",
     "Polynomial",
     "Precomputed",
     "Quadratic",
@@ -43,5 +46,8 @@ __all__ = [
     "White",
     "as_kernel",
     "check_psd",
+    "definiteness",
     "full_gram",
+    "refuse_indefinite",
+    "warn_indefinite",
 ]

@@ -30,11 +30,11 @@ class Kernel:
     """Base class of kernels.
 
     A kernel of its own gives ``block`` and ``diagonal`` (or a ``program`` for the core), and ``features`` where the
-    feature space has finite dimension.
+    feature space has finite dimension. It declares ``psd = True`` if all its Gram matrices are positive semidefinite;
+    otherwise they are checked, as far as that is cheap, and no fit has a duality gap without (``kernels.check``).
     """
 
     takes: ClassVar[str] = "vectors"  # or "objects": strings, graphs
-    psd: ClassVar[bool] = True  # whether it is positive semidefinite for certain
     positive: ClassVar[tuple[str, ...]] = ()  # fields > 0 that may be fitted to data, by their logarithm
 
     # -- evaluation
@@ -67,6 +67,11 @@ class Kernel:
     def program(self) -> Program | None:
         """The kernel in the core's language, or None if it does not know it."""
         return None
+
+    @property
+    def psd(self) -> bool:
+        """Whether all Gram matrices are positive semidefinite for certain."""
+        return False
 
     @property
     def stationary(self) -> bool:
@@ -107,6 +112,11 @@ class Kernel:
         parts = [np.log(np.asarray(getattr(self, name), dtype=np.float64)).ravel() for name in self.positive]
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    @property
+    def limits(self) -> Array:
+        """Lower and upper bound of every entry of ``theta``; nan where whoever fits it decides."""
+        return np.full((len(self.tunable), 2), np.nan)
+
     def with_theta(self, theta: Array) -> Kernel:
         """The same kernel with other parameters."""
         values: dict[str, Any] = {}
@@ -127,6 +137,18 @@ class Kernel:
     def fixed(self) -> Kernel:
         """The same kernel with nothing to fit."""
         return Fixed(self)
+
+    def within(self, *limits: tuple[float, float] | None) -> Kernel:
+        """The same kernel with bounds on what is fitted: (low, high) for each entry of ``tunable``, None to keep it.
+
+        Examples
+        --------
+        >>> import hinge as hg
+        >>> kernel = hg.kernels.RationalQuadratic(1.0, 0.5).within(None, (0.1, 10.0))  # alpha stays, the length is fitted
+        >>> kernel.tunable
+        ('RationalQuadratic.length_scale',)
+        """
+        return Within(self, limits)
 
     def add_block(self, A: Any, B: Any, out: Array) -> None:
         """out += k(aᵢ, bⱼ)."""
@@ -185,7 +207,7 @@ class _Pair(Kernel):
         return self.left.takes
 
     @property
-    def psd(self) -> bool:  # type: ignore[override]
+    def psd(self) -> bool:
         return self.left.psd and self.right.psd
 
     @property
@@ -202,6 +224,10 @@ class _Pair(Kernel):
     @property
     def theta(self) -> Array:
         return np.concatenate([self.left.theta, self.right.theta])
+
+    @property
+    def limits(self) -> Array:
+        return np.concatenate([self.left.limits, self.right.limits])
 
     def with_theta(self, theta: Array) -> Kernel:
         cut = len(self.left.theta)
@@ -281,7 +307,7 @@ class _Wrapper(Kernel):
         return self._inner.takes
 
     @property
-    def psd(self) -> bool:  # type: ignore[override]
+    def psd(self) -> bool:
         return self._inner.psd
 
     @property
@@ -296,28 +322,21 @@ class _Wrapper(Kernel):
     def theta(self) -> Array:
         return np.concatenate([super().theta, self._inner.theta])
 
+    @property
+    def limits(self) -> Array:
+        own = len(super().tunable)
+        return np.concatenate([np.full((own, 2), np.nan), self._inner.limits])
+
     def with_theta(self, theta: Array) -> Kernel:
         inner = self._inner.with_theta(theta[len(super().theta) :])
         return replace(super().with_theta(theta), kernel=inner)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed(_Wrapper):
-    """A kernel whose parameters are not to be fitted."""
+class _Same(_Wrapper):
+    """The values of a kernel, and another idea of what is to be fitted."""
 
     kernel: Kernel
-
-    tunable: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def theta(self) -> Array:
-        return np.zeros(0)
-
-    def with_theta(self, theta: Array) -> Kernel:
-        return self
-
-    def derivatives(self, A: Any) -> Iterator[Array]:
-        yield from ()
 
     def program(self) -> Program | None:
         return self.kernel.program()
@@ -332,10 +351,76 @@ class Fixed(_Wrapper):
         return self.kernel.features(X)
 
     def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
-        return Fixed(self.kernel.resolve(X, weight))
+        return replace(self, kernel=self.kernel.resolve(X, weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(_Same):
+    """A kernel whose parameters are not to be fitted."""
+
+    tunable: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def theta(self) -> Array:
+        return np.zeros(0)
+
+    @property
+    def limits(self) -> Array:
+        return np.zeros((0, 2))
+
+    def with_theta(self, theta: Array) -> Kernel:
+        return self
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        yield from ()
 
     def __repr__(self) -> str:
         return f"({self.kernel!r}).fixed()"
+
+
+@dataclass(frozen=True, eq=False)
+class Within(_Same):
+    """A kernel whose parameters are fitted between bounds, or not at all, one by one."""
+
+    bounds: tuple[tuple[float, float] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = self.kernel.tunable
+        if len(self.bounds) != len(names):
+            raise ValueError(
+                f"{self.kernel!r} has {len(names)} parameters to fit {names}, got {len(self.bounds)} bounds."
+            )
+        for pair in self.bounds:
+            if pair is not None and not (len(pair) == 2 and 0 < pair[0] <= pair[1]):
+                raise ValueError(f"bounds must be None or 0 < low ≤ high, got {pair!r}.")
+
+    @property
+    def _free(self) -> NDArray[np.intp]:
+        return np.array([i for i, pair in enumerate(self.bounds) if pair is not None], dtype=np.intp)
+
+    @property
+    def tunable(self) -> tuple[str, ...]:
+        return tuple(self.kernel.tunable[i] for i in self._free)
+
+    @property
+    def theta(self) -> Array:
+        return self.kernel.theta[self._free]
+
+    @property
+    def limits(self) -> Array:
+        return np.array([pair for pair in self.bounds if pair is not None], dtype=np.float64).reshape(-1, 2)
+
+    def with_theta(self, theta: Array) -> Kernel:
+        every = self.kernel.theta
+        every[self._free] = theta
+        return replace(self, kernel=self.kernel.with_theta(every))
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        if len(self._free):
+            yield from (G for G, pair in zip(self.kernel.derivatives(A), self.bounds) if pair is not None)
+
+    def __repr__(self) -> str:
+        return f"({self.kernel!r}).within({', '.join(map(repr, self.bounds))})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -496,12 +581,29 @@ class Normalised(_Wrapper):
 class Function(Kernel):
     """Any function of two arrays that returns a matrix, as a kernel.
 
-    Whether it is positive semidefinite is the caller's word; :func:`check_psd` tells on given data.
+    Parameters
+    ----------
+    function : callable
+        k(A, B), the matrix of all pairs of a row of A and a row of B.
+    accepts : {"vectors", "objects"}
+        What the rows are.
+    psd : bool
+        Whether all its Gram matrices are known to be positive semidefinite. They are not checked then, and fits are
+        certified by a duality gap however many examples there are; :func:`check_psd` decides on given data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.problem.kernels import Function
+    >>> smallest = Function(lambda A, B: np.minimum(A, B.T), psd=True)  # the covariance of Brownian motion
+    >>> smallest(np.array([[1.0], [3.0]]))
+    array([[1., 1.],
+           [1., 3.]])
     """
 
     function: Callable[[Any, Any], Any]
     accepts: str = "vectors"
-    psd: ClassVar[bool] = False
+    psd: bool = False
 
     @property
     def takes(self) -> str:  # type: ignore[override]
@@ -524,6 +626,8 @@ class Rank1(Kernel):
 
     function: Callable[[Any], Any]
 
+    psd: ClassVar[bool] = True
+
     def block(self, A: Any, B: Any) -> Array:
         return np.outer(self.features(A), self.features(B))
 
@@ -544,8 +648,6 @@ class Rank1(Kernel):
 class Precomputed(Kernel):
     """The inputs are kernel values: rows of k(x, x₁), …, k(x, xₙ) for the n training examples."""
 
-    psd: ClassVar[bool] = False
-
     def block(self, A: Any, B: Any) -> Array:
         if A.shape[1] < evaluate.length(B):
             raise ValueError(
@@ -564,7 +666,8 @@ def _inverse_root(diagonal: Array) -> Array:
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """A kernel from a kernel, a function of two arrays, a number (the constant kernel) or ``hg.Linear()``."""
+    """A kernel from a kernel, scikit-learn's or ours, a function of two arrays, a number or ``hg.Linear()``."""
+    from hinge.problem.kernels.translate import is_foreign, translate
     from hinge.problem.kernels.vector import Constant, LinearKernel
 
     if isinstance(kernel, Kernel):
@@ -573,15 +676,21 @@ def as_kernel(kernel: Any) -> Kernel:
         return LinearKernel()
     if np.isscalar(kernel) and not isinstance(kernel, str):
         return Constant(float(kernel))  # type: ignore[arg-type]
+    if is_foreign(kernel):
+        return translate(kernel)
     if callable(kernel):
         return Function(kernel)
     raise TypeError(f"kernel must be a kernel such as hg.kernels.RBF(1.0) or a function of two arrays, got {kernel!r}.")
 
 
-def full_gram(kernel: Kernel, X: Any) -> Array:
-    """The n × n matrix in double precision, for methods that factor it."""
+def full_gram(kernel: Kernel, X: Any, *, symmetric: bool = True) -> Array:
+    """The n × n matrix in double precision; without ``symmetric`` its two sides may differ by rounding errors."""
     if isinstance(kernel, Precomputed):
         return np.array(X, dtype=np.float64)
     if kernel.takes != "objects" and X.dtype != np.float64:
         X = X.astype(np.float64)
-    return kernel(X)
+    if symmetric:
+        return kernel(X)
+    K = np.ascontiguousarray(kernel.block(X, X), dtype=np.float64)
+    np.fill_diagonal(K, kernel.diagonal(X))
+    return K

@@ -82,7 +82,7 @@ def points(X: Any, dtype: Any = None) -> Any:
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     make = core.KernelPoints32 if dtype == np.float32 else core.KernelPoints64
     if scipy.sparse.issparse(X):
-        X = canonical(X)
+        X = canonical(X.tocsr())
         if X.nnz > np.iinfo(np.int32).max:
             raise ValueError("X has more than 2³¹ stored entries: too many for a kernel method.")
         return make(

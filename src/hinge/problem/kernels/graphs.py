@@ -57,6 +57,7 @@ class WeisfeilerLehman(Kernel):
 
     rounds: int = 3
     takes: ClassVar[str] = "objects"
+    psd: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if int(self.rounds) != self.rounds or self.rounds < 0:

@@ -26,6 +26,7 @@ class _Words(Kernel):
     """Kernels that count words of a fixed length: ⟨φ(s), φ(t)⟩ over sparse count vectors."""
 
     takes: ClassVar[str] = "objects"
+    psd: ClassVar[bool] = True
 
     def words(self, letters: Numbers, starts: Numbers, base: int) -> tuple[Numbers, Numbers]:
         """The (string, word) pairs of all occurrences, words coded as numbers in the given base."""
@@ -175,6 +176,7 @@ class Subsequence(Kernel):
     length: int = 3
     decay: float = 0.5
     takes: ClassVar[str] = "objects"
+    psd: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_length(self.length)

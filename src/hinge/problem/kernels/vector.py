@@ -29,6 +29,8 @@ MEDIAN_ROWS = 1000
 class LinearKernel(Kernel):
     """⟨x, x'⟩. ``hg.Linear()`` means the same wherever a kernel is expected."""
 
+    psd: ClassVar[bool] = True
+
     def program(self) -> Program:
         return [(evaluate.LINEAR, 0.0, 0.0, 0.0)]
 
@@ -39,6 +41,8 @@ class LinearKernel(Kernel):
 @dataclass(frozen=True, eq=False)
 class Constant(Kernel):
     """The same value c ≥ 0 for all pairs."""
+
+    psd: ClassVar[bool] = True
 
     value: float = 1.0
 
@@ -71,6 +75,8 @@ class White(Kernel):
     Inputs count as the same only if they are the same rows of the same matrix: k(X, X) has v on its diagonal, the
     covariance of new inputs with old ones has none.
     """
+
+    psd: ClassVar[bool] = True
 
     noise: float = 1.0
 
@@ -127,7 +133,7 @@ class Polynomial(Kernel):
             raise ValueError(f"coef0 must be finite, got {self.coef0!r}.")
 
     @property
-    def psd(self) -> bool:  # type: ignore[override]
+    def psd(self) -> bool:
         return self.coef0 >= 0
 
     def program(self) -> Program:
@@ -176,6 +182,8 @@ class RBF(Kernel):
     gamma : float or {"scale", "auto"}, optional
         γ instead of σ; "scale" is 1/(d·var X), "auto" is 1/d.
     """
+
+    psd: ClassVar[bool] = True
 
     length_scale: Any = 1.0
     gamma: Any = None
@@ -232,6 +240,8 @@ class RBF(Kernel):
 class Laplacian(Kernel):
     """exp(−γ‖x − x'‖₁)."""
 
+    psd: ClassVar[bool] = True
+
     gamma: Any = 1.0
 
     positive: ClassVar[tuple[str, ...]] = ("gamma",)
@@ -264,6 +274,8 @@ class Matern(Kernel):
     per feature.
     """
 
+    psd: ClassVar[bool] = True
+
     length_scale: Any = 1.0
     nu: float = 1.5
 
@@ -293,9 +305,7 @@ class Matern(Kernel):
             return super().block(A, B)
         if isinstance(self.length_scale, tuple):
             return replace(self, length_scale=1.0).block(*_stretched(A, B, self.length_scale))
-        dots = evaluate.gram(LinearKernel().program(), A, B)
-        square = _squares(A)[:, None] + _squares(B)[None, :] - 2.0 * dots
-        t = math.sqrt(2.0 * self.nu) / _number(self.length_scale, self) * np.sqrt(np.maximum(square, 0.0))
+        t = math.sqrt(2.0 * self.nu) / _number(self.length_scale, self) * _distances(A, B)
         small = t < 1e-10
         t = np.where(small, 1.0, t)
         value = 2.0 ** (1.0 - self.nu) / scipy.special.gamma(self.nu) * t**self.nu * scipy.special.kv(self.nu, t)
@@ -324,13 +334,12 @@ class Matern(Kernel):
         elif self.nu == 2.5:  # t²(1 + t) e^{−t} / 3
             inner = (evaluate.MATERN, 3.0, math.sqrt(5.0 / 3.0) / length, 0.0)
             yield _distance_times(inner, 5.0 / (3.0 * length**2), A)
-        elif self.nu > 1:
-            # d/dt [t^ν K_ν(t)] = −t^ν K_{ν−1}(t), so the derivative is t²/(2(ν − 1)) times the kernel of ν − 1.
-            lower = Matern(length * math.sqrt((self.nu - 1.0) / self.nu), self.nu - 1.0)
-            t2 = evaluate.gram([(evaluate.DISTANCE, self.nu / ((self.nu - 1.0) * length**2), 0.0, 0.0)], A, A)
-            yield lower.block(A, A) * t2
-        else:
-            raise NotImplementedError("Matérn kernels can be fitted for nu = 1/2 and nu > 1.")
+        else:  # d/dt [t^ν K_ν(t)] = −t^ν K_{ν−1}(t)
+            t = math.sqrt(2.0 * self.nu) / length * _distances(A, A)
+            small = t < 1e-10
+            t = np.where(small, 1.0, t)
+            factor = 2.0 ** (1.0 - self.nu) / scipy.special.gamma(self.nu)
+            yield np.where(small, 0.0, factor * t ** (self.nu + 1.0) * scipy.special.kv(self.nu - 1.0, t))
 
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
@@ -343,10 +352,12 @@ class Matern(Kernel):
 class RationalQuadratic(Kernel):
     """(1 + ‖x − x'‖²/(2αℓ²))^{−α}: a mixture of RBF kernels of many length scales."""
 
+    psd: ClassVar[bool] = True
+
     length_scale: Any = 1.0
     alpha: float = 1.0
 
-    positive: ClassVar[tuple[str, ...]] = ("length_scale", "alpha")
+    positive: ClassVar[tuple[str, ...]] = ("alpha", "length_scale")
 
     def __post_init__(self) -> None:
         _check_scale(self.length_scale, "length_scale", ("median",))
@@ -355,9 +366,9 @@ class RationalQuadratic(Kernel):
     def derivatives(self, A: Any) -> Iterator[Array]:
         length = _number(self.length_scale, self)
         factor = 0.5 / (self.alpha * length**2)
-        yield _distance_times((evaluate.RATIONAL, factor, self.alpha + 1.0, 0.0), 1.0 / length**2, A)
         t = evaluate.gram([(evaluate.DISTANCE, factor, 0.0, 0.0)], A, A)
         yield self.alpha * self.block(A, A) * (t / (1.0 + t) - np.log1p(t))
+        yield _distance_times((evaluate.RATIONAL, factor, self.alpha + 1.0, 0.0), 1.0 / length**2, A)
 
     @property
     def stationary(self) -> bool:
@@ -375,12 +386,59 @@ class RationalQuadratic(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
+class Periodic(Kernel):
+    """exp(−2 sin²(π‖x − x'‖/p) / ℓ²): functions that repeat themselves after p (scikit-learn's ``ExpSineSquared``).
+
+    Positive semidefinite for inputs of one feature; for more of them that is checked on the data.
+
+    Parameters
+    ----------
+    length_scale : float
+        ℓ: how smooth the functions are within a period.
+    period : float
+        p.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> hg.kernels.Periodic(1.0, 2.0)(np.array([[0.0], [2.0], [1.0]])).round(3)
+    array([[1.   , 1.   , 0.135],
+           [1.   , 1.   , 0.135],
+           [0.135, 0.135, 1.   ]])
+    """
+
+    length_scale: float = 1.0
+    period: float = 1.0
+
+    positive: ClassVar[tuple[str, ...]] = ("length_scale", "period")
+
+    def __post_init__(self) -> None:
+        _check(self.length_scale, "length_scale")
+        _check(self.period, "period")
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def block(self, A: Any, B: Any) -> Array:
+        return np.exp(-2.0 * (np.sin(np.pi / self.period * _distances(A, B)) / self.length_scale) ** 2)
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        angle = np.pi / self.period * _distances(A, A)
+        K, sine = self.block(A, A), np.sin(angle)
+        yield 4.0 * (sine / self.length_scale) ** 2 * K
+        yield 4.0 / self.length_scale**2 * sine * np.cos(angle) * angle * K
+
+    def diagonal(self, A: Any) -> Array:
+        return np.ones(evaluate.length(A))
+
+
+@dataclass(frozen=True, eq=False)
 class Sigmoid(Kernel):
     """tanh(γ⟨x, x'⟩ + c). Not positive semidefinite in general."""
 
     gamma: Any = 1.0
     coef0: float = 0.0
-    psd: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_scale(self.gamma, "gamma", ("scale", "auto"))
@@ -396,6 +454,8 @@ class Sigmoid(Kernel):
 class Cosine(Kernel):
     """⟨x, x'⟩ / (‖x‖‖x'‖)."""
 
+    psd: ClassVar[bool] = True
+
     def program(self) -> Program:
         return [(evaluate.COSINE, 0.0, 0.0, 0.0)]
 
@@ -406,6 +466,8 @@ class Cosine(Kernel):
 @dataclass(frozen=True, eq=False)
 class ChiSquared(Kernel):
     """exp(−γ Σⱼ (xⱼ − x'ⱼ)² / (xⱼ + x'ⱼ)) for histograms, x ≥ 0."""
+
+    psd: ClassVar[bool] = True
 
     gamma: float = 1.0
 
@@ -486,6 +548,14 @@ def _squared_differences(A: Any, lengths: tuple[float, ...]) -> Iterator[Array]:
     for j, length in enumerate(lengths):
         x = A[:, j] / length
         yield (x[:, None] - x[None, :]) ** 2
+
+
+def _distances(A: Any, B: Any) -> Array:
+    """‖x − x'‖."""
+    if A.shape[1] == 1:  # exact
+        return np.abs(evaluate.spread(A) - evaluate.spread(B).T)
+    square = _squares(A)[:, None] + _squares(B)[None, :] - 2.0 * evaluate.gram(LinearKernel().program(), A, B)
+    return np.sqrt(np.maximum(square, 0.0))
 
 
 def _distance_times(leaf: tuple[int, float, float, float], factor: float, A: Any) -> Array:
