@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import ensemble, linear_model
+from sklearn import ensemble, linear_model, neural_network
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 
 import hinge as hg
@@ -150,3 +150,28 @@ def test_modified_huber_estimates_probabilities(rng):
     seen = s.sum(axis=1) > 0
     np.testing.assert_allclose(ours.predict_proba(X[seen]), s[seen] / s[seen].sum(axis=1, keepdims=True), rtol=1e-12)
     np.testing.assert_allclose(ours.predict_proba(X[~seen]), 1 / 3)
+
+
+@pytest.mark.mission("L8", "N2", "T7")
+@pytest.mark.parametrize("patience", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "options"),
+    [
+        (hg.SGDClassifier, linear_model.SGDClassifier, {"early_stopping": False}),
+        (hg.SGDClassifier, linear_model.SGDClassifier, {"early_stopping": True}),
+        (hg.Perceptron, linear_model.Perceptron, {}),
+        (hg.MLPClassifier, neural_network.MLPClassifier, {"solver": "sgd"}),
+        (hg.MLPClassifier, neural_network.MLPClassifier, {"solver": "adam", "early_stopping": True}),
+        (hg.GradientBoostingClassifier, ensemble.GradientBoostingClassifier, {"n_estimators": 50}),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_patience_is_counted_alike(ours, theirs, options, patience, table):
+    """With a tolerance that no epoch meets the first one is the best, and only the patience decides when to stop."""
+    X, Y = table
+    y = (Y[:, 0] + Y[:, 1] * np.sin(40 * X[:, 0]) > 0).astype(int)
+    options = {"tol": 1e6, "n_iter_no_change": patience, "random_state": 0, **options}
+    if "n_estimators" not in options:
+        options["max_iter"] = 50
+    peer = theirs(**options).fit(X, y)
+    assert np.max(ours(**options).fit(X, y).n_iter_) == getattr(peer, "n_estimators_", getattr(peer, "n_iter_", None))

@@ -310,7 +310,13 @@ class TestPerceptron:
         assert model.score(X, y) == 1.0
         bound = model.bound_
         assert bound.mistakes == model.mistakes_[0] <= bound.bound == pytest.approx((bound.radius / bound.margin) ** 2)
-        best = hg.MaxMarginClassifier(fit_intercept=False).fit(X, y).geometric_margin_
+        # The bias is the weight of a constant input: R, the margin and ‖w‖ are those of (x, 1).
+        A = np.hstack([X, np.full((len(X), 1), float(bias))])
+        w = np.append(model.coef_, model.intercept_ if bias else 0.0)
+        assert bound.radius == pytest.approx(np.linalg.norm(A, axis=1).max())
+        assert bound.margin == pytest.approx(np.min(np.where(y, 1, -1) * (A @ w)) / np.linalg.norm(w))
+        best = hg.MaxMarginClassifier(fit_intercept=False).fit(A, y).geometric_margin_
+        assert model.mistakes_[0] <= (bound.radius / best) ** 2
         if not bias:
             assert bound.margin <= best * (1 + 1e-6)
             assert model.mistakes_[0] <= (bound.radius / best) ** 2
