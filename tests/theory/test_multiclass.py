@@ -26,7 +26,9 @@ def blobs(rng):
 
 
 @pytest.mark.mission("M1")
-@pytest.mark.parametrize("learner", [LogisticRegression(), GaussianNB(), DecisionTreeClassifier(max_depth=3)])
+@pytest.mark.parametrize(
+    "learner", [LogisticRegression(), GaussianNB(), DecisionTreeClassifier(max_depth=3, random_state=0)]
+)
 def test_one_vs_rest_is_the_highest_score(blobs, learner):
     X, y = blobs
     model = hg.OneVsRestClassifier(learner, n_jobs=2).fit(X, y)

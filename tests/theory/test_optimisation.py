@@ -61,9 +61,33 @@ def test_steps_longer_than_two_over_l_diverge(rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     o = hg.make_objective(X, y, hg.Squared(), fit_intercept=False)
     bound = np.linalg.eigvalsh(X.T @ X / 30).max()
-    assert o.curvature_bound() == pytest.approx(bound, rel=0.02)
+    assert bound * (1 - 1e-12) <= o.curvature_bound() <= bound * 1.002
     with pytest.raises(FloatingPointError, match="smaller step"):
         solve(o, solver=hg.GradientDescent(step=3.0 / bound), tol=0.0, max_iter=100_000)
+
+
+@pytest.mark.mission("O1")
+@pytest.mark.parametrize("d", [1, 2, 3, 40])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kind", ["random", "alike", "trap", "zero"])
+def test_the_curvature_bound_is_one(kind, fit_intercept, d, rng):
+    """L ≥ λ_max, and nearly equal: with equal eigenvalues, none, and where a random start is an eigenvector of another.
+
+    The trap: power iteration from that start sees λ = ½ for ever, and steps of 1/L are twice as long as they may be.
+    """
+    n = 80
+    X = rng.normal(size=(n, d))
+    if kind == "alike":
+        X = np.sqrt(n) * np.linalg.qr(X)[0]
+    if kind == "trap":
+        Q = np.linalg.qr(np.column_stack([np.random.default_rng(0).standard_normal(d), rng.normal(size=(d, d - 1))]))[0]
+        X = np.sqrt(n) * np.linalg.qr(X)[0] @ (np.sqrt(np.append(0.5, np.linspace(0.6, 1.0, d - 1)))[:, None] * Q.T)
+    if kind == "zero":
+        X = np.zeros((n, d))
+    o = hg.make_objective(X, rng.normal(size=n), hg.Squared(), fit_intercept=fit_intercept)
+    A = np.hstack([X, np.ones((n, int(fit_intercept)))])
+    largest = np.linalg.eigvalsh(A.T @ A / n).max()
+    assert largest * (1 - 1e-10) <= o.curvature_bound() <= largest * 1.002
 
 
 @pytest.mark.mission("O1")
@@ -157,8 +181,15 @@ def test_sgd_comes_close(solver, rng):
     X, y = classes(rng, n=400)
     o = hg.make_objective(X, y, hg.Logistic(), hg.L2(0.1))
     best = solve(o, tol=1e-9).certificate.primal
+    optimum = solve(o, tol=1e-9)
     result = quiet(o, solver=solver, max_iter=60)
-    assert o.value(result.w, result.b) <= best * 1.01
+    # Under a fixed step η the iterates hover: E[J − J*] ≈ (η/4) tr(Σ)/m, Σ the covariance of the gradients of single
+    # examples, η/(1 − μ) with momentum. Ten times that is allowed, and a hundredth of J* otherwise.
+    hover = 0.0
+    if isinstance(solver.schedule, hg.Fixed):
+        single = [np.concatenate(hg.minibatch_gradient(o, optimum.w, optimum.b, np.array([i]))) for i in range(400)]
+        hover = 10 * solver.schedule.step / (1 - solver.momentum) / 4 * np.var(single, axis=0).sum() / solver.batch_size
+    assert o.value(result.w, result.b) <= best * 1.01 + hover
     assert result.certificate.gap >= result.certificate.primal - best - 1e-12
 
 
@@ -285,8 +316,15 @@ def test_zero_lies_in_the_subdifferential_exactly_at_the_optimum(loss, penalty, 
     best = solve(o, solver="quadratic-program", tol=1e-7)
     w = np.where(np.abs(best.w) < 1e-7, 0.0, best.w)
     assert hg.optimality_distance(o, w, best.b, kink=1e-6) <= 1e-5
-    elsewhere = np.clip(w + 0.05, *((-0.1, 0.2) if isinstance(penalty, hg.Box) else (-np.inf, np.inf)))
-    assert hg.optimality_distance(o, elsewhere, best.b + 0.1, kink=1e-6) > 1e-3
+    worst = 0.0
+    for _ in range(5):
+        # J(x) − J* ≤ ⟨g, x − x*⟩ for every subgradient g, so that none is shorter than the fall over the way to x*.
+        v, c = rng.uniform(-0.1, 0.2, size=3), best.b + rng.normal(size=1)
+        fall = o.value(v, c) - o.value(w, best.b)
+        slope = fall / np.linalg.norm(np.append(v - w, c - best.b))
+        assert hg.optimality_distance(o, v, c, kink=1e-6) >= slope - 1e-5
+        worst = max(worst, slope)
+    assert worst > 1e-3
 
 
 # --- O4, O5, O6: the lasso, five ways ------------------------------------------------------------------------------
