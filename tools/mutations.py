@@ -2,7 +2,7 @@
 
 Every change is an edit of the text at one place, so that it can be shown as a reader would make it:
 
-    compare      <  ↔ ≤,  > ↔ ≥,  == ↔ !=,  in ↔ not in,  is ↔ is not
+    compare      < → ≥,  ≤ → >,  == ↔ !=,  in ↔ not in,  is ↔ is not;  of whole numbers (k, len(x), x.shape …) also < ↔ ≤
     arithmetic   + ↔ −,  * ↔ /,  ** → *,  // → /,  += ↔ −=
     negation     −x → x,  not x → x
     constant     k → k + 1,  0.0 → 1.0,  x → 2x,  True ↔ False
@@ -23,9 +23,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 COMPARE: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
+    ast.Lt: ("<", ">="), ast.LtE: ("<=", ">"), ast.Gt: (">", "<="), ast.GtE: (">=", "<"),
     ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"),
     ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"),
+}  # fmt: skip
+BOUNDARY: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
 }  # fmt: skip
 ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"), ast.Pow: ("**", "*"),
@@ -137,6 +140,8 @@ class _Finder(ast.NodeVisitor):
     def visit_Compare(self, node: ast.Compare) -> None:
         for left, op, right in zip([node.left, *node.comparators], node.ops, node.comparators):
             self._between(left, right, *COMPARE[type(op)], "compare")
+            if type(op) in BOUNDARY and (_is_whole(left) or _is_whole(right)):
+                self._between(left, right, *BOUNDARY[type(op)], "compare")
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
@@ -199,6 +204,14 @@ class _Finder(ast.NodeVisitor):
                 self._add(keyword.lineno, *self._span(keyword.value), "None", "weight")
             if keyword.arg not in INDIFFERENT:
                 self.visit(keyword.value)
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Whether the text shows that it is a whole number; two real numbers are never equal, or it does not matter."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int) and node.value > 0
+    name = _name(node.func) if isinstance(node, ast.Call) else _name(node)
+    return name in ("len", "shape", "ndim", "size", "count_nonzero", "n", "d", "k", "n_samples", "n_features")
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -194,3 +194,25 @@ def test_normalized_scores_are_errors_over_their_scale(rng):
     np.testing.assert_allclose(
         model.predict_interval(X), np.column_stack([3.0 * X[:, 0] - q * scale, 3.0 * X[:, 0] + q * scale])
     )
+
+
+@pytest.mark.parametrize("method", ["cv+", "jackknife+"])
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_plus_intervals_are_order_statistics_of_shifted_predictions(method, coverage, rng):
+    """Barber et al.: from the ⌊α(n + 1)⌋-th smallest f₋ᵢ(x) − Rᵢ to the ⌈(1 − α)(n + 1)⌉-th smallest f₋ᵢ(x) + Rᵢ."""
+    n = 37
+    X, new = rng.normal(size=(n, 2)), rng.normal(size=(5, 2))
+    y = X[:, 0] + rng.normal(size=n)
+    folds = [(np.setdiff1d(np.arange(n), part), part) for part in np.array_split(rng.permutation(n), 5)]
+    model = hg.ConformalRegressor(hg.Ridge(0.5), method=method, coverage=coverage, cv=folds).fit(X, y)
+    if method == "jackknife+":
+        folds = [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
+    low, high = np.empty((n, 5)), np.empty((n, 5))
+    for learn, test in folds:
+        part = hg.Ridge(0.5).fit(X[learn], y[learn])
+        error = np.abs(y[test] - part.predict(X[test]))
+        low[test], high[test] = part.predict(new) - error[:, None], part.predict(new) + error[:, None]
+    upper = int(np.ceil(round(coverage * (n + 1), 9)))
+    lower = int(np.floor(round((1 - coverage) * (n + 1), 9)))
+    expected = np.column_stack([np.sort(low, axis=0)[lower - 1], np.sort(high, axis=0)[upper - 1]])
+    np.testing.assert_allclose(model.predict_interval(new), expected, rtol=1e-7)

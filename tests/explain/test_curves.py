@@ -171,3 +171,15 @@ def test_the_power_law_is_the_weighted_fit_with_more_weight_at_the_end(floor, rn
             best = (found.cost, *found.x, c)
     law = hg.fit_power_law(n, risks, floor=floor)
     assert (law.limit, law.scale, law.exponent) == pytest.approx(best[1:], rel=1e-4)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "accuracy"])
+def test_errors_are_minus_losses_or_one_minus_scores(scoring, labelled):
+    X, y = labelled
+    curve = hg.learning_curve(hg.LogisticRegression(), X, y, scoring=scoring, train_sizes=[40, 80, 120])
+    errors = curve.errors(curve.test_scores)
+    expected = -curve.test_scores if scoring.startswith("neg_") else 1 - curve.test_scores
+    np.testing.assert_array_equal(errors, expected)
+    assert np.all(errors >= 0)
+    law = curve.law()
+    assert law.limit >= min(curve.errors(curve.train_scores)[-1].mean(), errors.mean(axis=1).min()) - 1e-12
