@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import hinge as hg
+from hinge.problem.distributions import as_distribution
 
 KEPT = Path(__file__).with_name("defaults.json")
 
@@ -38,6 +39,12 @@ def test_defaults_are_as_they_were(name):
     assert {k: v for k, v in now.items() if k in RECORDED[name]} == {
         k: v for k, v in RECORDED[name].items() if k in now
     }
+
+
+def test_names_of_distributions_have_the_parameters_they_had():
+    assert as_distribution("negative-binomial").alpha == 1.0
+    assert as_distribution("inverse-gaussian").power == 3.0
+    assert as_distribution("tweedie").power == 1.5
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import hinge as hg
 from hinge.solve.base import Status
 from hinge.solve.choose import solve
 from hinge.solve.coordinate_descent import soft_threshold
+from hinge.solve.line_search import _between
 
 clarabel = pytest.importorskip("clarabel", reason="the QP reference needs the [qp] extra")
 
@@ -491,3 +492,39 @@ def test_lbfgs_two_loops_are_the_dense_update(rng):
         H = V.T @ H @ V + rho * np.outer(s, s)
     g = rng.normal(size=5)
     assert two_loops(g, pairs) == pytest.approx(H @ g)
+
+
+@pytest.mark.mission("O1", "O7")
+def test_line_searches_step_to_the_minimum_of_the_cubic(rng):
+    """Values and slopes at both ends fix a cubic; its minimiser is next, or the middle where that is outside or near an end."""
+    inside = 0
+    for _ in range(200):
+        c = rng.normal(size=4)
+        f, slope = np.poly1d(c), np.poly1d(c).deriv()
+        a, b = 3 * rng.random(2)
+        minima = [x for x in slope.roots if abs(x.imag) < 1e-12 and slope.deriv()(x.real) > 0]
+        low, high = min(a, b), max(a, b)
+        near = [x.real for x in minima if low + 0.05 * (high - low) < x.real < high - 0.05 * (high - low)]
+        expected = near[0] if near else 0.5 * (a + b)
+        found = _between((a, f(a), slope(a)), (b, f(b), slope(b)))
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-8)
+        inside += bool(near)
+    assert inside > 5
+    assert _between((1.0, 0.0, -1.0), (3.0, np.inf, np.inf)) == pytest.approx(
+        1.2
+    )  # a tenth of the way to where it overflows
+
+
+@pytest.mark.mission("O6", "O8")
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_examples_without_weight_have_no_dual_variable(form, rng):
+    X, y = classes(rng, n=40)
+    weight = np.where(np.arange(40) % 4 == 0, 0.0, 1.0)
+    o = hg.make_objective(X, y, hg.Hinge(), hg.L2(0.2), sample_weight=weight)
+    result = solve(o, solver=hg.QuadraticProgram(form=form), tol=1e-6)
+    if result.solution.dual is not None:
+        assert np.all(result.solution.dual[weight == 0] == 0)
+        u = result.solution.dual
+        assert -(X.T @ (o.c * u)) / 0.2 == pytest.approx(result.w, abs=1e-4)  # w = Σ cᵢ αᵢ yᵢ xᵢ / λ
+    kept = hg.make_objective(X[weight > 0], y[weight > 0], hg.Hinge(), hg.L2(0.2))
+    assert result.w == pytest.approx(solve(kept, solver=hg.QuadraticProgram(form=form), tol=1e-6).w, abs=1e-5)

@@ -294,8 +294,10 @@ class Matern(Kernel):
         if isinstance(self.length_scale, tuple):
             return replace(self, length_scale=1.0).block(*_stretched(A, B, self.length_scale))
         dots = evaluate.gram(LinearKernel().program(), A, B)
-        square = _squares(A)[:, None] + _squares(B)[None, :] - 2.0 * dots
-        t = math.sqrt(2.0 * self.nu) / _number(self.length_scale, self) * np.sqrt(np.maximum(square, 0.0))
+        sizes = _squares(A)[:, None] + _squares(B)[None, :]
+        square = sizes - 2.0 * dots
+        square = np.where(square > 1e-14 * sizes, square, 0.0)  # rounding, which t^(2ν) would show where ν is small
+        t = math.sqrt(2.0 * self.nu) / _number(self.length_scale, self) * np.sqrt(square)
         small = t < 1e-10
         t = np.where(small, 1.0, t)
         value = 2.0 ** (1.0 - self.nu) / scipy.special.gamma(self.nu) * t**self.nu * scipy.special.kv(self.nu, t)
