@@ -43,7 +43,7 @@ WEIGHTS = {"c", "weight", "weights", "sample_weight", "importance"}
 # Keywords whose value changes the speed or the look, not the answer.
 INDIFFERENT = {
     "copy", "check_finite", "overwrite_a", "overwrite_b", "strict", "repr", "compare", "eq", "frozen", "stacklevel",
-    "kw_only", "init", "default_flow_style", "max_iter", "maxiter", "xtol", "rtol", "atol", "tol", "assume_sorted",
+    "kw_only", "init", "deep", "default_flow_style", "max_iter", "maxiter", "xtol", "rtol", "atol", "tol", "assume_sorted",
 }  # fmt: skip
 LEAST, MOST, LIMIT = 1e-5, 1e5, 50
 
@@ -198,7 +198,8 @@ class _Finder(ast.NodeVisitor):
             self._add(node.func.end_lineno or 0, end - len(name), end, EXTREME[name], "extreme")
         self.visit(node.func)
         for argument in node.args:
-            self.visit(argument)
+            if not (name == "reshape" and isinstance(argument, ast.UnaryOp)):  # NumPy takes any negative size for −1
+                self.visit(argument)
         for keyword in node.keywords:
             if keyword.arg in WEIGHTS - {"c"} and not isinstance(keyword.value, ast.Constant):
                 self._add(keyword.lineno, *self._span(keyword.value), "None", "weight")
