@@ -261,3 +261,12 @@ def test_a_weight_of_two_is_the_example_twice(method, classes, rng):
     weighted, repeated = fit(np.arange(n), times.astype(float)), fit(np.repeat(np.arange(n), times))
     np.testing.assert_allclose(weighted, repeated, atol=1e-6)
     assert np.max(np.abs(weighted - fit(np.arange(n)))) > 1e-3
+
+
+@pytest.mark.mission("L7")
+@pytest.mark.parametrize(("label", "outcome"), [(0, 0.0), (-1, 0.0), (1, 1.0), (2, 1.0)])
+def test_one_class_alone_is_the_negative_one_if_it_is_called_so(label, outcome, rng):
+    """Brier score Σ (p − o)²/n with o = 0 for labels 0 and −1, and 1 for any other label."""
+    p = rng.random(40)
+    report = hg.calibration_report(np.full(40, label), p, n_bootstrap=5)
+    assert report.brier == pytest.approx(np.mean((p - outcome) ** 2))
