@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo test test-all test-sanitize coverage lint format bench docs clean
+.PHONY: build ready demo test test-all test-sanitize test-seeds test-mutants coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -54,6 +54,19 @@ test: ready
 
 test-all: ready
 	$(PYTEST)
+
+# The random tests with other random numbers than those of `make test`: none may be tuned to one seed.
+SEEDS ?= 1 2 3 4 5 6 7 8 9 10 11 23 42 101 123 999 1234 2024 31337 99999
+test-seeds: ready
+	@failed=; for seed in $(SEEDS); do echo "HINGE_SEED=$$seed"; \
+	  HINGE_SEED=$$seed $(PYTEST) -m "not slow" --only-random $(ARGS) || failed="$$failed $$seed"; done; \
+	  test -z "$$failed" || { echo "failed with HINGE_SEED =$$failed"; exit 1; }
+
+# One small change at a time in the code that the tests should notice (tools/mutants.py): make test-mutants N=100 SEED=1
+N ?= 250
+SEED ?= 0
+test-mutants: ready
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/mutants.py -n $(N) --seed $(SEED) $(ARGS)
 
 coverage: ready
 	$(PYTEST) -m "not slow" --cov=hinge --cov-report=term-missing:skip-covered --cov-report=html

@@ -13,6 +13,17 @@ pytest_plugins = ["kit.command"]
 DATA = Path(os.environ.get("HINGE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--only-random", action="store_true", help="run the tests that use rng (`make test-seeds`)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--only-random"):
+        fixed = [item for item in items if "rng" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=fixed)
+        items[:] = [item for item in items if item not in set(fixed)]
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers; HINGE_SEED changes them, so that no test is tuned to one seed."""

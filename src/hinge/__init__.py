@@ -130,7 +130,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "design_code",
     ),
     "hinge.models.structured": (
-        "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF", "word_shape",
+        "ChainCRF", "GraphLabelling", "GraphMarginals", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF",
+        "graph_labelling", "graph_marginals", "word_shape",
     ),
     "hinge._native": ("num_threads", "set_num_threads"),
     "hinge.explain.predictive_check": ("predictive_check",),

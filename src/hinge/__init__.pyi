@@ -234,10 +234,14 @@ from hinge.models.neural import (
 )
 from hinge.models.structured import (
     ChainCRF as ChainCRF,
+    GraphLabelling as GraphLabelling,
+    GraphMarginals as GraphMarginals,
     StructuredPerceptron as StructuredPerceptron,
     StructuredSVM as StructuredSVM,
     TextFeatures as TextFeatures,
     TreeCRF as TreeCRF,
+    graph_labelling as graph_labelling,
+    graph_marginals as graph_marginals,
     word_shape as word_shape,
 )
 from hinge.models.trees.adaboost import (

@@ -35,7 +35,7 @@ def same(ours, theirs, X, y, s, atol):
         (hg.LinearRegression(), LINEAR.LinearRegression(), 1e-9),
         (hg.LinearRegression(positive=True), LINEAR.LinearRegression(positive=True), 1e-4),
         (hg.Ridge(2.0), LINEAR.Ridge(2.0), 1e-7),
-        (hg.RidgeCV(cv=3), LINEAR.RidgeCV(cv=3), 1e-7),
+        (hg.RidgeCV(alphas=[0.7], cv=3), LINEAR.RidgeCV(alphas=[0.7], cv=3), 1e-7),
         (hg.Lasso(0.1, tol=1e-10), LINEAR.Lasso(0.1, tol=1e-12), 1e-6),
         (hg.ElasticNet(0.1, tol=1e-10), LINEAR.ElasticNet(0.1, tol=1e-12), 1e-6),
         (hg.ElasticNet(0.1, positive=True, tol=1e-10), LINEAR.ElasticNet(0.1, positive=True, tol=1e-12), 1e-6),
@@ -50,6 +50,17 @@ def same(ours, theirs, X, y, s, atol):
 )
 def test_regressors(data, ours, theirs, atol):
     same(ours, theirs, *data, atol)
+
+
+@pytest.mark.mission("W2")
+@pytest.mark.parametrize("cv", [None, 3])
+def test_ridge_chooses_the_same_strength(data, cv):
+    """Without weights: with them scikit-learn weights the fits of the folds, and not their scores."""
+    X, y, _ = data
+    ours, theirs = hg.RidgeCV(np.logspace(-2, 3, 6), cv=cv).fit(X, y), LINEAR.RidgeCV(np.logspace(-2, 3, 6), cv=cv)
+    theirs.fit(X, y)
+    assert ours.alpha_ == pytest.approx(theirs.alpha_)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
 
 
 @pytest.mark.mission("W5", "W7")

@@ -302,3 +302,21 @@ def test_prox_is_the_minimiser(loss, rng):
         for shift in (-1.0, -1e-3, -1e-5, 1e-5, 1e-3, 1.0):
             other = 0.5 * (s + shift - v) ** 2 + step * loss.value(y, s + shift)
             assert np.all(other >= best - 1e-9 * (1 + np.abs(best)))
+
+
+@pytest.mark.mission("R3", "O8")
+def test_the_dual_variables_of_softmax_are_projected_to_probabilities(rng):
+    """u + e_y lies on the simplex; feasible u stay; where nothing positive is left, u is zero."""
+    y = np.arange(30) % 4.0
+    one_hot = np.eye(4)[y.astype(int)]
+    u = rng.normal(size=(30, 4))
+    p = hg.Softmax().project_dual(y, u) + one_hot
+    assert np.all(p >= 0)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    positive = np.maximum(u + one_hot, 0.0)
+    some = positive.sum(axis=1) > 0
+    np.testing.assert_allclose(p[some], positive[some] / positive[some].sum(axis=1, keepdims=True))
+    np.testing.assert_array_equal(hg.Softmax().project_dual(y, -3.0 - np.abs(u)), np.zeros((30, 4)))
+    feasible = rng.dirichlet(np.ones(4), size=30) - one_hot
+    np.testing.assert_allclose(hg.Softmax().project_dual(y, feasible), feasible, atol=1e-12)
+    assert np.all(np.isfinite(hg.Softmax().conjugate(y, hg.Softmax().project_dual(y, u))))

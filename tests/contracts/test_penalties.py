@@ -181,3 +181,23 @@ def test_conjugates_along_a_ray(penalty, rng):
     along = penalty.conjugate_along(g)
     for s in (0.0, 0.01, 0.5, 1.0):
         assert along(s) == pytest.approx(penalty.conjugate(s * g), rel=1e-14, abs=1e-300)
+
+
+@pytest.mark.mission("R5")
+def test_groups_count_by_the_root_of_their_size(rng):
+    """Ω = λ Σ_G √|G| ‖w_G‖₂ by default; given factors replace √|G|, in the order of the sorted labels."""
+    groups = np.array(["b", "a", "b", "c", "b", "a"])
+    w = rng.normal(size=6)
+    norms = {label: np.linalg.norm(w[groups == label]) for label in "abc"}
+    plain = hg.GroupNorm(0.3, groups=groups)
+    assert plain.value(w) == pytest.approx(0.3 * sum(np.sqrt(np.sum(groups == k)) * norms[k] for k in "abc"))
+    given = hg.GroupNorm(0.3, groups=groups, weights=[0.5, 2.0, 3.0])
+    assert given.value(w) == pytest.approx(0.3 * (0.5 * norms["a"] + 2.0 * norms["b"] + 3.0 * norms["c"]))
+    for penalty, factors in ((plain, np.sqrt([2.0, 3.0, 1.0])), (given, np.array([0.5, 2.0, 3.0]))):
+        shrunk = penalty.prox(w, 0.7)
+        for label, factor in zip("abc", factors):
+            rows = groups == label
+            expected = w[rows] * max(0.0, 1 - 0.7 * 0.3 * factor / norms[label])
+            assert shrunk[rows] == pytest.approx(expected)
+        entries = [np.linalg.norm(w[groups == k]) / f for k, f in zip("abc", factors)]
+        assert penalty.lambda_max(w) == pytest.approx(max(entries))

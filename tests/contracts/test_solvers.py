@@ -14,7 +14,8 @@ import zoo
 from hinge.problem.distributions import Binomial
 from hinge.problem.links import CauchitLink
 from hinge.problem.losses.linked import LinkedProbability
-from hinge.solvers.base import Need, Solver, Status
+from hinge.solvers.base import QUADRATIC_LOSSES, Need, Solver, Status
+from hinge.solvers.quadratic_program import pieces
 from hinge.solvers.run import SOLVERS, admissible, choose, get_solver, solve
 
 N, D = 60, 6
@@ -210,3 +211,23 @@ def test_a_custom_loss_with_l1_on_many_examples():
     assert model.certificate_.residual <= model.tol
     assert np.array_equal(model.coef_ != 0, w != 0)
     assert np.mean(y <= model.predict(X)) == pytest.approx(0.8, abs=0.03)
+
+
+# Losses that a quadratic program writes as straight pieces; the others of its list are squares, or Huber's.
+PIECES = [
+    loss
+    for loss in zoo.LOSSES
+    if type(loss).__name__ in QUADRATIC_LOSSES and not isinstance(loss, hg.Squared | hg.SquaredMargin | hg.Huber)
+]
+
+
+@pytest.mark.mission("O6")
+@pytest.mark.parametrize("loss", PIECES, ids=zoo.name)
+def test_the_pieces_of_a_quadratic_program_are_the_loss(loss, rng):
+    """ℓ = max(αs + β), or (h/2) max(αs + β)², over the straight pieces, at every score."""
+    y = zoo.targets(loss, 50, rng)
+    z = 3 * rng.normal(size=50)
+    found = pieces(loss, y)
+    most = np.max(found.slope * z + found.start, axis=0)
+    value = 0.5 * found.square * most**2 if found.square else most
+    np.testing.assert_allclose(value, loss.value(y, z), rtol=1e-12, atol=1e-12)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import matplotlib
 import numpy as np
 import pytest
+import scipy.optimize
 import sklearn.model_selection
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hinge as hg
 from hinge.explain.curves import Steps
+from hinge.explain.diagnosis.power_law import EXPONENTS
 
 matplotlib.use("agg")
 
@@ -150,3 +152,34 @@ class TestValidationCurve:
     def test_wrong_arguments(self, labelled):
         with pytest.raises(ValueError, match="not a parameter"):
             hg.validation_curve(hg.LogisticRegression(), *labelled, param_name="speed", param_range=[1])
+
+
+@pytest.mark.mission("L8")
+@pytest.mark.parametrize("floor", [0.0, 0.28])
+def test_the_power_law_is_the_weighted_fit_with_more_weight_at_the_end(floor, rng):
+    """Σ (R̄ᵢ − a − b nᵢ^(−c))²/sᵢ² with sᵢ² ∝ n_max/nᵢ, by bounded least squares for every exponent of the grid."""
+    n = np.array([10.0, 20, 40, 80, 160, 320])
+    curve = 0.3 + 5.0 * n**-0.9 + 3.0 * n**-2  # not of the form: the weights decide what is fitted
+    risks = curve[:, None] + 0.02 * rng.normal(size=(6, 8))
+    mean = risks.mean(axis=1)
+    spread = (risks.std(axis=1) / np.sqrt(8) + 1e-2 * mean.max()) * np.sqrt(n[-1] / n)
+    best = None
+    for c in EXPONENTS:
+        A = np.column_stack([np.ones(6), n**-c]) / spread[:, None]
+        found = scipy.optimize.lsq_linear(A, mean / spread, bounds=([floor, 0.0], [mean.min(), np.inf]), tol=1e-14)
+        if best is None or found.cost < best[0]:
+            best = (found.cost, *found.x, c)
+    law = hg.fit_power_law(n, risks, floor=floor)
+    assert (law.limit, law.scale, law.exponent) == pytest.approx(best[1:], rel=1e-4)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "accuracy"])
+def test_errors_are_minus_losses_or_one_minus_scores(scoring, labelled):
+    X, y = labelled
+    curve = hg.learning_curve(hg.LogisticRegression(), X, y, scoring=scoring, train_sizes=[40, 80, 120])
+    errors = curve.errors(curve.test_scores)
+    expected = -curve.test_scores if scoring.startswith("neg_") else 1 - curve.test_scores
+    np.testing.assert_array_equal(errors, expected)
+    assert np.all(errors >= 0)
+    law = curve.law()
+    assert law.limit >= min(curve.errors(curve.train_scores)[-1].mean(), errors.mean(axis=1).min()) - 1e-12

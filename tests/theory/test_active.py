@@ -283,3 +283,25 @@ def test_curves_are_repeatable_and_drawn(rng):
         hg.active_curves(hg.LogisticRegression(), X, y, X, y, budget=500)
     with pytest.raises(ValueError, match="only one class"):
         hg.active_curves(hg.LogisticRegression(), X, np.zeros(120), X, y)
+
+
+@pytest.mark.mission("A1")
+@pytest.mark.parametrize("kind", ["probabilities", "scores"])
+def test_the_margin_of_several_classes_is_first_less_second(kind, rng):
+    """Not first less third, nor the distance to the mean: rows are asked about where the two best classes are close."""
+    table = rng.normal(size=(30, 4))
+    if kind == "probabilities":
+        table = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
+
+    class Scores:
+        def decision_function(self, X):
+            return table
+
+    class Probabilities:
+        def predict_proba(self, X):
+            return table
+
+    model = Scores() if kind == "scores" else Probabilities()
+    expected = np.array([sorted(row)[-2] - sorted(row)[-1] for row in table])
+    np.testing.assert_allclose(informativeness(model, table, "margin"), expected, atol=1e-15)
+    assert hg.query(model, table, "margin", batch=3).tolist() == np.argsort(-expected)[:3].tolist()

@@ -13,6 +13,7 @@ import scipy.stats
 from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
+from hinge.models.bayes.logistic import averaged_sigmoid
 from hinge.problem.decisions import (
     Bernoulli,
     Beta,
@@ -495,11 +496,27 @@ def test_predictive_probabilities_by_quadrature_and_probit(rng):
     mean, variance = exact._score_moments(new)
     for i in range(5):
         value = scipy.integrate.quad(lambda a, i=i: scipy.special.expit(a) * scipy.stats.norm.pdf(a, mean[i], variance[i] ** 0.5), mean[i] - 12 * variance[i] ** 0.5, mean[i] + 12 * variance[i] ** 0.5, points=[mean[i], 0.0])[0]  # fmt: skip
-        assert exact.predict_proba(new)[i, 1] == pytest.approx(value, abs=1e-5)
+        assert exact.predict_proba(new)[i, 1] == pytest.approx(value, abs=1e-9)
     assert np.abs(exact.predict_proba(new) - probit.predict_proba(new)).max() < 0.02
     plain = hg.LogisticRegression(C=5.0, tol=1e-10).fit(X, y)
     assert np.all(np.abs(exact.predict_proba(new)[:, 1] - 0.5) <= np.abs(plain.predict_proba(new)[:, 1] - 0.5) + 1e-6)
     np.testing.assert_array_equal(exact.predict(new), plain.predict(new))
+
+
+@pytest.mark.mission("B4")
+@pytest.mark.parametrize("deviation", [1e-3, 0.5, 3.0, 10.0, 35.0])
+def test_the_quadrature_is_exact_for_wide_and_narrow_posteriors(deviation, rng):
+    """∫ σ(a) N(a; m, s²) da by adaptive integration, from scores that are almost known to those that are hardly known."""
+    mean = deviation * rng.normal(size=6) + rng.normal(size=6)
+    found = averaged_sigmoid(mean, np.full(6, deviation**2), "quadrature")
+    for m, value in zip(mean, found):
+        ends = (m - 9 * deviation, m + 9 * deviation)
+        inside = [x for x in (m, 0.0, -3.0, 3.0) if ends[0] < x < ends[1]]
+        exact = scipy.integrate.quad(
+            lambda a, m=m: scipy.special.expit(a) * scipy.stats.norm.pdf(a, m, deviation), *ends,
+            points=inside, epsabs=1e-12, limit=200,
+        )[0]  # fmt: skip
+        assert value == pytest.approx(exact, abs=1e-9)
 
 
 @pytest.mark.mission("B4")

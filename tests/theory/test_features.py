@@ -317,6 +317,8 @@ def test_texts_may_be_bytes_or_files(tmp_path):
 def test_a_scaler_may_see_its_rows_in_pieces(rng, kind, weighted):
     X = rng.normal(size=(90, 4)) * [1.0, 10.0, 1e-3, 0.0] + [0.0, 1e6, 5.0, 3.0]
     s = rng.integers(0, 3, size=90).astype(float) if weighted else None
+    if s is not None:
+        s[40] = 2.0  # alone in its piece: a piece whose weights are all zero is refused
     if kind == "missing":
         X[rng.random(X.shape) < 0.2] = np.nan
         X[:40, 1] = np.nan  # a whole piece without a value
@@ -330,3 +332,25 @@ def test_a_scaler_may_see_its_rows_in_pieces(rng, kind, weighted):
         np.testing.assert_allclose(getattr(pieces, name), getattr(whole, name), rtol=1e-9, err_msg=name)
     assert np.shape(pieces.n_samples_seen_) == np.shape(whole.n_samples_seen_)
     assert hg.StandardScaler().fit([[1.0], [3.0]]).fit([[5.0], [7.0]]).mean_.tolist() == [6.0]
+
+
+@pytest.mark.mission("F2")
+@pytest.mark.parametrize("strategy", ["uniform", "quantile", "tree", "given"])
+def test_an_edge_belongs_to_the_bucket_on_its_right(strategy, rng):
+    """Bucket i is [eᵢ, eᵢ₊₁): in every encoding, for the edge itself and for the number just below it."""
+    x = np.round(rng.normal(size=(60, 1)), 1)
+    options = {"strategy": strategy, "edges": [-0.4, 0.1, 0.7] if strategy == "given" else None}
+    y = np.digitize(x[:, 0], [-0.4, 0.1, 0.7]).astype(float) * 1.5
+    models = {
+        encode: hg.Buckets(4, encode=encode, **options).fit(x, y)
+        for encode in ("ordinal", "onehot", "onehot-dense", "thermometer")
+    }
+    edges = models["ordinal"].bin_edges_[0][1:-1]
+    assert len(edges) == 3
+    for points, shift in ((edges, 1), (np.nextafter(edges, -np.inf), 0)):
+        out = {encode: model.transform(points[:, None]) for encode, model in models.items()}
+        at = np.arange(3) + shift
+        np.testing.assert_array_equal(out["ordinal"][:, 0], at)
+        np.testing.assert_array_equal(out["onehot-dense"], np.eye(4)[at])
+        np.testing.assert_array_equal(out["onehot"].toarray(), np.eye(4)[at])
+        np.testing.assert_array_equal(out["thermometer"], np.arange(3) < at[:, None])

@@ -351,9 +351,11 @@ def test_the_penalised_likelihood_never_falls(rng, kind, nu, weighted):
         assert len(run.bounds) == 61 or run.converged
         assert np.diff(run.bounds).min() > -1e-12
         # The objective is what its formula says.
+        with np.errstate(divide="ignore"):  # a component may have lost all its weight
+            log_weights = np.log(run.components.weights)
         densities = np.stack([
-            np.log(p) + multivariate_normal(m, S).logpdf(X)
-            for p, m, S in zip(run.components.weights, run.components.means, dense_covariances(run.components))
+            p + multivariate_normal(m, S).logpdf(X)
+            for p, m, S in zip(log_weights, run.components.means, dense_covariances(run.components))
         ])  # fmt: skip
         each = 1 if kind == "tied" else k
         penalty = -0.5 * sum(
@@ -608,3 +610,30 @@ def test_responsibilities_so_far_out_are_the_shares_of_the_components(rng):
     for shape in ("full", "tied", "diag", "spherical"):
         model = hg.GaussianMixture(2, covariance_type=shape, random_state=0).fit(X)
         np.testing.assert_allclose(model.predict_proba([[1e300, -1e300]]), [model.weights_], rtol=1e-12)
+
+
+@pytest.mark.mission("P3")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_share_of_ledoit_and_wolf(weighted, rng):
+    """share = min(b, δ)/δ with δ = ‖R − μI‖² and b = Σᵢ ‖zᵢzᵢ' − R‖²/n², R the correlation, on correlated columns."""
+    n, d = 25, 4
+    mixing = rng.normal(size=(d, d))
+    X = rng.normal(size=(2 * n, d)) @ mixing * np.array([1.0, 10.0, 0.1, 3.0])
+    y = np.arange(2 * n) % 2
+    weight = rng.integers(1, 4, size=2 * n).astype(float) if weighted else None
+    model = hg.QuadraticDiscriminantAnalysis(shrinkage="auto", store_covariance=True).fit(X, y, sample_weight=weight)
+    for c in range(2):
+        rows = np.flatnonzero(y == c)
+        times = np.ones(n, dtype=int) if weight is None else weight[rows].astype(int)
+        Z = np.repeat(X[rows], times, axis=0)
+        Z = Z - Z.mean(axis=0)
+        deviation = Z.std(axis=0)
+        Z = Z / deviation
+        R = Z.T @ Z / len(Z)
+        mu = np.trace(R) / d
+        delta = np.sum((R - mu * np.eye(d)) ** 2)
+        b = sum(np.sum((np.outer(z, z) - R) ** 2) for z in Z) / len(Z) ** 2
+        share = min(b, delta) / delta
+        assert 0 < share < 1
+        expected = ((1 - share) * R + share * mu * np.eye(d)) * np.outer(deviation, deviation)
+        np.testing.assert_allclose(model.covariance_[c], expected, rtol=1e-9)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+import scipy.special
 
 import hinge as hg
+from hinge.problem.kernels import evaluate
 
 VECTOR_KERNELS = [
     hg.kernels.LinearKernel(),
@@ -554,3 +556,28 @@ def test_random_fourier_features_approach_the_kernel(kernel, orthogonal, rng):
         errors.append(np.abs(phi @ phi.T - kernel(X)).max())
     assert errors[1] < 0.1 * kernel.diagonal(X).max() / 2
     assert errors[1] < errors[0]
+
+
+@pytest.mark.mission("K1")
+@pytest.mark.parametrize("nu", [0.3, 0.8, 1.2, 3.7])
+def test_matern_of_any_smoothness(nu, rng):
+    """2^(1−ν)/Γ(ν) t^ν K_ν(t), t = √(2ν) r/ℓ, one on the diagonal; ν = ½, 3/2, 5/2 have closed forms next to it."""
+    A = rng.normal(size=(7, 3))
+    r = np.sqrt(np.sum((A[:, None] - A) ** 2, axis=-1))
+    t = np.sqrt(2 * nu) * r / 1.3 + np.eye(7)
+    expected = 2 ** (1 - nu) / scipy.special.gamma(nu) * t**nu * scipy.special.kv(nu, t)
+    K = hg.kernels.Matern(nu=nu, length_scale=1.3)(A, A)
+    np.testing.assert_allclose(K, np.where(np.eye(7, dtype=bool), 1.0, expected), rtol=1e-5, atol=1e-7)
+    for closed in (0.5, 1.5, 2.5):
+        other = hg.kernels.Matern(nu=closed * (1 + 1e-7), length_scale=1.3)(A, A)
+        np.testing.assert_allclose(hg.kernels.Matern(nu=closed, length_scale=1.3)(A, A), other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.mission("K3")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_points_keep_their_precision_unless_another_is_wanted(dtype, rng):
+    X = rng.normal(size=(5, 2)).astype(dtype)
+    name = "KernelPoints32" if dtype == np.float32 else "KernelPoints64"
+    assert type(evaluate.points(X)).__name__ == name
+    assert type(evaluate.points(X, np.float64)).__name__ == "KernelPoints64"
+    assert type(evaluate.points(X, np.float32)).__name__ == "KernelPoints32"

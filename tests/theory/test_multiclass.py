@@ -26,7 +26,9 @@ def blobs(rng):
 
 
 @pytest.mark.mission("M1")
-@pytest.mark.parametrize("learner", [LogisticRegression(), GaussianNB(), DecisionTreeClassifier(max_depth=3)])
+@pytest.mark.parametrize(
+    "learner", [LogisticRegression(), GaussianNB(), DecisionTreeClassifier(max_depth=3, random_state=0)]
+)
 def test_one_vs_rest_is_the_highest_score(blobs, learner):
     X, y = blobs
     model = hg.OneVsRestClassifier(learner, n_jobs=2).fit(X, y)
@@ -247,3 +249,46 @@ def test_two_classes_are_the_binary_machine(rng):
     np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-12)
     binary = np.maximum(0, 1 - (2 * y - 1) * (X @ w)).sum() + 0.25 * w @ w
     np.testing.assert_allclose(model.certificate_.primal, binary, rtol=1e-9)
+
+
+class Says:
+    """A binary learner with given scores."""
+
+    def __init__(self, scores):
+        self.scores = scores
+
+    def decision_function(self, X):
+        return self.scores
+
+
+@pytest.mark.mission("M1")
+def test_equal_votes_are_decided_by_the_scores_and_nothing_else_is(rng):
+    """argmax of (votes, Σ ± h/(1 + |h|)) in that order: no score outweighs a vote, however large."""
+    k, n = 4, 400
+    X, y = rng.normal(size=(n, 2)), np.arange(n) % k
+    model = hg.OneVsOneClassifier(LogisticRegression()).fit(X, y)
+    h = rng.normal(size=(n, len(model.pairs_))) * 10.0 ** rng.integers(-3, 4, size=(n, len(model.pairs_)))
+    model.estimators_ = [Says(column) for column in h.T]
+    votes, squeezed = np.zeros((n, k)), np.zeros((n, k))
+    for (i, j), column in zip(model.pairs_, h.T):
+        for out, part in ((votes, np.sign(column)), (squeezed, column / (1 + np.abs(column)))):
+            out[:, i] += part
+            out[:, j] -= part
+    best = [max(range(k), key=lambda c: (v[c], s[c])) for v, s in zip(votes, squeezed)]
+    np.testing.assert_array_equal(model.predict(X), best)
+    tied = np.sum(votes == votes.max(axis=1, keepdims=True), axis=1) > 1
+    assert tied.sum() > 20
+    assert np.any(votes.argmax(axis=1)[tied] != np.array(best)[tied])  # the first of them would not do
+
+
+@pytest.mark.mission("M1")
+def test_codes_are_decoded_by_squeezed_scores(rng):
+    """−Σ_b sign_b tanh(h_b): one learner that is very sure does not outvote several that are sure."""
+    code = np.array([[0, 0, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1]])
+    h = rng.normal(size=(50, 4)) * 3
+    expected = [[-sum((1 if bit else -1) * np.tanh(s) for bit, s in zip(word, row)) for word in code] for row in h]
+    np.testing.assert_allclose(decode(h, code, "score"), expected, rtol=1e-12, atol=1e-12)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    model = hg.OutputCodeClassifier(LogisticRegression(), code=code, decoding="score").fit(X, y)
+    model.estimators_ = [Says(np.full(30, s)) for s in (-50.0, 2.0, 2.0, -2.0)]
+    assert set(model.predict(X)) == {1}  # by plain sums the code 0000 is nearer

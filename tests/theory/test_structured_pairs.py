@@ -143,7 +143,11 @@ def test_learners_use_observed_pairs(make, rng, tmp_path):
         chosen = make(pair_features=lambda name: name in ("stay", "swap")).fit(X, y)
     assert plain.pair_coef_ is None
     assert plain.score(test_X, test_y) < 0.8
-    assert model.score(test_X, test_y) == chosen.score(test_X, test_y) == 1.0
+    scores = model.score(test_X, test_y), chosen.score(test_X, test_y)
+    if isinstance(model, hg.StructuredPerceptron):  # no penalty, no margin: nothing says that it makes no mistake here
+        assert min(scores) > 0.9
+    else:
+        assert scores == (1.0, 1.0)
     rows = dict(zip(chosen.attributes_, np.abs(chosen.pair_coef_.toarray()).sum(axis=1)))
     assert rows["a"] == rows["b"] == 0.0
     assert rows["stay"] > 0

@@ -217,8 +217,13 @@ class TestGuarantees:
     def test_support_vectors_bound_leave_one_out(self, rng):
         X = rng.normal(size=(60, 2))
         y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
-        for model in (hg.SVC(kernel="linear", C=1.0, tol=1e-8), hg.LinearSVC(loss="hinge", C=1.0)):
+        for model in (hg.SVC(kernel="linear", C=1.0, tol=1e-8), hg.LinearSVC(loss="hinge", C=1.0, tol=1e-10)):
             promise = {g.name: g for g in hg.guarantees(model.fit(X, y))}["support vectors"]
+            margins = np.where(y == 1, 1, -1) * model.decision_function(X)
+            near = np.sum(margins <= 1 + 1e-4)  # support vectors lie on the margin or on the wrong side of it
+            assert promise.value == pytest.approx(near / 60)
+            assert f"{near}/60" in promise.sentence
+            assert getattr(model, "loo_bound_", promise.value) == promise.value
             wrong = 0
             for i in range(60):
                 rest = np.arange(60) != i

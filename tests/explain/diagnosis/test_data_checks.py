@@ -54,8 +54,9 @@ def test_every_problem_is_found(rng):
 
 
 def test_leaks_of_labels(rng):
-    y = rng.integers(0, 3, size=400)
-    X = np.column_stack([rng.normal(size=400), y + 0.01 * rng.normal(size=400), y + rng.normal(size=400)])
+    n = 4000  # the skills are then within 0.02 of −0.03, 0.985 and 0.205
+    y = rng.integers(0, 3, size=n)
+    X = np.column_stack([rng.normal(size=n), y + 0.01 * rng.normal(size=n), y + rng.normal(size=n)])
     measure = make_measure(hg.LogisticRegression(), y)
     skills = [column_skill(X[:, j], y, measure) for j in range(3)]
     assert skills[0] < 0.1
@@ -141,12 +142,15 @@ class TestDrift:
         assert np.mean(np.array(p) < 0.1) < 0.25
 
     def test_drift_that_no_single_column_shows(self, rng):
-        """The sign of a product: every column alone is the same on both sides."""
+        """The sign of a product: every column alone has the same distribution on both sides.
+
+        P(Kolmogorov–Smirnov distance > 0.17) ≤ 2 exp(−2 · 0.17² · n/4) < 1e-9 then.
+        """
         X = rng.normal(size=(1500, 2))
         same, other = X[X[:, 0] * X[:, 1] > 0], X[X[:, 0] * X[:, 1] < 0]
         drift = hg.measure_drift(same, other)
         assert drift.found
-        assert drift.drifted == ()
+        assert all(column.statistic < 0.17 for column in drift.columns)
         assert drift.auc > 0.9
 
     def test_categories_and_gaps(self, rng):

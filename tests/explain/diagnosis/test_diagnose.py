@@ -115,8 +115,9 @@ class TestBuiltCases:
         assert report.terms.remainder > 0.95 * report.held_out_risk.value
 
     def test_more_data(self, rng):
-        X = rng.normal(size=(150, 40))
-        report = hg.diagnose(hg.LinearRegression(), X, X @ rng.normal(size=40) + rng.normal(size=150))
+        """Sixty weights from 96 rows: an estimation error of 60/(96 − 60 − 1) σ², 60/(192 − 60 − 1) with twice the rows."""
+        X = rng.normal(size=(120, 60))
+        report = hg.diagnose(hg.LinearRegression(), X, X @ rng.normal(size=60) + rng.normal(size=120))
         assert "H202" in report.codes
         assert report.learning.limit.value + 2 * report.learning.limit.standard_error > 1.0  # σ² = 1 is the Bayes risk
         assert report.learning.limit.value < report.held_out_risk.value

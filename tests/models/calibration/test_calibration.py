@@ -239,3 +239,34 @@ def test_a_margin_machine_on_adult_is_measured_and_repaired(real_data):
     assert before.ece > 0.08
     assert after.ece < 0.03
     assert after.brier < before.brier
+
+
+@pytest.mark.mission("L7")
+@pytest.mark.parametrize("method", ["sigmoid", "temperature", "isotonic"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_weight_of_two_is_the_example_twice(method, classes, rng):
+    """Weights in a map: rows of which the scores are right count up to three times, which changes every map."""
+    n = 120
+    S = rng.normal(size=(n, 1 if classes == 2 else classes)) * 2
+    logits = np.column_stack([np.zeros(n), S]) if classes == 2 else S
+    y = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
+    y[:classes] = np.arange(classes)
+    times = np.where(y == logits.argmax(axis=1), rng.integers(2, 4, size=n), 1)
+    times[-5:] = 0
+
+    def fit(rows, weight=None):
+        model = hg.CalibratedClassifierCV(Given(tuple(range(classes))), method=method, cv="prefit")
+        return model.fit(S[rows], y[rows], sample_weight=weight).predict_proba(S)
+
+    weighted, repeated = fit(np.arange(n), times.astype(float)), fit(np.repeat(np.arange(n), times))
+    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
+    assert np.max(np.abs(weighted - fit(np.arange(n)))) > 1e-3
+
+
+@pytest.mark.mission("L7")
+@pytest.mark.parametrize(("label", "outcome"), [(0, 0.0), (-1, 0.0), (1, 1.0), (2, 1.0)])
+def test_one_class_alone_is_the_negative_one_if_it_is_called_so(label, outcome, rng):
+    """Brier score Σ (p − o)²/n with o = 0 for labels 0 and −1, and 1 for any other label."""
+    p = rng.random(40)
+    report = hg.calibration_report(np.full(40, label), p, n_bootstrap=5)
+    assert report.brier == pytest.approx(np.mean((p - outcome) ** 2))

@@ -161,3 +161,58 @@ def test_real_classification_coverage(real_data, name, target):
     sets = model.predict_set(X[n:])
     inside = sets[np.arange(len(sets)), np.searchsorted(model.classes_, y[n:])]
     assert within_binomial_error(inside, len(model.scores_), 0.9)
+
+
+class Known(hg.Ridge):
+    """A regressor that knows its answer: slope · x₀ + offset."""
+
+    def __init__(self, slope=1.0, offset=0.0):
+        self.slope, self.offset = slope, offset
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.slope * np.asarray(X)[:, 0] + self.offset
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def test_normalized_scores_are_errors_over_their_scale(rng):
+    """s = |y − f(x)|/σ(x), σ = exp(model of log |error|) + a thousandth of the median error; half width q σ(x)."""
+    X = rng.uniform(0, 2, size=(80, 1))
+    y = 3.0 * X[:, 0] + np.exp(X[:, 0]) * rng.normal(size=80)
+    model = hg.ConformalRegressor(Known(3.0), method="normalized", scale_estimator=Known(1.0, -0.5), coverage=0.8)
+    model.fit(X, y)
+    held = np.sort(np.random.RandomState(0).permutation(80)[:20])
+    learn = np.setdiff1d(np.arange(80), held)
+    error = np.abs(y - 3.0 * X[:, 0])
+    scale = np.exp(X[:, 0] - 0.5) + 1e-3 * np.median(error[learn])
+    np.testing.assert_allclose(model.scores_, (error / scale)[held])
+    q = np.sort((error / scale)[held])[16]  # ⌈0.8 · 21⌉ = 17
+    np.testing.assert_allclose(
+        model.predict_interval(X), np.column_stack([3.0 * X[:, 0] - q * scale, 3.0 * X[:, 0] + q * scale])
+    )
+
+
+@pytest.mark.parametrize("method", ["cv+", "jackknife+"])
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_plus_intervals_are_order_statistics_of_shifted_predictions(method, coverage, rng):
+    """Barber et al.: from the ⌊α(n + 1)⌋-th smallest f₋ᵢ(x) − Rᵢ to the ⌈(1 − α)(n + 1)⌉-th smallest f₋ᵢ(x) + Rᵢ."""
+    n = 37
+    X, new = rng.normal(size=(n, 2)), rng.normal(size=(5, 2))
+    y = X[:, 0] + rng.normal(size=n)
+    folds = [(np.setdiff1d(np.arange(n), part), part) for part in np.array_split(rng.permutation(n), 5)]
+    model = hg.ConformalRegressor(hg.Ridge(0.5), method=method, coverage=coverage, cv=folds).fit(X, y)
+    if method == "jackknife+":
+        folds = [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
+    low, high = np.empty((n, 5)), np.empty((n, 5))
+    for learn, test in folds:
+        part = hg.Ridge(0.5).fit(X[learn], y[learn])
+        error = np.abs(y[test] - part.predict(X[test]))
+        low[test], high[test] = part.predict(new) - error[:, None], part.predict(new) + error[:, None]
+    upper = int(np.ceil(round(coverage * (n + 1), 9)))
+    lower = int(np.floor(round((1 - coverage) * (n + 1), 9)))
+    expected = np.column_stack([np.sort(low, axis=0)[lower - 1], np.sort(high, axis=0)[upper - 1]])
+    np.testing.assert_allclose(model.predict_interval(new), expected, rtol=1e-7)

@@ -620,3 +620,36 @@ def test_information_criteria_of_tweedie():
     peer = FAMILIES.Tweedie(SM_LINKS.Log(), var_power=1.5, eql=False)
     for phi in (0.5, 1.0, 3.0):
         assert likelihood(phi) == pytest.approx(peer.loglike(y, mean, freq_weights=weight, scale=phi), rel=1e-9)
+
+
+@pytest.mark.mission("P1")
+@pytest.mark.parametrize("name", ["gaussian", "gamma", "poisson", "binomial"])
+def test_wald_uses_f_exactly_where_a_dispersion_was_estimated(name, rng):
+    """θ'Σ⁻¹θ/q on F(q, n − p) with φ̂, θ'Σ⁻¹θ on χ²(q) without; for least squares it is the F of the two sums of squares."""
+    X = rng.normal(size=(25, 3))
+    mean = np.exp(0.3 * X[:, 0])
+    y = {
+        "gaussian": mean + rng.normal(size=25), "gamma": rng.gamma(2.0, mean / 2.0), "poisson": rng.poisson(mean),
+        "binomial": np.arange(25) % 2,
+    }[name]  # fmt: skip
+    found = hg.GLM(name, "log" if name in ("gamma", "poisson") else None, tol=1e-12).fit(X, y).inference_
+    test = found.wald(["x1", "x2"])
+    theta, part = found.estimate[2:], found.covariance[2:, 2:]
+    square = theta @ np.linalg.solve(part, theta)
+    if name in ("gaussian", "gamma"):
+        assert (test.reference, test.dof) == ("F", (2, 21))
+        assert test.statistic == pytest.approx(square / 2)
+        assert test.p == pytest.approx(scipy.stats.f.sf(square / 2, 2, 21))
+        assert test.p > scipy.stats.chi2.sf(square, 2)  # the normal reference is too sure
+    else:
+        assert (test.reference, test.dof) == ("χ²", (2,))
+        assert test.statistic == pytest.approx(square)
+        assert test.p == pytest.approx(scipy.stats.chi2.sf(square, 2))
+    if name == "gaussian":
+        sums = [
+            np.sum((y - A @ np.linalg.lstsq(A, y)[0]) ** 2)
+            for A in (np.c_[np.ones(25), X], np.c_[np.ones(25), X[:, 0]])
+        ]
+        assert test.statistic == pytest.approx((sums[1] - sums[0]) / 2 / (sums[0] / 21))
+        smaller = hg.GLM(name, tol=1e-12).fit(X[:, :1], y).inference_
+        assert found.likelihood_ratio(smaller).p == pytest.approx(test.p)

@@ -54,15 +54,19 @@ def test_roots_counted_together_are_those_counted_alone(n, classes, rng):
 
 @pytest.mark.mission("T8")
 def test_rounded_gradients_are_as_good_as_exact_ones(rng):
+    """Rounding changes the held-out loss no more than other rows would: the spread is that of fits without a tenth."""
     X, y = make(rng, 60_000, 6)
     labels = y > 0
-    train, test = slice(0, 40_000), slice(40_000, None)
-    losses = []
-    for quantize in (False, True):
+    test = slice(40_000, None)
+
+    def loss(rows, quantize):
         model = hg.GradientBoostingClassifier(max_iter=40, quantize=quantize, random_state=0, early_stopping=False)
-        p = model.fit(X[train], labels[train]).predict_proba(X[test])[np.arange(20_000), labels[test].astype(int)]
-        losses.append(-np.mean(np.log(p)))
-    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+        p = model.fit(X[rows], labels[rows]).predict_proba(X[test])[np.arange(20_000), labels[test].astype(int)]
+        return -np.mean(np.log(p))
+
+    parts = np.array_split(rng.permutation(40_000), 12)
+    exact = [loss(np.setdiff1d(np.arange(40_000), part), False) for part in parts]
+    assert abs(loss(np.arange(40_000), True) - np.mean(exact)) <= 6 * np.std(exact, ddof=1)
 
 
 @pytest.mark.mission("T8")

@@ -554,8 +554,10 @@ def _distances(A: Any, B: Any) -> Array:
     """‖x − x'‖."""
     if A.shape[1] == 1:  # exact
         return np.abs(evaluate.spread(A) - evaluate.spread(B).T)
-    square = _squares(A)[:, None] + _squares(B)[None, :] - 2.0 * evaluate.gram(LinearKernel().program(), A, B)
-    return np.sqrt(np.maximum(square, 0.0))
+    sizes = _squares(A)[:, None] + _squares(B)[None, :]
+    square = sizes - 2.0 * evaluate.gram(LinearKernel().program(), A, B)
+    # Where x = x' the difference is rounding, which t^(2ν) of a Matérn kernel would show where ν is small.
+    return np.sqrt(np.where(square > 1e-14 * sizes, square, 0.0))
 
 
 def _distance_times(leaf: tuple[int, float, float, float], factor: float, A: Any) -> Array:

@@ -1,0 +1,339 @@
+"""Mutation testing: what share of small changes in the code do the tests notice?
+
+python tools/mutants.py -n 250 --seed 0          a sample of all mutations (tools/mutations.py) of the FOLDERS
+python tools/mutants.py --file solvers/lbfgs.py     all mutations of one file
+
+1. A map from lines of code to tests, from one run of the TESTS under coverage; it is kept in build/mutants and made again
+   where tests have changed. Where the code has changed since, a file is taken to be reached by all tests that reached any
+   line of it; delete build/mutants/map.json for a new map.
+2. Every mutant is a copy of the package in a temporary folder (links, but for one file): the working tree is never touched.
+   A child process runs the tests that reach the changed line, quickest first, until one fails: the mutant is killed. It is
+   killed, too, if it takes much longer than the tests do without it. It survives if they pass.
+3. Results are kept in build/mutants/results.json: a run that was stopped goes on, killed mutants stay killed as long as their
+   file is as it was, and survivors are tried again when tests have changed.
+
+Some survivors change nothing that could be seen (a guard against rounding, a second way to the same answer): the rate does
+not go to zero.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from mutations import Mutation, functions, mutations
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "hinge"
+# What is mutated, below src/hinge. Pictures and pages are left out: their numbers are matters of taste.
+FOLDERS = ("problem", "solvers", "select", "explain")
+DRAWN = ("plot", "display", "page", "axes", "report_text", "posterior")
+# What is run. Checks of names, files, pages and the command reach every line and judge few.
+TESTS = (
+    "tests/contracts", "tests/theory", "tests/select", "tests/explain", "tests/features", "tests/models", "tests/agreement",
+)  # fmt: skip
+DEFAULTS = "tests/contracts/test_defaults.py"  # judges what runs at import, and reaches no line of its own
+KEPT = ROOT / "build" / "mutants"
+PYTEST = ("-q", "-p", "no:cacheprovider", "-m", "not slow", "--tb=line")
+BUDGET = 12.0  # seconds of tests per mutant, as they take without it
+PATIENCE = 3.0  # how many times that long a mutant may take
+# Imported once, before the processes of the mutants are forked; hinge itself is not.
+HEAVY = (
+    "numpy", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "scipy.linalg", "sklearn.ensemble",
+    "sklearn.linear_model", "sklearn.model_selection", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm",
+    "sklearn.utils.estimator_checks", "pandas", "polars", "narwhals", "matplotlib.pyplot", "clarabel", "pytest",
+)  # fmt: skip
+
+Map = dict[str, Any]
+
+
+def digest(*paths: Path) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+def sources() -> list[Path]:
+    """The files that are mutated."""
+    found = [path for folder in FOLDERS for path in sorted((SOURCE / folder).rglob("*.py"))]
+    return [path for path in found if not any(word in str(path.relative_to(SOURCE)) for word in DRAWN)]
+
+
+# --- 1. Which tests reach which lines -------------------------------------------------------------------------------
+
+
+def covering() -> Map:
+    """{"lines": {file: {line: [test]}}, "times": {test: seconds}}, kept; tests that are new are measured."""
+    path, files = KEPT / "map.json", [p for t in TESTS for p in _tests_in(ROOT / t)]
+    kept: Map = {"code": {}, "tests": {}, "lines": {}, "times": {}}
+    if path.exists():
+        kept = json.loads(path.read_text())
+    if not kept["tests"]:
+        kept["code"] = {str(p.relative_to(SOURCE)): digest(p) for p in sources()}
+    now = {str(p.relative_to(ROOT)): digest(p) for p in files}
+    changed = [name for name, key in now.items() if kept["tests"].get(name) != key]
+    if changed:
+        print(f"tests of {len(changed)} files under coverage …", flush=True)
+        stale = {*changed, *(set(kept["tests"]) - set(now))}
+        _forget(kept, stale)
+        _measure(kept, changed)
+        kept["tests"] = now
+        KEPT.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(kept))
+    return kept
+
+
+def _tests_in(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+
+
+def _forget(kept: Map, names: set[str]) -> None:
+    for lines in kept["lines"].values():
+        for line, tests in lines.items():
+            lines[line] = [test for test in tests if test.split("::")[0] not in names]
+    kept["times"] = {test: t for test, t in kept["times"].items() if test.split("::")[0] not in names}
+
+
+def _measure(kept: Map, names: list[str]) -> None:
+    import coverage
+
+    with tempfile.TemporaryDirectory() as folder:
+        data, times = Path(folder) / "coverage", Path(folder) / "times.xml"
+        packages = [f"--cov=hinge.{name}" for name in FOLDERS]
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *PYTEST, *packages, "--cov-context=test", "--cov-report=",
+             f"--junitxml={times}", *names],
+            cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False,
+        )  # fmt: skip
+        failed = set()
+        for case in ElementTree.parse(times).getroot().iter("testcase"):
+            test = _node(case.get("classname") or "", case.get("name") or "", names)
+            kept["times"][test] = float(case.get("time") or 0.0)
+            if case.find("failure") is not None or case.find("error") is not None or case.find("skipped") is not None:
+                failed.add(test)
+        found = coverage.CoverageData(str(data))
+        found.read()
+        for file in found.measured_files():
+            lines = kept["lines"].setdefault(str(Path(file).relative_to(SOURCE)), {})
+            for line, contexts in found.contexts_by_lineno(file).items():
+                tests = {context.rsplit("|", 1)[0] for context in contexts if "|" in context}
+                lines[str(line)] = sorted({*lines.get(str(line), []), *(tests - failed)})
+
+
+def _node(classname: str, name: str, files: list[str]) -> str:
+    """tests.theory.test_x.TestY, test_z → tests/theory/test_x.py::TestY::test_z."""
+    for file in files:
+        module = file[:-3].replace("/", ".")
+        if classname == module or classname.startswith(module + "."):
+            return "::".join([file, *classname[len(module) + 1 :].split("."), name]).replace("::::", "::")
+    return f"{classname}::{name}"
+
+
+def reaching(kept: Map, file: str, line: int, text: str) -> list[str]:
+    """The tests that reach a line, quickest first, for BUDGET seconds.
+
+    A line that runs at import (a default, a constant) is reached by the tests of the function it belongs to, or of the
+    file, and by the record of defaults.
+    """
+    lines = {int(k): v for k, v in kept["lines"].get(file, {}).items()}
+    same = kept["code"].get(file) == digest(SOURCE / file)
+    found = set(lines.get(line, ())) if same else set()
+    if not found:
+        around = [span for span in functions(text) if span[0] <= line <= span[1] and same]
+        first, last = around[-1] if around else (0, 10**9)
+        found = {test for k, tests in lines.items() if first <= k <= last for test in tests}
+    chosen, total = [] if lines.get(line) and same else [DEFAULTS], 0.0
+    for test in sorted(found, key=lambda t: (kept["times"].get(t, 1.0), t)):
+        total += kept["times"].get(test, 1.0)
+        if total > BUDGET and chosen:
+            break
+        chosen.append(test)
+    return chosen
+
+
+# --- 2. One mutant --------------------------------------------------------------------------------------------------
+
+
+def overlay(folder: Path, file: str, text: str) -> None:
+    """The package in a folder: links to everything but one file."""
+    here, there = folder / "hinge", SOURCE
+    for part in [*Path(file).parts, ""]:
+        here.mkdir()
+        for child in there.iterdir():
+            if child.name not in (part, "__pycache__"):
+                (here / child.name).symlink_to(child)
+        here, there = here / part, there / part
+        if there.suffix == ".py":
+            break
+    here.write_text(text)
+    for place in sys.path:  # the compiled core, which an editable install keeps elsewhere
+        for library in Path(place, "hinge").glob("_core*"):
+            if not (folder / "hinge" / library.name).exists():
+                (folder / "hinge" / library.name).symlink_to(library)
+
+
+def attempt(file: str, text: str, tests: list[str], limit: float) -> str:
+    """killed, survived, or timeout: what the tests say of the package with one file replaced. Forks."""
+    with tempfile.TemporaryDirectory(prefix="mutant") as folder:
+        overlay(Path(folder), file, text)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(_child(folder, tests))
+        ends = time.monotonic() + limit
+        while time.monotonic() < ends:
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                code = os.waitstatus_to_exitcode(status)
+                if code in (4, 5):  # no such test
+                    raise RuntimeError(f"pytest cannot find the tests of {file}: {tests[:3]} …; delete {KEPT}/map.json")
+                return "survived" if code == 0 else "killed"
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return "timeout"
+
+
+def _child(folder: str, tests: list[str]) -> int:
+    os.setsid()
+    log = os.open(os.path.join(folder, "log"), os.O_CREAT | os.O_WRONLY)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, folder)
+    import pytest
+
+    try:
+        return int(pytest.main([*PYTEST, "-x", "--rootdir", str(ROOT), *tests]))
+    except BaseException:
+        return 1
+
+
+def serve() -> None:
+    """Reads one mutant a line, answers with its fate. Runs under -S, so that no editable install hides the copies."""
+    for name in HEAVY:
+        with contextlib.suppress(ImportError):
+            __import__(name)
+    for line in sys.stdin:
+        task = json.loads(line)
+        print(json.dumps(attempt(**task)), flush=True)
+
+
+# --- 3. Many --------------------------------------------------------------------------------------------------------
+
+
+class Server:
+    """The process that forks the mutants."""
+
+    def __init__(self) -> None:
+        env = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib"), "MPLBACKEND": "agg"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-S", __file__, "--serve"], cwd=ROOT, env=env, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def __call__(self, **task: Any) -> str:
+        assert self._process.stdin
+        assert self._process.stdout
+        print(json.dumps(task), file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError("the process of the mutants has ended; its error is above.")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def chosen(n: int, seed: int, only: str | None) -> list[tuple[str, Mutation]]:
+    """A random sample of all mutations, or all of one file.
+
+    The sample is that of the smallest hashes of file, edit and seed: a change elsewhere leaves it nearly as it was.
+    """
+    every: list[tuple[str, Mutation]] = []
+    for path in sources() if only is None else [SOURCE / only]:
+        every += [(str(path.relative_to(SOURCE)), m) for m in mutations(path.read_text(encoding="utf-8"))]
+    if only is not None:
+        return every
+
+    def rank(item: tuple[str, Mutation]) -> bytes:
+        file, m = item
+        around = (SOURCE / file).read_bytes()[max(m.begin - 60, 0) : m.end + 60]
+        return hashlib.sha256(f"{seed}:{file}:{m.old}:{m.new}:".encode() + around).digest()
+
+    return sorted(every, key=rank)[:n]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Which small changes in the code do the tests notice?")
+    parser.add_argument("-n", type=int, default=250, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=0, help="which ones")
+    parser.add_argument("--file", help="all mutants of one file instead, below src/hinge")
+    parser.add_argument("--most", type=float, default=100.0, help="exit with 1 if more than this percentage survives")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve()
+        return 0
+    kept = covering()
+    path = KEPT / "results.json"
+    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    tests_now = hashlib.sha256(json.dumps(kept["tests"], sort_keys=True).encode()).hexdigest()[:16]
+    sample, fates, server, tried = chosen(options.n, options.seed, options.file), [], Server(), False
+    for number, (file, mutation) in enumerate(sample, start=1):
+        text = (SOURCE / file).read_text(encoding="utf-8")
+        key = f"{file}:{digest(SOURCE / file)}:{mutation.begin}:{mutation.end}:{mutation.new}"
+        known = results.get(key)
+        if known is None or (known["fate"] == "survived" and known["tests"] != tests_now):
+            tests = reaching(kept, file, mutation.line, text)
+            limit = PATIENCE * sum(kept["times"].get(t, 1.0) for t in tests) + 60.0
+            if tests and not tried:
+                tried = True
+                if server(file=file, text=text, tests=tests, limit=limit) != "survived":
+                    raise RuntimeError(f"the tests fail without any mutation: {tests[:3]} …")
+            fate = server(file=file, text=mutation.apply(text), tests=tests, limit=limit) if tests else "survived"
+            known = results[key] = {"fate": fate, "tests": tests_now, "count": len(tests)}
+            path.write_text(json.dumps(results, indent=0))
+        fates.append((file, mutation, known))
+        if known["fate"] == "survived":
+            print(
+                f"[{number}/{len(sample)}] survived  {shown(file, mutation, text)}   ({known['count']} tests)",
+                flush=True,
+            )
+    server.close()
+    return summary(fates, options.most)
+
+
+def shown(file: str, mutation: Mutation, text: str) -> str:
+    line = text.splitlines()[mutation.line - 1].strip()
+    return f"{file}:{mutation.line}  {mutation.old!r} → {mutation.new!r}  in  {line}"
+
+
+def summary(fates: list[tuple[str, Mutation, Any]], most: float) -> int:
+    counts = Counter(known["fate"] for _, _, known in fates)
+    folders: dict[str, Counter[str]] = defaultdict(Counter)
+    for file, _, known in fates:
+        folders[file.split("/")[0]][known["fate"]] += 1
+    for folder, part in sorted(folders.items()):
+        print(f"{folder:10} {part['survived']:4} of {sum(part.values()):4} survived")
+    rate = 100.0 * counts["survived"] / max(len(fates), 1)
+    print(f"{len(fates)} mutants: {counts['killed']} killed, {counts['timeout']} ran too long, {counts['survived']} survived "
+          f"({rate:.1f} %)")  # fmt: skip
+    return int(rate > most)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
