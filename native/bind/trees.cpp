@@ -350,18 +350,19 @@ void bind_trees(nb::module_& m) {
       .def(
           "boost",
           [](Booster& b, const std::shared_ptr<Loss>& loss, bool logistic, bool own_curvature, double bound,
-             std::uint64_t seed, double rows, double features, double eta, bool search, double level) {
+             std::uint64_t seed, double rows, double features, double eta, bool search, double level, bool convex) {
             if (!loss && (logistic || search)) throw nb::value_error("a loss is needed");
             if (loss && b.outputs() != 1) throw nb::value_error("a loss is for one output");
             std::vector<Nodes> trees = enter([&](Monitor&) {
-              return b.boost({loss.get(), logistic, {own_curvature, bound}, seed, rows, features, eta, search, level});
+              return b.boost(
+                  {loss.get(), logistic, {own_curvature, bound}, seed, rows, features, eta, search, level, convex});
             });
             nb::list out;
             for (Nodes& t : trees) out.append(to_dict(std::move(t)));
             return out;
           },
           "loss"_a.none(), "logistic"_a, "own_curvature"_a, "bound"_a, "seed"_a, "rows"_a, "features"_a, "eta"_a,
-          "search"_a, "level"_a);
+          "search"_a, "level"_a, "convex"_a);
 
   bind_shap<float>(m);
   bind_shap<double>(m);

@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.losses": (
         "Absolute", "Bernoulli", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
-        "ModifiedHuber", "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
-        "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
+        "LossFacts", "ModifiedHuber", "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
+        "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne", "probe_loss",
     ),
     "hinge.problem.penalties": (
         "L0", "L1", "L2", "Box", "Elastic", "GroupNorm", "L1Ball", "L2Ball", "Lq", "MaxNorm", "NoPenalty", "Penalty",

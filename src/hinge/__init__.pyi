@@ -382,6 +382,7 @@ from hinge.problem.losses import (
     LogCosh as LogCosh,
     Logistic as Logistic,
     Loss as Loss,
+    LossFacts as LossFacts,
     ModifiedHuber as ModifiedHuber,
     NegativeBinomial as NegativeBinomial,
     PerceptronLoss as PerceptronLoss,
@@ -396,6 +397,7 @@ from hinge.problem.losses import (
     Target as Target,
     Tweedie as Tweedie,
     ZeroOne as ZeroOne,
+    probe_loss as probe_loss,
 )
 from hinge.problem.losses.multiclass import (
     MulticlassHinge as MulticlassHinge,

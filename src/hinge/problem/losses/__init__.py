@@ -1,7 +1,7 @@
 """Losses: how wrong a score is for a target."""
 
 from hinge.problem.losses.base import Loss, Target, normalise_weights
-from hinge.problem.losses.custom import CustomLoss, as_loss
+from hinge.problem.losses.custom import CustomLoss, LossFacts, as_loss, probe_loss
 from hinge.problem.losses.likelihood import Bernoulli, Gamma, NegativeBinomial, Poisson, Softmax, Tweedie
 from hinge.problem.losses.margin import (
     Exponential,
@@ -45,6 +45,7 @@ __all__ = [
     "LogCosh",
     "Logistic",
     "Loss",
+    "LossFacts",
     "MarginLoss",
     "ModifiedHuber",
     "MulticlassHinge",
@@ -68,4 +69,5 @@ __all__ = [
     "as_loss",
     "cost_matrix",
     "normalise_weights",
+    "probe_loss",
 ]
