@@ -398,6 +398,13 @@ void bind_trees(nb::module_& m) {
             std::copy(s.data(), s.data() + s.size(), b.scores().begin());
           },
           "scores"_a.noconvert())
+      .def(
+          "mean_loss",
+          [](const Booster& b, const std::shared_ptr<Loss>& loss) {
+            if (loss && b.outputs() != 1) throw nb::value_error("a loss is for one output");
+            return enter([&](Monitor&) { return b.mean_loss(loss.get()); });
+          },
+          "loss"_a.none())
       .def("left_out", [](const Booster& b) { return own(b.left_out()); })
       .def(
           "boost",
