@@ -14,9 +14,11 @@ __version__ = "0.1.0"
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.losses": (
         "Absolute", "Bernoulli", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh", "Logistic", "Loss",
-        "LossFacts", "ModifiedHuber", "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "Softmax", "Squared",
+        "LossFacts", "ModifiedHuber", "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile", "RelativeError", "SigmoidLoss", "Softmax", "Squared",
         "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne", "probe_loss",
     ),
+    "hinge.solve.zero_one": ("ZeroOneSolution", "minimise_zero_one"),
+    "hinge.explain.ensembles": ("EnsembleVariance", "ensemble_variance"),
     "hinge.problem.penalties": (
         "L0", "L1", "L2", "Box", "Elastic", "GroupNorm", "L1Ball", "L2Ball", "Lq", "MaxNorm", "NoPenalty", "Penalty",
     ),

@@ -57,6 +57,10 @@ from hinge.explain.drift import (
     Drift as Drift,
     measure_drift as measure_drift,
 )
+from hinge.explain.ensembles import (
+    EnsembleVariance as EnsembleVariance,
+    ensemble_variance as ensemble_variance,
+)
 from hinge.explain.findings import (
     Finding as Finding,
 )
@@ -389,6 +393,7 @@ from hinge.problem.losses import (
     Poisson as Poisson,
     Quantile as Quantile,
     RelativeError as RelativeError,
+    SigmoidLoss as SigmoidLoss,
     Softmax as Softmax,
     Squared as Squared,
     SquaredEpsilonInsensitive as SquaredEpsilonInsensitive,
@@ -537,6 +542,10 @@ from hinge.solve.subgradient import (
     Pegasos as Pegasos,
     Subgradient as Subgradient,
     optimality_distance as optimality_distance,
+)
+from hinge.solve.zero_one import (
+    ZeroOneSolution as ZeroOneSolution,
+    minimise_zero_one as minimise_zero_one,
 )
 
 __version__: str

@@ -119,7 +119,7 @@ class TestDecomposition:
     def test_the_bayes_predictor_is_that_of_the_loss(self, loss, learner):
         """On a line with normal noise a linear class holds f*, whatever the loss: no approximation error."""
         source = hg.LinearGaussian([1.0, -2.0], noise=0.7)
-        parts = hg.decompose_risk(source, learner, n=80, repeats=4, points=128)
+        parts = hg.decompose_risk(source, learner, n=80, repeats=3, points=64)
         assert parts.approximation == pytest.approx(0.0, abs=2e-3 * parts.bayes)
         _, solved, limit, bayes = parts.risks.T
         assert np.all(bayes <= limit + 1e-12)
@@ -151,7 +151,7 @@ class TestDecomposition:
     def test_losses_of_labels(self, loss):
         source = hg.LogisticLabels([1.0, -2.0])
         learner = hg.LinearSVC() if isinstance(loss, hg.Hinge) else hg.LogisticRegression(C=1e6)
-        parts = hg.decompose_risk(source, learner, n=100, repeats=5, points=512, loss=loss)
+        parts = hg.decompose_risk(source, learner, n=100, repeats=3, points=256, loss=loss)
         assert parts.bayes <= parts.risks[:, 2].min() + 1e-9
         assert parts.excess > 0
         if not isinstance(loss, hg.Hinge):  # a linear score holds the Bayes predictor, which the hinge loss has not

@@ -22,6 +22,7 @@ from hinge.problem.losses.multiclass import (
     StructuredPerceptronLoss,
     cost_matrix,
 )
+from hinge.problem.losses.nonconvex import SigmoidLoss
 from hinge.problem.losses.regression import (
     Absolute,
     EpsilonInsensitive,
@@ -54,6 +55,7 @@ __all__ = [
     "Poisson",
     "Quantile",
     "RelativeError",
+    "SigmoidLoss",
     "Softmax",
     "Squared",
     "SquaredEpsilonInsensitive",

@@ -129,7 +129,11 @@ class CustomLoss(Loss):
 
 
 def best_constant(loss: Loss, y: Array, c: Array) -> float:
-    """argmin_b Σ cᵢ ℓ(yᵢ, b) for any loss: the best of a grid, refined by golden sections between its neighbours."""
+    """argmin_b Σ cᵢ ℓ(yᵢ, b) for any loss: the best of a grid, refined by golden sections between its neighbours.
+
+    A bounded loss of a margin is least at infinity, where the gradients of all examples vanish and no method can leave:
+    then zero.
+    """
     grid = np.geomspace(1e-3, loss.score_span(y), 40)
     found = [np.array([0.0]), grid, -grid]
     if not loss.target.is_classes:
@@ -156,8 +160,9 @@ def best_constant(loss: Loss, y: Array, c: Array) -> float:
             low, a, at_a = a, b, at_b
             b = low + ratio * (high - low)
             at_b = risk(b)
-    best = 0.5 * (low + high)
-    return float(best) if risk(best) <= risks[k] else float(places[k])
+    best = 0.5 * (low + high) if risk(0.5 * (low + high)) <= risks[k] else places[k]
+    there, at_zero = (np.max(np.abs(loss.gradient(y, np.full_like(y, b)))) for b in (best, 0.0))
+    return 0.0 if there <= 1e-6 * at_zero else float(best)
 
 
 def _ours(loss: Any) -> bool:
