@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hinge.problem.losses.base import Array, Loss, Target, normalise_weights
-from hinge.problem.losses.probe import LossFacts, probe
+from hinge.problem.losses.probe import LossFacts, probe, sample_targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +173,10 @@ def _ours(loss: Any) -> bool:
 def as_loss(loss: Any, y: ArrayLike | None = None) -> Loss:
     """The loss itself if it is one of the library's, a wrapped user-defined one otherwise; y: targets for its probe."""
     if isinstance(loss, CustomLoss):
-        return loss if y is None else CustomLoss(loss.definition, np.asarray(y, dtype=np.float64))
+        return loss if y is None else CustomLoss(loss.definition, sample_targets(y))
     if _ours(loss):
         return loss
-    return CustomLoss(loss, None if y is None else np.asarray(y, dtype=np.float64))
+    return CustomLoss(loss, None if y is None else sample_targets(y))
 
 
 def probe_loss(loss: Any, y: ArrayLike | None = None) -> LossFacts:
@@ -208,8 +208,8 @@ def probe_loss(loss: Any, y: ArrayLike | None = None) -> LossFacts:
     >>> hg.probe_loss(Cauchy()).convex
     False
     """
-    custom = as_loss(loss, y)
-    return (custom if isinstance(custom, CustomLoss) else CustomLoss(custom)).facts
+    definition = loss.definition if isinstance(loss, CustomLoss) else loss
+    return CustomLoss(definition, None if y is None else sample_targets(y)).facts
 
 
 __all__ = ["CustomLoss", "LossFacts", "as_loss", "best_constant", "probe_loss"]

@@ -26,7 +26,7 @@ class SigmoidLoss:
     Examples
     --------
     >>> import numpy as np, hinge as hg
-    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0], [-60.0]])
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0], [-4.0]])
     >>> y = np.array([0, 0, 1, 1, 1])
     >>> model = hg.Learner(loss=hg.SigmoidLoss(), penalty=hg.L2(1e-3)).fit(X, y)
     >>> int((model.predict(X) != y).sum())

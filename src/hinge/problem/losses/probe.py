@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hinge.problem.losses.base import Array, Target
 
@@ -80,7 +81,7 @@ def probe(definition: Any, declared: Callable[[str, Any], Any], y: Array | None 
     declared : function of a name and a default
         What the loss declares about itself.
     y : array, optional
-        Targets to take samples from; a spread of numbers that ``target`` admits by default.
+        A few targets (see :func:`sample_targets`); a spread of numbers that ``target`` admits by default.
     """
     name = type(definition).__name__
     target = declared("target", Target.REAL)
@@ -175,11 +176,17 @@ class _Table:
         return found.astype(np.float64).reshape(s.shape)
 
 
+def sample_targets(y: ArrayLike) -> Array:
+    """A few of the targets, from the least to the largest."""
+    values = np.asarray(y, dtype=np.float64).ravel()
+    return np.unique(np.quantile(values, np.linspace(0, 1, TARGETS), method="nearest")) if len(values) else values
+
+
 def _targets(target: Target, y: Array | None) -> Array:
     if target is Target.SIGN:
         return np.array([-1.0, 1.0])
     if y is not None and len(y):
-        return np.unique(np.quantile(np.asarray(y, dtype=np.float64), np.linspace(0, 1, TARGETS), method="nearest"))
+        return y
     if target is Target.UNIT:
         return np.linspace(0.0, 1.0, TARGETS)
     sizes = np.geomspace(0.05, 20.0, TARGETS // 2)
