@@ -112,7 +112,7 @@ class TestDecomposition:
             (hg.Quantile(0.9), hg.QuantileRegressor(quantile=0.9, alpha=0.0)),
             (hg.Quantile(0.2), hg.Learner(loss=hg.Quantile(0.2), penalty=hg.L2(1e-9))),
             (hg.Huber(0.5), hg.Learner(loss=hg.Huber(0.5))),
-            (hg.EpsilonInsensitive(0.3), hg.Learner(loss=hg.EpsilonInsensitive(0.3), penalty=hg.L2(1e-9))),
+            (hg.LogCosh(), hg.Learner(loss=hg.LogCosh())),
         ],
         ids=lambda v: type(v).__name__,
     )

@@ -251,6 +251,8 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
     array([0, 1])
     """
 
+    classes_: np.ndarray
+
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
