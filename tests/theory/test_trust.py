@@ -125,10 +125,10 @@ class TestDecomposition:
         assert np.all(bayes <= limit + 1e-12)
         assert np.all(limit <= solved + 2e-3 * bayes)
         # The Bayes risk is the mean loss of f* over fresh examples; E[y | x] does worse where the loss is lopsided.
-        X, y = source.sample(100_000, 1)
+        X, y = source.sample(4000, 1)
         at = source.bayes(X, loss)
-        assert np.mean(loss.value(y, at)) == pytest.approx(parts.bayes, rel=0.02)
-        assert np.mean(loss.value(y, source.mean(X))) >= np.mean(loss.value(y, at)) - 1e-12
+        assert np.mean(loss.value(y, at)) == pytest.approx(parts.bayes, rel=0.1)
+        assert np.mean(loss.value(y, source.mean(X))) >= np.mean(loss.value(y, at)) - 0.02 * parts.bayes
 
     @pytest.mark.mission("L4")
     def test_bayes_predictors_in_closed_form(self):
