@@ -5,6 +5,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
@@ -35,6 +37,32 @@ std::vector<T> copy(const In1<T>& a) {
   return std::vector<T>(a.data(), a.data() + a.shape(0));
 }
 
+// What comes after these checks trusts shapes, codes and sums.
+void check_weights(const std::optional<Vector>& weight, index_t rows) {
+  if (!weight) return;
+  if (static_cast<index_t>(weight->shape(0)) != rows) throw nb::value_error("weight must have one entry per row");
+  double total = 0;
+  bool negative = false;
+  for (index_t i = 0; i < rows; ++i) total += weight->data()[i], negative |= !(weight->data()[i] >= 0);
+  if (negative || !std::isfinite(total))
+    throw nb::value_error("weights must not be negative, and their sum must be finite");
+}
+
+// Codes of classes 0 ... classes - 1, or finite numbers if there are no classes.
+void check_targets(const Vector& y, int classes) {
+  for (std::size_t i = 0; i < y.shape(0); ++i) {
+    const double v = y.data()[i];
+    if (classes > 0 ? !(v >= 0 && v < classes) : !std::isfinite(v))
+      throw nb::value_error("y must hold codes of its classes, or finite numbers");
+  }
+}
+
+template <class T>
+std::vector<std::uint8_t> column_flags(const AnyMatrix<T>& x, const In1<std::uint8_t>& categorical) {
+  if (categorical.shape(0) != x.shape(1)) throw nb::value_error("categorical must have one entry per column of x");
+  return copy(categorical);
+}
+
 nb::dict to_dict(Nodes&& t) {
   nb::dict d;
   const std::size_t nodes = t.feature.size(), outputs = nodes ? t.value.size() / nodes : 1;
@@ -63,7 +91,9 @@ void bind_bins(nb::module_& m) {
       "tree_bins",
       [](AnyMatrix<T> x, std::optional<Vector> weight, In1<std::uint8_t> categorical, int max_bins, index_t sample,
          std::uint64_t seed) {
-        const std::vector<std::uint8_t> flags = copy(categorical);
+        const std::vector<std::uint8_t> flags = column_flags(x, categorical);
+        check_weights(weight, static_cast<index_t>(x.shape(0)));
+        if (max_bins < 2 || max_bins > 255 || sample < 1) throw nb::value_error("max_bins must lie between 2 and 255");
         return std::make_shared<Bins>(enter([&](Monitor&) {
           return make_bins(table(x), weight ? weight->data() : nullptr, flags, {max_bins, sample, seed});
         }));
@@ -77,7 +107,7 @@ void bind_sorted(nb::module_& m) {
   m.def(
       "tree_sorted",
       [](AnyMatrix<T> x, In1<std::uint8_t> categorical) {
-        const std::vector<std::uint8_t> flags = copy(categorical);
+        const std::vector<std::uint8_t> flags = column_flags(x, categorical);
         return std::make_shared<Sorted>(enter([&](Monitor&) { return sort_columns(table(x), flags); }));
       },
       "x"_a.noconvert(), "categorical"_a.noconvert());
@@ -114,12 +144,24 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
                      std::optional<Vector> weight, bool frequency, const nb::dict& options, index_t trees,
                      index_t first, std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order,
                      bool want_bags) {
-  const index_t n = sorted ? sorted->rows : bins->rows;
+  if (!sorted == !bins) throw nb::value_error("a table is needed: sorted or in bins");
+  const index_t n = sorted ? sorted->rows : bins->rows, cols = sorted ? sorted->cols : bins->cols;
   const CartOptions o = cart_options(options);
-  if (static_cast<index_t>(y.shape(0)) != n * o.targets || (weight && static_cast<index_t>(weight->shape(0)) != n) ||
+  if (o.targets < 1 || static_cast<index_t>(y.shape(0)) != n * o.targets ||
       (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
     throw nb::value_error("y, weight and order must have one entry per row of the table");
-  const bool balanced = nb::cast<bool>(options["balanced"]);
+  if (!o.monotone.empty() && static_cast<index_t>(o.monotone.size()) != cols)
+    throw nb::value_error("monotone must have one entry per column");
+  check_weights(weight, n);
+  check_targets(y, o.classes);
+  // The classes of each target, if the classes of every bootstrap sample are to weigh the same.
+  const auto balanced = nb::cast<std::vector<int>>(options["balanced"]);
+  if (!balanced.empty()) {
+    const int columns = std::accumulate(balanced.begin(), balanced.end(), 0);
+    if (*std::min_element(balanced.begin(), balanced.end()) < 1 ||
+        (o.targets == 1 ? balanced != std::vector<int>{o.classes} : columns != o.targets))
+      throw nb::value_error("balanced must hold the number of classes of each target");
+  }
   const double* w = weight ? weight->data() : nullptr;
   std::vector<CartTree> grown(trees);
   std::vector<std::uint8_t> bags(want_bags ? trees * n : 0);
@@ -134,9 +176,9 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
         own_weight = bootstrap(rows, frequency ? w : nullptr, draws, seed, number + 1);
         if (w && !frequency)
           for (index_t i = 0; i < n; ++i) own_weight[i] *= w[i];
-        if (balanced) balance_classes(own_weight, y.data(), o.classes);
+        if (!balanced.empty()) balance_classes(own_weight, y.data(), o.targets, balanced);
         r.weight = own_weight.data();
-        r.frequency = (!w || frequency) && !balanced;
+        r.frequency = (!w || frequency) && balanced.empty();
         for (index_t i = 0; i < n; ++i)
           if (own_weight[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
         if (want_bags)
@@ -290,14 +332,14 @@ void bind_trees(nb::module_& m) {
                 std::any_of(sorted->features.begin(), sorted->features.end(),
                             [](const Feature& f) { return f.categorical || f.missing; }))
               throw nb::value_error("stumps need a class for every row, and numbers without missing values");
+            check_targets(y, 2);
             enter([&](Monitor&) { new (self) Stumps(std::move(sorted), y.data()); });
           },
           "sorted"_a, "y"_a.noconvert())
       .def(
           "grow",
           [](const Stumps& s, Vector weight, const nb::dict& options) {
-            if (static_cast<index_t>(weight.shape(0)) != s.rows())
-              throw nb::value_error("one weight per row is needed");
+            check_weights(weight, s.rows());
             const CartOptions o = cart_options(options);
             std::vector<std::uint8_t> said(static_cast<std::size_t>(s.rows()));
             CartTree tree = enter([&](Monitor&) { return s.grow(weight.data(), o, said.data()); });
@@ -307,6 +349,10 @@ void bind_trees(nb::module_& m) {
   m.def(
       "bootstrap",
       [](In1<std::uint32_t> order, std::optional<Vector> count, index_t draws, std::uint64_t seed, std::uint64_t tree) {
+        const auto n = static_cast<index_t>(order.shape(0));
+        check_weights(count, n);
+        const auto outside = [&](std::uint32_t i) { return static_cast<index_t>(i) >= n; };
+        if (std::any_of(order.data(), order.data() + n, outside)) throw nb::value_error("order must hold row numbers");
         return own(bootstrap(copy(order), count ? count->data() : nullptr, draws, seed, tree));
       },
       "order"_a.noconvert(), "count"_a.noconvert().none(), "draws"_a, "seed"_a, "tree"_a);
@@ -316,11 +362,17 @@ void bind_trees(nb::module_& m) {
           "__init__",
           [](Booster* self, std::shared_ptr<Bins> bins, Vector y, std::optional<Vector> weight, index_t outputs,
              bool exact, bool frequency, const nb::dict& options) {
-            if (static_cast<index_t>(y.shape(0)) != bins->rows ||
-                (weight && static_cast<index_t>(weight->shape(0)) != bins->rows))
-              throw nb::value_error("y and weight must have one entry per row of the table");
+            if (static_cast<index_t>(y.shape(0)) != bins->rows || outputs < 1)
+              throw nb::value_error("y must have one entry per row of the table");
+            check_weights(weight, bins->rows);
+            check_targets(y, outputs > 1 ? static_cast<int>(outputs) : 0);
+            GrowOptions o = grow_options(options);
+            const auto outside = [&](std::int32_t f) { return f < 0 || f >= bins->cols; };
+            bool fits = o.monotone.empty() || static_cast<index_t>(o.monotone.size()) == bins->cols;
+            for (const auto& group : o.allowed) fits &= std::none_of(group.begin(), group.end(), outside);
+            if (!fits) throw nb::value_error("monotone and allowed must fit the columns of the table");
             new (self) Booster(std::move(bins), y.data(), weight ? weight->data() : nullptr, outputs, exact, frequency,
-                               grow_options(options));
+                               std::move(o));
           },
           "bins"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a, "exact"_a, "frequency"_a,
           "options"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
@@ -346,22 +398,30 @@ void bind_trees(nb::module_& m) {
             std::copy(s.data(), s.data() + s.size(), b.scores().begin());
           },
           "scores"_a.noconvert())
+      .def(
+          "mean_loss",
+          [](const Booster& b, const std::shared_ptr<Loss>& loss) {
+            if (loss && b.outputs() != 1) throw nb::value_error("a loss is for one output");
+            return enter([&](Monitor&) { return b.mean_loss(loss.get()); });
+          },
+          "loss"_a.none())
       .def("left_out", [](const Booster& b) { return own(b.left_out()); })
       .def(
           "boost",
           [](Booster& b, const std::shared_ptr<Loss>& loss, bool logistic, bool own_curvature, double bound,
-             std::uint64_t seed, double rows, double features, double eta, bool search, double level) {
+             std::uint64_t seed, double rows, double features, double eta, bool search, double level, bool convex) {
             if (!loss && (logistic || search)) throw nb::value_error("a loss is needed");
             if (loss && b.outputs() != 1) throw nb::value_error("a loss is for one output");
             std::vector<Nodes> trees = enter([&](Monitor&) {
-              return b.boost({loss.get(), logistic, {own_curvature, bound}, seed, rows, features, eta, search, level});
+              return b.boost(
+                  {loss.get(), logistic, {own_curvature, bound}, seed, rows, features, eta, search, level, convex});
             });
             nb::list out;
             for (Nodes& t : trees) out.append(to_dict(std::move(t)));
             return out;
           },
           "loss"_a.none(), "logistic"_a, "own_curvature"_a, "bound"_a, "seed"_a, "rows"_a, "features"_a, "eta"_a,
-          "search"_a, "level"_a);
+          "search"_a, "level"_a, "convex"_a);
 
   bind_shap<float>(m);
   bind_shap<double>(m);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include "core/pool.hpp"
 
@@ -96,6 +97,33 @@ std::vector<std::uint32_t> Booster::left_out() const {
   if (!last_) return {};
   const LeafRows& rows = last_->rows();
   return {rows.at(rows.used()), rows.at(rows.all())};
+}
+
+double Booster::mean_loss(const Loss* loss) const {
+  const index_t n = rows(), size = loss && loss->whole_arrays() ? n : kChunk, parts = (n + size - 1) / size;
+  const std::vector<double> ones(weight_ ? 0 : std::min(n, size), 1.0);
+  std::vector<double> sums(parts), weights(parts);
+  const auto part = [&](index_t p) {
+    const index_t begin = p * size, count = std::min(n, begin + size) - begin;
+    const double* w = weight_ ? weight_ + begin : ones.data();
+    for (index_t i = 0; i < count; ++i) weights[p] += w[i];
+    if (loss) {
+      sums[p] = loss->value(y_ + begin, scores_.data() + begin, w, count);
+      return;
+    }
+    for (index_t i = 0; i < count; ++i) {  // log sum exp(s) - s_y, shifted by the largest score
+      const double* s = scores_.data() + begin + i;
+      double most = s[0], sum = 0;
+      for (index_t k = 1; k < outputs_; ++k) most = std::max(most, s[k * n]);
+      for (index_t k = 0; k < outputs_; ++k) sum += std::exp(s[k * n] - most);
+      sums[p] += w[i] * (std::log(sum) + most - s[static_cast<index_t>(y_[begin + i]) * n]);
+    }
+  };
+  if (parts == 1)
+    part(0);
+  else
+    parallel_for(parts, part);
+  return std::accumulate(sums.begin(), sums.end(), 0.0) / std::accumulate(weights.begin(), weights.end(), 0.0);
 }
 
 void Booster::update(Nodes& tree, const Growth& growth, double eta, double* s) const {

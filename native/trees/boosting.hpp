@@ -25,6 +25,7 @@ struct Round {
   // quantile of y - s.
   bool search = false;
   double level = 0;
+  bool convex = true;  // the loss is, so that the search may follow its slope
 };
 
 class Booster {
@@ -42,6 +43,9 @@ class Booster {
 
   // The rows that the sample of the last round did not hold.
   std::vector<std::uint32_t> left_out() const;
+
+  // The weighted mean of the loss at the current scores; null: the softmax over the outputs.
+  double mean_loss(const Loss* loss) const;
 
   index_t rows() const { return bins_->rows; }
   index_t outputs() const { return outputs_; }

@@ -64,8 +64,9 @@ CartTree grow_cart(const Sorted* sorted, const Bins* bins, const double* y, cons
 // whether a row is repeated or weighted, and wherever it stands in the table.
 std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const double* count, index_t draws,
                               std::uint64_t seed, std::uint64_t tree);
-// Weights scaled so that every class that has any has the same sum, and the sum of all stays. `code`: the classes.
-void balance_classes(std::vector<double>& weight, const double* code, int classes);
+// Weights scaled so that every class that has any has the same sum, and the sum of all stays: once for each target,
+// with the given numbers of classes. y holds the codes of a single target, or `targets` indicators per row.
+void balance_classes(std::vector<double>& weight, const double* y, int targets, const std::vector<int>& classes);
 template <class T>
 std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y);
 

@@ -40,7 +40,7 @@ double side_score(Criterion criterion, int classes, const double* stats, int cha
     for (int c = 2; c < channels; ++c) sum += stats[c] * stats[c];
     return sum / w;
   }
-  if (criterion == Criterion::poisson) return stats[2] > 0 ? stats[2] * std::log(stats[2] / w) : 0.0;
+  if (criterion == Criterion::poisson) return stats[2] > 0 ? stats[2] * std::log(stats[2] / w) : -INFINITY;
   double two[2] = {classes == 2 ? w - stats[2] : 0.0, stats[2]};
   const double* s = classes == 2 ? two : stats + 2;
   const int k = classes == 2 ? 2 : channels - 2;
@@ -65,8 +65,14 @@ void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, co
     return;
   }
   std::vector<double> left(p.channels), right(p.channels);
+  // A leaf of zeros alone would predict a mean of zero, which the Poisson deviance of any event makes infinite.
+  const double nothing = criterion == Criterion::poisson ? 1e-12 * total[2] : 0.0;
   for (index_t i = 0; i < n; ++i) {
     for (int c = 0; c < p.channels; ++c) left[c] = p.at(c)[i], right[c] = total[c] - left[c];
+    if (criterion == Criterion::poisson && std::min(left[2], right[2]) <= nothing) {
+      out[i] = -INFINITY;
+      continue;
+    }
     out[i] = side_score(criterion, classes, left.data(), p.channels) +
              side_score(criterion, classes, right.data(), p.channels);
   }

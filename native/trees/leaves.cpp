@@ -31,25 +31,68 @@ double weighted_quantile(std::vector<double>& r, const std::vector<double>& w, d
   return tie ? 0.5 * (r[order[k]] + r[order[k + 1]]) : r[order[k]];
 }
 
-// The zero of the increasing slope v -> sum w l'(y, s + v): bracket, then bisect.
-double root_of_slope(const Loss& loss, const std::vector<double>& y, const std::vector<double>& s,
-                     const std::vector<double>& w, double start) {
-  const auto n = static_cast<index_t>(y.size());
-  std::vector<double> at(s.size()), u(s.size());
-  const auto slope = [&](double v) {
-    for (index_t i = 0; i < n; ++i) at[i] = s[i] + v;
-    loss.gradient(y.data(), at.data(), w.data(), u.data(), n);
-    return std::accumulate(u.begin(), u.end(), 0.0);
-  };
-  if (slope(0.0) == 0) return 0.0;
+// The rows of one leaf, and the objective as a function of its value: phi(v) = sum w l(y, s + v) + l2 v^2 / 2.
+struct Leaf {
+  const Loss& loss;
+  const std::vector<double>&y, &s, &w;
+  double l2;
+  std::vector<double> at, u;
+
+  index_t shift(double v) {
+    at.resize(s.size());
+    for (std::size_t i = 0; i < s.size(); ++i) at[i] = s[i] + v;
+    return static_cast<index_t>(s.size());
+  }
+  double slope(double v) {
+    const index_t n = shift(v);
+    u.resize(s.size());
+    loss.slopes(y.data(), at.data(), w.data(), u.data(), n);
+    return std::accumulate(u.begin(), u.end(), l2 * v);
+  }
+  double value(double v) {
+    const index_t n = shift(v);
+    const double total = loss.value(y.data(), at.data(), w.data(), n) + 0.5 * l2 * v * v;
+    return std::isfinite(total) ? total : INFINITY;
+  }
+};
+
+// The zero of an increasing slope: bracket, then bisect.
+double root_of_slope(Leaf& leaf, double start) {
+  if (leaf.slope(0.0) == 0) return 0.0;
   double step = std::max(std::fabs(start), 1e-3), low = 0, high = 0;
-  for (int k = 0; k < 60 && slope(low) > 0; ++k, step *= 2) low -= step;
-  for (int k = 0; k < 60 && slope(high) < 0; ++k, step *= 2) high += step;
+  for (int k = 0; k < 60 && leaf.slope(low) > 0; ++k, step *= 2) low -= step;
+  for (int k = 0; k < 60 && leaf.slope(high) < 0; ++k, step *= 2) high += step;
   for (int k = 0; k < 100 && high - low > 1e-10 * (std::fabs(low) + std::fabs(high)); ++k) {
     const double middle = 0.5 * (low + high);
-    (slope(middle) < 0 ? low : high) = middle;
+    (leaf.slope(middle) < 0 ? low : high) = middle;
   }
   return 0.5 * (low + high);
+}
+
+// A value of the leaf that lowers phi, for losses that are not convex: the best of a geometric grid down the slope,
+// refined by golden sections between its neighbours. 0 if none lowers it.
+double lowest_value(Leaf& leaf, double start) {
+  const double slope = leaf.slope(0.0);
+  if (slope == 0 || !std::isfinite(slope)) return 0.0;
+  const double down = slope > 0 ? -1.0 : 1.0, before = leaf.value(0.0);
+  double unit = std::max(std::fabs(start), 1e-3);
+  while (unit > 1e-12 && !(leaf.value(down * unit) < before)) unit /= 4;
+  double best = before, middle = 0;
+  for (int k = -2; k < 12; ++k)
+    if (const double step = std::ldexp(unit, k), at = leaf.value(down * step); at < best) best = at, middle = step;
+  if (middle == 0) return 0.0;
+  const double ratio = 0.5 * (std::sqrt(5.0) - 1.0);
+  double low = 0.5 * middle, high = 2 * middle;
+  double a = high - ratio * (high - low), b = low + ratio * (high - low);
+  double at_a = leaf.value(down * a), at_b = leaf.value(down * b);
+  for (int k = 0; k < 40 && high - low > 1e-8 * high; ++k)
+    if (at_a <= at_b) {
+      high = b, b = a, at_b = at_a, a = high - ratio * (high - low), at_a = leaf.value(down * a);
+    } else {
+      low = a, a = b, at_a = at_b, b = low + ratio * (high - low), at_b = leaf.value(down * b);
+    }
+  const double refined = 0.5 * (low + high);
+  return down * (leaf.value(down * refined) <= best ? refined : middle);
 }
 
 }  // namespace
@@ -66,12 +109,13 @@ void Booster::search_leaves(Nodes& tree, const Growth& growth, const Round& roun
       if (weight_) w[i] = weight_[row];
     }
     double& value = tree.value[leaf.node];
-    if (round.level > 0) {
+    if (round.level > 0 && options_.split.l2 == 0) {
       for (std::size_t i = 0; i < n; ++i) y[i] -= s[i];
       value = weighted_quantile(y, w, round.level);
     } else {
       if (w.empty()) w.assign(n, 1.0);
-      value = root_of_slope(*round.loss, y, s, w, value);
+      Leaf rows{*round.loss, y, s, w, options_.split.l2, {}, {}};
+      value = round.convex ? root_of_slope(rows, value) : lowest_value(rows, value);
     }
   };
   const auto count = static_cast<index_t>(growth.leaves().size());

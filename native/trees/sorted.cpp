@@ -87,13 +87,24 @@ std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const dou
   return drawn;
 }
 
-void balance_classes(std::vector<double>& weight, const double* code, int classes) {
-  std::vector<double> sums(static_cast<std::size_t>(classes));
-  for (std::size_t i = 0; i < weight.size(); ++i) sums[static_cast<std::size_t>(code[i])] += weight[i];
-  double total = 0, present = 0;
-  for (const double s : sums) total += s, present += s > 0;
-  for (std::size_t i = 0; i < weight.size(); ++i)
-    if (weight[i] > 0) weight[i] *= total / (present * sums[static_cast<std::size_t>(code[i])]);
+void balance_classes(std::vector<double>& weight, const double* y, int targets, const std::vector<int>& classes) {
+  const std::vector<double> drawn = weight;
+  int column = 0;
+  for (const int k : classes) {
+    // The class of row i: its code, or the indicator that is set.
+    const auto code = [&](std::size_t i) {
+      if (targets == 1) return static_cast<std::size_t>(y[i]);
+      const double* row = y + i * static_cast<std::size_t>(targets) + column;
+      return static_cast<std::size_t>(std::max_element(row, row + k) - row);
+    };
+    std::vector<double> sums(static_cast<std::size_t>(k));
+    for (std::size_t i = 0; i < drawn.size(); ++i) sums[code(i)] += drawn[i];
+    double total = 0, present = 0;
+    for (const double s : sums) total += s, present += s > 0;
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      if (drawn[i] > 0) weight[i] *= total / (present * sums[code(i)]);
+    column += k;
+  }
 }
 
 }  // namespace hinge::trees

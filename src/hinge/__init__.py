@@ -18,10 +18,12 @@ NAMESPACES = ("kernels", "solvers", "plots", "generators", "results")
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.losses": (
         "Absolute", "Bernoulli", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh",
-        "Logistic", "Loss", "ModifiedHuber", "NegativeBinomial", "PerceptronLoss", "Poisson", "Quantile",
-        "RelativeError", "Softmax", "Squared", "SquaredEpsilonInsensitive", "SquaredHinge", "SquaredMargin",
-        "Target", "Tweedie", "ZeroOne",
+        "Logistic", "Loss", "ModifiedHuber", "NegativeBinomial", "PerceptronLoss", "Poisson", "probe_loss",
+        "Quantile", "RelativeError", "SigmoidLoss", "Softmax", "Squared", "SquaredEpsilonInsensitive",
+        "SquaredHinge", "SquaredMargin", "Target", "Tweedie", "ZeroOne",
     ),
+    "hinge.solvers.zero_one": ("minimise_zero_one",),
+    "hinge.explain.ensembles": ("ensemble_variance",),
     "hinge.problem.penalties": (
         "L0", "L1", "L2", "Box", "Elastic", "GroupNorm", "L1Ball", "L2Ball", "Lq", "MaxNorm", "NoPenalty", "Penalty",
     ),
@@ -130,7 +132,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "design_code",
     ),
     "hinge.models.structured": (
-        "ChainCRF", "GraphLabelling", "GraphMarginals", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF",
+        "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF",
         "graph_labelling", "graph_marginals", "word_shape",
     ),
     "hinge._native": ("num_threads", "set_num_threads"),

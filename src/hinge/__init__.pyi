@@ -38,6 +38,9 @@ from hinge.explain.diagnosis.power_law import (
 from hinge.explain.drift import (
     measure_drift as measure_drift,
 )
+from hinge.explain.ensembles import (
+    ensemble_variance as ensemble_variance,
+)
 from hinge.explain.guarantees import (
     guarantees as guarantees,
 )
@@ -234,8 +237,6 @@ from hinge.models.neural import (
 )
 from hinge.models.structured import (
     ChainCRF as ChainCRF,
-    GraphLabelling as GraphLabelling,
-    GraphMarginals as GraphMarginals,
     StructuredPerceptron as StructuredPerceptron,
     StructuredSVM as StructuredSVM,
     TextFeatures as TextFeatures,
@@ -310,6 +311,7 @@ from hinge.problem.losses import (
     Poisson as Poisson,
     Quantile as Quantile,
     RelativeError as RelativeError,
+    SigmoidLoss as SigmoidLoss,
     Softmax as Softmax,
     Squared as Squared,
     SquaredEpsilonInsensitive as SquaredEpsilonInsensitive,
@@ -318,6 +320,7 @@ from hinge.problem.losses import (
     Target as Target,
     Tweedie as Tweedie,
     ZeroOne as ZeroOne,
+    probe_loss as probe_loss,
 )
 from hinge.problem.losses.multiclass import (
     MulticlassHinge as MulticlassHinge,
@@ -405,6 +408,9 @@ from hinge.select.tune import (
 )
 from hinge.solvers.run import (
     solve as solve,
+)
+from hinge.solvers.zero_one import (
+    minimise_zero_one as minimise_zero_one,
 )
 
 __all__: list[str]

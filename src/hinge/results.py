@@ -28,6 +28,10 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.tune": ("NestedResult", "TuneResult"),
     "hinge.select.active": ("LabelCurve", "LabelCurves"),
     "hinge.explain.predictive_check": ("PredictiveCheck",),
+    "hinge.problem.losses": ("LossFacts",),
+    "hinge.solvers.zero_one": ("ZeroOneSolution",),
+    "hinge.explain.ensembles": ("EnsembleVariance",),
+    "hinge.models.structured": ("GraphLabelling", "GraphMarginals"),
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _PUBLIC)

@@ -31,6 +31,9 @@ from hinge.explain.diagnosis.report import (
 from hinge.explain.drift import (
     Drift as Drift,
 )
+from hinge.explain.ensembles import (
+    EnsembleVariance as EnsembleVariance,
+)
 from hinge.explain.guarantees import (
     Guarantee as Guarantee,
 )
@@ -65,6 +68,13 @@ from hinge.models.linear.separation import (
 from hinge.models.neural import (
     BackpropTrace as BackpropTrace,
 )
+from hinge.models.structured import (
+    GraphLabelling as GraphLabelling,
+    GraphMarginals as GraphMarginals,
+)
+from hinge.problem.losses import (
+    LossFacts as LossFacts,
+)
 from hinge.select.active import (
     LabelCurve as LabelCurve,
     LabelCurves as LabelCurves,
@@ -72,6 +82,9 @@ from hinge.select.active import (
 from hinge.select.tune import (
     NestedResult as NestedResult,
     TuneResult as TuneResult,
+)
+from hinge.solvers.zero_one import (
+    ZeroOneSolution as ZeroOneSolution,
 )
 
 __all__: list[str]

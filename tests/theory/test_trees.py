@@ -52,6 +52,8 @@ def brute_force_gain(criterion, X, y, w):
                 left = (x <= t) | (np.isnan(x) & missing_left)
                 if left.all() or not left.any():
                     continue
+                if criterion == "poisson" and min(y[left].sum(), y[~left].sum()) == 0:
+                    continue  # a mean of zero gives any event an infinite deviance
                 parts = sum(total_impurity(criterion, y[m], w[m]) for m in (left, ~left))
                 best = max(best, whole - parts)
     return best

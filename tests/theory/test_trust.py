@@ -108,6 +108,65 @@ class TestDecomposition:
         # Parametric rate: four times the examples, about a quarter of the error.
         assert more[1].estimation.value / more[2].estimation.value == pytest.approx(4.0, rel=0.4)
 
+    @pytest.mark.mission("L4")
+    @pytest.mark.parametrize(
+        ("loss", "learner"),
+        [
+            (hg.Absolute(), hg.Learner(loss=hg.Absolute(), penalty=hg.L2(1e-9))),
+            (hg.Quantile(0.9), hg.QuantileRegressor(quantile=0.9, alpha=0.0)),
+            (hg.Quantile(0.2), hg.Learner(loss=hg.Quantile(0.2), penalty=hg.L2(1e-9))),
+            (hg.Huber(0.5), hg.Learner(loss=hg.Huber(0.5))),
+            (hg.LogCosh(), hg.Learner(loss=hg.LogCosh())),
+        ],
+        ids=lambda v: type(v).__name__,
+    )
+    def test_the_bayes_predictor_is_that_of_the_loss(self, loss, learner):
+        """On a line with normal noise a linear class holds f*, whatever the loss: no approximation error."""
+        source = hg.generators.LinearGaussian([1.0, -2.0], noise=0.7)
+        parts = hg.decompose_risk(source, learner, n=80, repeats=3, points=64)
+        assert parts.approximation == pytest.approx(0.0, abs=2e-3 * parts.bayes)
+        _, solved, limit, bayes = parts.risks.T
+        assert np.all(bayes <= limit + 1e-12)
+        assert np.all(limit <= solved + 2e-3 * bayes)
+        # The Bayes risk is the mean loss of f* over fresh examples; E[y | x] does worse where the loss is lopsided.
+        X, y = source.sample(4000, 1)
+        at = source.bayes(X, loss)
+        assert np.mean(loss.value(y, at)) == pytest.approx(parts.bayes, rel=0.1)
+        assert np.mean(loss.value(y, source.mean(X))) >= np.mean(loss.value(y, at)) - 0.02 * parts.bayes
+
+    @pytest.mark.mission("L4")
+    def test_bayes_predictors_in_closed_form(self):
+        source = hg.generators.SineCurve(noise=0.5)
+        X = source.quadrature(16)
+        mean = source.mean(X)
+        np.testing.assert_allclose(source.bayes(X, hg.Squared()), mean)
+        np.testing.assert_allclose(source.bayes(X, hg.Absolute()), mean, atol=1e-12)
+        np.testing.assert_allclose(source.bayes(X, hg.Quantile(0.9)), mean + 0.5 * 1.2815515655446004)
+        labels = hg.generators.LogisticLabels([1.0, -2.0], intercept=0.3)
+        X = labels.quadrature(16)
+        np.testing.assert_array_equal(labels.bayes(X, hg.ZeroOne()), labels.mean(X) > 0.5)
+        p = labels.mean(X)
+        np.testing.assert_allclose(labels.bayes(X, hg.Logistic()), np.log(p / (1 - p)), rtol=1e-6)
+        assert labels.risk(labels.bayes(X, hg.ZeroOne()), X, hg.ZeroOne()) == pytest.approx(
+            np.mean(np.minimum(p, 1 - p))
+        )
+
+    @pytest.mark.parametrize("loss", [hg.ZeroOne(), hg.Logistic(), hg.Hinge()], ids=lambda v: type(v).__name__)
+    def test_losses_of_labels(self, loss):
+        source = hg.generators.LogisticLabels([1.0, -2.0])
+        learner = hg.LinearSVC() if isinstance(loss, hg.Hinge) else hg.LogisticRegression(C=1e6)
+        parts = hg.decompose_risk(source, learner, n=100, repeats=3, points=256, loss=loss)
+        assert parts.bayes <= parts.risks[:, 2].min() + 1e-9
+        assert parts.excess > 0
+        if not isinstance(loss, hg.Hinge):  # a linear score holds the Bayes predictor, which the hinge loss has not
+            assert parts.approximation == pytest.approx(0.0, abs=1e-3)
+
+    def test_losses_that_do_not_suit_the_generator_are_refused(self):
+        with pytest.raises(ValueError, match="no loss of labels"):
+            hg.decompose_risk(hg.generators.LogisticLabels([1.0]), hg.LogisticRegression(), n=20, loss=hg.Absolute())
+        with pytest.raises(ValueError, match="draws real numbers"):
+            hg.decompose_risk(hg.generators.SineCurve(), hg.LinearRegression(), n=20, loss=hg.Poisson())
+
     def test_wrong_arguments(self):
         with pytest.raises(ValueError, match="n must be"):
             hg.decompose_risk(hg.generators.SineCurve(), hg.LinearRegression(), n=1)

@@ -1,7 +1,7 @@
 """Sources of examples whose best predictor is known: where the parts of a risk can be computed, not estimated.
 
 A generator draws inputs from a known distribution and targets from a known law given the inputs, so that the Bayes
-predictor f*(x) = E[y | x] and the Bayes risk E Var(y | x) are exact.
+predictor f*(x) = argmin_a E[ℓ(y, a) | x] and its risk are exact: E[y | x] and E Var(y | x) for squared error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
+
+from hinge.problem.decisions import Bernoulli, Distribution, Normal, bayes_action, posterior_risk
+from hinge.problem.losses import Loss, ZeroOne
 
 Array = np.ndarray
 
@@ -60,11 +63,36 @@ class Generator(ABC):
         All risks of a decomposition are means over the same points, so its identity holds to rounding.
         """
 
-    def risk(self, prediction: Array, X: Array) -> float:
+    def law(self, X: Array) -> Distribution:
+        """The distribution of y at each input: normal with ``mean`` and ``variance`` unless a subclass knows better."""
+        return Bernoulli(self.mean(X)) if self.labels else Normal(self.mean(X), np.sqrt(self.variance(X)))
+
+    def bayes(self, X: Array, loss: Loss | None = None) -> Array:
+        """The Bayes predictor f*(x) = argmin_a E[ℓ(y, a) | x]: the mean for squared error (and for None), the median for
+        the absolute one, a quantile for the quantile loss, the mode for 0-1.
+        """
+        return self.mean(X) if loss is None else np.asarray(bayes_action(self.law(X), loss), dtype=np.float64)
+
+    def output_of(self, model: Any, X: Array, loss: Loss | None = None) -> Array:
+        """What a fitted model predicts, as the loss takes it: E[y | x], a score, or a label 0 or 1."""
+        if loss is None or not self.labels:
+            return self.mean_of(model, X)
+        if isinstance(loss, ZeroOne):
+            return (np.asarray(model.predict(X)) == 1).astype(np.float64)
+        if not hasattr(model, "decision_function"):
+            raise ValueError(f"{type(model).__name__} has no decision_function, whose scores {loss!r} compares.")
+        return np.asarray(model.decision_function(X), dtype=np.float64)
+
+    def risk(self, prediction: Array, X: Array, loss: Loss | None = None) -> float:
         """E ℓ(y, f(x)) over the inputs X and the law of y: exact in y, a mean in x.
 
-        ℓ is (y − f)² for numbers and the log loss for labels, of which f is the probability of 1.
+        Without a loss, ℓ is (y − f)² for numbers and the log loss for labels, of which f is the probability of 1.
         """
+        if isinstance(loss, ZeroOne):
+            p = self.mean(X)
+            return float(np.mean(np.where(prediction > 0.5, 1.0 - p, p)))
+        if loss is not None:
+            return float(np.mean(posterior_risk(self.law(X), loss, prediction)))
         if not self.labels:
             return float(np.mean((prediction - self.mean(X)) ** 2 + self.variance(X)))
         p, q = self.mean(X), np.clip(prediction, 1e-15, 1.0 - 1e-15)

@@ -78,6 +78,9 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not np.any(weights > 0):
         raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise ValueError("The sum of sample_weight overflows; divide the weights by their maximum.")
     return weights
 
 

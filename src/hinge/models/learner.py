@@ -197,6 +197,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             else:
                 X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=not loss.target.is_classes)
             targets, classes = self._code(loss, y)
+            loss = as_loss(loss, targets)
         with iterations(self, X, y, self.max_iter) as report:
             task = Task(
                 X, targets, loss, as_penalty(self.penalty), weights, classes,

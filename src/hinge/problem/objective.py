@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge._native import Design, core, native_loss
-from hinge.problem.losses import Loss, Softmax, as_loss, normalise_weights
+from hinge.problem.losses import CustomLoss, Loss, Softmax, as_loss, normalise_weights
 from hinge.problem.numerics import largest_eigenvalue, weighted_sum
 from hinge.problem.penalties import Penalty, as_penalty
 
@@ -72,7 +72,8 @@ class Objective:
     def start(self) -> tuple[Array, Array]:
         """Zero weights and the best constant score: where solvers begin."""
         w, b = self.zero()
-        known = self.loss.convex or getattr(self.loss, "fisher", False)  # a likelihood knows its best constant
+        # A likelihood knows its best constant, and a user's loss is searched for it.
+        known = self.loss.convex or getattr(self.loss, "fisher", False) or isinstance(self.loss, CustomLoss)
         if self.fit_intercept and self.outputs == 1 and known and self.loss.smooth and self.y.ndim == 1:
             best = self.loss.baseline(self.y, self.c)
             b[0] = best if np.isfinite(best) else 0.0
@@ -173,9 +174,9 @@ def make_objective(
 
     y must already be coded as the loss wants it (−1/+1, or 0…k−1 with ``classes=k``). X is used where it is.
     """
-    loss, penalty = as_loss(loss), as_penalty(penalty)
-    design = Design(X)
+    penalty, design = as_penalty(penalty), Design(X)
     targets = np.ascontiguousarray(y, dtype=np.float64)
+    loss = loss if isinstance(loss, CustomLoss) else as_loss(loss, targets)
     if len(targets) != design.shape[0]:
         raise ValueError(f"X has {design.shape[0]} rows but y has {len(targets)} entries.")
     if not loss.target.admits(targets):

@@ -157,5 +157,24 @@ def _quantile(model: Any) -> Loss | None:
 
     last = final_step(model)
     level = getattr(last, "quantile", None)
-    asked = type(last).__name__ == "QuantileRegressor" or getattr(last, "loss", None) == "quantile"
+    asked = getattr(last, "loss", None) == "quantile"
+    if asked and level is None:
+        level = getattr(last, "alpha", None)  # scikit-learn's name for it in gradient boosting
+    asked = asked or type(last).__name__ == "QuantileRegressor"
     return Quantile(float(level)) if asked and level is not None else None
+
+
+def own_loss(model: Any) -> Loss | None:
+    """The loss of numbers a regressor minimises, where its settings name it; None otherwise."""
+    from hinge.problem.losses import Absolute, Target, as_loss
+
+    last, loss = final_step(model), _quantile(model)
+    given = getattr(last, "loss", None)
+    if loss is None and (
+        "absolute_error" in (given, getattr(last, "criterion", None))
+        or type(last).__name__ == "LeastAbsoluteDeviations"
+    ):
+        loss = Absolute()
+    if loss is None and given is not None and not isinstance(given, str) and hasattr(given, "gradient"):
+        loss = as_loss(given)
+    return loss if loss is not None and loss.target is Target.REAL else None

@@ -301,3 +301,28 @@ class TestInputs:
             hg.diagnose(hg.Ridge(), X, y, y_test=y)
         with pytest.raises(ValueError, match="one target per row"):
             hg.diagnose(hg.Ridge(), X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [hg.GradientBoostingRegressor(max_iter=5), hg.GradientBoostingRegressor("quantile", max_iter=5), hg.HistGradientBoostingRegressor()],
+    ids=["squared", "quantile", "hist"],
+)  # fmt: skip
+def test_the_level_of_a_quantile_is_no_penalty(model):
+    from hinge.explain.diagnosis.alternatives import strength_changes
+
+    changes = strength_changes(model)
+    assert changes
+    assert {change.parameter for change in changes} == {"min_samples_leaf"}
+    assert {change.parameter for change in strength_changes(hg.Lasso())} == {"alpha"}
+
+
+def test_quantile_boosting_is_judged_by_its_own_loss():
+    from hinge.select.measure import make_measure
+
+    for level, model in (
+        (0.9, hg.GradientBoostingRegressor("quantile")),
+        (0.3, hg.GradientBoostingRegressor("quantile", quantile=0.3)),
+    ):
+        measure = make_measure(model, np.zeros(3))
+        np.testing.assert_allclose(measure.pointwise(np.ones(1), np.zeros(1)), level)

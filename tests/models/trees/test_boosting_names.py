@@ -286,3 +286,19 @@ def test_without_limits_trees_grow_until_the_leaves_are_small():
     np.testing.assert_allclose(model.predict(X), y, atol=1e-6)
     assert model.do_early_stopping_ is False
     assert (model.n_trees_per_iteration_, model.is_categorical_) == (1, None)
+
+
+@pytest.mark.parametrize("classes", [0, 2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_train_scores_are_the_mean_loss(classes, weighted, rng):
+    X = rng.normal(size=(300, 3))
+    y = rng.integers(0, classes, 300) if classes else rng.normal(size=300)
+    weight = rng.random(300) if weighted else None
+    cls = hg.GradientBoostingClassifier if classes else hg.GradientBoostingRegressor
+    model = cls(n_estimators=4, random_state=0).fit(X, y, sample_weight=weight)
+    if classes:
+        p = model.predict_proba(X)[np.arange(300), np.searchsorted(model.classes_, y)]
+        losses = -np.log(p)
+    else:
+        losses = 0.5 * (y - model.predict(X)) ** 2
+    assert model.train_score_[-1] == pytest.approx(np.average(losses, weights=weight))

@@ -198,6 +198,8 @@ def strength_changes(model: Any, factors: tuple[float, ...] = (10.0, 0.1)) -> li
         copies = [(set_final(model, penalty=dataclasses.replace(penalty, lam=lam * f)), lam * f) for f in factors]
         return [Change(copy, "lam", lam, tried, tried > lam) for copy, tried in copies]
     settings = last.get_params(deep=False)
+    if "n_estimators" in settings:
+        settings.pop("alpha", None)  # of boosting: the level of a quantile or the edge of the Huber loss, no penalty
     for name, up in STRENGTHS.items():
         value = settings.get(name)
         if not isinstance(value, int | float) or isinstance(value, bool):

@@ -4,7 +4,7 @@
                      optimisation     estimation        approximation
 
 f̃ is what the learner returns, f̂ what it would return if its solver went to the end, f_F what it would learn from all the
-data there are, and f* the Bayes predictor of the generator.
+data there are, and f* the Bayes predictor of the loss: argmin_a E[ℓ(y, a) | x].
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from hinge.explain.diagnosis.optimisation import harder
 from hinge.explain.generators import Generator
 from hinge.explain.plots.axes import axes_or_new
 from hinge.models.meta import final_step
+from hinge.problem.losses import Loss, Squared, Target, as_loss
 from hinge.select.estimate import Estimate, mean_of
+from hinge.select.measure import own_loss
 from hinge.select.resample import fit_quietly
 
 Array = np.ndarray
+LEVELS, POPULATION = 64, 1024  # quantiles of y, and inputs, for f_F under losses other than the squared one
 PARTS = ("bayes", "approximation", "estimation", "optimisation")
 
 
@@ -67,7 +70,14 @@ class RiskDecomposition:
 
 
 def decompose_risk(
-    generator: Generator, learner: Any, n: int, *, repeats: int = 20, points: int = 8192, random_state: int = 0
+    generator: Generator,
+    learner: Any,
+    n: int,
+    *,
+    loss: Any = None,
+    repeats: int = 20,
+    points: int = 8192,
+    random_state: int = 0,
 ) -> RiskDecomposition:
     """Split the risk of a learner on data from a known source.
 
@@ -79,6 +89,10 @@ def decompose_risk(
         A regressor, or a classifier with ``predict_proba`` for generators of labels.
     n : int
         Examples per training set.
+    loss : Loss, optional
+        What risk is the mean of, and so what the Bayes predictor f* is: the mean of y given x for ``hg.Squared()``, its
+        median for ``hg.Absolute()``, its τ-quantile for ``hg.Quantile(τ)``, the mode for ``hg.ZeroOne()``. By default the
+        loss the learner minimises if that is known; otherwise (y − f)² for numbers and the log loss for labels.
     repeats : int
         Training sets to average over.
     points : int
@@ -97,13 +111,14 @@ def decompose_risk(
     if n < 2 or repeats < 1:
         raise ValueError(f"n must be at least 2 and repeats at least 1, got n={n} and repeats={repeats}.")
     grid = generator.quadrature(points)
+    judged = _judged_by(generator, learner, loss)
 
     def risk(model: Any) -> float:
-        return generator.risk(generator.mean_of(model, grid), grid)
+        return generator.risk(generator.output_of(model, grid, judged), grid, judged)
 
     exact = harder(learner, 1e-10)
-    limit = risk(fit_population(generator, learner if exact is None else exact, grid))
-    bayes = generator.risk(generator.mean(grid), grid)
+    limit = risk(fit_population(generator, learner if exact is None else exact, grid, judged))
+    bayes = generator.risk(generator.bayes(grid, judged), grid, judged)
     risks = np.empty((repeats, 4))
     for r in range(repeats):
         rng = np.random.default_rng([random_state, r])
@@ -117,14 +132,33 @@ def decompose_risk(
     )
 
 
-def fit_population(generator: Generator, learner: Any, grid: Array) -> Any:
+def _judged_by(generator: Generator, learner: Any, loss: Any) -> Loss | None:
+    """The loss of the risk; None for the squared error of numbers and the log loss of labels."""
+    if loss is None:
+        known = None if generator.labels else own_loss(learner)
+        return None if isinstance(known, Squared) else known
+    loss = as_loss(loss)
+    if generator.labels and loss.target is not Target.SIGN:
+        raise ValueError(f"{loss!r} is no loss of labels; a loss of margins such as hg.Hinge(), or hg.ZeroOne(), is.")
+    if not generator.labels and loss.target is not Target.REAL:
+        raise ValueError(f"{loss!r} needs {loss.target.value}, and the generator draws real numbers.")
+    return loss
+
+
+def fit_population(generator: Generator, learner: Any, grid: Array, loss: Loss | None = None) -> Any:
     """The learner fitted to all inputs of the grid with the law of y given x.
 
-    Under squared loss the noise adds a constant, so E[y | x] can stand for y. Of labels, both are given at every input,
-    weighted by their probabilities.
+    Under squared loss the noise adds a constant, so E[y | x] can stand for y. Under others, every input of a smaller grid
+    comes with ``LEVELS`` quantiles of y, all of the same probability. Of labels, both are given at every input, weighted
+    by their probabilities.
     """
     if not generator.labels:
-        return fit_quietly(learner, grid, generator.mean(grid))
+        if loss is None or isinstance(loss, Squared):
+            return fit_quietly(learner, grid, generator.mean(grid))
+        inputs = generator.quadrature(min(len(grid), POPULATION))
+        law = generator.law(inputs)
+        y = [np.asarray(law.quantile((k + 0.5) / LEVELS), dtype=np.float64) for k in range(LEVELS)]
+        return fit_quietly(learner, np.tile(inputs, (LEVELS, 1)), np.concatenate(y))
     if not has_fit_parameter(final_step(learner), "sample_weight") or final_step(learner) is not learner:
         raise ValueError(f"{type(learner).__name__} takes no sample_weight, which labels with probabilities need.")
     p = generator.mean(grid)

@@ -130,10 +130,10 @@ def _refuse(kernel: Kernel, space: RKHS, task: Task) -> None:
         raise ValueError(f"centres must be a positive whole number, got {space.centres!r}.")
     if isinstance(kernel, Precomputed):
         raise ValueError("centres needs the inputs themselves, not a precomputed kernel matrix.")
-    if not (task.loss.twice and task.loss.convex) or task.classes is not None:
+    if not (task.loss.twice and task.loss.declared_convex) or task.classes is not None:
         raise ValueError(
             f"centres needs a convex loss with two derivatives and one score per example, not {task.loss!r}; "
-            "hg.Squared(), hg.Logistic() or hg.Huber() would do."
+            "hg.Squared(), hg.Logistic() or hg.Huber() would do. (A loss of your own declares convex = True.)"
         )
     if not (isinstance(task.penalty, L2) and task.penalty.lam > 0):
         raise ValueError(f"centres needs the penalty hg.L2(λ) with λ > 0, not {task.penalty!r}.")

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
 from hinge._native import check_indices, core
-from hinge.models.base import LogProba, code_labels, take_input_tags
+from hinge.models.base import LogProba, take_input_tags, unique_codes
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
 from hinge.models.trees.members import Members
@@ -85,7 +85,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
         if weight is not None:
             keep = np.flatnonzero(weight > 0)
             X, y, weight = X[keep], y[keep], weight[keep]
-        codes = code_labels(self, y)
+        self.classes_, codes = unique_codes(y)
         self.n_classes_ = len(self.classes_)
         of_trees = isinstance(base, DecisionTreeClassifier)
         rounds = (_TreeRounds if of_trees and base.class_weight is None else Rounds)(base, X, codes)
@@ -122,7 +122,9 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
             if error >= 1.0 - 1.0 / k - 1e-12 and self.estimators_:
                 break  # no better than chance
             floor = np.finfo(float).eps
-            alpha = self.learning_rate * (np.log(max(1.0 - error, floor) / max(error, floor)) + np.log(k - 1.0))
+            alpha = self.learning_rate * (
+                np.log(max(1.0 - error, floor) / max(error, floor)) + np.log(max(k - 1.0, 1.0))
+            )
             self.estimators_.append(member)
             alphas.append(float(alpha))
             errors.append(error)
@@ -165,9 +167,9 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any, members: int | None = None) -> np.ndarray:
         votes = self._votes(X, members)
-        if votes.shape[1] == 1:
-            return votes[:, 0]
         if len(self.classes_) == 2:
+            if votes.shape[1] == 1:
+                return votes[:, 0]
             return 0.5 * (votes[:, 1] - votes[:, 0])
         return votes - votes.mean(axis=1, keepdims=True)
 

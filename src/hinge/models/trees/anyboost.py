@@ -57,14 +57,25 @@ class Additive:
 
 
 def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """argmin_v Σ cᵢ ℓ(yᵢ, fᵢ + v Hᵢⱼ) for every column j of H: bisection on the increasing slope in v."""
+    """argmin_v Σ cᵢ ℓ(yᵢ, fᵢ + v Hᵢⱼ) for every column j of H: bisection on the increasing slope in v.
+
+    A loss that is not convex gets a local minimum at which the sum is not larger than at v = 0.
+    """
 
     def slope(v: np.ndarray) -> np.ndarray:
         s = f[:, None] + v * H
         return (c[:, None] * loss.gradient(np.broadcast_to(y[:, None], s.shape), s) * H).sum(axis=0)
 
+    def risk(v: np.ndarray) -> np.ndarray:
+        s = f[:, None] + v * H
+        with np.errstate(over="ignore", invalid="ignore"):
+            r = c @ loss.value(np.broadcast_to(y[:, None], s.shape), s)
+        return np.where(np.isfinite(r), r, np.inf)
+
     at_zero = slope(np.zeros(H.shape[1]))
     direction = -np.sign(at_zero)
+    if not loss.convex:
+        return direction * _lowest(lambda v: risk(direction * v), H.shape[1])
     far = np.ones(H.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(40):  # double until the slope has changed sign, or is flat: separable data have no minimum
@@ -78,6 +89,21 @@ def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.n
             short = slope(direction * middle) * direction < 0
             low, high = np.where(short, middle, low), np.where(short, high, middle)
     return direction * 0.5 * (low + high)
+
+
+def _lowest(risk: Callable[[np.ndarray], np.ndarray], columns: int) -> np.ndarray:
+    """v ≥ 0 of the least risk on a geometric grid, refined by golden sections between its neighbours; 0 if none helps."""
+    steps = np.concatenate([[0.0], np.ldexp(1.0, np.arange(-30, 21))])
+    values = np.array([risk(np.full(columns, v)) for v in steps])
+    k = np.argmin(values, axis=0)
+    low, high = steps[np.maximum(k - 1, 0)], steps[np.minimum(k + 1, len(steps) - 1)]
+    ratio = 0.5 * (np.sqrt(5.0) - 1.0)
+    for _ in range(50):
+        a, b = high - ratio * (high - low), low + ratio * (high - low)
+        left = risk(a) <= risk(b)
+        low, high = np.where(left, low, a), np.where(left, b, high)
+    best = 0.5 * (low + high)
+    return np.where(risk(best) <= values.min(axis=0), best, steps[k])
 
 
 def any_boost(

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from hinge._native import check_indices, core
-from hinge.models.base import LogProba, code_labels, codes_among, take_input_tags
+from hinge.models.base import LogProba, codes_among, take_input_tags, unique_codes
 from hinge.models.trees.forest_base import sample_size
 from hinge.models.trees.inputs import INT32, check_targets, is_frequency, weights_of
 from hinge.models.trees.members import Members
@@ -251,13 +251,15 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
     array([0, 1])
     """
 
+    classes_: np.ndarray
+
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     def _code(self, y: np.ndarray) -> np.ndarray:
         if self.warm_start and hasattr(self, "estimators_"):
             return codes_among(self.classes_, y)
-        codes = code_labels(self, y)
+        self.classes_, codes = unique_codes(y)
         self.n_classes_ = len(self.classes_)
         return codes
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.models.base import LogProba, code_labels, signs
 from hinge.models.trees.boosting_base import BaseBoosting, stops_by_size
 from hinge.models.trees.boosting_loss import BoostedLoss, named_loss
-from hinge.problem.losses import Logistic, Softmax
+from hinge.problem.losses import Logistic, Softmax, as_loss
 
 
 class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
@@ -143,7 +143,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         if loss.definition.target.is_classes:
             name = type(loss.definition).__name__
             raise ValueError(f"{name} is a loss for classes; use GradientBoostingClassifier.")
-        return self._code_more(y, loss), loss
+        targets = self._code_more(y, loss)
+        return targets, BoostedLoss(as_loss(loss.definition, targets), 1)
 
     def _code_more(self, y: np.ndarray, loss: BoostedLoss | None = None) -> np.ndarray:
         from sklearn.utils.validation import check_array

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge._native import native_loss
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.boosting_loss import BoostedLoss
 
@@ -23,6 +24,7 @@ class History:
         self.estimator, self.loss, self.watch, self.booster = estimator, loss, watch, booster
         continued = bool(estimator._grown)
         self.records = bool(estimator.verbose) or estimator.n_estimators is not None
+        self.native = native_loss(loss.definition) if loss.outputs == 1 else None
         self.samples = self.records and estimator.subsample < 1
         earlier = vars(estimator) if continued else {}
         self.train: list[float] = list(earlier.get("train_score_", ()))
@@ -68,10 +70,10 @@ class History:
         return min(self.validation[-e.patience :]) > before - e.tol
 
     def _record(self, y: np.ndarray, weight: Any) -> None:
-        scores = self.booster.scores().T
-        self.train.append(self.loss.mean(y, scores, weight))
+        self.train.append(self.booster.mean_loss(self.native))
         if not self.samples:
             return
+        scores = self.booster.scores().T
         out = self.booster.left_out()
         w = None if weight is None else weight[out]
         before, after = (self.loss.mean(y[out], s[out], w) if len(out) else np.nan for s in (self.before, scores))

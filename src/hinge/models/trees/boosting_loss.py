@@ -43,7 +43,7 @@ class Leaves(enum.Enum):
 
     NEWTON = "one Newton step: v = −Σ g / (Σ h + l2), shortened beyond 2 for log-odds"
     BOUND = "a step on the quadratic bound of the loss: −Σ g / (Σ w · curvature + l2)"
-    SEARCH = "the exact minimiser of Σ w ℓ(y, s + v)"
+    SEARCH = "the exact minimiser of Σ w ℓ(y, s + v) + l2/2 · v²; a local one if ℓ is not convex"
 
 
 def named_loss(loss: Any, quantile: float | None = None) -> Loss:
@@ -77,12 +77,12 @@ class BoostedLoss:
         loss = self.definition
         # A bounded second derivative may vanish far out, where a Newton step could be anything; the logistic loss is
         # kept in range by its own probabilities, and steps on the bound would be slow.
+        if isinstance(loss, CustomLoss):
+            return Leaves.SEARCH
         if isinstance(loss, Logistic) or (loss.twice and not np.isfinite(loss.curvature)):
             return Leaves.NEWTON
         if np.isfinite(loss.curvature):
             return Leaves.BOUND
-        if isinstance(loss, CustomLoss) and not loss.convex:
-            return Leaves.BOUND  # gradient descent with unit steps: a line search needs convexity
         return Leaves.SEARCH
 
     @property
@@ -108,8 +108,6 @@ class BoostedLoss:
             shares = np.bincount(y.astype(int), weights=weight, minlength=self.outputs)
             s = np.log(np.maximum(shares / shares.sum(), 1e-300))
             return s - s.mean()
-        if isinstance(self.definition, CustomLoss) and not self.definition.convex:
-            return np.zeros(1)
         best = self.definition.baseline(y, weight)
         # One class alone, or counts that are all zero, would ask for an infinite score.
         bounded = self.definition.target.is_classes or isinstance(self.definition, LogLink)
@@ -131,5 +129,7 @@ def rounds_of(
     native = native_loss(loss.definition) if loss.outputs == 1 else None
     newton = loss.leaves is Leaves.NEWTON
     search = native is not None and (exact or loss.leaves is Leaves.SEARCH)
-    logistic, bound, level = loss.logistic, loss.bound, loss.level
-    return lambda seed: booster.boost(native, logistic, newton, bound, seed, rows, features, rate, search, level)
+    logistic, bound, level, convex = loss.logistic, loss.bound, loss.level, loss.definition.convex
+    return lambda seed: booster.boost(
+        native, logistic, newton, bound, seed, rows, features, rate, search, level, convex
+    )

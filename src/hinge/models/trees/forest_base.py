@@ -179,7 +179,8 @@ class BaseForest(Members, BaseEstimator):
         total = float(n if weight is None else weight.sum())
         rows = int(total) if frequency else n
         options = cart_options(self, d, rows, total, self._shape(), random=self._random_thresholds)
-        options["balanced"] = getattr(self, "class_weight", None) == SUBSAMPLE
+        if self.bootstrap and isinstance(self, ClassTargets) and getattr(self, "class_weight", None) == SUBSAMPLE:
+            options["balanced"] = np.atleast_1d(self.n_classes_).tolist()
         if before is None:
             self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), None
         first = 0 if before is None else len(before)

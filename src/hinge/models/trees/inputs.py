@@ -229,7 +229,7 @@ def weights_of(sample_weight: Any, X: np.ndarray, class_weight: Any = None, y: A
     from sklearn.utils.class_weight import compute_sample_weight
 
     extra = compute_sample_weight(class_weight, y)
-    return extra if weight is None else weight * extra
+    return check_weights(extra if weight is None else weight * extra, X)
 
 
 __all__ = [

@@ -13,6 +13,7 @@ from hinge.models.trees.anyboost import any_boost, stagewise
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
 from hinge.models.trees.inputs import Binned, Coder, is_frequency
+from hinge.problem.losses import CustomLoss
 from hinge.problem.penalties import L2, NoPenalty
 from hinge.problem.tree_spaces import Boosted, Forest, Stagewise, Tree
 
@@ -74,7 +75,7 @@ def _table(task: Task) -> Binned:
 @minimise.register
 def _(space: Tree, task: Task) -> Fit:
     grower = _Grower(task, space, task.sample_weight, _table(task))
-    exact = isinstance(task.penalty, NoPenalty) and task.loss.convex
+    exact = isinstance(task.penalty, NoPenalty) and (task.loss.convex or isinstance(task.loss, CustomLoss))
     trees = Trees.stack(grower.grow(task.random_state, 1.0, 1.0, 1.0, exact), grower.loss.outputs, additive=True)
     return Fit(TreeFunction(grower.start, trees, 1.0), None, {"trees_": trees, "n_iter_": 1})
 
@@ -86,7 +87,7 @@ def _(space: Forest, task: Task) -> Fit:
     weight = task.sample_weight
     frequency = is_frequency(weight)
     draws = int(weight.sum()) if weight is not None and frequency else len(X)
-    exact = isinstance(task.penalty, NoPenalty) and task.loss.convex
+    exact = isinstance(task.penalty, NoPenalty) and (task.loss.convex or isinstance(task.loss, CustomLoss))
     start = np.zeros(task.classes or 1)
     for t in range(space.trees):
         drawn = core.bootstrap(order, weight if frequency else None, draws, task.random_state, t + 1)

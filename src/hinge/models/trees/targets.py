@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from hinge.models.base import code_labels, unique_codes
+from hinge.models.base import unique_codes
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ClassTargets:
 
     def _code(self, y: np.ndarray) -> np.ndarray:
         if y.ndim == 1:
-            codes = code_labels(self, y)
+            self.classes_, codes = unique_codes(y)  # one class alone is a tree with one leaf
             self.n_classes_, self.n_outputs_ = len(self.classes_), 1
             return codes
         coded = [unique_codes(column) for column in y.T]
@@ -71,7 +71,7 @@ class RealTargets:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.multi_output = self.criterion == "squared_error"
+        tags.target_tags.multi_output = self.criterion in ("squared_error", "friedman_mse")
         return tags
 
     def _code(self, y: np.ndarray) -> np.ndarray:

@@ -31,10 +31,10 @@ from hinge.models.trees.view import TreeView
 # The order of the native enumeration.
 CRITERIA = {
     "gini": 0, "entropy": 1, "log_loss": 1, "misclassification": 2,
-    "squared_error": 3, "absolute_error": 4, "poisson": 5,
+    "squared_error": 3, "friedman_mse": 3, "absolute_error": 4, "poisson": 5,
 }  # fmt: skip
 CLASSIFICATION = ("gini", "entropy", "log_loss", "misclassification")
-REGRESSION = ("squared_error", "absolute_error", "poisson")
+REGRESSION = ("squared_error", "absolute_error", "poisson", "friedman_mse")  # the last is an old name of the first
 
 
 def feature_count(max_features: Any, d: int) -> int:
@@ -81,7 +81,7 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
         raise ValueError("monotonic_cst needs a single score: two classes, or regression of one target.")
     criterion = estimator.criterion
     if shape.outputs > 1:
-        if criterion != allowed[0]:
+        if CRITERIA[criterion] != CRITERIA[allowed[0]]:
             raise ValueError(
                 f"y has {shape.outputs} columns, for which criterion must be {allowed[0]!r}; got {criterion!r}. "
                 "sklearn.multioutput fits one model per column with any criterion."
@@ -99,7 +99,7 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
         "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
         "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
         "min_decrease": estimator.min_impurity_decrease * shape.outputs,
-        "balanced": False,
+        "balanced": [],
         "random_thresholds": random,
         "monotone": monotone,
     }
@@ -353,7 +353,7 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
 
     Parameters
     ----------
-    criterion : {"squared_error", "absolute_error", "poisson"}
+    criterion : {"squared_error", "absolute_error", "poisson", "friedman_mse"}
         The impurity Q and with it the value of a leaf: mean squared distance from the mean, mean absolute distance
         from the median, or mean half Poisson deviance from the mean.
     splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, random_state,

@@ -27,7 +27,7 @@ import numpy as np
 import scipy.linalg
 
 from hinge.problem.certificates.least_squares import summed_up
-from hinge.problem.losses import Squared
+from hinge.problem.losses import CustomLoss, Squared
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import Coordinates
@@ -65,6 +65,8 @@ class Certificate:
         A bound of ‖w − w*‖₂ from strong convexity; inf if the objective is not strongly convex.
     solver, iterations, seconds, status
         How the weights were found.
+    note : str
+        What is not established about a user's loss.
     """
 
     primal: float
@@ -79,6 +81,7 @@ class Certificate:
     iterations: int = 0
     seconds: float = 0.0
     status: str = ""
+    note: str = ""
 
     @classmethod
     def of_gap(cls, primal: float, gap: float, *, tol: float, convexity: float = 0.0, **how: Any) -> Certificate:
@@ -123,6 +126,8 @@ class Certificate:
                 f"The objective is {self.primal:.6g}. {bound}; "
                 f"the remaining slope is {self.residual:.2g} of the slope at zero weights."
             )
+        if self.note:
+            meaning += f" About the loss: {self.note}."
         if self.converged:
             return f"{meaning} The tolerance of {self.tol:.1g} is met."
         return f"{meaning} The tolerance of {self.tol:.1g} is not met: {self.status or 'raise max_iter.'}"
@@ -178,6 +183,7 @@ def certificate(
         kind=kind,
         tol=tol,
         weight_error=_weight_error(objective, gap) if kind == "gap" else np.inf,
+        note="; ".join(objective.loss.facts.notes) if isinstance(objective.loss, CustomLoss) else "",
     )
 
 
@@ -198,7 +204,7 @@ def _from_moments(objective: Objective, w: Array, b: Array, tol: float) -> Certi
 
 def has_dual(objective: Objective) -> bool:
     loss, penalty = objective.loss, objective.penalty
-    return loss.convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
+    return loss.declared_convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
 
 
 def trivial_bound(objective: Objective) -> float:

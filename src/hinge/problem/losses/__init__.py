@@ -1,7 +1,7 @@
 """Losses: how wrong a score is for a target."""
 
 from hinge.problem.losses.base import Loss, Target, normalise_weights
-from hinge.problem.losses.custom import CustomLoss, as_loss
+from hinge.problem.losses.custom import CustomLoss, LossFacts, as_loss, probe_loss
 from hinge.problem.losses.likelihood import Bernoulli, Gamma, NegativeBinomial, Poisson, Softmax, Tweedie
 from hinge.problem.losses.margin import (
     Exponential,
@@ -22,6 +22,7 @@ from hinge.problem.losses.multiclass import (
     StructuredPerceptronLoss,
     cost_matrix,
 )
+from hinge.problem.losses.nonconvex import SigmoidLoss
 from hinge.problem.losses.regression import (
     Absolute,
     EpsilonInsensitive,
@@ -45,6 +46,7 @@ __all__ = [
     "LogCosh",
     "Logistic",
     "Loss",
+    "LossFacts",
     "MarginLoss",
     "ModifiedHuber",
     "MulticlassHinge",
@@ -53,6 +55,7 @@ __all__ = [
     "Poisson",
     "Quantile",
     "RelativeError",
+    "SigmoidLoss",
     "Softmax",
     "Squared",
     "SquaredEpsilonInsensitive",
@@ -68,4 +71,5 @@ __all__ = [
     "as_loss",
     "cost_matrix",
     "normalise_weights",
+    "probe_loss",
 ]

@@ -72,6 +72,11 @@ class Loss:
     outputs: ClassVar[str] = "one"  # scores per example: "one", or "classes"
 
     @property
+    def declared_convex(self) -> bool:
+        """Whether convexity is a fact, and not what samples of a user's loss suggest: only facts prove anything."""
+        return self.convex
+
+    @property
     def curvature(self) -> float:
         """An upper bound of ∂²ℓ/∂s² (infinity where there is none)."""
         return math.inf

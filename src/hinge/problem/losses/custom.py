@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from hinge.problem.losses.base import Array, Loss, Target
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hinge.problem.losses.base import Array, Loss, Target, normalise_weights
+from hinge.problem.losses.probe import LossFacts, probe, sample_targets
 
 
 @dataclass(frozen=True, eq=False)
 class CustomLoss(Loss):
-    """Wraps an object that is not a :class:`Loss`.
+    """Wraps a loss that is not one of the library's: any object, or a subclass of :class:`Loss` of a user's own.
 
-    What it declares is believed: ``target``, ``smooth`` (True if absent), ``convex`` (False if absent, so no
-    duality gap is claimed), ``curvature``, ``conjugate``. Nothing has to be registered.
+    Its values are probed once (see :func:`probe_loss`). What it declares (``target``, ``smooth``, ``convex``,
+    ``curvature``, ``conjugate`` with ``dual_interval``, ``inverse_link``, …) is used unless the samples refute it, which
+    is an error, as a wrong gradient is. What it does not declare is taken from the samples, and then no duality gap is
+    claimed. Nothing has to be registered.
     """
 
     definition: Any = None
+    sample: Array | None = None  # targets for the probe
 
     def __post_init__(self) -> None:
         d = self.definition
-        missing = [name for name in ("value", "gradient") if not callable(getattr(d, name, None))]
+        missing = [name for name in ("value", "gradient") if not callable(self._declared(name, None))]
         if missing:
             raise TypeError(
                 f"loss must be a hinge loss or an object with value(y, s) and gradient(y, s); "
@@ -28,52 +36,180 @@ class CustomLoss(Loss):
             )
 
     def _declared(self, name: str, default: Any) -> Any:
-        return getattr(self.definition, name, default)
+        """What the definition has under a name; what it inherits from :class:`Loss` is no declaration of its own."""
+        d = self.definition
+        if isinstance(d, Loss) and not _ours(d) and name not in getattr(d, "__dict__", {}):
+            owner = next((c for c in type(d).__mro__ if name in c.__dict__), Loss)
+            if owner is Loss:
+                return default
+        return getattr(d, name, default)
+
+    @cached_property
+    def facts(self) -> LossFacts:
+        """What the probe found."""
+        return probe(self.definition, self._declared, self.sample)
 
     @property
     def target(self) -> Target:  # type: ignore[override]
         return self._declared("target", Target.REAL)
 
     @property
+    def outputs(self) -> str:  # type: ignore[override]
+        return self._declared("outputs", "one")
+
+    @property
     def smooth(self) -> bool:  # type: ignore[override]
+        """As declared; otherwise True: methods that use gradients go far on kinked losses too, if not to the end."""
         return bool(self._declared("smooth", True))
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
-        return bool(self._declared("convex", False))
+        return self.facts.convex
+
+    @property
+    def declared_convex(self) -> bool:
+        return self.facts.declared_convex
 
     @property
     def twice(self) -> bool:  # type: ignore[override]
-        return callable(self._declared("hessian", None))
+        return self.facts.twice
 
     @property
     def has_conjugate(self) -> bool:  # type: ignore[override]
-        return self.convex and callable(self._declared("conjugate", None))
+        """A conjugate bounds the optimum only if the loss is convex, and samples do not prove that."""
+        return self.declared_convex and callable(self._declared("conjugate", None))
 
     @property
     def curvature(self) -> float:
-        return float(self._declared("curvature", float("inf")))
+        return self.facts.curvature
 
     def value(self, y: Array, s: Array) -> Array:
-        return self.definition.value(y, s)
+        with np.errstate(all="ignore"):  # searches try scores far out
+            return self.definition.value(y, s)
 
     def gradient(self, y: Array, s: Array) -> Array:
-        return self.definition.gradient(y, s)
+        with np.errstate(all="ignore"):  # searches try scores far out
+            return self.definition.gradient(y, s)
 
     def hessian(self, y: Array, s: Array) -> Array:
-        return self.definition.hessian(y, s)
+        with np.errstate(all="ignore"):  # searches try scores far out
+            return self.definition.hessian(y, s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
         return self.definition.conjugate(y, u)
 
+    def dual_interval(self, y: Array) -> tuple[Array | float, Array | float]:
+        own = self._declared("dual_interval", None)
+        return super().dual_interval(y) if own is None else own(y)
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        own = self._declared("subgradients", None)
+        return super().subgradients(y, s) if own is None else own(y, s)
+
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        own = self._declared("prox", None)
+        return super().prox(y, v, step) if own is None else own(y, v, step)
+
     def inverse_link(self, s: Array) -> Array:
-        link = self._declared("inverse_link", None)
-        return s if link is None else link(s)
+        own = self._declared("inverse_link", None)
+        return s if own is None else own(s)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        """argmin_b Σ cᵢ ℓ(yᵢ, b): by the gradient if the loss is convex, by a search over values if not."""
+        own = self._declared("baseline", None)
+        if own is not None:
+            return float(own(y, weight))
+        if self.convex:
+            return super().baseline(y, weight)
+        y = np.asarray(y, dtype=np.float64)
+        return best_constant(self, y, normalise_weights(weight, len(y)))
 
     def __repr__(self) -> str:
         return repr(self.definition)
 
 
-def as_loss(loss: Any) -> Loss:
-    """The loss itself, or a wrapped user-defined one."""
-    return loss if isinstance(loss, Loss) else CustomLoss(loss)
+def best_constant(loss: Loss, y: Array, c: Array) -> float:
+    """argmin_b Σ cᵢ ℓ(yᵢ, b) for any loss: the best of a grid, refined by golden sections between its neighbours.
+
+    A bounded loss of a margin is least at infinity, where the gradients of all examples vanish and no method can leave:
+    then zero.
+    """
+    grid = np.geomspace(1e-3, loss.score_span(y), 40)
+    found = [np.array([0.0]), grid, -grid]
+    if not loss.target.is_classes:
+        found.append(np.quantile(y, np.linspace(0, 1, 101)))
+    places = np.unique(np.concatenate(found))
+
+    def risk(b: float) -> float:
+        with np.errstate(all="ignore"):
+            r = float(c @ loss.value(y, np.full_like(y, b)))
+        return r if np.isfinite(r) else np.inf
+
+    risks = np.array([risk(b) for b in places])
+    k = int(np.argmin(risks))
+    low, high = places[max(k - 1, 0)], places[min(k + 1, len(places) - 1)]
+    ratio = 0.5 * (np.sqrt(5.0) - 1.0)
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = risk(a), risk(b)
+    while high - low > 1e-9 * (1e-9 + abs(low) + abs(high)):
+        if at_a <= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = risk(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = risk(b)
+    best = 0.5 * (low + high) if risk(0.5 * (low + high)) <= risks[k] else places[k]
+    there, at_zero = (np.max(np.abs(loss.gradient(y, np.full_like(y, b)))) for b in (best, 0.0))
+    return 0.0 if there <= 1e-6 * at_zero else float(best)
+
+
+def _ours(loss: Any) -> bool:
+    """Whether the library defines the loss: its declarations are tested there."""
+    return isinstance(loss, Loss) and type(loss).__module__.partition(".")[0] == "hinge"
+
+
+def as_loss(loss: Any, y: ArrayLike | None = None) -> Loss:
+    """The loss itself if it is one of the library's, a wrapped user-defined one otherwise; y: targets for its probe."""
+    if isinstance(loss, CustomLoss):
+        return loss if y is None else CustomLoss(loss.definition, sample_targets(y))
+    if _ours(loss):
+        return loss
+    return CustomLoss(loss, None if y is None else sample_targets(y))
+
+
+def probe_loss(loss: Any, y: ArrayLike | None = None) -> LossFacts:
+    """Find out what can be known about a loss: whether its gradient fits, convexity, kinks, second derivative.
+
+    Samples refute, they do not prove: a loss that is convex on every sample but does not declare ``convex = True`` is
+    treated as convex where that only costs time, and its certificate is a stationarity residual, never a gap. A gradient
+    that is not the derivative of the value is an error.
+
+    Parameters
+    ----------
+    loss : Loss or object with value(y, s) and gradient(y, s)
+    y : array, optional
+        Targets to take samples from.
+
+    Returns
+    -------
+    LossFacts
+        With ``explain()``, one sentence.
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> class Cauchy:
+    ...     def value(self, y, s):
+    ...         return np.log1p((y - s) ** 2)
+    ...     def gradient(self, y, s):
+    ...         return 2 * (s - y) / (1 + (y - s) ** 2)
+    >>> hg.probe_loss(Cauchy()).convex
+    False
+    """
+    definition = loss.definition if isinstance(loss, CustomLoss) else loss
+    return CustomLoss(definition, None if y is None else sample_targets(y)).facts
+
+
+__all__ = ["CustomLoss", "LossFacts", "as_loss", "best_constant", "probe_loss"]
