@@ -38,6 +38,7 @@ MAX_USED_FEATURES = 2000
 NEWTON_ROUNDS = 4
 SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the gap that was asked for
 ROUNDING = 1e-15
+LAST_PLACES = 16 * np.finfo(float).eps  # rounding of a sum of products, relative to the sizes of the factors
 BALANCED = 1e-13  # slopes whose sum is below this share of their size balance but for rounding
 
 
@@ -319,7 +320,7 @@ def _balanced(objective: Objective, u: Array) -> Array | None:
 
 def _bound(objective: Objective, u: Array, g: Array) -> float:
     """D(u) for balanced slopes and g = X'(c∘u)."""
-    _drop_rounding(objective, g, None if u.ndim == 2 else u)
+    _drop_rounding(objective, g, weighted_sum(objective.c, u**2))
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
         return -np.inf
@@ -331,19 +332,20 @@ def _bound(objective: Objective, u: Array, g: Array) -> float:
     return value - objective.penalty.conjugate(-g)
 
 
-def _drop_rounding(objective: Objective, g: Array, u: Array | float | None) -> None:
+def _drop_rounding(objective: Objective, g: Array, squares: Array | float) -> None:
     """Sets g to zero where it should be and is but for rounding.
 
-    A weight that may grow without limit or penalty needs a slope of exactly zero. ``u``: the slopes or Σ cᵢ uᵢ².
+    A weight that may grow without limit or penalty needs a gradient of exactly zero: the bound is too high by |g_j w*_j|
+    otherwise. Rounding of g_j = Σ cᵢ xᵢⱼ uᵢ is a few units in the last place of √(Σ cᵢ xᵢⱼ² · Σ cᵢ uᵢ²); no more than
+    that is dropped. ``squares``: Σ cᵢ uᵢ², one for each output.
     """
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None:
         return
     free = _free(coordinates, g)
     if np.any(free):
-        squares = 1.0 if u is None else weighted_sum(objective.c, u**2) if isinstance(u, np.ndarray) else u
-        size = np.sqrt(objective.square_sums * squares)
-        g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
+        sums = objective.square_sums if g.ndim == 1 else objective.square_sums[:, None]
+        g[free & (np.abs(g) <= LAST_PLACES * np.sqrt(sums * squares))] = 0.0
 
 
 def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
@@ -420,6 +422,11 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
     distance = float(np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0))
     if objective.fit_intercept:
         distance = max(distance, float(np.max(np.abs(gb))))
+    return distance / slope_scale(objective)
+
+
+def slope_scale(objective: Objective) -> float:
+    """The largest gradient of the risk at zero weights and the best constant: the unit of the stationarity residual."""
     w0, b0 = objective.zero()
     if objective.fit_intercept and objective.outputs == 1:
         start = objective.loss.baseline(objective.y, objective.c)
@@ -428,7 +435,7 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
     if not np.isfinite(scale):  # zero scores are outside the domain of the loss (an inverse link, say)
         scale = float(np.sqrt(np.max(objective.square_sums, initial=1.0)))
-    return distance / scale
+    return scale
 
 
 def convexity(objective: Objective) -> float:

@@ -183,7 +183,11 @@ def solve(
     solution = replace(solution, history=tuple(stop.records))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
-    if not np.isfinite(judged.primal):
+        # A maximum with zero hides NaN, so the scores are looked at too wherever something went wrong.
+        sound = np.isfinite(judged.primal) and (
+            judged.converged or np.isfinite(objective.scores(solution.w, solution.b)).all()
+        )
+    if not sound:
         raise ValueError(OVERFLOWED)
     status = Status.CONVERGED if judged.converged else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)

@@ -24,6 +24,7 @@ from hinge.solve.stopping import Rule
 
 GROW, SHRINK = 2.0, 0.95  # how L is enlarged when it is too small, and tried smaller after each step
 ROUNDING = 1e-14
+VISIBLE = 1e3  # changes of R that exceed its rounding by this factor can be compared
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,10 @@ class _Model:
             if self._fixed:
                 return x, risk
             move = x - v
-            model = value + float(g @ move) + 0.5 * self.L * float(move @ move)
-            if risk <= model + ROUNDING * abs(value):
+            bend = self.L * float(move @ move)
+            noise = ROUNDING * abs(value)
+            model = value + float(g @ move) + 0.5 * bend
+            if risk <= model + noise and (bend > VISIBLE * noise or self._gradient_agrees(x, g, move, bend)):
                 return x, risk
             if not np.isfinite(self.L):
                 raise ValueError(
@@ -105,6 +108,15 @@ class _Model:
                     "or check the loss."
                 )
             self.L *= GROW
+
+    def _gradient_agrees(self, x: Array, g: Array, move: Array, bend: float) -> bool:
+        """(∇R(x) − ∇R(v))'(x − v) ≤ L‖x − v‖²: the same test where rounding hides changes of R itself.
+
+        Without it L would fall below the curvature near the optimum, and the iterates would go round it at a distance of
+        the square root of the rounding.
+        """
+        _, after = self._flat.risk_gradient(x)
+        return float((after - g) @ move) <= bend * (1.0 + 1e-6) or bend == 0.0
 
     def moved(self, x: Array, before: Array) -> float:
         """The last step, relative to the size of x."""
