@@ -118,7 +118,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.linear.ridge_classifier": ("RidgeClassifier",),
     "hinge.models.linear.perceptron": ("MistakeBound", "Perceptron"),
     "hinge.models.linear.stochastic": ("SGDClassifier", "SGDRegressor"),
-    "hinge.models.linear.separation": ("Separation", "separating_direction"),
+    "hinge.solve.separation": ("Separation", "separating_direction"),
     "hinge.models.linear.robust": ("HuberRegressor", "LeastAbsoluteDeviations", "LinearSVR", "QuantileRegressor"),
     "hinge.models.linear.svm": ("LinearSVC",),
     "hinge.models.naive_bayes.gaussian": ("GaussianNB",),

@@ -182,9 +182,9 @@ def test_numbers_that_are_none_end_every_fit(name, bad, rng):
 def test_missing_targets_are_refused_by_name(model, missing, rng):
     X, y = rng.normal(size=(20, 3)), rng.normal(size=20).astype(object)
     y[3] = missing
-    with pytest.raises(ValueError, match="y |NaN"):
+    with pytest.raises(ValueError, match=r"y |NaN"):
         model().fit(X, y)
-    with pytest.raises(ValueError, match="y |NaN"):
+    with pytest.raises(ValueError, match=r"y |NaN"):
         model().fit(X, y.astype(float))
 
 

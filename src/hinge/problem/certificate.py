@@ -125,7 +125,8 @@ class Certificate:
                 f"the remaining slope is {self.residual:.2g} of the slope at zero weights."
             )
         if self.converged:
-            return f"{meaning} The tolerance of {self.tol:.1g} is met."
+            end = f" {self.status}" if self.status.startswith("The objective has no minimiser") else ""
+            return f"{meaning} The tolerance of {self.tol:.1g} is met.{end}"
         return f"{meaning} The tolerance of {self.tol:.1g} is not met: {self.status or 'raise max_iter.'}"
 
     def __str__(self) -> str:
@@ -144,11 +145,12 @@ def certificate(
             return judged
     best, kind = -np.inf, "stationarity"
     provable = has_dual(objective)
-    tried = None if dual is None or not provable else objective.loss.project_dual(objective.y, dual)
+    offered = dual is not None and provable and bool(np.all(np.isfinite(dual)))
+    tried = objective.loss.project_dual(objective.y, dual) if offered else None  # type: ignore[arg-type]
     if tried is not None and objective.outputs == 1:
         z, best = _scores_and_bound(objective, w, b, tried)
         risk = objective.risk_of_scores(z)
-    elif dual is None and objective.outputs == 1 and objective.loss.smooth and provable:
+    elif not offered and objective.outputs == 1 and objective.loss.smooth and provable:
         risk, z, cu, g = objective.evaluate(w, b)
         if (
             not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum()
@@ -329,7 +331,8 @@ def _bound(objective: Objective, u: Array, g: Array) -> float:
     value = -objective.conjugate_sum(u)
     if objective.offset is not None:
         value += float(np.sum(objective.weighted(u) * objective.offset))
-    return value - objective.penalty.conjugate(-g)
+    value -= objective.penalty.conjugate(-g)
+    return value if np.isfinite(value) else -np.inf  # sums that overflowed prove nothing
 
 
 def _drop_rounding(objective: Objective, g: Array, squares: Array | float) -> None:

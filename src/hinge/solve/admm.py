@@ -50,7 +50,9 @@ class ADMM(Solver):
         kappa = max(float(np.mean(o.design.square_sums(o.c))), 1e-12)
         least_squares = _least_squares(o, kappa)
         z = o.scores(w, b)
-        v, u, q = w.copy(), o.loss.project_dual(o.y, o.slopes_of_scores(z)), np.zeros(o.d)
+        u = o.loss.project_dual(o.y, o.slopes_of_scores(z))
+        u = np.where(np.isfinite(u), u, 0.0)  # an exponential overflows; zero is in every domain
+        v, q = w.copy(), np.zeros(o.d)
         status = run.over(0, run.flat.pack(w, b), o.value(w, b), dual=u)
         k, adapt = 0, 10
         x = run.flat.pack(w, b)
@@ -99,7 +101,7 @@ def _least_squares(o: Objective, kappa: float) -> Callable[[Array, Array], tuple
 
     def solve(t: Array, a: Array) -> tuple[Array, Array]:
         mean = float(weighted_sum(c, t)) if o.fit_intercept else 0.0
-        w = scipy.linalg.cho_solve(factor, X.rmatmul(c * (t - mean)) + kappa * a)
+        w = scipy.linalg.cho_solve(factor, X.rmatmul(c * (t - mean)) + kappa * a, check_finite=False)
         return w, np.array([mean - float(centre @ w)]) if o.fit_intercept else np.zeros(1)
 
     return solve

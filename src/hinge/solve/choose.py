@@ -21,6 +21,7 @@ from hinge.problem.certificate import Certificate, certificate, with_run
 from hinge.problem.objective import Array, Objective
 from hinge.problem.sums import OVERFLOWED
 from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
+from hinge.solve.separation import Separation, find_separation
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
@@ -58,6 +59,7 @@ class Result:
 
     solution: Solution
     certificate: Certificate
+    separation: Separation | None = None  # a direction along which the objective falls for ever, if one was found
 
     @property
     def w(self) -> Array:
@@ -189,11 +191,19 @@ def solve(
         )
     if not sound:
         raise ValueError(OVERFLOWED)
+    separation = None
+    if solution.status not in (Status.STOPPED, Status.RULE):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            separation = find_separation(objective, solution.w, solution.b, converged=judged.converged)
     status = Status.CONVERGED if judged.converged else solution.status
+    status = status if separation is None else Status.UNBOUNDED
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
-    if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
+    if separation is not None:
+        if warn:
+            warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=_callers_level())
+    elif warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
         warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
-    return Result(solution, judged)
+    return Result(solution, judged, separation)
 
 
 def _callers_level() -> int:

@@ -99,6 +99,13 @@ class Loss:
         g = self.gradient(y, s)
         return g, g
 
+    def falling(self, y: Array) -> Array | None:
+        """The direction of s, −1 or +1, in which ℓ(y, s) falls for ever without reaching its infimum; 0 if ℓ rises both ways.
+
+        None for losses that attain their infimum at every target: for them a risk without a penalty has a minimiser.
+        """
+        return None
+
     def prox(self, y: Array, v: Array, step: float) -> Array:
         """argmin_s ½(s − v)² + step·ℓ(y, s), for convex losses.
 
