@@ -33,7 +33,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.kernel.ridge": ("KernelRidge",),
     "hinge.models.kernel.nu": ("NuSVC", "NuSVR", "OneClassSVM"),
     "hinge.models.kernel.svm": ("SVC", "SVR"),
-    "hinge.problem.decisions": ("bayes_action", "posterior_risk"),
+    "hinge.problem.decisions": ("bayes_action", "cost_threshold", "least_cost", "posterior_risk"),
     "hinge.models.bayes.conjugate": (
         "BetaBernoulli", "DirichletCategorical", "GammaPoisson", "NormalInverseGamma", "NormalNormal",
     ),
@@ -110,7 +110,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.files": ("load", "save"),
     "hinge.datasets": ("Dataset", "load_dataset"),
     "hinge.models.linear.least_squares": ("LinearRegression", "Ridge"),
-    "hinge.models.linear.inference": ("Inference", "Moments", "ridge_moments"),
+    "hinge.models.linear.inference": ("Inference", "Moments", "NoiseVariance", "noise_variance", "ridge_moments"),
     "hinge.models.linear.lasso": ("ElasticNet", "GroupLasso", "Lasso"),
     "hinge.models.linear.logistic": ("LogisticRegression",),
     "hinge.models.linear.hard_margin": ("MaxMarginClassifier", "NotSeparableError"),

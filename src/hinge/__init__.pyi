@@ -242,6 +242,8 @@ from hinge.models.linear.hard_margin import (
 from hinge.models.linear.inference import (
     Inference as Inference,
     Moments as Moments,
+    NoiseVariance as NoiseVariance,
+    noise_variance as noise_variance,
     ridge_moments as ridge_moments,
 )
 from hinge.models.linear.lasso import (
@@ -272,10 +274,6 @@ from hinge.models.linear.robust import (
     LeastAbsoluteDeviations as LeastAbsoluteDeviations,
     LinearSVR as LinearSVR,
     QuantileRegressor as QuantileRegressor,
-)
-from hinge.models.linear.separation import (
-    Separation as Separation,
-    separating_direction as separating_direction,
 )
 from hinge.models.linear.stochastic import (
     SGDClassifier as SGDClassifier,
@@ -342,6 +340,8 @@ from hinge.problem.certificate import (
 )
 from hinge.problem.decisions import (
     bayes_action as bayes_action,
+    cost_threshold as cost_threshold,
+    least_cost as least_cost,
     posterior_risk as posterior_risk,
 )
 from hinge.problem.kernels import (
@@ -519,6 +519,10 @@ from hinge.solve.schedules import (
     InverseTime as InverseTime,
     ReduceOnPlateau as ReduceOnPlateau,
     Schedule as Schedule,
+)
+from hinge.solve.separation import (
+    Separation as Separation,
+    separating_direction as separating_direction,
 )
 from hinge.solve.stochastic import (
     SGD as SGD,

@@ -53,9 +53,7 @@ def runs(o: hg.Objective, rng: np.random.Generator) -> list[tuple[str, hg.Certif
 
 def check(seed: int) -> None:
     o, rng = random_problem(seed), np.random.default_rng(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = runs(o, rng)
+    found = runs(o, rng)
     if not found:
         return
     problem = Problem(o)
@@ -82,6 +80,7 @@ def check(seed: int) -> None:
 @pytest.mark.mission("O8")
 @pytest.mark.parametrize("first", range(0, COUNT, PER_TEST))
 def test_no_claim_exceeds_the_truth(first):
+    warnings.simplefilter("ignore")  # numbers overflow here and there, on purpose
     for seed in range(first, min(first + PER_TEST, COUNT)):
         check(seed)
 

@@ -82,12 +82,14 @@ class _Model:
 
     def __init__(self, flat: Flat, step: float | None) -> None:
         self._flat, self._fixed = flat, step is not None
+        self._slope = 0.0  # the longest gradient so far: what rounding of gradients is relative to
         bound = flat.objective.curvature_bound()
         self.L = 1.0 / step if step else (bound if np.isfinite(bound) and bound > 0 else 1.0)
 
     def advance(self, v: Array) -> tuple[Array, float]:
         """The next point from v, and the risk there."""
         value, g = self._flat.risk_gradient(v)
+        self._slope = max(self._slope, float(np.linalg.norm(g)))
         if not self._fixed:
             self.L *= SHRINK
         while True:
@@ -116,7 +118,8 @@ class _Model:
         the square root of the rounding.
         """
         _, after = self._flat.risk_gradient(x)
-        return float((after - g) @ move) <= bend * (1.0 + 1e-6) or bend == 0.0
+        rounding = 1e-13 * self._slope * float(np.linalg.norm(move))
+        return float((after - g) @ move) <= bend * (1.0 + 1e-6) + rounding
 
     def moved(self, x: Array, before: Array) -> float:
         """The last step, relative to the size of x."""

@@ -1,6 +1,7 @@
 """Distributions of what is not known, and the best action under a loss."""
 
 from hinge.problem.decisions.actions import bayes_action, posterior_risk
+from hinge.problem.decisions.costs import cost_threshold, least_cost
 from hinge.problem.decisions.distributions import (
     Bernoulli,
     Beta,
@@ -28,5 +29,7 @@ __all__ = [
     "Normal",
     "StudentT",
     "bayes_action",
+    "cost_threshold",
+    "least_cost",
     "posterior_risk",
 ]
