@@ -218,8 +218,8 @@ std::vector<double> steepest(const KinkedProblem& p) {
 
 // An L1 penalty is one more loss with a kink at zero, on the weights themselves: l1 |w| = share max {u w : |u| <=
 // l1 / share}. A share of 1/n makes each weight count as much as an example, which keeps the central path balanced.
-// Bounds are further kinks, at the bounds, with the slopes of `steepest` beyond them; a bound at zero shares the kink of
-// the L1 penalty.
+// Bounds are further kinks, at the bounds, with the slopes of `steepest` beyond them; a bound at zero shares the kink
+// of the L1 penalty.
 std::vector<Kinks> weight_kinks(const KinkedProblem& p, double share) {
   const index_t d = p.X.cols();
   const Coordinates& q = p.penalty;
@@ -308,7 +308,8 @@ class Method {
       }
     }
     // What an L1 penalty would make zero, or a bound hold, is as near to it as the tolerance here.
-    const double near = 1e-2 * tol * vec::max_abs(w_.data(), d_);
+    const double largest = vec::max_abs(w_.data(), d_), near = 1e-2 * tol * largest;
+    hold_at_bounds(largest);
     for (index_t j = 0; j < d_; ++j) {
       if (l1_.total && std::fabs(w_[j]) < near) w_[j] = 0.0;
       if (w_[j] < p_.penalty.lower[j] + near) w_[j] = p_.penalty.lower[j];
@@ -321,6 +322,21 @@ class Method {
   }
 
  private:
+  // Of a weight near its bound and a slope near the end of its interval one tends to zero: if it is the distance of the
+  // weight, the bound holds it.
+  void hold_at_bounds(double largest) {
+    double widest = 0;
+    for (index_t k = 0; k < l1_.total; ++k) widest = std::max(widest, l1_.hi[k] - l1_.lo[k]);
+    for (index_t k = 0; k < l1_.total; ++k) {
+      const index_t j = k % d_;
+      const double width = l1_.hi[k] - l1_.lo[k];
+      const bool bound = l1_.a[k] == p_.penalty.lower[j] || l1_.a[k] == p_.penalty.upper[j];
+      if (!bound || width <= 1e-9 * widest) continue;
+      const double room = std::min(l1_.hi[k] - l1_.u[k], l1_.u[k] - l1_.lo[k]) / width;
+      if (std::fabs(w_[j] - l1_.a[k]) < room * largest) w_[j] = l1_.a[k];
+    }
+  }
+
   // The objective, with the rows that are left out as the straight lines they are.
   double primal() const {
     double rest = p_.rest.constant + p_.rest.bias * b_;

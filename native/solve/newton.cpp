@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <deque>
+#include <stdexcept>
 #include <tuple>
 
 #include "core/blas.hpp"

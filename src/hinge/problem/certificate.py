@@ -171,7 +171,7 @@ def certificate(
     relative = _relative(gap, primal, objective)
     if np.isfinite(best) and relative < 1.0:
         kind = "gap"
-    residual = np.nan if kind == "gap" else stationarity(objective, w, b)
+    residual = np.nan if kind == "gap" else stationarity(objective, w, b, dual)
     return Certificate(
         primal=primal,
         dual=best,
@@ -254,7 +254,13 @@ def best_shift(objective: Objective, z: Array) -> float:
 def balance(objective: Objective, u: Array) -> Array:
     """Slopes near u with Σ cᵢ uᵢ = 0: one common shift, cut to the domain."""
     if u.ndim == 2:
-        return u
+        repair = getattr(objective.loss, "balance_dual", None)
+        if repair is not None:
+            return repair(objective.y, objective.c, u)
+        if objective.loss.outputs == "classes":
+            return u
+        parts = [replace_target(objective, np.ascontiguousarray(y)) for y in objective.y.T]
+        return np.stack([balance(part, column) for part, column in zip(parts, u.T)], axis=1)
     c, (lo, hi) = objective.c, objective.loss.dual_interval(objective.y)
 
     def total(shift: float) -> tuple[float, float]:
@@ -262,6 +268,11 @@ def balance(objective: Objective, u: Array) -> Array:
         return float(weighted_sum(c, np.clip(moved, lo, hi))), float(weighted_sum(c, (moved > lo) & (moved < hi)))
 
     return np.clip(u + best_bias(total, span=1e12), lo, hi)
+
+
+def replace_target(objective: Objective, y: Array) -> Objective:
+    """The problem of one of several outputs."""
+    return replace(objective, y=y, outputs=1)
 
 
 def best_shifts(objective: Objective, z: Array) -> Array:
@@ -314,7 +325,7 @@ def _balanced(objective: Objective, u: Array) -> Array | None:
     if not objective.fit_intercept:
         return u
     total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
-    if u.ndim == 1 and abs(total) > BALANCED * size:
+    if np.any(np.abs(total) > BALANCED * size):
         u = balance(objective, u)
         total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
     return None if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)) else u
@@ -419,13 +430,27 @@ def _gram(objective: Objective, h: Array, used: np.ndarray) -> Array:
     return (columns * h[:, None]).T @ columns
 
 
-def stationarity(objective: Objective, w: Array, b: Array) -> float:
-    """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights."""
+def stationarity(objective: Objective, w: Array, b: Array, u: Array | None = None) -> float:
+    """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights.
+
+    A loss with kinks has many subgradients where scores lie at them. ``u`` may hold the ones to take: how far they are from
+    being subgradients, Σ cᵢ(ℓ(zᵢ) + ℓ*(uᵢ) − uᵢzᵢ) relative to the risk of a constant, then counts as well.
+    """
     _, g, gb = objective.risk_gradient(w, b)
+    residual = _distance(objective, w, g, gb) / slope_scale(objective)
+    if u is None or objective.loss.smooth or not (objective.loss.convex and objective.loss.has_conjugate):
+        return residual
+    u = objective.loss.project_dual(objective.y, u)
+    z, cu = objective.scores(w, b), objective.weighted(u)
+    wrong = objective.risk_of_scores(z) + objective.conjugate_sum(u) - float(np.sum(cu * z))
+    g, gb = objective.design.rmatmul(cu), np.atleast_1d(cu.sum(axis=0))
+    chosen = _distance(objective, w, g, gb) / slope_scale(objective)
+    return min(residual, max(chosen, abs(wrong) / max(constant_risk(objective), np.finfo(float).tiny)))
+
+
+def _distance(objective: Objective, w: Array, g: Array, gb: Array) -> float:
     distance = float(np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0))
-    if objective.fit_intercept:
-        distance = max(distance, float(np.max(np.abs(gb))))
-    return distance / slope_scale(objective)
+    return max(distance, float(np.max(np.abs(gb)))) if objective.fit_intercept else distance
 
 
 def slope_scale(objective: Objective) -> float:

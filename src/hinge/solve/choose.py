@@ -40,6 +40,8 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "projected-gradient": ("hinge.solve.projected_gradient", "ProjectedGradient"),
     "coordinate-descent": ("hinge.solve.coordinate_descent", "CoordinateDescent"),
     "admm": ("hinge.solve.admm", "ADMM"),
+    "one-by-one": ("hinge.solve.one_by_one", "OneByOne"),
+    "reweighted": ("hinge.solve.reweighted", "Reweighted"),
     "subgradient": ("hinge.solve.subgradient", "Subgradient"),
     "pegasos": ("hinge.solve.subgradient", "Pegasos"),
     "sgd": ("hinge.solve.stochastic", "SGD"),
@@ -119,11 +121,13 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600),
     ("multinomial-newton-cg", _always),
     ("newton-cg", _always),
+    ("one-by-one", lambda objective: not objective.loss.smooth),
     ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
     ("dual-coordinate-descent", lambda objective: objective.design.sparse),
     ("proximal-newton", _always),
     ("lbfgs", lambda objective: objective.loss.convex),
     ("proximal-gradient", _always),
+    ("reweighted", _always),
     ("admm", _always),
 ]
 

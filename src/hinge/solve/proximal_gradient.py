@@ -82,7 +82,8 @@ class _Model:
 
     def __init__(self, flat: Flat, step: float | None) -> None:
         self._flat, self._fixed = flat, step is not None
-        self._slope = 0.0  # the longest gradient so far: what rounding of gradients is relative to
+        # The longest gradient and the largest risk so far: what rounding is relative to. Sums that cancel keep it.
+        self._slope = self._value = 0.0
         bound = flat.objective.curvature_bound()
         self.L = 1.0 / step if step else (bound if np.isfinite(bound) and bound > 0 else 1.0)
 
@@ -90,6 +91,7 @@ class _Model:
         """The next point from v, and the risk there."""
         value, g = self._flat.risk_gradient(v)
         self._slope = max(self._slope, float(np.linalg.norm(g)))
+        self._value = max(self._value, abs(value)) if np.isfinite(value) else self._value
         if not self._fixed:
             self.L *= SHRINK
         while True:
@@ -100,7 +102,7 @@ class _Model:
                 return x, risk
             move = x - v
             bend = self.L * float(move @ move)
-            noise = ROUNDING * abs(value)
+            noise = ROUNDING * self._value
             model = value + float(g @ move) + 0.5 * bend
             if risk <= model + noise and (bend > VISIBLE * noise or self._gradient_agrees(x, g, move, bend)):
                 return x, risk

@@ -23,7 +23,7 @@ average; only where some direction has hardly any left is a linear program solve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -154,6 +154,13 @@ def _column_scale(X: Any) -> np.ndarray:
 def find_separation(objective: Objective, w: Array, b: Array, *, converged: bool = True) -> Separation | None:
     """A direction along which the objective falls for ever, if the fit (w, b) looks like it and there is one."""
     o = objective
+    if o.outputs > 1 and o.loss.outputs == "one":
+        columns = zip(o.y.T, w.T, b)
+        found = (
+            find_separation(replace(o, y=np.ascontiguousarray(y), outputs=1), v, np.array([t]), converged=converged)
+            for y, v, t in columns
+        )
+        return next((one for one in found if one is not None), None)
     side = o.loss.falling(o.y)
     if side is None:
         return None
