@@ -31,9 +31,16 @@ SEVERAL = (hg.Softmax(), hg.L2(0.3))  # several scores per example
 CAUCHIT = (LinkedProbability(Binomial(), CauchitLink()), hg.L2(0.3))  # a likelihood that is not convex
 
 
-def problem(loss, penalty, n=N, seed=0, **options):
+def problem(loss, penalty, n=N, seed=0, targets=1, **options):
     rng = np.random.default_rng(seed)
-    return hg.make_objective(rng.normal(size=(n, D)), zoo.targets(loss, n, rng), loss, penalty, **options)
+    X, y = rng.normal(size=(n, D)), zoo.targets(loss, n, rng)
+    y = y if targets == 1 else np.stack([y, *(zoo.targets(loss, n, rng) for _ in range(targets - 1))], axis=1)
+    return hg.make_objective(X, y, loss, penalty, **options)
+
+
+def targets_for(name):
+    """How many targets per example the solver is made for."""
+    return 2 if name == "one-by-one" else 1
 
 
 def suited(name, strength=0.05):
@@ -47,7 +54,7 @@ def suited(name, strength=0.05):
         CAUCHIT,
         (hg.Hinge(), hg.Lq(strength)),
     ]
-    return next(o for o in (problem(*pair) for pair in candidates) if name in admissible(o))
+    return next(o for o in (problem(*pair, targets=targets_for(name)) for pair in candidates) if name in admissible(o))
 
 
 def quiet(objective, **options):
@@ -72,7 +79,7 @@ def test_each_solver_reaches_its_certificate(name):
     taken = set()
     for k, (loss, penalty) in enumerate(PAIRS if name in LOOSE else [*PAIRS, SEVERAL, CAUCHIT]):
         keys = {("loss", repr(loss)), ("penalty", repr(penalty))}
-        objective = problem(loss, penalty, seed=k)
+        objective = problem(loss, penalty, seed=k, targets=targets_for(name))
         if keys <= taken or name not in admissible(objective):
             continue
         taken |= keys

@@ -155,12 +155,12 @@ def find_separation(objective: Objective, w: Array, b: Array, *, converged: bool
     """A direction along which the objective falls for ever, if the fit (w, b) looks like it and there is one."""
     o = objective
     if o.outputs > 1 and o.loss.outputs == "one":
-        columns = zip(o.y.T, w.T, b)
-        found = (
-            find_separation(replace(o, y=np.ascontiguousarray(y), outputs=1), v, np.array([t]), converged=converged)
-            for y, v, t in columns
-        )
-        return next((one for one in found if one is not None), None)
+        singles = [replace(o, y=np.ascontiguousarray(y), outputs=1) for y in o.y.T]
+        for single, v, t in zip(singles, w.T, b):
+            one = find_separation(single, v, np.array([t]), converged=converged)
+            if one is not None:
+                return one
+        return None
     side = o.loss.falling(o.y)
     if side is None:
         return None
@@ -284,12 +284,8 @@ class _Margins:
 
     def _columns(self) -> Any:
         source = self.o.design.source
-        X = (
-            self.o.design.columns(self.free)[self.used]
-            if not scipy.sparse.issparse(source)
-            else source.tocsr()[self.used]
-        )
-        X = X.tocsc()[:, self.free] if scipy.sparse.issparse(X) else X
+        X: Any = self.o.design.columns(self.free)[self.used] if not scipy.sparse.issparse(source) else None
+        X = source.tocsr()[self.used].tocsc()[:, self.free] if X is None else X
         self._scale = _column_scale(X)
         if scipy.sparse.issparse(X):
             X = (scipy.sparse.csr_array(X) @ scipy.sparse.diags_array(1.0 / self._scale)).tocsr()
