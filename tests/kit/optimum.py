@@ -75,7 +75,9 @@ class Problem:
         )
         size = np.sqrt(self.c @ self.X**2)
         reach = np.sum(size @ np.abs(w)) + np.sum(np.abs(b))
-        return float(np.sqrt(self.c @ squares) * reach)
+        with np.errstate(all="ignore"):
+            size = float(np.sqrt(self.c @ squares) * reach)
+        return size if np.isfinite(size) else np.inf
 
     def __call__(self, x: np.ndarray) -> tuple[bool, np.longdouble, np.ndarray]:
         o = self.objective
