@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo test test-all test-sanitize test-seeds test-mutants coverage lint format bench docs clean
+.PHONY: build ready demo test test-all test-sanitize test-proofs test-seeds test-mutants coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -67,6 +67,11 @@ N ?= 250
 SEED ?= 0
 test-mutants: ready
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/mutants.py -n $(N) --seed $(SEED) $(ARGS)
+
+# Certificates of COUNT random problems against optima found without the library (tests/kit/optimum.py).
+COUNT ?= 5000
+test-proofs: ready
+	HINGE_PROOFS=$(COUNT) $(PYTEST) tests/contracts/test_proofs.py
 
 coverage: ready
 	$(PYTEST) -m "not slow" --cov=hinge --cov-report=term-missing:skip-covered --cov-report=html

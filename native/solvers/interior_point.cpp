@@ -39,8 +39,10 @@ class Bands {
 
   // Empty if the weights were still wrong after all rounds; `w` and `b` are then where to go on from.
   std::optional<LinearSolution> run(double tol, int max_iter, Monitor& monitor) {
-    // Smooth steps would move weights that an L1 penalty wants to be zero.
-    const bool smooth = vec::max_abs(p_.penalty.l1, d_) == 0.0;
+    // Smooth steps would move weights that an L1 penalty wants to be zero, or beyond their bounds.
+    bool smooth = vec::max_abs(p_.penalty.l1, d_) == 0.0;
+    for (index_t j = 0; j < d_; ++j)
+      smooth = smooth && std::isinf(p_.penalty.lower[j]) && std::isinf(p_.penalty.upper[j]);
     if (!learn_from_sample(smooth ? kSampleTol : kSampleTol / 10, max_iter)) return {};
     for (int k = 0; smooth && k < kSmoothSteps; ++k)
       if (!smooth_step()) break;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "core/blas.hpp"
 #include "core/cholesky.hpp"
@@ -194,19 +195,70 @@ void advance(Terms& t, double alpha) {
   over(t.total, [&](index_t b, index_t e) { advance_part(t, alpha, b, e); });
 }
 
+// A slope on every weight beyond which its bounds cannot pull: |x_j'(c u)| + |rest_j| + l1_j + l2_j |bound_j|, with the
+// steepest u of every row. A loss of this slope beyond a bound has its minimisers inside (an exact penalty).
+std::vector<double> steepest(const KinkedProblem& p) {
+  const index_t n = p.X.rows(), d = p.X.cols();
+  std::vector<double> squares(n), gram(d * d), out(d);
+  for (const Kinks& k : p.kinks)
+    for (index_t i = 0; i < n; ++i) squares[i] += std::max(std::fabs(k.lo[i]), std::fabs(k.hi[i]));
+  double sum = 0;
+  for (index_t i = 0; i < n; ++i) sum += p.c[i] * squares[i] * squares[i];
+  p.X.gram(p.c, gram.data());
+  for (index_t j = 0; j < d; ++j) {
+    double bound = 0;
+    for (const double limit : {p.penalty.lower[j], p.penalty.upper[j]})
+      if (std::isfinite(limit)) bound = std::max(bound, std::fabs(limit));
+    out[j] = std::sqrt(gram[j * d + j] * sum) + p.penalty.l1[j] + p.penalty.l2[j] * bound;
+    if (!p.rest.slope.empty()) out[j] += std::fabs(p.rest.slope[j]);
+    out[j] = 1.01 * out[j] + 1e-300;
+  }
+  return out;
+}
+
 // An L1 penalty is one more loss with a kink at zero, on the weights themselves: l1 |w| = share max {u w : |u| <=
 // l1 / share}. A share of 1/n makes each weight count as much as an example, which keeps the central path balanced.
+// Bounds are further kinks, at the bounds, with the slopes of `steepest` beyond them; a bound at zero shares the kink
+// of the L1 penalty.
 std::vector<Kinks> weight_kinks(const KinkedProblem& p, double share) {
   const index_t d = p.X.cols();
-  if (std::none_of(p.penalty.l1, p.penalty.l1 + d, [](double l1) { return l1 > 0; })) return {};
-  // An unpenalised weight among penalised ones gets an interval too narrow to matter.
-  const double least = 1e-12 * *std::max_element(p.penalty.l1, p.penalty.l1 + d);
-  Kinks k{std::vector<double>(d, 0.0), std::vector<double>(d), std::vector<double>(d)};
-  for (index_t j = 0; j < d; ++j) {
-    k.hi[j] = std::max(p.penalty.l1[j], least) / share;
-    k.lo[j] = -k.hi[j];
-  }
-  return {k};
+  const Coordinates& q = p.penalty;
+  const auto any = [&](const auto& rule) {
+    for (index_t j = 0; j < d; ++j)
+      if (rule(j)) return true;
+    return false;
+  };
+  const bool below = any([&](index_t j) { return std::isfinite(q.lower[j]); });
+  const bool above = any([&](index_t j) { return std::isfinite(q.upper[j]); });
+  const bool at_zero = any([&](index_t j) { return q.l1[j] > 0 || q.lower[j] == 0 || q.upper[j] == 0; });
+  if (!(below || above || at_zero)) return {};
+  const std::vector<double> wall = below || above ? steepest(p) : std::vector<double>(d, 0.0);
+  const double top = std::max(*std::max_element(q.l1, q.l1 + d), *std::max_element(wall.begin(), wall.end()));
+  const double least = 1e-12 * top;  // a weight without this kink gets an interval too narrow to matter
+  std::vector<Kinks> out;
+  const auto add = [&](const auto& fill) {
+    Kinks k{std::vector<double>(d, 0.0), std::vector<double>(d, -least / share), std::vector<double>(d, least / share)};
+    for (index_t j = 0; j < d; ++j) fill(k, j);
+    out.push_back(std::move(k));
+  };
+  if (at_zero)
+    add([&](Kinks& k, index_t j) {
+      k.lo[j] = -(q.lower[j] == 0 ? wall[j] : std::max(q.l1[j], least)) / share;
+      k.hi[j] = (q.upper[j] == 0 ? wall[j] : std::max(q.l1[j], least)) / share;
+    });
+  if (any([&](index_t j) { return std::isfinite(q.lower[j]) && q.lower[j] != 0; }))
+    add([&](Kinks& k, index_t j) {
+      if (!std::isfinite(q.lower[j]) || q.lower[j] == 0) return;
+      k.a[j] = q.lower[j];
+      k.lo[j] = -wall[j] / share;
+    });
+  if (any([&](index_t j) { return std::isfinite(q.upper[j]) && q.upper[j] != 0; }))
+    add([&](Kinks& k, index_t j) {
+      if (!std::isfinite(q.upper[j]) || q.upper[j] == 0) return;
+      k.a[j] = q.upper[j];
+      k.hi[j] = wall[j] / share;
+    });
+  return out;
 }
 
 class Method {
@@ -255,10 +307,14 @@ class Method {
         break;
       }
     }
-    // What an L1 penalty would make zero is as small as the tolerance here.
-    const double largest = vec::max_abs(w_.data(), d_);
-    for (index_t j = 0; j < l1_.total; ++j)
-      if (std::fabs(w_[j]) < 1e-2 * tol * largest) w_[j] = 0.0;
+    // What an L1 penalty would make zero, or a bound hold, is as near to it as the tolerance here.
+    const double largest = vec::max_abs(w_.data(), d_), near = 1e-2 * tol * largest;
+    hold_at_bounds(largest);
+    for (index_t j = 0; j < d_; ++j) {
+      if (l1_.total && std::fabs(w_[j]) < near) w_[j] = 0.0;
+      if (w_[j] < p_.penalty.lower[j] + near) w_[j] = p_.penalty.lower[j];
+      if (w_[j] > p_.penalty.upper[j] - near) w_[j] = p_.penalty.upper[j];
+    }
     out.w = w_;
     out.b = b_;
     out.dual = loss_.u;
@@ -266,6 +322,21 @@ class Method {
   }
 
  private:
+  // Of a weight near its bound and a slope near the end of its interval one tends to zero: if it is the distance of the
+  // weight, the bound holds it.
+  void hold_at_bounds(double largest) {
+    double widest = 0;
+    for (index_t k = 0; k < l1_.total; ++k) widest = std::max(widest, l1_.hi[k] - l1_.lo[k]);
+    for (index_t k = 0; k < l1_.total; ++k) {
+      const index_t j = k % d_;
+      const double width = l1_.hi[k] - l1_.lo[k];
+      const bool bound = l1_.a[k] == p_.penalty.lower[j] || l1_.a[k] == p_.penalty.upper[j];
+      if (!bound || width <= 1e-9 * widest) continue;
+      const double room = std::min(l1_.hi[k] - l1_.u[k], l1_.u[k] - l1_.lo[k]) / width;
+      if (std::fabs(w_[j] - l1_.a[k]) < room * largest) w_[j] = l1_.a[k];
+    }
+  }
+
   // The objective, with the rows that are left out as the straight lines they are.
   double primal() const {
     double rest = p_.rest.constant + p_.rest.bias * b_;
@@ -306,7 +377,7 @@ class Method {
     });
     p_.X.rmatvec(scratch_.data(), rw_.data());
     for (index_t j = 0; j < d_; ++j) rw_[j] += p_.penalty.l2[j] * w_[j];
-    for (index_t j = 0; j < l1_.total; ++j) rw_[j] += shares_[j] * l1_.u[j];
+    for (index_t k = 0; k < l1_.total; ++k) rw_[k % d_] += shares_[k % d_] * l1_.u[k];
     if (!p_.rest.slope.empty()) vec::axpy(1.0, p_.rest.slope.data(), rw_.data(), d_);
     infeasibility_ = 0;
     if (p_.intercept) {
@@ -332,7 +403,7 @@ class Method {
     right_hand_side(l1_, mu, second, rhs_l1_.data());
     p_.X.rmatvec(scratch_.data(), rhs_.data());
     if (p_.intercept) rhs_[d_] = vec::sum(scratch_.data(), n_);
-    for (index_t j = 0; j < l1_.total; ++j) rhs_[j] += rhs_l1_[j];
+    for (index_t j = 0; l1_.total && j < d_; ++j) rhs_[j] += rhs_l1_[j];
     for (index_t j = 0; j < m_; ++j) rhs_[j] -= rw_[j];
     blas::potrs('L', m_, 1, chol_.data(), m_, rhs_.data(), m_);
     p_.X.matvec(rhs_.data(), dz_.data());
@@ -398,6 +469,7 @@ void factor_curvature(const Products& X, const double* h, const double* diagonal
     }
     if (intercept) L[d * m + d] = corner + jitter;
     if (cholesky(m, L.data(), m)) return;
+    if (!std::isfinite(jitter)) throw std::domain_error(kOverflowed);
   }
 }
 

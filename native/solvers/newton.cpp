@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <stdexcept>
 #include <tuple>
 
 #include "core/blas.hpp"
@@ -82,6 +83,7 @@ class Factor {
       }
       subtract_square(r);
       if (cholesky(r, chol_.data(), r)) return;
+      if (!std::isfinite(ridge)) throw std::domain_error(kOverflowed);
     }
   }
 

@@ -31,6 +31,11 @@ struct LinearProblem {
   index_t d() const { return X.cols(); }
 };
 
+// What a solver throws where its sums are no numbers: no comparison would ever end its loops.
+inline constexpr const char* kOverflowed =
+    "The fit overflowed: X, y or sample_weight has values too large, or too different in size, for floating point. "
+    "Rescale them; StandardScaler does it for X.";
+
 enum class Outcome { converged, max_iter, stalled, stopped, unbounded };
 
 struct LinearSolution {

@@ -183,6 +183,7 @@ from hinge.models.linear.hard_margin import (
     NotSeparableError as NotSeparableError,
 )
 from hinge.models.linear.inference import (
+    noise_variance as noise_variance,
     ridge_moments as ridge_moments,
 )
 from hinge.models.linear.lasso import (
@@ -212,9 +213,6 @@ from hinge.models.linear.robust import (
     LeastAbsoluteDeviations as LeastAbsoluteDeviations,
     LinearSVR as LinearSVR,
     QuantileRegressor as QuantileRegressor,
-)
-from hinge.models.linear.separation import (
-    separating_direction as separating_direction,
 )
 from hinge.models.linear.stochastic import (
     SGDClassifier as SGDClassifier,
@@ -288,6 +286,8 @@ from hinge.problem.certificates.linear import (
 )
 from hinge.problem.decisions import (
     bayes_action as bayes_action,
+    cost_threshold as cost_threshold,
+    least_cost as least_cost,
     posterior_risk as posterior_risk,
 )
 from hinge.problem.links import (
@@ -408,6 +408,9 @@ from hinge.select.tune import (
 )
 from hinge.solvers.run import (
     solve as solve,
+)
+from hinge.solvers.separation import (
+    separating_direction as separating_direction,
 )
 from hinge.solvers.zero_one import (
     minimise_zero_one as minimise_zero_one,

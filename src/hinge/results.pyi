@@ -58,12 +58,10 @@ from hinge.models.glm.inference import (
 from hinge.models.linear.inference import (
     Inference as Inference,
     Moments as Moments,
+    NoiseVariance as NoiseVariance,
 )
 from hinge.models.linear.perceptron import (
     MistakeBound as MistakeBound,
-)
-from hinge.models.linear.separation import (
-    Separation as Separation,
 )
 from hinge.models.neural import (
     BackpropTrace as BackpropTrace,
@@ -82,6 +80,9 @@ from hinge.select.active import (
 from hinge.select.tune import (
     NestedResult as NestedResult,
     TuneResult as TuneResult,
+)
+from hinge.solvers.separation import (
+    Separation as Separation,
 )
 from hinge.solvers.zero_one import (
     ZeroOneSolution as ZeroOneSolution,

@@ -703,3 +703,19 @@ def test_ridge_finds_what_is_not_finite_in_its_sums(bad, rng):
             hg.Ridge().fit(broken, y)
     with pytest.raises(ValueError, match="overflowed"):
         hg.Ridge().fit(1e200 * X, y)
+
+
+@pytest.mark.mission("W9")
+@pytest.mark.parametrize("search", [hg.BestSubset, hg.ForwardSelector, hg.BackwardSelector])
+@pytest.mark.parametrize("learner", [None, hg.LinearRegression(), hg.LogisticRegression()], ids=repr)
+def test_no_features_at_all_is_an_answer(search, learner, rng):
+    """Where every feature costs more than it brings, the empty set is chosen, whatever the learner."""
+    X = rng.normal(size=(60, 3))
+    y = (rng.random(60) < 0.4) * 1.0
+    scoring = (
+        None if learner is None else "neg_brier_score" if "Logistic" in repr(learner) else "neg_mean_squared_error"
+    )
+    found = search(learner, lam=10.0, scoring=scoring).fit(X, y)
+    assert found.n_features_ == 0
+    assert found.path_[0].features == ()
+    assert found.error_ == pytest.approx(np.var(y), rel=1e-6)

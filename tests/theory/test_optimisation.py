@@ -546,3 +546,67 @@ def test_examples_without_weight_have_no_dual_variable(form, rng):
         assert -(X.T @ (o.c * u)) / 0.2 == pytest.approx(result.w, abs=1e-4)  # w = Σ cᵢ αᵢ yᵢ xᵢ / λ
     kept = hg.make_objective(X[weight > 0], y[weight > 0], hg.Hinge(), hg.L2(0.2))
     assert result.w == pytest.approx(solve(kept, solver=hg.solvers.QuadraticProgram(form=form), tol=1e-6).w, abs=1e-5)
+
+
+# --- O10: rates, seen on iterates ----------------------------------------------------------------------------------
+
+
+def excess(o, solver, steps, best):
+    """The lowest objective up to every iteration, above the optimum."""
+    history = quiet(o, solver=solver, history=True, tol=1e-15, max_iter=steps).solution.history
+    return np.minimum.accumulate([record.objective for record in history]) - best
+
+
+def steps_to(errors, levels):
+    """How many iterations it takes to come below every level."""
+    return np.array([1 + int(np.argmax(errors <= level)) for level in levels], dtype=float)
+
+
+def degenerate(rng, d=100):
+    """Least squares whose curvatures go down to zero without a gap: convex and smooth, in effect not strongly convex."""
+    scales = 1.0 / np.arange(1, d + 1)
+    X = np.linalg.qr(rng.normal(size=(2 * d, d)))[0] * scales * np.sqrt(2 * d)
+    return hg.make_objective(X, X @ scales**0.6, hg.Squared(), fit_intercept=False)
+
+
+@pytest.mark.mission("O10")
+def test_gradient_descent_needs_one_over_epsilon_steps(rng):
+    """J(x_k) − J* ≤ ‖x₀ − x*‖²/(2ηk) at every k, and a problem without strong convexity shows a power of k, not a line."""
+    o = degenerate(rng)
+    errors = excess(o, hg.solvers.GradientDescent(step=1.0), 4000, 0.0)
+    w = np.linalg.lstsq(o.design.source, o.y, rcond=None)[0]
+    k = np.arange(1, len(errors) + 1)
+    assert np.all(errors <= (w @ w) / (2 * k) * (1 + 1e-9))
+    levels = errors[9] * 0.5 ** np.arange(1, 7)
+    needed = steps_to(errors, levels)
+    exponent = np.polyfit(np.log(1 / levels), np.log(needed), 1)[0]
+    assert 0.4 < exponent <= 1.05  # O(ε⁻¹) at worst; a linear rate would have exponent 0
+
+
+@pytest.mark.mission("O10")
+def test_strong_convexity_makes_the_rate_linear(rng):
+    """With modulus μ the error falls by 1 − ημ a step: twice the digits in about twice the steps."""
+    X, y = rng.normal(size=(100, 5)), rng.normal(size=100)
+    o = hg.make_objective(X, y, hg.Squared(), hg.L2(0.1), fit_intercept=False)
+    best = solve(o, tol=1e-13).certificate.primal
+    eigenvalues = np.linalg.eigvalsh(X.T @ X / 100) + 0.1
+    errors = excess(o, hg.solvers.GradientDescent(step=1.0 / eigenvalues[-1]), 400, best)
+    errors = errors[errors > 1e-12 * errors[0]]
+    assert np.all(errors[1:] <= errors[:-1] * (1 - eigenvalues[0] / eigenvalues[-1]) ** 2 + 1e-15)
+    few, many = steps_to(errors, errors[0] * np.array([1e-4, 1e-8]))
+    assert many <= 2.0 * few + 2
+
+
+@pytest.mark.mission("O10")
+def test_subgradient_steps_need_one_over_epsilon_squared(rng):
+    """min_t J(x_t) − J* ≤ (R² + Σ η_t² G²) / (2 Σ η_t) for steps η₀/√t, which is O(k^{-1/2} log k)."""
+    X = rng.normal(size=(60, 4))
+    o = hg.make_objective(X, X @ [1.0, -2.0, 0.5, 0.0] + rng.standard_t(2, size=60), hg.Absolute(), fit_intercept=False)
+    reference = solve(o, tol=1e-10)
+    errors = excess(o, hg.solvers.Subgradient(step=0.5), 4000, reference.certificate.primal)
+    eta = 0.5 / np.sqrt(np.arange(1, len(errors) + 1))
+    largest = np.mean(np.linalg.norm(X, axis=1))  # no subgradient of the mean absolute error is longer
+    bound = (reference.w @ reference.w + np.cumsum(eta**2) * largest**2) / (2 * np.cumsum(eta))
+    assert np.all(errors <= bound + 1e-12)
+    needed = steps_to(errors, levels := errors[0] * np.array([0.1, 0.03, 0.01]))
+    assert np.all(needed <= 4.0 * np.square(errors[0] / levels) * (1 + reference.w @ reference.w))

@@ -7,6 +7,7 @@ import pytest
 
 import hinge as hg
 import zoo
+from hinge.solvers.run import solve
 
 
 @pytest.mark.mission("L1")
@@ -72,3 +73,24 @@ def test_ridge_radius_in_closed_form(rng):
         exact = np.linalg.solve(X.T @ X / 30 + point.strength * np.eye(3), X.T @ y / 30)
         assert point.radius == pytest.approx(np.linalg.norm(exact), rel=1e-5)
         assert point.constrained == pytest.approx(exact, abs=1e-5)
+
+
+@pytest.mark.mission("L6")
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("loss", [hg.Hinge(), hg.Absolute(), hg.Quantile(0.3), hg.EpsilonInsensitive(0.1)], ids=repr)
+def test_kinked_losses_have_an_interval_of_multipliers(norm, loss, rng):
+    """The λ one began with is among them, and every λ between the ends gives the same weights back."""
+    X = rng.normal(size=(40, 4))
+    y = X @ [2.0, -1.0, 0.0, 0.0] + rng.normal(size=40)
+    y = np.where(y > 0, 1.0, -1.0) if isinstance(loss, hg.Hinge) else y
+    o = hg.make_objective(X, y, loss)
+    (point,) = hg.constrained_path(o, [0.15], norm=norm, tol=1e-9)
+    low, high = point.multipliers
+    assert low - 1e-4 <= 0.15 <= high + 1e-4
+    assert point.multiplier == pytest.approx(0.15, abs=1e-4)
+    if norm == "l1" and high > low * 1.01:
+        for lam in (0.99 * low + 0.01 * high, 0.5 * (low + high), 0.01 * low + 0.99 * high):
+            again = solve(o.with_penalty(hg.L1(lam)), tol=1e-10)
+            assert o.with_penalty(hg.L1(lam)).value(point.penalised, again.b) == pytest.approx(
+                again.certificate.primal, rel=1e-5
+            )

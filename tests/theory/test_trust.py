@@ -317,3 +317,90 @@ class TestGuarantees:
         model = hg.LogisticRegression().fit(X, y)
         gap = {g.name: g.value for g in hg.guarantees(model)}["duality gap"]
         assert gap == model.certificate_.relative_gap
+
+
+@pytest.mark.mission("L9")
+@pytest.mark.parametrize(
+    "model",
+    [hg.Ridge(), hg.Lasso(alpha=0.01), hg.LinearSVC(), hg.LogisticRegression(), hg.SVC(), hg.SVC(kernel="linear"),
+     hg.SVR(), hg.KernelRidge(kernel="rbf"), hg.Learner(hg.RKHS(hg.kernels.RBF(2.0)), hg.Logistic(), hg.L2(0.1)),
+     hg.Learner(hg.RKHS(hg.kernels.Matern(1.0)), hg.Squared(), hg.L2(0.1))],
+    ids=lambda m: repr(m)[:60],
+)  # fmt: skip
+def test_a_norm_bounds_how_fast_the_score_changes(model, rng):
+    X = rng.normal(size=(80, 3))
+    y = (X[:, 0] + 0.3 * rng.normal(size=80) > 0).astype(int)
+    model.fit(X, y)
+    promise = next(g for g in hg.guarantees(model) if g.name == "sensitivity")
+    score = model.decision_function if hasattr(model, "decision_function") else model.predict
+    at, step = rng.normal(size=(500, 3)), rng.normal(size=(500, 3)) * 10.0 ** rng.uniform(-3, 1, size=(500, 1))
+    change = np.abs(score(at + step) - score(at))
+    length = np.linalg.norm(step, axis=1)
+    if "Matern" in repr(model):  # the distance in the kernel's own space
+        kernel = model.hypothesis.kernel
+        length = np.sqrt(
+            np.maximum(2.0 - 2.0 * np.array([kernel(a[None], b[None])[0, 0] for a, b in zip(at, at + step)]), 0)
+        )
+    assert np.all(change <= promise.value * length * (1 + 1e-9) + 1e-12)
+    assert np.max(change / np.maximum(length, 1e-300)) >= 0.05 * promise.value  # and not idly
+
+
+@pytest.mark.mission("L9")
+def test_prices_of_errors_set_the_threshold(rng):
+    """The threshold is where the two expected costs are equal; no other one costs less on calibrated probabilities."""
+    assert hg.cost_threshold([[0, 1], [1, 0]]) == 0.5
+    cost = np.array([[1.0, 3.0], [9.0, 2.0]])
+    t = hg.cost_threshold(cost)
+    assert (1 - t) * cost[0, 0] + t * cost[1, 0] == pytest.approx((1 - t) * cost[0, 1] + t * cost[1, 1])
+    p = rng.random(20_000)
+    y = (rng.random(20_000) < p).astype(int)
+    costs = {at: cost[y, (p >= at).astype(int)].mean() for at in (t, 0.1, 0.5, 0.7)}
+    assert min(costs, key=costs.get) == t
+    proba = np.column_stack([1 - p, p])
+    assert np.array_equal(hg.least_cost(proba, cost), (p >= t).astype(int))
+    three = rng.dirichlet(np.ones(3), size=50)
+    table = np.array([[0.0, 1, 5], [2, 0, 1], [9, 3, 0]])
+    brute = [min("abc", key=lambda b: row @ table[:, "abc".index(b)]) for row in three]
+    assert hg.least_cost(three, table, classes=["a", "b", "c"]).tolist() == brute
+    with pytest.raises(ValueError, match="larger for a wrong decision"):
+        hg.cost_threshold([[1, 0], [0, 1]])
+
+
+@pytest.mark.mission("P6")
+def test_three_estimates_of_the_noise(rng):
+    """Maximum likelihood, unbiased, and the mode under a prior tied to σ²: closed forms, a search, and their biases."""
+    X, theta = rng.normal(size=(12, 3)), np.array([1.0, -1.0, 0.5])
+    y = X @ theta + rng.normal(size=12)
+    known = hg.noise_variance(X, y, alpha=2.0)
+    fit = hg.LinearRegression().fit(X, y)
+    rss = np.sum((y - fit.predict(X)) ** 2)
+    assert known.maximum_likelihood == pytest.approx(rss / 12)
+    assert known.unbiased == pytest.approx(rss / (12 - 4))
+    assert known.unbiased == pytest.approx(fit.inference_.sigma2)
+    ridge = hg.Ridge(alpha=2.0, tol=1e-12).fit(X, y)
+    left = np.sum((y - ridge.predict(X)) ** 2) + 2.0 * ridge.coef_ @ ridge.coef_
+    grid = known.maximum_posterior * np.linspace(0.5, 2.0, 3001)
+    log_posterior = -(12 + 3) / 2 * np.log(grid) - left / (2 * grid)
+    assert grid[np.argmax(log_posterior)] == pytest.approx(known.maximum_posterior, rel=1e-3)
+    many = [hg.noise_variance(X, X @ theta + 2.0 * rng.normal(size=12)) for _ in range(3000)]
+    assert np.mean([m.unbiased for m in many]) == pytest.approx(4.0, rel=0.08)
+    assert np.mean([m.maximum_likelihood for m in many]) == pytest.approx(4.0 * 8 / 12, rel=0.08)
+
+
+@pytest.mark.mission("P6")
+def test_naive_bayes_with_shared_variances_tends_to_logistic_regression(rng):
+    """Where its assumptions hold both estimate the same line, and come closer as n grows."""
+    distance = {}
+    for n in (200, 50_000):
+        y = rng.integers(0, 2, size=n)
+        X = rng.normal(size=(n, 2)) * [1.0, 2.0] + np.outer(y, [1.0, -1.5])
+        logistic = hg.LogisticRegression(C=np.inf).fit(X, y)
+        means = [X[y == c].mean(axis=0) for c in (0, 1)]
+        shared = np.mean((X - np.array(means)[y]) ** 2, axis=0)
+        weights = (means[1] - means[0]) / shared
+        distance[n] = np.linalg.norm(weights - logistic.coef_[0])
+    exact = np.array([1.0, -1.5 / 4.0])
+    assert distance[50_000] < 0.06
+    assert distance[50_000] < distance[200] + 1e-3
+    assert weights == pytest.approx(exact, abs=0.05)
+    assert logistic.coef_[0] == pytest.approx(exact, abs=0.06)

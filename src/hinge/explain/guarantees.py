@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from hinge.models.kernel.expansion import Expansion
 from hinge.models.leave_one_out import left_out_error
 from hinge.models.meta import final_step
+from hinge.problem.kernels import RBF, LinearKernel, Precomputed
 
 Array = np.ndarray
+
+MOST_POINTS = 5000  # support points whose matrix of inner products is formed
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Guarantee:
     Attributes
     ----------
     name : str
-        "duality gap", "mistake bound", "support vectors", "out-of-bag", "leave-one-out".
+        "duality gap", "mistake bound", "support vectors", "out-of-bag", "leave-one-out", "sensitivity".
     value : float
     sentence : str
         What it says.
@@ -52,7 +56,7 @@ def guarantees(model: Any, X: Any = None, y: Any = None) -> tuple[Guarantee, ...
     The perceptron made 1 mistake; on separable data like these it cannot make more than (R/γ)² = 1.562 in any order.
     """
     last = final_step(model)
-    found = [_gap(last), _mistakes(last), _support(last), _out_of_bag(last), _left_out(model, X, y)]
+    found = [_gap(last), _mistakes(last), _support(last), _out_of_bag(last), _left_out(model, X, y), _sensitivity(last)]
     return tuple(g for g in found if g is not None)
 
 
@@ -63,6 +67,57 @@ def _gap(last: Any) -> Guarantee | None:
     gap = float(proof.relative_gap)
     lower = f"more than {100 * gap:.2g} % lower" if gap > 1e-12 else "that is lower by more than rounding"
     return Guarantee("duality gap", gap, f"No other weights have an objective {lower} (duality gap).")
+
+
+def _sensitivity(last: Any) -> Guarantee | None:
+    """|f(x + h) − f(x)| ≤ ‖w‖‖h‖, by Cauchy and Schwarz, in the space where f is linear."""
+    expansion = getattr(last, "function_", None)
+    if isinstance(expansion, Expansion):
+        return _kernel_sensitivity(expansion)
+    coef = getattr(last, "coef_", None)
+    if coef is None or hasattr(last, "kernel_"):
+        return None
+    rows = np.atleast_2d(coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef, dtype=np.float64))
+    if rows.ndim != 2 or rows.size == 0:
+        return None
+    norm = float(np.max(np.linalg.norm(rows, axis=1)))
+    what = "the score" if len(rows) == 1 else "every score"
+    return Guarantee(
+        "sensitivity",
+        norm,
+        f"Moving an input by h changes {what} by at most ‖w‖‖h‖ = {norm:.4g}·‖h‖ (Euclidean length).",
+    )
+
+
+def _kernel_sensitivity(f: Expansion) -> Guarantee | None:
+    coefficients = np.asarray(f.coefficients, dtype=np.float64)
+    columns = coefficients.reshape(len(coefficients), -1)
+    if isinstance(f.kernel, Precomputed) or not 0 < len(columns) <= MOST_POINTS:
+        return None
+    gram = f.kernel.block(f.points, f.points)
+    norm = float(np.sqrt(max(np.max(np.einsum("ij,ik,kj->j", columns, gram, columns)), 0.0)))
+    rate = _feature_rate(f.kernel)
+    if rate is None:
+        return Guarantee(
+            "sensitivity", norm,
+            f"Two inputs differ in score by at most ‖w‖ = {norm:.4g} times their distance √(k(x,x) + k(z,z) − 2k(x,z)).",
+        )  # fmt: skip
+    return Guarantee(
+        "sensitivity", norm * rate,
+        f"Moving an input by h changes the score by at most {norm * rate:.4g}·‖h‖ (‖w‖ = {norm:.4g} in the kernel's space, "
+        f"where φ moves by at most {rate:.4g}·‖h‖).",
+    )  # fmt: skip
+
+
+def _feature_rate(kernel: Any) -> float | None:
+    """The least c with ‖φ(x + h) − φ(x)‖ ≤ c‖h‖: √(2γ) for exp(−γ‖h‖²), since 2 − 2exp(−t) ≤ 2t; 1 for ⟨x, z⟩."""
+    if isinstance(kernel, LinearKernel):
+        return 1.0
+    if isinstance(kernel, RBF):
+        lengths = kernel.length_scale
+        several = kernel.gamma is None and isinstance(lengths, tuple)
+        return 1.0 / float(np.min(lengths)) if several else float(np.sqrt(2.0 * kernel.rate))
+    return None
 
 
 def _mistakes(last: Any) -> Guarantee | None:

@@ -179,6 +179,8 @@ def make_objective(
     loss = loss if isinstance(loss, CustomLoss) else as_loss(loss, targets)
     if len(targets) != design.shape[0]:
         raise ValueError(f"X has {design.shape[0]} rows but y has {len(targets)} entries.")
+    if not np.all(np.isfinite(targets)):
+        raise ValueError("y has missing or infinite values; drop those examples, or replace the values.")
     if not loss.target.admits(targets):
         raise ValueError(f"y does not suit {type(loss).__name__}: it must hold {loss.target.value}.")
     outputs = int(classes or targets.max() + 1) if loss.outputs == "classes" else 1
@@ -188,4 +190,6 @@ def make_objective(
     c = normalise_weights(weight, len(targets))
     total = float(len(targets)) if weight is None else float(weight.sum())
     shift = None if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
+    if shift is not None and not np.all(np.isfinite(shift)):
+        raise ValueError("offset has missing or infinite values; drop those examples, or replace the values.")
     return Objective(design, targets, c, loss, penalty, fit_intercept, outputs, shift, total)

@@ -11,35 +11,52 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hinge.problem.numerics import OVERFLOWED
+
+# Trials of one search. Halving an interval 200 times leaves 1e-60 of it: a root at zero is reached for every purpose.
+MOST_TRIALS = 200
+
 
 def best_bias(derivatives: Callable[[float], tuple[float, float]], span: float) -> float:
     """The root of an increasing function, given (value, derivative) at b; ±span if it has none closer to zero."""
     low, high = _bracket(lambda b: derivatives(b)[0], span)
     b = 0.0 if low <= 0.0 <= high else 0.5 * (low + high)  # a good guess at zero is common: Newton starts there
-    while low < high:
+    for _ in range(MOST_TRIALS):
+        if not low < high:
+            break
         f, h = derivatives(b)
+        _require_number(f, b)
         if f == 0.0:
             return b
         low, high = (low, b) if f > 0 else (b, high)
         proposal = b - f / h if h > 0 else np.inf
         if not low < proposal < high:
             proposal = 0.5 * (low + high)
-        if abs(proposal - b) <= 4e-16 * max(1.0, abs(b)) or not low < proposal < high:
+        if abs(proposal - b) <= 4e-16 * abs(b) or not low < proposal < high:
             return proposal
         b = proposal
     return b
 
 
+def _require_number(f: float, b: float) -> None:
+    """Every comparison with NaN is false, so a search that met one would never end."""
+    if np.isnan(f):
+        raise ValueError(f"The derivative of the loss is not a number at the bias {b:.3g}. {OVERFLOWED}")
+
+
 def _bracket(slope: Callable[[float], float], span: float) -> tuple[float, float]:
     """Two points around the root of an increasing function; both ±span if it has none there."""
     f = slope(0.0)
+    _require_number(f, 0.0)
     if f == 0.0:
         return 0.0, 0.0
     direction = -1.0 if f > 0 else 1.0
     width, near = 1.0, 0.0
     while True:
         far = direction * width
-        if slope(far) * direction >= 0:
+        f = slope(far)
+        _require_number(f, far)
+        if f * direction >= 0:
             return (far, near) if direction < 0 else (near, far)
         if width > span:
             return far, far

@@ -215,9 +215,14 @@ class _Errors:
 
     def __call__(self, features: tuple[int, ...]) -> float:
         if not features:
-            return np.inf
+            return self._without_features()
         part = self.X[:, list(features)]
         return -float(np.mean([self._score(part, train, test) for train, test in self.folds]))
+
+    def _without_features(self) -> float:
+        """The error of the best constant: the learner on a column of zeros, which carries nothing but its bias."""
+        nothing = np.zeros((len(self.y), 1))
+        return -float(np.mean([self._score(nothing, train, test) for train, test in self.folds]))
 
     def _score(self, part: Any, train: np.ndarray, test: np.ndarray) -> float:
         learn, judge = ({} if self.weights is None else {"sample_weight": self.weights[at]} for at in (train, test))
@@ -270,6 +275,7 @@ class ForwardSelector(FeatureSearch):
 
     def _generic(self, errors: _Errors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
         chosen: tuple[int, ...] = ()
+        yield chosen, errors(chosen)
         for _ in range(most):
             options = [tuple(sorted((*chosen, j))) for j in range(errors.d) if j not in chosen]
             scored = [(errors(option), option) for option in options]
@@ -294,7 +300,7 @@ class BackwardSelector(FeatureSearch):
     def _generic(self, errors: _Errors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
         kept = tuple(range(errors.d))
         yield kept, errors(kept)
-        least = 1 if self.n_features_to_select is None else most
+        least = 0 if self.n_features_to_select is None else most
         while len(kept) > least:
             error, kept = min(
                 (errors(tuple(k for k in kept if k != j)), tuple(k for k in kept if k != j)) for j in kept
@@ -326,11 +332,11 @@ class BestSubset(FeatureSearch):
         return found
 
     def _generic(self, errors: _Errors, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
-        self.nodes_ = sum(comb(errors.d, k) for k in range(1, most + 1))
+        self.nodes_ = sum(comb(errors.d, k) for k in range(most + 1))
         if self.nodes_ > MOST_SUBSETS:
             raise ValueError(
                 f"BestSubset would have to fit {self.nodes_:,} models; lower n_features_to_select, or use ForwardSelector."
             )
-        for k in range(1, most + 1):
+        for k in range(most + 1):
             error, best = min((errors(s), s) for s in combinations(range(errors.d), k))
             yield best, error

@@ -41,7 +41,7 @@ class ADMM(Solver):
     rho: float = 1.0
 
     name: ClassVar[str] = "admm"
-    needs: ClassVar[tuple[Need, ...]] = (Need.CONVEX, Need.ONE_OUTPUT)
+    needs: ClassVar[tuple[Need, ...]] = (Need.CONVEX, Need.LOSS_PROX)
     default_max_iter: ClassVar[int] = 20_000
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
@@ -50,13 +50,15 @@ class ADMM(Solver):
         kappa = max(float(np.mean(o.design.square_sums(o.c))), 1e-12)
         least_squares = _least_squares(o, kappa)
         z = o.scores(w, b)
-        v, u, q = w.copy(), o.loss.project_dual(o.y, o.slopes_of_scores(z)), np.zeros(o.d)
+        u = o.loss.project_dual(o.y, o.slopes_of_scores(z))
+        u = np.where(np.isfinite(u), u, 0.0)  # an exponential overflows; zero is in every domain
+        v, q = w.copy(), np.zeros_like(w)
         status = run.over(0, run.flat.pack(w, b), o.value(w, b), dual=u)
         k, adapt = 0, 10
         x = run.flat.pack(w, b)
         while status is None and k < stop.max_iter:
             k += 1
-            target = z - u / rho if o.offset is None else z - u / rho - o.offset
+            target = z - u / rho if o.offset is None else z - u / rho - _like(o.offset, z)
             w, b = least_squares(target, v + q / rho)
             fitted = RELAX * o.scores(w, b) + (1.0 - RELAX) * z
             moved = RELAX * w + (1.0 - RELAX) * v
@@ -69,11 +71,9 @@ class ADMM(Solver):
             status = run.over(k, x, o.value(*run.flat.unpack(x)) if stop.watched else np.nan, dual=u)
             if k >= adapt:  # at growing intervals, so that the weight settles and the method converges
                 adapt = k + max(10, k // 2)
-                primal = np.sqrt(weighted_sum(o.c, (fitted - z) ** 2) + kappa * np.sum((moved - v) ** 2))
-                dual = rho * np.sqrt(weighted_sum(o.c, (z - z_before) ** 2) + kappa * np.sum((v - v_before) ** 2))
-                primal /= np.sqrt(weighted_sum(o.c, z**2) + kappa * np.sum(v**2)) + 1e-300
-                dual /= np.sqrt(weighted_sum(o.c, u**2) + kappa * np.sum(q**2)) + 1e-300
-                rho *= float(np.clip(np.sqrt(max(float(primal), 1e-100) / max(float(dual), 1e-100)), 0.1, 10.0))
+                primal = _length(o, kappa, fitted - z, moved - v) / (_length(o, kappa, z, v) + 1e-300)
+                dual = rho * _length(o, kappa, z - z_before, v - v_before) / (_length(o, kappa, u, q) + 1e-300)
+                rho *= float(np.clip(np.sqrt(max(primal, 1e-100) / max(dual, 1e-100)), 0.1, 10.0))
         if status is None:
             x = run.flat.pack(v, _bias(o, v, b))
         return run.solution(x, status, k, u)
@@ -82,12 +82,27 @@ class ADMM(Solver):
 def _bias(o: Objective, v: Array, b: Array) -> Array:
     """The best bias for the weights v."""
     if not o.fit_intercept:
-        return np.zeros(1)
+        return np.zeros(o.outputs)
+    if o.loss.outputs == "classes":
+        return b
     z = o.scores(v, b)
-    shift = best_bias(
-        lambda t: o.native.derivative_sums(o.y, z + t, o.c), o.loss.score_span(o.y) + float(np.max(np.abs(z)))
-    )
-    return b + shift
+    span = o.loss.score_span(o.y) + float(np.max(np.abs(z)))
+    columns = [(o.y, z)] if z.ndim == 1 else [(np.ascontiguousarray(y), s) for y, s in zip(o.y.T, z.T)]
+    return b + [best_bias(_derivatives(o, y, s), span) for y, s in columns]
+
+
+def _derivatives(o: Objective, y: Array, s: Array) -> Callable[[float], tuple[float, float]]:
+    return lambda t: o.native.derivative_sums(y, s + t, o.c)
+
+
+def _like(numbers: Array, z: Array) -> Array:
+    """One number per example, shaped to be added to scores of one or several outputs."""
+    return numbers if z.ndim == numbers.ndim else numbers[:, None]
+
+
+def _length(o: Objective, kappa: float, z: Array, v: Array) -> float:
+    """The length of (z, v) in the norm of the method."""
+    return float(np.sqrt(np.sum(weighted_sum(o.c, z**2)) + kappa * np.sum(v**2)))
 
 
 def _least_squares(o: Objective, kappa: float) -> Callable[[Array, Array], tuple[Array, Array]]:
@@ -98,8 +113,8 @@ def _least_squares(o: Objective, kappa: float) -> Callable[[Array, Array], tuple
     factor = scipy.linalg.cho_factor(gram)
 
     def solve(t: Array, a: Array) -> tuple[Array, Array]:
-        mean = float(weighted_sum(c, t)) if o.fit_intercept else 0.0
-        w = scipy.linalg.cho_solve(factor, X.rmatmul(c * (t - mean)) + kappa * a)
-        return w, np.array([mean - float(centre @ w)]) if o.fit_intercept else np.zeros(1)
+        mean = weighted_sum(c, t) if o.fit_intercept else 0.0
+        w = scipy.linalg.cho_solve(factor, X.rmatmul(o.weighted(t - mean)) + kappa * a, check_finite=False)
+        return w, np.atleast_1d(mean - centre @ w) if o.fit_intercept else np.zeros(o.outputs)
 
     return solve

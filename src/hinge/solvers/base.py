@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hinge.problem.certificates.linear import Certificate, certificate
+from hinge.problem.losses import Loss
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties.base import Coordinates
 
@@ -34,6 +35,12 @@ class Need(enum.Enum):
     SECOND = "a loss with a second derivative"
     FISHER = "a likelihood with a Fisher information (hg.GLM makes them)"
     CONVEX = "a convex loss and penalty"
+    CONVEX_LOSS = "a convex loss"
+    SPARSE_PENALTY = "an Lq or L0 penalty"
+    SEPARABLE = "a penalty that is a sum over outputs (L1, L2, Elastic, Box, NoPenalty, Lq, L0)"
+    SEVERAL_OUTPUTS = "several outputs"
+    SINGLE_SCORES = "a loss of one score at a time"
+    LOSS_PROX = "a loss of one score at a time, or one with a prox over classes (MulticlassHinge)"
     SMOOTH_PENALTY = "a differentiable penalty (NoPenalty or L2)"
     COORDINATES = "a penalty that is a sum over single weights (L1, L2, Elastic, Box, NoPenalty)"
     SQUARED = "the Squared loss"
@@ -89,6 +96,12 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.FISHER: lambda o: bool(getattr(o.loss, "fisher", False)),
     Need.CONVEX: lambda o: o.loss.convex and o.penalty.convex,
     Need.SMOOTH_PENALTY: lambda o: o.penalty.smooth,
+    Need.CONVEX_LOSS: lambda o: o.loss.convex,
+    Need.SPARSE_PENALTY: lambda o: type(o.penalty).__name__ in ("Lq", "L0"),
+    Need.SEPARABLE: lambda o: type(o.penalty).__name__ in ("Lq", "L0") or o.penalty.coordinates(o.d) is not None,
+    Need.SEVERAL_OUTPUTS: lambda o: o.outputs > 1,
+    Need.SINGLE_SCORES: lambda o: o.loss.outputs == "one",
+    Need.LOSS_PROX: lambda o: o.loss.outputs == "one" or type(o.loss).prox is not Loss.prox,
     Need.COORDINATES: _in_coordinates(lambda parts: True),
     Need.SQUARED: _named("Squared"),
     Need.SOFTMAX: _named("Softmax"),

@@ -1,6 +1,6 @@
 """A primal-dual interior point method for piecewise linear losses.
 
-Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + Σ_j l1_j |w_j| + ½ l2_j w_j²,   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
+Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + Σ_j l1_j |w_j| + ½ l2_j w_j² on [lower, upper],   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
 Optimality  l2∘w + l1∘∂|w| + X'(c∘u) ∋ 0, Σ cᵢ uᵢ = 0, and u at an end of its interval unless z is at the kink
 Returns     w, b and slopes u strictly inside their intervals: a dual point
 Reference   Mehrotra (1992); Nocedal & Wright (2006), algorithm 16.4; native/solvers/interior_point.hpp
@@ -43,7 +43,7 @@ class InteriorPoint(Solver):
     """Some twenty Newton steps on the optimality conditions, whatever the conditioning; n d² operations each."""
 
     name: ClassVar[str] = "interior-point"
-    needs: ClassVar[tuple[Need, ...]] = (Need.PIECEWISE_LINEAR, Need.UNBOUNDED, Need.ONE_OUTPUT)
+    needs: ClassVar[tuple[Need, ...]] = (Need.PIECEWISE_LINEAR, Need.COORDINATES, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 100
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Solution, Status, Stop
 from hinge.solvers.packing import Flat
@@ -41,6 +42,8 @@ class Run:
 
         The judge is not asked where the method knows that it would be in vain (``promising=False``).
         """
+        if not np.isfinite(np.sum(x)) and not np.all(np.isfinite(x)):  # every comparison with NaN would be false
+            raise ValueError(OVERFLOWED)
         w, b = self.flat.unpack(x)
         gap, converged = np.nan, False
         if self.due(k) and promising:

@@ -65,7 +65,10 @@ class ProjectedGradient(Solver):
                 move = after - x
                 next_value, next_g = split.value_gradient(after)
                 model = value + float(g @ move) + float(move @ move) / (2.0 * length)
-                if self.step or next_value <= model + 1e-14 * abs(value):
+                bend, noise = float(move @ move) / length, 1e-14 * abs(value)
+                # Where rounding hides changes of the value, the gradient shows whether the step is short enough.
+                visible = bend > 1e3 * noise or float((next_g - g) @ move) <= bend
+                if self.step or (next_value <= model + noise and visible):
                     break
                 length *= 0.5
             stalled = np.array_equal(after, x)

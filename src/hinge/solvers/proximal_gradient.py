@@ -24,6 +24,7 @@ from hinge.solvers.stopping import Rule
 
 GROW, SHRINK = 2.0, 0.95  # how L is enlarged when it is too small, and tried smaller after each step
 ROUNDING = 1e-14
+VISIBLE = 1e3  # changes of R that exceed its rounding by this factor can be compared
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,16 @@ class _Model:
 
     def __init__(self, flat: Flat, step: float | None) -> None:
         self._flat, self._fixed = flat, step is not None
+        # The longest gradient and the largest risk so far: what rounding is relative to. Sums that cancel keep it.
+        self._slope = self._value = 0.0
         bound = flat.objective.curvature_bound()
         self.L = 1.0 / step if step else (bound if np.isfinite(bound) and bound > 0 else 1.0)
 
     def advance(self, v: Array) -> tuple[Array, float]:
         """The next point from v, and the risk there."""
         value, g = self._flat.risk_gradient(v)
+        self._slope = max(self._slope, float(np.linalg.norm(g)))
+        self._value = max(self._value, abs(value)) if np.isfinite(value) else self._value
         if not self._fixed:
             self.L *= SHRINK
         while True:
@@ -96,8 +101,10 @@ class _Model:
             if self._fixed:
                 return x, risk
             move = x - v
-            model = value + float(g @ move) + 0.5 * self.L * float(move @ move)
-            if risk <= model + ROUNDING * abs(value):
+            bend = self.L * float(move @ move)
+            noise = ROUNDING * self._value
+            model = value + float(g @ move) + 0.5 * bend
+            if risk <= model + noise and (bend > VISIBLE * noise or self._gradient_agrees(x, g, move, bend)):
                 return x, risk
             if not np.isfinite(self.L):
                 raise ValueError(
@@ -105,6 +112,16 @@ class _Model:
                     "or check the loss."
                 )
             self.L *= GROW
+
+    def _gradient_agrees(self, x: Array, g: Array, move: Array, bend: float) -> bool:
+        """(∇R(x) − ∇R(v))'(x − v) ≤ L‖x − v‖²: the same test where rounding hides changes of R itself.
+
+        Without it L would fall below the curvature near the optimum, and the iterates would go round it at a distance of
+        the square root of the rounding.
+        """
+        _, after = self._flat.risk_gradient(x)
+        rounding = 1e-13 * self._slope * float(np.linalg.norm(move))
+        return float((after - g) @ move) <= bend * (1.0 + 1e-6) + rounding
 
     def moved(self, x: Array, before: Array) -> float:
         """The last step, relative to the size of x."""

@@ -173,7 +173,7 @@ def _primal(o: Objective) -> tuple[Array, Array, Array | None, int, bool]:
             program.q[program.at["xi"]] = o.c
     stops = _add_penalty(program, o, eye_d)
     x, multipliers, iterations, ok = program.solve()
-    w, b = x[program.at["w"]].copy(), x[program.at["b"]].copy()
+    w, b = x[program.at["w"]].copy(), x[program.at["b"]].copy() if o.fit_intercept else np.zeros(1)
     w = _feasible(o, w, stops, multipliers["less"])
     u = None
     if lines is not None:

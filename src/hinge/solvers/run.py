@@ -21,6 +21,7 @@ from hinge.problem.certificates.linear import Certificate, certificate, with_run
 from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Record, Solution, Solver, Status, Stop
+from hinge.solvers.separation import Separation, find_separation
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
@@ -39,6 +40,8 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "projected-gradient": ("hinge.solvers.projected_gradient", "ProjectedGradient"),
     "coordinate-descent": ("hinge.solvers.coordinate_descent", "CoordinateDescent"),
     "admm": ("hinge.solvers.admm", "ADMM"),
+    "one-by-one": ("hinge.solvers.one_by_one", "OneByOne"),
+    "reweighted": ("hinge.solvers.reweighted", "Reweighted"),
     "subgradient": ("hinge.solvers.subgradient", "Subgradient"),
     "pegasos": ("hinge.solvers.subgradient", "Pegasos"),
     "sgd": ("hinge.solvers.stochastic", "SGD"),
@@ -58,6 +61,7 @@ class Result:
 
     solution: Solution
     certificate: Certificate
+    separation: Separation | None = None  # a direction along which the objective falls for ever, if one was found
 
     @property
     def w(self) -> Array:
@@ -117,11 +121,13 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600),
     ("multinomial-newton-cg", _always),
     ("newton-cg", _always),
+    ("one-by-one", lambda objective: not objective.loss.smooth),
     ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
     ("dual-coordinate-descent", lambda objective: objective.design.sparse),
     ("proximal-newton", _always),
     ("lbfgs", lambda objective: objective.loss.convex),
     ("proximal-gradient", _always),
+    ("reweighted", _always),
     ("admm", _always),
 ]
 
@@ -183,13 +189,25 @@ def solve(
     solution = replace(solution, history=tuple(stop.records))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
-    if not np.isfinite(judged.primal):
+        # A maximum with zero hides NaN, so the scores are looked at too wherever something went wrong.
+        sound = np.isfinite(judged.primal) and (
+            judged.converged or np.isfinite(objective.scores(solution.w, solution.b)).all()
+        )
+    if not sound:
         raise ValueError(OVERFLOWED)
+    separation = None
+    if solution.status not in (Status.STOPPED, Status.RULE):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            separation = find_separation(objective, solution.w, solution.b, converged=judged.converged)
     status = Status.CONVERGED if judged.converged else solution.status
+    status = status if separation is None else Status.UNBOUNDED
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
-    if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
+    if separation is not None:
+        if warn:
+            warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=_callers_level())
+    elif warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
         warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
-    return Result(solution, judged)
+    return Result(solution, judged, separation)
 
 
 def _callers_level() -> int:

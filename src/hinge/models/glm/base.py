@@ -22,6 +22,7 @@ from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import NoPenalty
 from hinge.problem.root import best_bias
+from hinge.solvers.run import Result
 
 
 class GeneralisedLinearModel(RegressorMixin, LinearModel):
@@ -58,7 +59,7 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         objective = self._objective(X, y, sample_weight, offset, exposure)
         result = self._solve(objective, self._start(objective))
         self._adopt(result, objective.design.source.dtype)
-        self._conclude(objective, result.w, result.b)
+        self._conclude(objective, result)
         return self
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None, interval: float | None = None) -> Any:
@@ -164,15 +165,16 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
 
     # ---------------------------------------------------------------------------------------------- what is known of it
 
-    def _conclude(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> None:
+    def _conclude(self, objective: Objective, result: Result) -> None:
         self.coef_names_ = self._coding.names(
             list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
         )
         self.__dict__.pop("inference_", None)
         if self.inference:
-            self.inference_ = self._infer(objective, w, b)
+            self.inference_ = self._infer(objective, result)
 
-    def _infer(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> GLMInference:
+    def _infer(self, objective: Objective, result: Result) -> GLMInference:
+        w, b = result.w, result.b
         distribution, link = self._fitted_pair()
         y, total, z = objective.y, objective.weight_sum, objective.scores(w, b)
         weight = objective.c * total
@@ -193,11 +195,15 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         with np.errstate(divide="ignore", invalid="ignore"):
             log_likelihood = float(weight @ distribution.log_likelihood(y, mean, max(phi, 1e-300)))
         note = overdispersion(distribution.name, y, mean, weight, pearson, dof) if not estimated else None
+        notes = () if note is None else (note,)
+        if result.separation is not None:  # the information along that direction is zero at the supremum
+            covariance = None if covariance is None else np.full_like(covariance, np.nan)
+            notes = (*notes, result.separation.warning())
         return GLMInference(
             names, estimate, None if covariance is None else dispersion * covariance, distribution.name, link.name,
             total, rank, dispersion, estimated, 2.0 * float(weight @ distribution.half_deviance(y, mean)),
             2.0 * total * null_risk(objective), pearson, log_likelihood,
-            rank + int(not distribution.unit_dispersion) + self._extra_parameters(), () if note is None else (note,),
+            rank + int(not distribution.unit_dispersion) + self._extra_parameters(), notes,
         )  # fmt: skip
 
     def _dispersion(self, distribution: Distribution, pearson: float, dof: float) -> tuple[float, bool]:
@@ -276,8 +282,13 @@ def null_risk(objective: Objective) -> float:
         best = objective.loss.baseline(objective.y, objective.c)
         return objective.risk_of_scores(shift + np.clip(best, -745.0, 1e300))
 
+    loss = objective.loss
+
     def derivatives(b: float) -> tuple[float, float]:
-        return objective.native.derivative_sums(objective.y, shift + b, objective.c)
+        z = shift + b
+        if isinstance(loss, Linked) and not np.all(inside := loss.inside(z)):  # the root has means that are allowed
+            return (-np.inf if np.min(z[~inside]) < loss._safe() else np.inf), 0.0
+        return objective.native.derivative_sums(objective.y, z, objective.c)
 
     return objective.risk_of_scores(shift + best_bias(derivatives, 1e3))
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
 from hinge.models.glm.base import GeneralisedLinearModel
-from hinge.models.linear.separation import LIMIT, check_direction, separating_direction
-from hinge.problem.distributions import Binomial, Distribution, as_distribution
+from hinge.problem.distributions import Distribution, as_distribution
 from hinge.problem.links import Link, as_link
-from hinge.problem.objective import Objective
-from hinge.problem.penalties import NoPenalty
-
-# Scores beyond this belong to probabilities that are 0 or 1 to eight digits: a sign of separation.
-HUGE_SCORE = 18.0
 
 
 class GLM(GeneralisedLinearModel):
@@ -94,28 +84,3 @@ class GLM(GeneralisedLinearModel):
     def _pair(self) -> tuple[Distribution, Link]:
         distribution = as_distribution(self.distribution)
         return distribution, as_link(distribution.default_link if self.link is None else self.link)
-
-    def _conclude(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> None:
-        super()._conclude(objective, w, b)
-        if isinstance(self._pair()[0], Binomial) and isinstance(objective.penalty, NoPenalty):
-            self._warn_of_separation(objective, w, b)
-
-    def _warn_of_separation(self, objective: Objective, w: np.ndarray, b: np.ndarray) -> None:
-        """Events that a direction separates from the others have no best weights: longer ones are always better."""
-        y, X = objective.y, objective.design.source
-        if np.any((y > 0) & (y < 1)) or objective.design.coded or len(np.unique(y)) < 2:
-            return
-        if self.certificate_.converged and np.max(np.abs(objective.scores(w, b))) < HUGE_SCORE:
-            return
-        used = np.flatnonzero(objective.c > 0)
-        X, signs = X[used], np.where(y[used] > 0, 1.0, -1.0)
-        found = check_direction(X, signs, w, float(b[0]))
-        if found is None and X.shape[0] * X.shape[1] <= LIMIT:
-            found = separating_direction(X, signs, fit_intercept=self.fit_intercept)
-        if found is not None:
-            warnings.warn(
-                f"There is no best fit without a penalty: {found}. The weights and their standard errors mean nothing; "
-                "set alpha above zero.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )

@@ -105,7 +105,7 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
             self.theta_ = float(self.theta)
             result = self._solve(objective, self._start(objective))
         self._adopt(result, objective.design.source.dtype)
-        self._conclude(objective, result.w, result.b)
+        self._conclude(objective, result)
         return self
 
     def _profile(self, objective: Objective) -> tuple[Objective, Result]:

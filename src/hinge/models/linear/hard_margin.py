@@ -10,12 +10,12 @@ import scipy.optimize
 import scipy.sparse
 
 from hinge.models.base import drop_absent, signs
-from hinge.models.linear.separation import Separation, separating_direction
 from hinge.models.linear.svm import MarginClassifier
 from hinge.problem.losses import Hinge
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L2
 from hinge.solvers.run import Result, solve
+from hinge.solvers.separation import Separation, separating_direction
 
 # The soft margin with this many times the hard margin's largest α gives the hard margin.
 ROOM = 4.0

@@ -112,3 +112,59 @@ def ridge_moments(X: Array, theta: Array, *, sigma: float = 1.0, alpha: float = 
     gram = X.T @ X
     inverse = scipy.linalg.inv(gram + alpha * np.eye(len(gram)))
     return Moments(-alpha * inverse @ theta, sigma**2 * (inverse - alpha * inverse @ inverse))
+
+
+@dataclass(frozen=True)
+class NoiseVariance:
+    """Three estimates of σ² in y = Xθ + b + ε, ε ~ N(0, σ²I).
+
+    Attributes
+    ----------
+    maximum_likelihood : float
+        RSS/n of least squares: too small by the factor (n − r)/n on average.
+    unbiased : float
+        RSS/(n − r), r the number of fitted parameters (the rank of [1 X]); nan if there are as many as examples.
+    maximum_posterior : float
+        (RSS + α‖θ‖²)/(n + d) of ridge: the mode under the prior θ ~ N(0, (σ²/α) I) that is tied to σ². The bias has a flat
+        prior. With α = 0 it is RSS/n (the prior says nothing).
+    """
+
+    maximum_likelihood: float
+    unbiased: float
+    maximum_posterior: float
+
+
+def noise_variance(X: Array, y: Array, *, alpha: float = 0.0, fit_intercept: bool = True) -> NoiseVariance:
+    """The estimates of σ² side by side.
+
+    The log-posterior under the tied prior is −(n + d)/2·log σ² − (RSS(θ) + α‖θ‖²)/(2σ²) + const: its maximum in θ is ridge,
+    whatever σ², and its maximum in σ² then follows.
+
+    Parameters
+    ----------
+    X, y : arrays of shape (n, d) and (n,)
+    alpha : float
+        α ≥ 0, the ratio of σ² to the variance of the prior.
+    fit_intercept : bool
+        Whether there is a bias b.
+
+    Examples
+    --------
+    >>> X, y = np.array([[-1.0], [0.0], [1.0]]), np.array([-1.0, 1.0, 0.0])
+    >>> noise_variance(X, y, alpha=2.0)
+    NoiseVariance(maximum_likelihood=0.5, unbiased=1.5, maximum_posterior=0.4375)
+    """
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if not (np.isfinite(alpha) and alpha >= 0):
+        raise ValueError(f"alpha must be a finite number, zero or more, got {alpha!r}.")
+    if fit_intercept:
+        X, y = X - X.mean(axis=0), y - y.mean()
+    n, d = X.shape
+    free, _, rank, _ = np.linalg.lstsq(X, y, rcond=None)
+    rss = float(np.sum((y - X @ free) ** 2))
+    dof = n - int(rank) - int(fit_intercept)
+    if alpha == 0:
+        return NoiseVariance(rss / n, rss / dof if dof > 0 else np.nan, rss / n)
+    theta = np.linalg.solve(X.T @ X + alpha * np.eye(d), X.T @ y)
+    penalised = float(np.sum((y - X @ theta) ** 2) + alpha * theta @ theta)
+    return NoiseVariance(rss / n, rss / dof if dof > 0 else np.nan, penalised / (n + d))

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
-from hinge.models.linear.separation import LIMIT, Separation, check_direction, separating_direction
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.penalties import NoPenalty, Penalty
-
-# Scores beyond this belong to probabilities that are 0 or 1 to eight digits: a sign of separation.
-HUGE_SCORE = 18.0
 
 
 class LogisticClassifier(LinearClassifier):
@@ -148,40 +142,10 @@ class LogisticRegression(LogisticClassifier):
         total = float(len(codes)) if weights is None else float(weights.sum())
         penalty = logistic_penalty(self.C, self.l1_ratio, total, self.penalty)
         k = len(self.classes_)
-        free = isinstance(penalty, NoPenalty)
-        with warnings.catch_warnings():
-            if free:  # separability explains a failure to converge better than the solver could
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            if k == 2:
-                self._minimise(X, signs(codes), Logistic(), penalty, weights)
-            else:
-                self._minimise(X, codes.astype(np.float64), Softmax(), penalty, weights, classes=k)
+        if k == 2:
+            result = self._minimise(X, signs(codes), Logistic(), penalty, weights)
+        else:
+            result = self._minimise(X, codes.astype(np.float64), Softmax(), penalty, weights, classes=k)
         self.n_iter_ = np.array([self.n_iter_])
-        self.separation_ = self._find_separation(X, codes, weights) if free else None
-        if self.separation_ is not None:
-            warnings.warn(
-                f"There is no best fit without a penalty: {self.separation_}. The weights are those of the last "
-                "iteration and mean nothing by themselves; set C to a finite value.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        elif free and not self.certificate_.converged:
-            warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
+        self.separation_ = result.separation
         return self
-
-    def _find_separation(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> Separation | None:
-        """A direction that separates one class from the others; looked for only where the fit looks like it."""
-        used = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)
-        X, codes = X[used], codes[used]
-        scores = X @ self.coef_.T.astype(np.float64) + self.intercept_
-        if self.certificate_.converged and np.max(np.abs(scores)) < HUGE_SCORE:
-            return None
-        for j in range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_)):
-            y = np.where(codes == j, 1.0, -1.0)
-            row = 0 if len(self.classes_) == 2 else j
-            found = check_direction(X, y, self.coef_[row].astype(np.float64), float(self.intercept_[row]))
-            if found is None and X.shape[0] * X.shape[1] <= LIMIT:
-                found = separating_direction(X, y, fit_intercept=self.fit_intercept)
-            if found is not None:
-                return found
-        return None

@@ -38,6 +38,7 @@ MAX_USED_FEATURES = 2000
 NEWTON_ROUNDS = 4
 SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the gap that was asked for
 ROUNDING = 1e-15
+LAST_PLACES = 16 * np.finfo(float).eps  # rounding of a sum of products, relative to the sizes of the factors
 BALANCED = 1e-13  # slopes whose sum is below this share of their size balance but for rounding
 
 
@@ -129,7 +130,8 @@ class Certificate:
         if self.note:
             meaning += f" About the loss: {self.note}."
         if self.converged:
-            return f"{meaning} The tolerance of {self.tol:.1g} is met."
+            end = f" {self.status}" if self.status.startswith("The objective has no minimiser") else ""
+            return f"{meaning} The tolerance of {self.tol:.1g} is met.{end}"
         return f"{meaning} The tolerance of {self.tol:.1g} is not met: {self.status or 'raise max_iter.'}"
 
     def __str__(self) -> str:
@@ -148,11 +150,12 @@ def certificate(
             return judged
     best, kind = -np.inf, "stationarity"
     provable = has_dual(objective)
-    tried = None if dual is None or not provable else objective.loss.project_dual(objective.y, dual)
+    offered = dual is not None and provable and bool(np.all(np.isfinite(dual)))
+    tried = objective.loss.project_dual(objective.y, dual) if offered else None  # type: ignore[arg-type]
     if tried is not None and objective.outputs == 1:
         z, best = _scores_and_bound(objective, w, b, tried)
         risk = objective.risk_of_scores(z)
-    elif dual is None and objective.outputs == 1 and objective.loss.smooth and provable:
+    elif not offered and objective.outputs == 1 and objective.loss.smooth and provable:
         risk, z, cu, g = objective.evaluate(w, b)
         if (
             not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum()
@@ -173,7 +176,7 @@ def certificate(
     relative = _relative(gap, primal, objective)
     if np.isfinite(best) and relative < 1.0:
         kind = "gap"
-    residual = np.nan if kind == "gap" else stationarity(objective, w, b)
+    residual = np.nan if kind == "gap" else stationarity(objective, w, b, dual)
     return Certificate(
         primal=primal,
         dual=best,
@@ -257,7 +260,13 @@ def best_shift(objective: Objective, z: Array) -> float:
 def balance(objective: Objective, u: Array) -> Array:
     """Slopes near u with Σ cᵢ uᵢ = 0: one common shift, cut to the domain."""
     if u.ndim == 2:
-        return u
+        repair = getattr(objective.loss, "balance_dual", None)
+        if repair is not None:
+            return repair(objective.y, objective.c, u)
+        if objective.loss.outputs == "classes":
+            return u
+        parts = [replace_target(objective, np.ascontiguousarray(y)) for y in objective.y.T]
+        return np.stack([balance(part, column) for part, column in zip(parts, u.T)], axis=1)
     c, (lo, hi) = objective.c, objective.loss.dual_interval(objective.y)
 
     def total(shift: float) -> tuple[float, float]:
@@ -265,6 +274,11 @@ def balance(objective: Objective, u: Array) -> Array:
         return float(weighted_sum(c, np.clip(moved, lo, hi))), float(weighted_sum(c, (moved > lo) & (moved < hi)))
 
     return np.clip(u + best_bias(total, span=1e12), lo, hi)
+
+
+def replace_target(objective: Objective, y: Array) -> Objective:
+    """The problem of one of several outputs."""
+    return replace(objective, y=y, outputs=1)
 
 
 def best_shifts(objective: Objective, z: Array) -> Array:
@@ -317,7 +331,7 @@ def _balanced(objective: Objective, u: Array) -> Array | None:
     if not objective.fit_intercept:
         return u
     total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
-    if u.ndim == 1 and abs(total) > BALANCED * size:
+    if np.any(np.abs(total) > BALANCED * size):
         u = balance(objective, u)
         total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
     return None if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)) else u
@@ -325,7 +339,7 @@ def _balanced(objective: Objective, u: Array) -> Array | None:
 
 def _bound(objective: Objective, u: Array, g: Array) -> float:
     """D(u) for balanced slopes and g = X'(c∘u)."""
-    _drop_rounding(objective, g, None if u.ndim == 2 else u)
+    _drop_rounding(objective, g, weighted_sum(objective.c, u**2))
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
         return -np.inf
@@ -334,22 +348,24 @@ def _bound(objective: Objective, u: Array, g: Array) -> float:
     value = -objective.conjugate_sum(u)
     if objective.offset is not None:
         value += float(np.sum(objective.weighted(u) * objective.offset))
-    return value - objective.penalty.conjugate(-g)
+    value -= objective.penalty.conjugate(-g)
+    return value if np.isfinite(value) else -np.inf  # sums that overflowed prove nothing
 
 
-def _drop_rounding(objective: Objective, g: Array, u: Array | float | None) -> None:
+def _drop_rounding(objective: Objective, g: Array, squares: Array | float) -> None:
     """Sets g to zero where it should be and is but for rounding.
 
-    A weight that may grow without limit or penalty needs a slope of exactly zero. ``u``: the slopes or Σ cᵢ uᵢ².
+    A weight that may grow without limit or penalty needs a gradient of exactly zero: the bound is too high by |g_j w*_j|
+    otherwise. Rounding of g_j = Σ cᵢ xᵢⱼ uᵢ is a few units in the last place of √(Σ cᵢ xᵢⱼ² · Σ cᵢ uᵢ²); no more than
+    that is dropped. ``squares``: Σ cᵢ uᵢ², one for each output.
     """
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None:
         return
     free = _free(coordinates, g)
     if np.any(free):
-        squares = 1.0 if u is None else weighted_sum(objective.c, u**2) if isinstance(u, np.ndarray) else u
-        size = np.sqrt(objective.square_sums * squares)
-        g[free & (np.abs(g) <= 1e-12 * (size if g.ndim == 1 else size[:, None]))] = 0.0
+        sums = objective.square_sums if g.ndim == 1 else objective.square_sums[:, None]
+        g[free & (np.abs(g) <= LAST_PLACES * np.sqrt(sums * squares))] = 0.0
 
 
 def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
@@ -420,12 +436,31 @@ def _gram(objective: Objective, h: Array, used: np.ndarray) -> Array:
     return (columns * h[:, None]).T @ columns
 
 
-def stationarity(objective: Objective, w: Array, b: Array) -> float:
-    """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights."""
+def stationarity(objective: Objective, w: Array, b: Array, u: Array | None = None) -> float:
+    """max distance of −∇risk from ∂Ω(w), relative to the largest slope of the risk at zero weights.
+
+    A loss with kinks has many subgradients where scores lie at them. ``u`` may hold the ones to take: how far they are from
+    being subgradients, Σ cᵢ(ℓ(zᵢ) + ℓ*(uᵢ) − uᵢzᵢ) relative to the risk of a constant, then counts as well.
+    """
     _, g, gb = objective.risk_gradient(w, b)
+    residual = _distance(objective, w, g, gb) / slope_scale(objective)
+    if u is None or objective.loss.smooth or not (objective.loss.convex and objective.loss.has_conjugate):
+        return residual
+    u = objective.loss.project_dual(objective.y, u)
+    z, cu = objective.scores(w, b), objective.weighted(u)
+    wrong = objective.risk_of_scores(z) + objective.conjugate_sum(u) - float(np.sum(cu * z))
+    g, gb = objective.design.rmatmul(cu), np.atleast_1d(cu.sum(axis=0))
+    chosen = _distance(objective, w, g, gb) / slope_scale(objective)
+    return min(residual, max(chosen, abs(wrong) / max(constant_risk(objective), np.finfo(float).tiny)))
+
+
+def _distance(objective: Objective, w: Array, g: Array, gb: Array) -> float:
     distance = float(np.max(objective.penalty.subdifferential_distance(w, g), initial=0.0))
-    if objective.fit_intercept:
-        distance = max(distance, float(np.max(np.abs(gb))))
+    return max(distance, float(np.max(np.abs(gb)))) if objective.fit_intercept else distance
+
+
+def slope_scale(objective: Objective) -> float:
+    """The largest gradient of the risk at zero weights and the best constant: the unit of the stationarity residual."""
     w0, b0 = objective.zero()
     if objective.fit_intercept and objective.outputs == 1:
         start = objective.loss.baseline(objective.y, objective.c)
@@ -434,7 +469,7 @@ def stationarity(objective: Objective, w: Array, b: Array) -> float:
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
     if not np.isfinite(scale):  # zero scores are outside the domain of the loss (an inverse link, say)
         scale = float(np.sqrt(np.max(objective.square_sums, initial=1.0)))
-    return distance / scale
+    return scale
 
 
 def convexity(objective: Objective) -> float:

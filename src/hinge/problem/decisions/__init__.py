@@ -1,6 +1,7 @@
 """Distributions of what is not known, and the best action under a loss."""
 
 from hinge.problem.decisions.actions import bayes_action, in_units_of_target, posterior_risk
+from hinge.problem.decisions.costs import cost_threshold, least_cost
 from hinge.problem.decisions.distributions import (
     Bernoulli,
     Beta,
@@ -28,6 +29,8 @@ __all__ = [
     "Normal",
     "StudentT",
     "bayes_action",
+    "cost_threshold",
     "in_units_of_target",
+    "least_cost",
     "posterior_risk",
 ]

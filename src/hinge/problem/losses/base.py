@@ -26,6 +26,8 @@ from hinge.problem.root import best_bias
 
 Array = NDArray[np.float64]
 
+MOST_DOUBLINGS = 1100  # from 1 to the largest number
+
 
 class Target(enum.Enum):
     """The kind of target a loss is made for; the value says it in words."""
@@ -102,6 +104,13 @@ class Loss:
         g = self.gradient(y, s)
         return g, g
 
+    def falling(self, y: Array) -> Array | None:
+        """The direction of s, −1 or +1, in which ℓ(y, s) falls for ever without reaching its infimum; 0 if ℓ rises both ways.
+
+        None for losses that attain their infimum at every target: for them a risk without a penalty has a minimiser.
+        """
+        return None
+
     def prox(self, y: Array, v: Array, step: float) -> Array:
         """argmin_s ½(s − v)² + step·ℓ(y, s), for convex losses.
 
@@ -109,8 +118,16 @@ class Loss:
         lies between v and v − step·ℓ'(v), and bisection finds it whether ℓ has kinks or not.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            reach = np.nan_to_num(v - step * self.gradient(y, v), posinf=1e300, neginf=-1e300)
-            low, high = np.minimum(v, reach), np.maximum(v, reach)
+            pull = -step * self.gradient(y, v)
+            side, most = np.sign(pull), np.abs(pull)
+            width = np.minimum(most, 1.0)
+            for _ in range(MOST_DOUBLINGS):  # a steep loss pulls far beyond the root: search outwards from v
+                far = v + side * width
+                short = (width < most) & (side * (far - v + step * self.gradient(y, far)) < 0)
+                if not np.any(short):
+                    break
+                width = np.where(short, np.minimum(2.0 * width, most), width)
+            low, high = np.minimum(v, v + side * width), np.maximum(v, v + side * width)
             for _ in range(100):
                 middle = 0.5 * (low + high)
                 above = middle - v + step * self.gradient(y, middle) > 0

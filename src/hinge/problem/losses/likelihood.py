@@ -46,6 +46,9 @@ class Bernoulli(Loss):
     def dual_interval(self, y: Array) -> tuple[Array, Array]:
         return -y, 1.0 - y
 
+    def falling(self, y: Array) -> Array:
+        return np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
+
     def inverse_link(self, s: Array) -> Array:
         return expit(s)
 
@@ -60,6 +63,10 @@ class LogLink(Loss):
     """Shared by the likelihoods of nonnegative targets whose mean is e^s."""
 
     target: ClassVar[Target] = Target.NONNEGATIVE
+
+    def falling(self, y: Array) -> Array | None:
+        """A target of zero wants a mean of zero, a score of −∞."""
+        return np.where(y == 0, -1.0, 0.0)
 
     def inverse_link(self, s: Array) -> Array:
         return np.exp(s)
@@ -97,6 +104,9 @@ class Gamma(LogLink):
     """ℓ = s + y e^{−s} − log y − 1: positive targets whose standard deviation grows with the mean e^s."""
 
     target: ClassVar[Target] = Target.POSITIVE
+
+    def falling(self, y: Array) -> None:
+        return None
 
     def value(self, y: Array, s: Array) -> Array:
         return s + y * np.exp(-s) - np.log(y) - 1.0
@@ -202,6 +212,10 @@ class Softmax(Loss):
 
     target: ClassVar[Target] = Target.CLASSES
     outputs: ClassVar[str] = "classes"
+
+    def falling(self, y: Array) -> Array:
+        """The score of the right class may always lead by more."""
+        return np.ones(len(y))
 
     @property
     def curvature(self) -> float:

@@ -113,6 +113,10 @@ class Linked(Loss):
     def hessian(self, y: Array, s: Array) -> Array:
         return np.maximum(self.second_derivative(y, s), 0.0) if self.convex else self.information(s)
 
+    def falling(self, y: Array) -> Array | None:
+        """With the log link a target that is not positive wants a score of −∞; other links reach all means."""
+        return np.where(y <= 0, -1.0, 0.0) if self.link.name == "log" and np.any(y <= 0) else None
+
     def inverse_link(self, s: Array) -> Array:
         return self.link.inverse(s)
 
@@ -174,6 +178,9 @@ class LinkedProbability(Linked):
     def gradient(self, y: Array, s: Array) -> Array:
         f, g = self.link.slopes(s)
         return (1.0 - y) * g - y * f
+
+    def falling(self, y: Array) -> Array:
+        return np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
 
     def information(self, s: Array) -> Array:
         f, g = self.link.slopes(s)

@@ -189,6 +189,9 @@ class Logistic(MarginLoss):
     def dual_interval(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0, -self.scale, 0.0), np.where(y > 0, 0.0, self.scale)
 
+    def falling(self, y: Array) -> Array:
+        return y
+
     def inverse_link(self, s: Array) -> Array:
         """The probability of the class +1."""
         return _sigmoid(s)
@@ -210,6 +213,9 @@ class Exponential(MarginLoss):
     def conjugate(self, y: Array, u: Array) -> Array:
         p = -y * u
         return where_finite(p >= 0, xlogx(np.maximum(p, 0.0)) - p)
+
+    def falling(self, y: Array) -> Array:
+        return y
 
     def inverse_link(self, s: Array) -> Array:
         """The probability of the class +1: the exponential loss estimates half the log-odds."""

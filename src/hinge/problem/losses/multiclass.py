@@ -25,6 +25,19 @@ def cost_matrix(cost: Any, k: int) -> Array:
     return matrix
 
 
+def _one_hot(y: Array, k: int) -> Array:
+    return np.eye(k)[np.asarray(y).astype(np.intp)]
+
+
+def _nearest_in_simplex(v: Array) -> Array:
+    """The nearest point of the simplex to every row: subtract one threshold, cut at zero."""
+    ordered = -np.sort(-v, axis=1)
+    ranks = np.arange(1, v.shape[1] + 1)
+    means = (np.cumsum(ordered, axis=1) - 1.0) / ranks
+    last = np.maximum(np.sum(ordered > means, axis=1), 1) - 1
+    return np.maximum(v - means[np.arange(len(v)), last][:, None], 0.0)
+
+
 @dataclass(frozen=True)
 class MulticlassHinge(Loss):
     """ℓ = max_j [ Δ(y, j) − s_y + s_j ], s of shape (n, k): the loss of the Crammer–Singer machine.
@@ -65,6 +78,27 @@ class MulticlassHinge(Loss):
         p[rows, codes] += 1.0
         inside = np.all(p >= -1e-12, axis=1) & (np.abs(p.sum(axis=1) - 1.0) <= 1e-9)
         return where_finite(inside, -(p * cost_matrix(self.cost, u.shape[1])[codes]).sum(axis=1))
+
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        """v − step·(p − e_y), p the point of the simplex nearest to e_y + (v + Δ(y, ·))/step (Moreau)."""
+        own = _one_hot(y, v.shape[1])
+        costs = cost_matrix(self.cost, v.shape[1])[np.asarray(y).astype(np.intp)]
+        return v - step * (_nearest_in_simplex(own + (v + costs) / step) - own)
+
+    def project_dual(self, y: Array, u: Array) -> Array:
+        own = _one_hot(y, u.shape[1])
+        return _nearest_in_simplex(u + own) - own
+
+    def balance_dual(self, y: Array, c: Array, u: Array) -> Array:
+        """Slopes with Σ cᵢ uᵢ = 0, by mixing in the shares π of the classes: p ← (1 − t) p + t (π − r(1 − t)/t), r = Σ cᵢ uᵢ."""
+        own = _one_hot(y, u.shape[1])
+        shares, left = c @ own, c @ u
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float(np.max(np.where(left > 0, left / shares, 0.0)))
+        if not np.isfinite(ratio) or ratio == 0.0:
+            return u
+        t = ratio / (1.0 + ratio)
+        return (1.0 - t) * u + (t * shares - (1.0 - t) * left) - t * own
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# The length of a proximal step that stands for the limit of short ones, relative to the largest weight.
+SHORT_STEP = 1e-6
+
 
 class Coordinates(NamedTuple):
     """A penalty that acts on each weight alone: l1|w| + (l2/2)w² on [lower, upper], one number per feature."""
@@ -64,9 +67,16 @@ class Penalty:
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
         """How far −g is from ∂Ω(w), coordinate by coordinate: zero everywhere exactly at stationary points.
 
-        The default measures the step of one proximal gradient iteration, which needs nothing but ``prox``.
+        The default needs nothing but ``prox``: it divides a short proximal gradient step by its length t. As t falls,
+        (w − prox_t(w − t g)) / t tends to the element of g + ∂Ω(w) with the smallest norm. A long step would measure
+        the size of a constraint's set instead of the gradient.
         """
-        return np.abs(w - self.prox(w - g, 1.0))
+        size, slope = float(np.max(np.abs(w), initial=0.0)), float(np.max(np.abs(g), initial=0.0))
+        if slope == 0.0:
+            return np.zeros_like(g)
+        # At w = 0 nothing cancels, so the step may be shorter.
+        step = (SHORT_STEP * size if size > 0 else SHORT_STEP**2) / slope
+        return np.abs(w - self.prox(w - step * g, step)) / step
 
     def lambda_max(self, g: Array) -> float:
         """The smallest strength at which w = 0 is optimal, when g is the risk's gradient at w = 0."""

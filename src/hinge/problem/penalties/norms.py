@@ -9,14 +9,18 @@ import numpy as np
 
 from hinge.problem.penalties.base import Array, Penalty, check_strength
 
+LARGEST = 1e-9  # weights that differ from the largest one by less than this share of it count as equally large
+
 
 def project_simplex_sum(v: Array, total: float) -> Array:
-    """The point of {w ≥ 0, Σw = total} nearest to v ≥ 0: subtract one threshold, cut at zero."""
+    """The point of {w ≥ 0, Σw = total} nearest to v: subtract one threshold, cut at zero."""
     ordered = np.sort(v)[::-1]
-    excess = np.cumsum(ordered) - total
     ranks = np.arange(1, len(v) + 1)
-    count = np.flatnonzero(ordered * ranks > excess)[-1]
-    return np.maximum(v - excess[count] / ranks[count], 0.0)
+    means = np.cumsum(ordered) / ranks
+    # The largest entry always stays, also where its difference to the others is all that rounding leaves of it.
+    count = np.flatnonzero(ordered - means > -total / ranks)[-1:]
+    last = int(count[0]) if len(count) else 0
+    return np.maximum((v - means[last]) + total / ranks[last], 0.0)
 
 
 def project_l1_ball(v: Array, radius: float) -> Array:
@@ -44,6 +48,14 @@ class _Ball(Penalty):
     def value(self, w: Array) -> float:
         return 0.0 if self._norm(w) <= self.radius * (1.0 + 1e-9) else np.inf
 
+    def _slack(self, w: Array, t: float) -> float:
+        """t(1 − ‖w‖/r): a multiplier t > 0 needs weights on the sphere.
+
+        With it the distance is continuous in w and bounds the objective: for v with ‖v‖ ≤ r the distance is at least
+        ⟨−g, v − w⟩ divided by ‖v − w‖₁ + r.
+        """
+        return t * max(1.0 - self._norm(w) / self.radius, 0.0)
+
     def lambda_max(self, g: Array) -> float:
         """A constraint has no strength: 0 if w = 0 is optimal, infinity if not."""
         return 0.0 if self.radius == 0 or not np.any(g) else np.inf
@@ -62,6 +74,13 @@ class L1Ball(_Ball):
     def conjugate(self, g: Array) -> float:
         return self.radius * float(np.max(np.abs(g), initial=0.0))
 
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        """From the cone {v : v_j = t sign(w_j) where w_j ≠ 0, |v_j| ≤ t elsewhere}, t ≥ 0, and t(1 − ‖w‖₁/r)."""
+        if self.radius == 0:
+            return np.zeros_like(g)
+        t = max(-float(np.sum(g * w)), 0.0) / max(self._norm(w), np.finfo(float).tiny)
+        return np.where(w != 0, np.abs(g + t * np.sign(w)), np.maximum(np.abs(g) - t, 0.0)) + self._slack(w, t)
+
 
 @dataclass(frozen=True)
 class L2Ball(_Ball):
@@ -76,6 +95,14 @@ class L2Ball(_Ball):
 
     def conjugate(self, g: Array) -> float:
         return self.radius * float(np.linalg.norm(g))
+
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        """From the cone {t w/‖w‖₂, t ≥ 0}, and t(1 − ‖w‖₂/r)."""
+        if self.radius == 0:
+            return np.zeros_like(g)
+        direction = w / max(self._norm(w), np.finfo(float).tiny)
+        t = max(-float(np.sum(g * direction)), 0.0)
+        return np.abs(g + t * direction) + self._slack(w, t)
 
 
 @dataclass(frozen=True)
@@ -99,6 +126,16 @@ class MaxNorm(Penalty):
     def dual_scale(self, g: Array) -> float:
         total = np.abs(g).sum()
         return 1.0 if total <= self.lam else float(self.lam / total)
+
+    def subdifferential_distance(self, w: Array, g: Array) -> Array:
+        """From {λ p∘sign(w) : p ≥ 0, Σp = 1, p = 0 but at the largest weights}; from {Σ|v_j| ≤ λ} at w = 0."""
+        if not np.any(w):
+            return np.abs(g + project_l1_ball(-g, self.lam))
+        at = np.abs(w) >= (1.0 - LARGEST) * np.max(np.abs(w))
+        distance = np.abs(g)
+        pull = -g[at] * np.sign(w[at])
+        distance[at] = np.abs(pull - project_simplex_sum(pull, self.lam))
+        return distance
 
     def lambda_max(self, g: Array) -> float:
         return float(np.abs(g).sum())
