@@ -182,12 +182,14 @@ def solve(
     seconds = time.perf_counter() - began
     solution = replace(solution, history=tuple(stop.records))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
+        flops = chosen.flops(objective, solution.iterations)
+        judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
     if not np.isfinite(judged.primal):
         raise ValueError(OVERFLOWED)
-    status = Status.CONVERGED if judged.converged else solution.status
+    unproved = not judged.converged and not judged.exact and solution.status is Status.CONVERGED
+    status = Status.CONVERGED if judged.converged else Status.UNPROVED if unproved else solution.status
     judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
-    if warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
+    if warn and not judged.converged and not unproved and solution.status not in (Status.STOPPED, Status.RULE):
         warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
     return Result(solution, judged)
 

@@ -41,6 +41,7 @@ class ClosedForm(Solver):
     """Normal equations, primal or dual, whichever is smaller; singular values where they are singular."""
 
     name: ClassVar[str] = "closed-form"
+    factors: ClassVar[bool] = True
     iterative: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = (Need.SQUARED, Need.RIDGE)
 

@@ -12,7 +12,8 @@ from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
-from hinge.problem.certificate import certificate, with_run
+from hinge.problem.certificate import Certificate, certificate, newton_flops, with_run
+from hinge.problem.cost import budget, pass_flops
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
@@ -63,6 +64,14 @@ class Stream:
             self.w[:], self.mean[:] = saved
             self.scale *= SHORTER
         raise ValueError("The steps overflow at any length: scale the features to similar size.")
+
+
+def judged_stream(objective: Objective, w: np.ndarray, b: np.ndarray, epochs: int) -> Certificate:
+    """The certificate of weights that so many epochs found, at a tenth of their cost or a little more."""
+    flops = epochs * pass_flops(objective.design)
+    # The full judge goes through X some ten times, and pays off only where it can afford its Newton step.
+    full = epochs >= JUDGE_PASSES and newton_flops(objective, objective.d) <= budget(flops)
+    return (certificate if full else quick_certificate)(objective, w, b, fit_flops=flops)
 
 
 def share_of_nonzeros(X: Any) -> float:
@@ -165,9 +174,7 @@ class StochasticModel(LinearModel):
         ]
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
-        # The full judge goes through X some ten times: it should not take longer than what it judges.
-        judge = certificate if self.n_iter_ >= JUDGE_PASSES else quick_certificate
-        judged = [judge(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
+        judged = [judged_stream(o, *self._shown(s), s.epochs) for s, o in zip(self._state, objectives)]
         status = Status.RULE if all(ended) else Status.MAX_ITER
         self.certificate_ = with_run(
             max(judged, key=lambda c: c.error),
