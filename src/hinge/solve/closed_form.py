@@ -179,7 +179,8 @@ class Centred:
                 return W
         free = not np.any(l2)
         if (d > n and np.all(l2 > 0)) or (free and d > n - int(self.fit_intercept)):
-            W = self._solve_dual(l2)
+            solved = self.solve_dual(l2)
+            W = None if solved is None else solved[0]
         else:
             W = self._solve_primal(l2) if d <= n or np.all(l2 > 0) else None
         return self._least_norm(l2) if W is None else W
@@ -216,8 +217,8 @@ class Centred:
                 break
         return W
 
-    def _solve_dual(self, l2: Array) -> Array | None:
-        """W = TX̃'C^½A with (C^½X̃TX̃'C^½ + μI)A = C^½Ỹ, μ = max λ_j and T = μΛ⁻¹ (the identity without a penalty).
+    def solve_dual(self, l2: Array) -> tuple[Array, Array] | None:
+        """W and A: W = TX̃'C^½A with (C^½X̃TX̃'C^½ + μI)A = C^½Ỹ, μ = max λ_j and T = μΛ⁻¹ (the identity without a penalty).
 
         None where that matrix is too close to singular.
         """
@@ -238,7 +239,7 @@ class Centred:
             left = root[:, None] * self.residual(W) - mu * A
             A += scipy.linalg.lapack.dpotrs(factor, left, lower=1)[0]
             W = stretch[:, None] * self._adjoint(root[:, None] * A)
-        return W
+        return W, A
 
     def _adjoint(self, U: Array) -> Array:
         """X̃'U."""
