@@ -37,7 +37,8 @@ def quick_certificate(
     u = objective.slopes_of_scores(z)
     if objective.fit_intercept:
         u = balanced_sides(objective.c, u)
-    dual = ray_bound(objective, u)
+    with np.errstate(over="ignore"):  # a conjugate beyond all numbers gives no bound
+        dual = ray_bound(objective, u)
     if not 0.0 < dual <= primal:  # says nothing; beyond it, rounding
         return certificate(objective, w, b, tol=tol, fit_flops=fit_flops)
     gap = primal - dual

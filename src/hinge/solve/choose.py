@@ -161,26 +161,12 @@ def solve(
     warn : bool
         Emit a ConvergenceWarning with the certificate's explanation if the tolerance was not met.
     """
-    ours = isinstance(solver, str) and solver == "auto"
-    chosen = get_solver(choose(objective) if ours else solver)
-    name = chosen.name
-    missing = [] if ours else chosen.missing(objective)
-    if missing:
-        raise ValueError(_refusal(name, missing, objective))
-    if start is None:
-        seen = chosen.iterative or history or callback is not None
-        w, b = objective.start() if seen else objective.zero()
-    else:
-        w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
-    stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
-    stop.keep_history, stop.random_state = history, random_state
     began = time.perf_counter()
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        solution = chosen.run(objective, w, b, stop)
-    if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
-        raise ValueError(OVERFLOWED)
+    chosen, solution = minimise(
+        objective, solver=solver, tol=tol, max_iter=max_iter, start=start, history=history, callback=callback,
+        random_state=random_state,
+    )  # fmt: skip
     seconds = time.perf_counter() - began
-    solution = replace(solution, history=tuple(stop.records))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         flops = chosen.flops(objective, solution.iterations)
         judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
@@ -188,10 +174,41 @@ def solve(
         raise ValueError(OVERFLOWED)
     unproved = not judged.converged and not judged.exact and solution.status is Status.CONVERGED
     status = Status.CONVERGED if judged.converged else Status.UNPROVED if unproved else solution.status
-    judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
+    judged = with_run(judged, solver=chosen.name, iterations=solution.iterations, seconds=seconds, status=status.value)
     if warn and not judged.converged and not unproved and solution.status not in (Status.STOPPED, Status.RULE):
         warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
     return Result(solution, judged)
+
+
+def minimise(
+    objective: Objective,
+    *,
+    solver: str | Solver = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    start: tuple[Array, Array] | None = None,
+    history: bool = False,
+    callback: Callable[[Record], bool] | None = None,
+    random_state: int = 0,
+) -> tuple[Solver, Solution]:
+    """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`."""
+    ours = isinstance(solver, str) and solver == "auto"
+    chosen = get_solver(choose(objective) if ours else solver)
+    missing = [] if ours else chosen.missing(objective)
+    if missing:
+        raise ValueError(_refusal(chosen.name, missing, objective))
+    if start is None:
+        seen = chosen.iterative or history or callback is not None
+        w, b = objective.start() if seen else objective.zero()
+    else:
+        w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
+    stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
+    stop.keep_history, stop.random_state = history, random_state
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        solution = chosen.run(objective, w, b, stop)
+    if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
+        raise ValueError(OVERFLOWED)
+    return chosen, replace(solution, history=tuple(stop.records))
 
 
 def _callers_level() -> int:
