@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,6 +22,7 @@ from hinge.problem.certificate import Certificate, certificate, with_run
 from hinge.problem.objective import Array, Objective
 from hinge.problem.sums import OVERFLOWED
 from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
+from hinge.solve.row_space import pays, row_space, uniform_ridge
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
@@ -193,6 +195,10 @@ def minimise(
 ) -> tuple[Solver, Solution]:
     """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`."""
     ours = isinstance(solver, str) and solver == "auto"
+    if ours and pays(objective) and choose(objective) != "closed-form":
+        return _minimise_in_row_space(
+            objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state
+        )
     chosen = get_solver(choose(objective) if ours else solver)
     missing = [] if ours else chosen.missing(objective)
     if missing:
@@ -209,6 +215,29 @@ def minimise(
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
         raise ValueError(OVERFLOWED)
     return chosen, replace(solution, history=tuple(stop.records))
+
+
+def _minimise_in_row_space(
+    objective: Objective,
+    start: tuple[Array, Array] | None,
+    callback: Callable[[Record], bool] | None,
+    **options: Any,
+) -> tuple[Solver, Solution]:
+    """``minimise`` for wide matrices: see :mod:`hinge.solve.row_space`."""
+    space = row_space(objective.design)
+    reduced = space.reduced(objective, uniform_ridge(objective))
+
+    def report(record: Record) -> bool:
+        assert callback is not None
+        return callback(record if record.w is None else replace(record, w=space.lift(record.w)))
+
+    chosen, solution = minimise(
+        reduced,
+        start=None if start is None else (space.project(start[0]), start[1]),
+        callback=None if callback is None else report,
+        **options,
+    )
+    return chosen, replace(solution, w=space.lift(solution.w))
 
 
 def _callers_level() -> int:
