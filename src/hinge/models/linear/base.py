@@ -186,7 +186,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _solve(
         self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None, *, tol: float | None = None
     ) -> Result:
-        """``solve`` with this estimator's parameters."""
+        """``solve`` with this estimator's parameters; in ``certify`` no more than the judge's word on given weights."""
+        given = getattr(self, "_given", None)
+        if given is not None:
+            return given.judged(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
         with self._settings(objective, start, tol) as settings:
             return solve(objective, **settings)
 

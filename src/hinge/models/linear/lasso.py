@@ -8,12 +8,13 @@ import numpy as np
 
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty, solve_each_output
+from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import GroupNorm, Penalty
 
 
-class SquaredWithPenalty(LinearRegressor):
+class SquaredWithPenalty(Certifiable, LinearRegressor):
     """Minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ + Ω(w) for the penalty a subclass names."""
 
     joint = False  # whether the penalty ties targets together

@@ -11,6 +11,7 @@ import numpy as np
 from hinge._native import Design
 from hinge.models.base import check_predict, is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
+from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.inference import Inference, infer
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
@@ -23,7 +24,7 @@ from hinge.solve.closed_form import Centred
 KEPT_FEATURES = 1000
 
 
-class LinearRegression(LinearRegressor):
+class LinearRegression(Certifiable, LinearRegressor):
     """Least squares: minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ.
 
     Where the minimiser is not unique the one of least norm is returned. At the optimum the errors are orthogonal to
@@ -176,7 +177,7 @@ def _row_products(design: Design, V: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", X, V)
 
 
-class Ridge(LinearRegressor):
+class Ridge(Certifiable, LinearRegressor):
     """Ridge regression: minimises Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖².
 
     Parameters

@@ -8,6 +8,7 @@ import numpy as np
 
 from hinge.models.base import require_no_overflow
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
+from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificate import certificate, with_run
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
 from hinge.problem.objective import Array, Objective, make_objective
@@ -23,7 +24,7 @@ STEPS = 100  # of the search inside it
 ROUNDS = 20  # in which Huber's weights and scale are fitted in turns
 
 
-class _RealLoss(LinearRegressor):
+class _RealLoss(Certifiable, LinearRegressor):
     """Minimises Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w) for the loss and penalty a subclass names."""
 
     def _loss(self) -> Loss:
@@ -244,7 +245,7 @@ class LinearSVR(_RealLoss):
         self.intercept_ = np.atleast_1d(self.intercept_)
 
 
-class HuberRegressor(LinearRegressor):
+class HuberRegressor(Certifiable, LinearRegressor):
     """Huber's regression with its scale: minimises Σ sᵢ [σ + σ·H_ε((yᵢ − ⟨w, xᵢ⟩ − b)/σ)] + α[ρ‖w‖₁ + (1−ρ)‖w‖²].
 
     H_ε(z) = z² for |z| ≤ ε and 2ε|z| − ε² beyond: targets further than εσ from the fit count linearly. The problem is
@@ -332,6 +333,9 @@ class HuberRegressor(LinearRegressor):
         residuals = np.abs(y - objective.scores(result.w, result.b))
         self.outliers_ = residuals > self.epsilon * self.scale_
         return self
+
+    def _prepare_to_certify(self) -> None:
+        self.scale = self.scale_
 
     def _at_scale(self, objective: Objective, scale: float) -> Objective:
         """The problem in (w, b) divided by 2Σs/σ: mean Huber loss + (ασ/Σs)(ρ/2·‖w‖₁ + (1−ρ)/2·‖w‖²)."""

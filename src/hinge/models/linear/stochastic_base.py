@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
+from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificate import Certificate, certificate, newton_flops, with_run
 from hinge.problem.cost import budget, pass_flops
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
@@ -25,6 +26,7 @@ RATES = ("optimal", "invscaling", "constant", "adaptive")
 SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length
 TRIES = 12
 JUDGE_PASSES = 10
+JUDGED_TO = 1e-6  # the tolerance of certificates; that of the estimators is one of the loss from epoch to epoch
 SLOWEST_BIAS = 0.01
 LOOKED_AT = 1000
 
@@ -81,7 +83,7 @@ def share_of_nonzeros(X: Any) -> float:
     return float(np.count_nonzero(values)) / max(1, some.shape[0] * some.shape[1])
 
 
-class StochasticModel(LinearModel):
+class StochasticModel(Certifiable, LinearModel):
     """What SGDClassifier and SGDRegressor share; parameters are described there."""
 
     weights_mean = "step"
@@ -168,6 +170,10 @@ class StochasticModel(LinearModel):
         held_sets = None
         if held is not None:
             held_sets = self._objectives(X[held], [y[held] for y in targets], taken(weights, held))
+        if self._given is not None:
+            tight = [self._given.judged(o, JUDGED_TO).certificate for o in objectives]
+            self.certificate_ = max(tight, key=lambda c: c.error)
+            return
         ended = [
             self._run(s, o, rate, options, None if held_sets is None else held_sets[j])
             for j, (s, o) in enumerate(zip(self._state, objectives))
