@@ -109,3 +109,17 @@ def test_many_classes_balance_their_slopes(rng):
     model = hg.LogisticRegression(tol=1e-8).fit(X, y)
     assert model.certificate_.kind == "gap"
     assert model.certificate_.converged
+
+
+@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("n", [40, 41])
+def test_strong_l1_penalties_give_the_constant_and_weak_ones_do_not(n, quantile, rng):
+    X = rng.normal(size=(n, 6))
+    y = X[:, 0] + 0.1 * rng.normal(size=n)
+    strong = hg.QuantileRegressor(quantile=quantile, alpha=10.0).fit(X, y)
+    assert not np.any(strong.coef_)
+    assert strong.certificate_.converged
+    assert np.mean(y < strong.intercept_) <= quantile <= np.mean(y <= strong.intercept_)
+    weak = hg.QuantileRegressor(quantile=quantile, alpha=1e-3).fit(X, y)
+    assert weak.coef_[0] != 0
+    assert weak.certificate_.converged

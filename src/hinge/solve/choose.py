@@ -22,6 +22,7 @@ from hinge.problem.certificate import Certificate, certificate, with_run
 from hinge.problem.objective import Array, Objective
 from hinge.problem.sums import OVERFLOWED
 from hinge.solve.base import Need, Record, Solution, Solver, Status, Stop
+from hinge.solve.constant import best_constant
 from hinge.solve.row_space import pays, row_space, uniform_ridge
 
 # Name → module and class. Modules are imported when a solver is first wanted.
@@ -195,6 +196,10 @@ def minimise(
 ) -> tuple[Solver, Solution]:
     """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`."""
     ours = isinstance(solver, str) and solver == "auto"
+    unseen = callback is None and not history
+    constant = best_constant(objective, tol) if ours and start is None and unseen else None
+    if constant is not None:
+        return get_solver(choose(objective)), constant
     if ours and pays(objective) and choose(objective) != "closed-form":
         return _minimise_in_row_space(
             objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state
