@@ -123,3 +123,13 @@ def test_strong_l1_penalties_give_the_constant_and_weak_ones_do_not(n, quantile,
     weak = hg.QuantileRegressor(quantile=quantile, alpha=1e-3).fit(X, y)
     assert weak.coef_[0] != 0
     assert weak.certificate_.converged
+
+
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+def test_joint_penalties_of_one_target_are_those_of_single_weights(l1_ratio, rng):
+    X = rng.normal(size=(50, 8)) * np.logspace(-3, 3, 8)
+    y = X[:, 4:] @ rng.normal(size=4) + rng.normal(size=50)
+    joint = hg.MultiTaskElasticNet(alpha=0.1, l1_ratio=l1_ratio, tol=1e-9).fit(X, y[:, None])
+    single = hg.ElasticNet(alpha=0.1, l1_ratio=l1_ratio, tol=1e-9).fit(X, y)
+    assert joint.certificate_.converged
+    np.testing.assert_allclose(joint.predict(X).ravel(), single.predict(X), rtol=1e-3, atol=1e-3)

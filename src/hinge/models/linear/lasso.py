@@ -27,6 +27,10 @@ class SquaredWithPenalty(Certifiable, LinearRegressor):
     def _penalty(self) -> Penalty:
         raise NotImplementedError
 
+    def _penalty_of_one(self) -> Penalty:
+        """The penalty for a single target."""
+        return self._penalty()
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
         """Fit; a weight of 2 means the same as having the example twice.
 
@@ -34,9 +38,8 @@ class SquaredWithPenalty(Certifiable, LinearRegressor):
         """
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
-        objective = make_objective(
-            X, y, Squared(), self._penalty(), sample_weight=weights, fit_intercept=self.fit_intercept
-        )
+        penalty = self._penalty_of_one() if y.ndim == 1 else self._penalty()
+        objective = make_objective(X, y, Squared(), penalty, sample_weight=weights, fit_intercept=self.fit_intercept)
         if objective.outputs > 1 and not self.joint:
             result = solve_each_output(objective, self._solve)
         else:
