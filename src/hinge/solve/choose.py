@@ -170,9 +170,8 @@ def solve(
         random_state=random_state,
     )  # fmt: skip
     seconds = time.perf_counter() - began
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        flops = chosen.flops(objective, solution.iterations)
-        judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
+    flops = chosen.flops(objective, solution.iterations)
+    judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
     if not np.isfinite(judged.primal):
         raise ValueError(OVERFLOWED)
     unproved = not judged.converged and not judged.exact and solution.status is Status.CONVERGED
