@@ -174,15 +174,15 @@ class Centred:
     def solve(self, l2: Array) -> Array:
         n, d = self.design.shape
         if self.design.sparse and min(n, d) > ITERATED_FROM:
-            W, met = self._iterate(l2)
+            iterated, met = self._iterate(l2)
             if met:
-                return W
-        free = not np.any(l2)
-        if (d > n and np.all(l2 > 0)) or (free and d > n - int(self.fit_intercept)):
+                return iterated
+        W: Array | None = None
+        if (d > n and np.all(l2 > 0)) or (not np.any(l2) and d > n - int(self.fit_intercept)):
             solved = self.solve_dual(l2)
             W = None if solved is None else solved[0]
-        else:
-            W = self._solve_primal(l2) if d <= n or np.all(l2 > 0) else None
+        elif d <= n or np.all(l2 > 0):
+            W = self._solve_primal(l2)
         return self._least_norm(l2) if W is None else W
 
     def _solve_primal(self, l2: Array) -> Array | None:
