@@ -195,10 +195,12 @@ def minimise(
 ) -> tuple[Solver, Solution]:
     """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`."""
     ours = isinstance(solver, str) and solver == "auto"
-    unseen = callback is None and not history
-    constant = best_constant(objective, tol) if ours and start is None and unseen else None
+    constant = best_constant(objective, tol) if ours and start is None else None
     if constant is not None:
-        return get_solver(choose(objective)), constant
+        stop = Stop(tol=tol, callback=callback, keep_history=history)
+        if stop.watched:
+            stop.report(1, objective.value(constant.w, constant.b), w=constant.w, b=constant.b)
+        return get_solver(choose(objective)), replace(constant, history=tuple(stop.records))
     if ours and pays(objective) and choose(objective) != "closed-form":
         return _minimise_in_row_space(
             objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state

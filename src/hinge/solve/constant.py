@@ -32,7 +32,7 @@ def best_constant(objective: Objective, tol: float) -> Solution | None:
     u = _slopes(objective, float(b[0]))
     if not certificate(objective, w, b, dual=u, tol=tol).converged:
         return None
-    return Solution(w, b, Status.CONVERGED, 0, u)
+    return Solution(w, b, Status.CONVERGED, 1, u)
 
 
 def _slopes(objective: Objective, b: float) -> Array:
