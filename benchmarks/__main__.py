@@ -1,4 +1,4 @@
-"""``python -m benchmarks <family>``: run a family's tasks and print its tables."""
+"""``python -m benchmarks <family>``: run a family's tasks and print its tables. ``shapes`` has options of its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,12 @@ def select(tasks: list[Any], patterns: list[str]) -> list[Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = parse(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["shapes"]:
+        from benchmarks import shapes
+
+        return shapes.main(given[1:])
+    options = parse(given)
     from benchmarks.machine import pin_threads
 
     pin_threads(options.threads)

@@ -75,7 +75,9 @@ class Pass {
 
   void whole(const double* W, const Body& body, double* G) const {
     const index_t n = X_.rows();
-    Vec Z(n * width_), U(n * width_);
+    Vec &Z = scores_, &U = slopes_;
+    Z.resize(n * width_);
+    U.resize(n * width_);
     X_.matmat(W, width_, Z.data());
     const index_t parts = parts_for(n * width_, 1 << 13);
     parallel_for(parts, [&](index_t p) {
@@ -89,6 +91,7 @@ class Pass {
   RowView rows_;
   bool thin_;
   index_t width_;
+  mutable Vec scores_, slopes_;  // kept from pass to pass: fresh pages cost more than the arithmetic
 };
 
 // Vectors of unknowns hold W (d rows of `width`) and then b (one row more).
@@ -245,7 +248,9 @@ class Solver {
   double over_rows(const Vec& x, Vec& out, const Row& body) {
     const index_t n = p_.X.rows(), d = p_.X.cols(), k = p_.classes;
     const double* b = x.data() + d * K_;
-    Vec values(n), slopes(p_.intercept ? n * K_ : 0);
+    Vec &values = values_, &slopes = slopes_;
+    values.resize(n);
+    slopes.resize(p_.intercept ? n * K_ : 0);
     pass_.run(
         x.data(),
         [&](index_t begin, index_t end, const double* Z, double* U) {
@@ -270,6 +275,7 @@ class Solver {
   Vec P_;         // probabilities, n rows of K_
   Vec diagonal_;  // of the preconditioner; with factored blocks only the biases' part counts
   std::vector<Vec> blocks_;
+  Vec values_, slopes_;  // of the rows, kept from pass to pass
 };
 
 }  // namespace

@@ -60,4 +60,6 @@ def recompute(path: Path, file: Path) -> Any:
     classes = len(fitted.card["classes"]) if fitted.task == "multiclass" else None
     objective = hg.make_objective(X, y, core.loss, core.penalty, classes=classes)
     w = np.asarray(core.coef_, dtype=np.float64).T
-    return hg.certificate(objective, w, np.atleast_1d(np.asarray(core.intercept_, dtype=np.float64)), tol=core.tol)
+    return hg.certificate(
+        objective, w, np.atleast_1d(np.asarray(core.intercept_, dtype=np.float64)), tol=core.tol, exact=True
+    )

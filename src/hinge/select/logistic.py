@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
@@ -16,7 +14,6 @@ from hinge.models.linear.logistic import LogisticClassifier, LogisticRegression
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.objective import Objective, make_objective
 from hinge.select.choice import choose_candidate
-from hinge.solvers.run import Result
 
 FOLD_TOL = 1e-4  # scores on folds do not feel smaller gaps
 OLD_PENALTIES = {"l2": [0.0], "l1": [1.0]}
@@ -157,7 +154,7 @@ class LogisticRegressionCV(LogisticClassifier):
         """Scores, folds × ρ × C, and the weights and biases behind them."""
         fold = LogisticRegression()
         fold.classes_, fold.n_features_in_ = self.classes_, X.shape[1]
-        scorer = check_scoring(fold, scoring=self.scoring or "neg_log_loss")
+        scorer = None if self.scoring in (None, "neg_log_loss") else check_scoring(fold, scoring=self.scoring)
         options = {} if np.all(s == 1) else {"sample_weight": s}
         order = np.argsort(self.Cs_)
         scores, fits = [], []
@@ -168,25 +165,23 @@ class LogisticRegressionCV(LogisticClassifier):
             if len(np.unique(codes[train])) < len(self.classes_):
                 raise ValueError("A fold has no example of some class, or only one class; use fewer folds (cv).")
             objective = self._objective(X[train], codes[train], s[train])
+            held_out = self._objective(X[test], codes[test], s[test])
             table = np.empty((len(self.l1_ratios_), len(self.Cs_)))
             solutions: list[list[Any]] = [[None] * len(self.Cs_) for _ in self.l1_ratios_]
             for i, ratio in enumerate(self.l1_ratios_):
                 start = None
                 for position in order:
                     penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))
-                    result = self._solve_fold(objective.with_penalty(penalty), start)
-                    start = (result.w, result.b)
-                    solutions[i][position] = start
-                    adopt_weights(fold, *start, X.dtype)
-                    table[i, position] = scorer(fold, X[test], y[test], **{k: v[test] for k, v in options.items()})
+                    solution = self._solve_unjudged(objective.with_penalty(penalty), start, tol=max(self.tol, FOLD_TOL))
+                    start = solutions[i][position] = (solution.w, solution.b)
+                    if scorer is None:
+                        table[i, position] = -held_out.risk(*start)
+                    else:
+                        adopt_weights(fold, *start, X.dtype)
+                        table[i, position] = scorer(fold, X[test], y[test], **{k: v[test] for k, v in options.items()})
             scores.append(table)
             fits.append(solutions)
         return np.array(scores), fits
-
-    def _solve_fold(self, objective: Objective, start: Any) -> Result:
-        with warnings.catch_warnings():  # only the final fit is held to its tolerance
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return self._solve(objective, start, tol=max(self.tol, FOLD_TOL))
 
 
 def adopt_weights(model: LogisticClassifier, w: np.ndarray, b: np.ndarray, dtype: Any) -> None:

@@ -23,6 +23,7 @@ from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.problem.root import best_bias
 from hinge.solvers.base import Need, Solution, Solver, Stop
+from hinge.solvers.closed_form import Centred
 from hinge.solvers.loop import Run
 
 RELAX = 1.6
@@ -109,12 +110,34 @@ def _least_squares(o: Objective, kappa: float) -> Callable[[Array, Array], tuple
     """(w, b) ← argmin Σ cᵢ (xᵢ'w + b − tᵢ)² + κ‖w − a‖², by one Cholesky factorisation of order min(n, d)."""
     X, c = o.design, o.c
     centre = X.rmatmul(c) if o.fit_intercept else np.zeros(o.d)  # Σc = 1
-    gram = X.gram(c) - np.outer(centre, centre) + kappa * np.eye(o.d)
-    factor = scipy.linalg.cho_factor(gram)
+    inverse = _inverse_of_rows(o, kappa) if o.d > o.n else _inverse_of_columns(o, centre, kappa)
 
     def solve(t: Array, a: Array) -> tuple[Array, Array]:
         mean = weighted_sum(c, t) if o.fit_intercept else 0.0
-        w = scipy.linalg.cho_solve(factor, X.rmatmul(o.weighted(t - mean)) + kappa * a, check_finite=False)
+        w = inverse(X.rmatmul(o.weighted(t - mean)) + kappa * a)
         return w, np.atleast_1d(mean - centre @ w) if o.fit_intercept else np.zeros(o.outputs)
 
     return solve
+
+
+def _inverse_of_columns(o: Objective, centre: Array, kappa: float) -> Callable[[Array], Array]:
+    """r ↦ (X̃'CX̃ + κI)⁻¹ r, by a factor of order d."""
+    gram = o.design.gram(o.c) - np.outer(centre, centre) + kappa * np.eye(o.d)
+    factor = scipy.linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+    return lambda r: scipy.linalg.cho_solve(factor, r, check_finite=False)
+
+
+def _inverse_of_rows(o: Objective, kappa: float) -> Callable[[Array], Array]:
+    """The same by a factor of order n: κ(X̃'CX̃ + κI)⁻¹ = I − X̃'C^½ (C^½X̃X̃'C^½ + κI)⁻¹ C^½X̃."""
+    problem, root = Centred(o.design, o.y, o.c, o.fit_intercept), np.sqrt(o.c)
+    K = problem.dual_gram(np.ones(o.d))
+    K.flat[:: o.n + 1] += kappa
+    factor = scipy.linalg.cho_factor(K, overwrite_a=True, check_finite=False)
+    mean = problem.x_mean
+
+    def inverse(r: Array) -> Array:
+        scale = root if r.ndim == 1 else root[:, None]
+        a = scale * scipy.linalg.cho_solve(factor, scale * (o.design.matmul(r) - mean @ r), check_finite=False)
+        return (r - o.design.rmatmul(a) + np.multiply.outer(mean, a.sum(axis=0))) / kappa
+
+    return inverse

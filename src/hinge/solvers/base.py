@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hinge.problem.certificates.linear import Certificate, certificate
+from hinge.problem.cost import factor_flops, gram_flops, pass_flops
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties.base import Coordinates
@@ -25,6 +26,9 @@ class Status(enum.Enum):
     STOPPED = "A callback asked to stop."
     RULE = "The stopping rule that was given was met; drop it to go on to the tolerance."
     UNBOUNDED = "The objective has no minimiser (for example separable classes without a penalty); add a penalty."
+    UNPROVED = (
+        "The solver's own rule was met; the proof costs more than a tenth of the fit: see certificate(…, exact=True)."
+    )
     BUDGET = "This method stops after its budget of steps, not at a tolerance; use another solver for a tight gap."
 
 
@@ -161,7 +165,7 @@ class Stop:
 
     def judge(self, objective: Objective, w: Array, b: Array, dual: Array | None = None) -> Certificate:
         """Ask the judge. Solvers may use this to decide when to stop; the answer is computed again at the end."""
-        return certificate(objective, w, b, dual=dual, tol=self.tol)
+        return certificate(objective, w, b, dual=dual, tol=self.tol, exact=True)
 
 
 @dataclass(frozen=True)
@@ -187,10 +191,20 @@ class Solver:
     needs: ClassVar[tuple[Need, ...]] = ()
     default_max_iter: ClassVar[int] = 1000
     iterative: ClassVar[bool] = True  # whether it matters where it starts
+    passes: ClassVar[float] = 1.0  # over X, back and forth, in one iteration
+    factors: ClassVar[bool] = False  # whether an iteration forms and factors a Gram matrix, of rows or of columns
 
     def missing(self, objective: Objective) -> list[Need]:
         """The needs that this objective does not meet."""
         return [need for need in self.needs if not need.met_by(objective)]
+
+    def flops(self, objective: Objective, iterations: int) -> float:
+        """About how many floating-point operations so many iterations cost, counted from shapes alone."""
+        cost = self.passes * pass_flops(objective.design, objective.outputs)
+        if self.factors:
+            order = min(objective.n, objective.d)
+            cost += gram_flops(objective.design, objective.d) * order / max(objective.d, 1) + factor_flops(order)
+        return max(iterations, 1) * cost
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         """Minimise from the start (w, b), which it may overwrite."""

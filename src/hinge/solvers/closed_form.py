@@ -2,8 +2,9 @@
 
 Problem     min_{W,b} ½ Σ cᵢ ‖yᵢ − W'xᵢ − b‖² + ½ Σ_j λ_j ‖w_j‖²,   one or several outputs
 Primal      (X̃'CX̃ + Λ) W = X̃'CỸ with X̃, Ỹ centred by c if there is a bias; d × d, by Cholesky
-Dual        W = Λ⁻¹X̃'C^½ (C^½X̃Λ⁻¹X̃'C^½ + I)⁻¹ C^½Ỹ, n × n, where d > n and every λ_j > 0
-Deficient   without a penalty, the solution of least norm, by singular values; by LSQR if X is sparse and large
+Dual        W = Λ⁻¹X̃'C^½ (C^½X̃Λ⁻¹X̃'C^½ + I)⁻¹ C^½Ỹ, n × n, where d > n and every λ_j > 0; likewise without a penalty
+Deficient   without a penalty, the solution of least norm, by singular values
+Sparse      by LSQR, unless X is small or so badly conditioned that it does not end
 Optimality  X̃'C(Ỹ − X̃W) = ΛW: the errors are orthogonal to every linear function of the inputs
 Reference   Björck (1996), §2.9 (iterative refinement of the normal equations); Saunders et al. (1998) for the dual
 """
@@ -16,13 +17,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse.linalg
+import scipy.sparse
 from sklearn.utils import assert_all_finite
 
 from hinge._native import Design, core
 from hinge.problem.numerics import OVERFLOWED, weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
+from hinge.solvers.lsqr import lsqr
 
 REFINEMENTS = 2
 # A relative error of the weights below this, by the condition of the normal equations, needs no refinement.
@@ -33,6 +35,10 @@ ONE_PASS = 510
 SMALL = 1000
 # Gram matrices with a reciprocal condition number below this go to singular values instead.
 SAFE_RCOND = 1e-10
+# Sparse problems of a higher rank than this are iterated to this accuracy, if so many iterations suffice.
+ITERATED_FROM = 200
+ITERATED_TO = 1e-13
+ITERATIONS = 500
 # Sparse matrices with more entries than this, zeros counted, are not made dense.
 DENSE_LIMIT = 50_000_000
 
@@ -41,6 +47,7 @@ class ClosedForm(Solver):
     """Normal equations, primal or dual, whichever is smaller; singular values where they are singular."""
 
     name: ClassVar[str] = "closed-form"
+    factors: ClassVar[bool] = True
     iterative: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = (Need.SQUARED, Need.RIDGE)
 
@@ -166,12 +173,17 @@ class Centred:
 
     def solve(self, l2: Array) -> Array:
         n, d = self.design.shape
-        if d > n and np.all(l2 > 0):
-            return self._solve_dual(l2)
-        W = self._solve_primal(l2) if d <= n or np.all(l2 > 0) else None
-        if W is not None:
-            return W
-        return self._least_norm(l2)
+        if self.design.sparse and min(n, d) > ITERATED_FROM:
+            iterated, met = self._iterate(l2)
+            if met:
+                return iterated
+        W: Array | None = None
+        if (d > n and np.all(l2 > 0)) or (not np.any(l2) and d > n - int(self.fit_intercept)):
+            solved = self.solve_dual(l2)
+            W = None if solved is None else solved[0]
+        elif d <= n or np.all(l2 > 0):
+            W = self._solve_primal(l2)
+        return self._least_norm(l2) if W is None else W
 
     def _solve_primal(self, l2: Array) -> Array | None:
         if len(l2) > SMALL:
@@ -205,53 +217,77 @@ class Centred:
                 break
         return W
 
-    def _solve_dual(self, l2: Array) -> Array:
-        inverse, root = 1.0 / l2, np.sqrt(self.c)[:, None]
-        K = self.dual_gram(inverse)
-        K[np.diag_indices_from(K)] += 1.0
-        factor = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True)
-        alpha = np.zeros_like(self.Y)
-        for _ in range(2):  # once more for what rounding left
-            W = inverse[:, None] * self._adjoint(root * alpha)
-            alpha += scipy.linalg.cho_solve(factor, root * self.residual(W) - alpha)
-        return inverse[:, None] * self._adjoint(root * alpha)
+    def solve_dual(self, l2: Array) -> tuple[Array, Array] | None:
+        """W and A: W = TX̃'C^½A with (C^½X̃TX̃'C^½ + μI)A = C^½Ỹ, μ = max λ_j and T = μΛ⁻¹ (the identity without a penalty).
+
+        None where that matrix is too close to singular.
+        """
+        root, mu = np.sqrt(self.c), float(np.max(l2))
+        if not root.min() > 0:
+            return None
+        stretch = _relative_inverse(l2)
+        K = self.dual_gram(stretch)
+        if self.fit_intercept:  # X̃ leaves out the direction C^½1, and so does C^½Ỹ
+            K += np.trace(K) / len(K) * root[:, None] * root
+        K.flat[:: len(K) + 1] += mu
+        norm = np.linalg.norm(K, 1)
+        factor, info = scipy.linalg.lapack.dpotrf(K, lower=1, overwrite_a=1)
+        if info != 0 or not scipy.linalg.lapack.dpocon(factor, norm, uplo="L")[0] > SAFE_RCOND:
+            return None
+        A, W = np.zeros_like(self.Y), np.zeros((len(l2), self.Y.shape[1]))
+        for _ in range(1 + REFINEMENTS):
+            left = root[:, None] * self.residual(W) - mu * A
+            A += scipy.linalg.lapack.dpotrs(factor, left, lower=1)[0]
+            W = stretch[:, None] * self._adjoint(root[:, None] * A)
+        return W, A
 
     def _adjoint(self, U: Array) -> Array:
         """X̃'U."""
         return self.design.rmatmul(U) - np.outer(self.x_mean, U.sum(axis=0))
 
     def _least_norm(self, l2: Array) -> Array:
-        """By singular values of [C^½X̃; Λ^½]: where the problem is singular, the solution of least norm."""
+        """By singular values: where the problem is singular, the solution of least norm."""
         n, d = self.design.shape
         root = np.sqrt(self.c)
         if self.design.sparse and n * d > DENSE_LIMIT:
-            return self._least_norm_iterative(l2, root)
+            return self._iterate(l2)[0]
         rows = np.flatnonzero(self.c > 0)
         A = root[rows, None] * (_dense(self.design.source)[rows] - self.x_mean)
         B = (root[:, None] * self.Y)[rows]
+        cutoff = np.finfo(float).eps * max(A.shape)
+        if np.all(l2 > 0):
+            stretch = np.sqrt(_relative_inverse(l2))
+            U, s, V = scipy.linalg.svd(A * stretch, full_matrices=False)
+            kept = s > cutoff * np.max(s, initial=0.0)
+            shrunk = np.where(kept, s / np.where(kept, s**2 + np.max(l2), 1.0), 0.0)
+            return stretch[:, None] * (V.T @ (shrunk[:, None] * (U.T @ B)))
         if np.any(l2 > 0):
             A = np.vstack([A, np.diag(np.sqrt(l2))])
             B = np.vstack([B, np.zeros((d, B.shape[1]))])
-        return scipy.linalg.lstsq(A, B, cond=np.finfo(float).eps * max(A.shape), lapack_driver="gelsd")[0]
+        return scipy.linalg.lstsq(A, B, cond=cutoff, lapack_driver="gelsd")[0]
 
-    def _least_norm_iterative(self, l2: Array, root: Array) -> Array:
-        n, d = self.design.shape
-        damp = np.sqrt(l2)
+    def _iterate(self, l2: Array) -> tuple[Array, bool]:
+        """By LSQR, and whether it met its tolerance."""
+        (n, d), root, damp = self.design.shape, np.sqrt(self.c)[:, None], np.sqrt(l2)[:, None]
+        damped = bool(np.any(l2 > 0))
 
-        def forward(v: Array) -> Array:
-            v = v.ravel()
-            return np.append(root * (self.design.matmul(v) - self.x_mean @ v), damp * v)
+        def forward(V: Array) -> Array:
+            top = root * (self.design.matmul(V) - self.x_mean @ V)
+            return np.vstack([top, damp * V]) if damped else top
 
-        def backward(u: Array) -> Array:
-            v = root * u.ravel()[:n]
-            return self.design.rmatmul(v) - self.x_mean * v.sum() + damp * u.ravel()[n:]
+        def backward(U: Array) -> Array:
+            V = self._adjoint(root * U[:n])
+            return V + damp * U[n:] if damped else V
 
-        operator = scipy.sparse.linalg.LinearOperator((n + d, d), matvec=forward, rmatvec=backward, dtype=float)
-        columns = [
-            scipy.sparse.linalg.lsqr(operator, np.append(root * y, np.zeros(d)), atol=1e-13, btol=1e-13)[0]
-            for y in self.Y.T
-        ]
-        return np.stack(columns, axis=1)
+        B = root * self.Y
+        B = np.vstack([B, np.zeros((d, B.shape[1]))]) if damped else B
+        W, met, _ = lsqr(forward, backward, B, tol=ITERATED_TO, max_iter=ITERATIONS)
+        return W, met
+
+
+def _relative_inverse(l2: Array) -> Array:
+    """max λ / λ_j; ones without a penalty."""
+    return np.max(l2) / l2 if np.any(l2) else np.ones(len(l2))
 
 
 def _dense(X: Any) -> Array:

@@ -43,6 +43,7 @@ class InteriorPoint(Solver):
     """Some twenty Newton steps on the optimality conditions, whatever the conditioning; n d² operations each."""
 
     name: ClassVar[str] = "interior-point"
+    factors: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.PIECEWISE_LINEAR, Need.COORDINATES, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 100
 

@@ -91,6 +91,7 @@ class MultinomialNewtonCG(Solver):
     """
 
     name: ClassVar[str] = "multinomial-newton-cg"
+    passes: ClassVar[float] = 10.0
     needs: ClassVar[tuple[Need, ...]] = (Need.SOFTMAX, Need.RIDGE, Need.NO_OFFSET)
     default_max_iter: ClassVar[int] = 100
 

@@ -22,6 +22,7 @@ class ProximalNewton(Solver):
     """Quadratic models on a growing set of features: the quickest way to sparse solutions."""
 
     name: ClassVar[str] = "proximal-newton"
+    passes: ClassVar[float] = 10.0
     needs: ClassVar[tuple[Need, ...]] = (Need.SECOND, Need.CONVEX, Need.COORDINATES, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 200
 

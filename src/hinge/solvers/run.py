@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,6 +22,8 @@ from hinge.problem.certificates.linear import Certificate, certificate, with_run
 from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Record, Solution, Solver, Status, Stop
+from hinge.solvers.constant import best_constant
+from hinge.solvers.row_space import pays, row_space, uniform_ridge
 from hinge.solvers.separation import Separation, find_separation
 
 # Name → module and class. Modules are imported when a solver is first wanted.
@@ -118,7 +121,7 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500 or (objective.design.coded and objective.d <= 4000)),
     ("fisher-scoring", lambda objective: not objective.loss.convex and objective.d <= 4000),
-    ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600),
+    ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600 and not Need.STRONGLY_CONVEX.met_by(o)),
     ("multinomial-newton-cg", _always),
     ("newton-cg", _always),
     ("one-by-one", lambda objective: not objective.loss.smooth),
@@ -167,12 +170,65 @@ def solve(
     warn : bool
         Emit a ConvergenceWarning with the certificate's explanation if the tolerance was not met.
     """
+    began = time.perf_counter()
+    chosen, solution = minimise(
+        objective, solver=solver, tol=tol, max_iter=max_iter, start=start, history=history, callback=callback,
+        random_state=random_state,
+    )  # fmt: skip
+    seconds = time.perf_counter() - began
+    flops = chosen.flops(objective, solution.iterations)
+    judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
+    # A maximum with zero hides NaN, so the scores are checked too wherever the tolerance was not met.
+    if not np.isfinite(judged.primal) or not (judged.converged or _finite_scores(objective, solution)):
+        raise ValueError(OVERFLOWED)
+    stopped = solution.status in (Status.STOPPED, Status.RULE)
+    separation = None
+    if not stopped:
+        with np.errstate(all="ignore"):
+            separation = find_separation(objective, solution.w, solution.b, converged=judged.converged)
+    unproved = not judged.converged and not judged.exact and solution.status is Status.CONVERGED
+    status = Status.CONVERGED if judged.converged else Status.UNPROVED if unproved else solution.status
+    status = status if separation is None else Status.UNBOUNDED
+    judged = with_run(judged, solver=chosen.name, iterations=solution.iterations, seconds=seconds, status=status.value)
+    if warn and separation is not None:
+        warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=_callers_level())
+    elif warn and not judged.converged and not unproved and not stopped:
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
+    return Result(solution, judged, separation)
+
+
+def _finite_scores(objective: Objective, solution: Solution) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(objective.scores(solution.w, solution.b)).all())
+
+
+def minimise(
+    objective: Objective,
+    *,
+    solver: str | Solver = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    start: tuple[Array, Array] | None = None,
+    history: bool = False,
+    callback: Callable[[Record], bool] | None = None,
+    random_state: int = 0,
+) -> tuple[Solver, Solution]:
+    """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`."""
     ours = isinstance(solver, str) and solver == "auto"
+    constant = best_constant(objective, tol) if ours and start is None else None
+    if constant is not None:
+        stop = Stop(tol=tol, callback=callback, keep_history=history)
+        if stop.watched:
+            stop.report(1, objective.value(constant.w, constant.b), w=constant.w, b=constant.b)
+        return get_solver(choose(objective)), replace(constant, history=tuple(stop.records))
+    if ours and pays(objective) and choose(objective) != "closed-form":
+        return _minimise_in_row_space(
+            objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state
+        )
     chosen = get_solver(choose(objective) if ours else solver)
-    name = chosen.name
     missing = [] if ours else chosen.missing(objective)
     if missing:
-        raise ValueError(_refusal(name, missing, objective))
+        raise ValueError(_refusal(chosen.name, missing, objective))
     if start is None:
         seen = chosen.iterative or history or callback is not None
         w, b = objective.start() if seen else objective.zero()
@@ -180,34 +236,34 @@ def solve(
         w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
     stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
     stop.keep_history, stop.random_state = history, random_state
-    began = time.perf_counter()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         solution = chosen.run(objective, w, b, stop)
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
         raise ValueError(OVERFLOWED)
-    seconds = time.perf_counter() - began
-    solution = replace(solution, history=tuple(stop.records))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol)
-        # A maximum with zero hides NaN, so the scores are looked at too wherever something went wrong.
-        sound = np.isfinite(judged.primal) and (
-            judged.converged or np.isfinite(objective.scores(solution.w, solution.b)).all()
-        )
-    if not sound:
-        raise ValueError(OVERFLOWED)
-    separation = None
-    if solution.status not in (Status.STOPPED, Status.RULE):
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            separation = find_separation(objective, solution.w, solution.b, converged=judged.converged)
-    status = Status.CONVERGED if judged.converged else solution.status
-    status = status if separation is None else Status.UNBOUNDED
-    judged = with_run(judged, solver=name, iterations=solution.iterations, seconds=seconds, status=status.value)
-    if separation is not None:
-        if warn:
-            warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=_callers_level())
-    elif warn and not judged.converged and solution.status not in (Status.STOPPED, Status.RULE):
-        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
-    return Result(solution, judged, separation)
+    return chosen, replace(solution, history=tuple(stop.records))
+
+
+def _minimise_in_row_space(
+    objective: Objective,
+    start: tuple[Array, Array] | None,
+    callback: Callable[[Record], bool] | None,
+    **options: Any,
+) -> tuple[Solver, Solution]:
+    """``minimise`` for wide matrices: see :mod:`hinge.solvers.row_space`."""
+    space = row_space(objective.design)
+    reduced = space.reduced(objective, uniform_ridge(objective))
+
+    def report(record: Record) -> bool:
+        assert callback is not None
+        return callback(record if record.w is None else replace(record, w=space.lift(record.w)))
+
+    chosen, solution = minimise(
+        reduced,
+        start=None if start is None else (space.project(start[0]), start[1]),
+        callback=None if callback is None else report,
+        **options,
+    )
+    return chosen, replace(solution, w=space.lift(solution.w))
 
 
 def _callers_level() -> int:

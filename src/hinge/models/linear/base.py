@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,7 @@ from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L1, L2, Elastic, NoPenalty, Penalty
 from hinge.solvers.base import Solution, Status
-from hinge.solvers.run import Result, solve
+from hinge.solvers.run import Result, minimise, solve
 
 # Names of scikit-learn's solvers. They are accepted so that its code runs unchanged, and mean "auto" here.
 FOREIGN_SOLVERS = frozenset(
@@ -185,18 +186,35 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _solve(
         self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None, *, tol: float | None = None
     ) -> Result:
-        """``solve`` with this estimator's parameters."""
+        """``solve`` with this estimator's parameters; in ``certify`` no more than the judge's word on given weights."""
+        given = getattr(self, "_given", None)
+        if given is not None:
+            return given.judged(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
+        with self._settings(objective, start, tol) as settings:
+            return solve(objective, **settings)
+
+    def _solve_unjudged(
+        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, *, tol: float
+    ) -> Solution:
+        """A solution that nobody has judged: for the folds of a cross-validation."""
+        with self._settings(objective, start, tol) as settings:
+            return minimise(objective, **settings)[1]
+
+    @contextmanager
+    def _settings(
+        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, tol: float | None
+    ) -> Iterator[dict[str, Any]]:
+        """The parameters of a solver, with this estimator's callbacks."""
         name = getattr(self, "solver", "auto")
         with iterations(self, objective.design.source, objective.y) as report:
-            return solve(
-                objective,
-                solver="auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
-                tol=getattr(self, "tol", 1e-6) if tol is None else tol,
-                max_iter=getattr(self, "max_iter", None),
-                start=start,
-                random_state=seed_of(getattr(self, "random_state", None)),
-                callback=report,
-            )
+            yield {
+                "solver": "auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
+                "tol": getattr(self, "tol", 1e-6) if tol is None else tol,
+                "max_iter": getattr(self, "max_iter", None),
+                "start": start,
+                "random_state": seed_of(getattr(self, "random_state", None)),
+                "callback": report,
+            }
 
     def _warm_start(self, objective: Objective) -> tuple[np.ndarray, np.ndarray] | None:
         """The weights of the last fit, if ``warm_start`` is on and they fit this problem."""

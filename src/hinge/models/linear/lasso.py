@@ -8,12 +8,13 @@ import numpy as np
 
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty, solve_each_output
+from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import GroupNorm, Penalty
 
 
-class SquaredWithPenalty(LinearRegressor):
+class SquaredWithPenalty(Certifiable, LinearRegressor):
     """Minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ + Ω(w) for the penalty a subclass names."""
 
     joint = False  # whether the penalty ties targets together
@@ -26,6 +27,10 @@ class SquaredWithPenalty(LinearRegressor):
     def _penalty(self) -> Penalty:
         raise NotImplementedError
 
+    def _penalty_of_one(self) -> Penalty:
+        """The penalty for a single target."""
+        return self._penalty()
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
         """Fit; a weight of 2 means the same as having the example twice.
 
@@ -33,9 +38,8 @@ class SquaredWithPenalty(LinearRegressor):
         """
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
-        objective = make_objective(
-            X, y, Squared(), self._penalty(), sample_weight=weights, fit_intercept=self.fit_intercept
-        )
+        penalty = self._penalty_of_one() if y.ndim == 1 else self._penalty()
+        objective = make_objective(X, y, Squared(), penalty, sample_weight=weights, fit_intercept=self.fit_intercept)
         if objective.outputs > 1 and not self.joint:
             result = solve_each_output(objective, self._solve)
         else:

@@ -11,6 +11,7 @@ import numpy as np
 from hinge._native import Design
 from hinge.models.base import check_predict, is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
+from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.inference import Inference, infer
 from hinge.problem.losses import Squared
 from hinge.problem.numerics import weighted_sum
@@ -19,8 +20,11 @@ from hinge.problem.penalties import L2, Box, NoPenalty
 from hinge.solvers.closed_form import Centred
 from hinge.solvers.run import MODERATE
 
+# Sparse matrices with more features are not summed up for inference_, rank_ and singular_.
+KEPT_FEATURES = 1000
 
-class LinearRegression(LinearRegressor):
+
+class LinearRegression(Certifiable, LinearRegressor):
     """Least squares: minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ.
 
     Where the minimiser is not unique the one of least norm is returned. At the optimum the errors are orthogonal to
@@ -41,7 +45,8 @@ class LinearRegression(LinearRegressor):
     ----------
     coef_, intercept_ : weights and bias; one row of weights per target if y has several columns
     inference_ : Inference
-        Standard errors, t- and p-values, confidence intervals (one target, no sign constraint).
+        Standard errors, t- and p-values, confidence intervals (one target, no sign constraint, no more features than
+        examples, and at most 1000 features if X is sparse).
     rank_, singular_ : int and array
         Rank and singular values of √S X, centred if there is a bias (where there is ``inference_``).
     certificate_ : Certificate
@@ -95,17 +100,25 @@ class LinearRegression(LinearRegressor):
         for late in ("inference_", "singular_"):
             self.__dict__.pop(late, None)
         self._moments: tuple[Any, ...] | None = None
-        if y.ndim == 1 and not self.positive:
-            problem = Centred(objective.design, objective.y, objective.c, self.fit_intercept)
+        n, d = X.shape
+        if y.ndim == 1 and not self.positive and (min(n, d) <= KEPT_FEATURES or not objective.design.sparse):
+            problem = Centred(
+                objective.design, objective.y, objective.c, self.fit_intercept, moments=lambda: objective.moments
+            )
             rss = objective.weight_sum * float(
                 weighted_sum(objective.c, problem.residual(result.w[:, None])[:, 0] ** 2)
             )
-            self._moments = (problem.gram() * objective.weight_sum, problem.x_mean, result, rss, objective.weight_sum)
+            gram = problem.gram() if d <= n else problem.dual_gram(np.ones(d))
+            self._moments = (gram * objective.weight_sum, problem.x_mean, result, rss, objective.weight_sum)
         return self
 
     @cached_property
     def inference_(self) -> Inference:
         gram, x_mean, result, rss, total = self._kept_moments("inference_")
+        if len(gram) < len(result.w):
+            raise AttributeError(
+                "inference_ exists with no more features than examples: otherwise the weights are not identified."
+            )
         names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(gram))]))
         return infer(gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept)
 
@@ -116,15 +129,17 @@ class LinearRegression(LinearRegressor):
 
     @property
     def rank_(self) -> int:
-        self._kept_moments("rank_")
+        gram, _, result, _, _ = self._kept_moments("rank_")
+        if len(gram) < len(result.w):
+            return int(np.linalg.matrix_rank(gram, hermitian=True))
         return self.inference_.rank - int(self.fit_intercept)
 
     def _kept_moments(self, name: str) -> tuple[Any, ...]:
         moments = getattr(self, "_moments", None)
         if moments is None:
             raise AttributeError(
-                f"{name} exists after fitting one target without positive=True: the distribution of the weights "
-                "has no closed form otherwise."
+                f"{name} exists after fitting one target without positive=True, with at most {KEPT_FEATURES} features "
+                "if X is sparse: the distribution of the weights has no closed form otherwise, or takes too much memory."
             )
         return moments
 
@@ -164,7 +179,7 @@ def _row_products(design: Design, V: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", X, V)
 
 
-class Ridge(LinearRegressor):
+class Ridge(Certifiable, LinearRegressor):
     """Ridge regression: minimises Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖².
 
     Parameters

@@ -8,6 +8,7 @@ import numpy as np
 
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
+from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.penalties import NoPenalty, Penalty
 
@@ -51,7 +52,7 @@ def logistic_penalty(C: Any, l1_ratio: float | None, total: float, old: Any = "d
     return elastic_penalty(1.0 / (check_strength("C", C, zero=False) * total), ratios[old])
 
 
-class LogisticRegression(LogisticClassifier):
+class LogisticRegression(Certifiable, LogisticClassifier):
     """Logistic regression: minimises C Σ sᵢ ℓ(yᵢ, f(xᵢ)) + ρ‖w‖₁ + (1−ρ)/2·‖w‖².
 
     ℓ = log(1 + e^{−m}) for two classes, −log softmax(f(x))_y for more. The bias is not penalised. Every penalty works

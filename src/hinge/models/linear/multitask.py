@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.models.linear.base import check_strength
+from hinge.models.linear.base import check_strength, elastic_penalty
 from hinge.models.linear.lasso import SquaredWithPenalty
 from hinge.problem.penalties import GroupNorm, Penalty
 
@@ -116,6 +116,10 @@ class MultiTaskElasticNet(SquaredWithPenalty):
 
     def _penalty(self) -> Penalty:
         return row_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+
+    def _penalty_of_one(self) -> Penalty:
+        """The norm of a row with one entry is its absolute value."""
+        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
 
 
 class MultiTaskLasso(MultiTaskElasticNet):

@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 
 from hinge.models.base import require_no_overflow
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
+from hinge.models.linear.certify import Certifiable
+from hinge.problem.certificates.linear import certificate, with_run
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective, make_objective
 from hinge.problem.penalties import Penalty
+from hinge.solvers.base import Solution, Status
+from hinge.solvers.closed_form import Centred
 from hinge.solvers.run import Result
 
+NO_ERRORS = 1e-12  # of the spread of the targets: residuals that are zero but for rounding
+WIDEST = 60  # steps in log σ until a bracket is found
+STEPS = 100  # of the search inside it
 ROUNDS = 20  # in which Huber's weights and scale are fitted in turns
 
 
-class _RealLoss(LinearRegressor):
+class _RealLoss(Certifiable, LinearRegressor):
     """Minimises Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w) for the loss and penalty a subclass names."""
 
     def _loss(self) -> Loss:
@@ -239,7 +245,7 @@ class LinearSVR(_RealLoss):
         self.intercept_ = np.atleast_1d(self.intercept_)
 
 
-class HuberRegressor(LinearRegressor):
+class HuberRegressor(Certifiable, LinearRegressor):
     """Huber's regression with its scale: minimises Σ sᵢ [σ + σ·H_ε((yᵢ − ⟨w, xᵢ⟩ − b)/σ)] + α[ρ‖w‖₁ + (1−ρ)‖w‖²].
 
     H_ε(z) = z² for |z| ≤ ε and 2ε|z| − ε² beyond: targets further than εσ from the fit count linearly. The problem is
@@ -328,6 +334,9 @@ class HuberRegressor(LinearRegressor):
         self.outliers_ = residuals > self.epsilon * self.scale_
         return self
 
+    def _prepare_to_certify(self) -> None:
+        self.scale = self.scale_
+
     def _at_scale(self, objective: Objective, scale: float) -> Objective:
         """The problem in (w, b) divided by 2Σs/σ: mean Huber loss + (ασ/Σs)(ρ/2·‖w‖₁ + (1−ρ)/2·‖w‖²)."""
         strength, ratio = self.alpha * scale / objective.weight_sum, self.l1_ratio
@@ -392,6 +401,9 @@ class _ScaleSearch:
             spread = float(np.sqrt(weighted_sum(c, (y - weighted_sum(c, y)) ** 2)))
         require_no_overflow(spread)
         floor = 1e-10 * max(spread, np.max(np.abs(self.objective.y), initial=0.0), 1e-300)
+        perfect = self.perfect(floor)
+        if perfect is not None:
+            return floor, perfect
         # Start from the residuals of least squares.
         fit = self.model._solve(self.model._at_scale(self.objective, 10.0 * spread + floor))
         self.start = (fit.w, fit.b)
@@ -408,11 +420,61 @@ class _ScaleSearch:
                 return scale, fit
         # Otherwise bracket the root, the weights refitted at every trial.
         low, high = guess - 1.0, guess + 0.1
-        while self.slope(high) < 0:
+        at_high = self.slope(high)
+        for _ in range(WIDEST):
+            if at_high >= 0:
+                break
             low, high = high, high + 1.0
-        while self.slope(low) > 0:
+            at_high = self.slope(high)
+        at_low = self.slope(low)
+        while at_low > 0:
             if low < np.log(floor):  # a perfect fit: every scale down to zero is better than the last
                 return float(np.exp(low)), self.last
-            low, high = low - 1.5, low
-        root = scipy.optimize.brentq(self.slope, low, high, xtol=1e-4 * self.model.tol, rtol=1e-14)
-        return self.at(np.exp(root))
+            low, high, at_high = low - 1.5, low, at_low
+            at_low = self.slope(low)
+        return self.at(np.exp(self.root(low, high, at_low, at_high)))
+
+    def root(self, low: float, high: float, at_low: float, at_high: float) -> float:
+        """A root of ``slope`` in a bracket, by regula falsi (Illinois); ends, whatever unfinished fits make of the slope."""
+        middle = low
+        for _ in range(STEPS):
+            if high - low <= 1e-4 * self.model.tol:
+                break
+            middle = high - at_high * (high - low) / (at_high - at_low) if at_high > at_low else np.nan
+            if not low < middle < high:
+                middle = 0.5 * (low + high)
+            now = self.slope(middle)
+            if now == 0.0:
+                break
+            if now < 0:
+                low, at_low, at_high = middle, now, 0.5 * at_high
+            else:
+                high, at_high, at_low = middle, now, 0.5 * at_low
+        return middle
+
+    def perfect(self, floor: float) -> Result | None:
+        """The shortest weights without errors, if no scale above zero is better.
+
+        min_σ Σ sᵢ(σ + σH(rᵢ/σ)) is a gauge of the residuals, so r = 0 is optimal where the multipliers v of the shortest
+        weights, X'v = 2αw and Σ vᵢ = 0, lie in its polar: |vᵢ| ≤ 2εsᵢ and Σ vᵢ²/(4sᵢ) ≤ Σ sᵢ.
+        """
+        model, objective = self.model, self.objective
+        n, d = objective.design.shape
+        if d < n - int(objective.fit_intercept) or model.l1_ratio > 0:
+            return None
+        problem = Centred(objective.design, objective.y, objective.c, objective.fit_intercept)
+        solved = problem.solve_dual(np.zeros(d))
+        if solved is None:
+            return None
+        W, A = solved
+        w, b = W[:, 0], problem.bias(W)
+        if np.max(np.abs(problem.residual(W))) > NO_ERRORS * np.max(np.abs(objective.y)):
+            return None
+        v = A[:, 0] / np.sqrt(objective.c) * (2.0 * model.alpha / objective.weight_sum)  # vᵢ/sᵢ
+        if np.max(np.abs(v)) > 2.0 * model.epsilon or weighted_sum(objective.c, v**2) > 4.0:
+            return None
+        self.iterations += 1
+        at_floor = model._at_scale(objective, floor)
+        judged = certificate(at_floor, w, b, dual=-0.5 * floor * v, tol=model.tol)
+        judged = with_run(judged, solver="closed-form", iterations=1, seconds=0.0, status=Status.CONVERGED.value)
+        return Result(Solution(w, b, Status.CONVERGED, 1), judged)

@@ -12,8 +12,10 @@ from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
+from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificates.fast import quick_certificate
-from hinge.problem.certificates.linear import certificate, with_run
+from hinge.problem.certificates.linear import Certificate, certificate, newton_flops, with_run
+from hinge.problem.cost import budget, pass_flops
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
@@ -24,6 +26,7 @@ RATES = ("optimal", "invscaling", "constant", "adaptive")
 SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length
 TRIES = 12
 JUDGE_PASSES = 10
+JUDGED_TO = 1e-6  # the tolerance of certificates; that of the estimators is one of the loss from epoch to epoch
 SLOWEST_BIAS = 0.01
 LOOKED_AT = 1000
 
@@ -65,6 +68,14 @@ class Stream:
         raise ValueError("The steps overflow at any length: scale the features to similar size.")
 
 
+def judged_stream(objective: Objective, w: np.ndarray, b: np.ndarray, epochs: int) -> Certificate:
+    """The certificate of weights that so many epochs found, at a tenth of their cost or a little more."""
+    flops = epochs * pass_flops(objective.design)
+    # The full judge goes through X some ten times, and pays off only where it can afford its Newton step.
+    full = epochs >= JUDGE_PASSES and newton_flops(objective, objective.d) <= budget(flops)
+    return (certificate if full else quick_certificate)(objective, w, b, fit_flops=flops)
+
+
 def share_of_nonzeros(X: Any) -> float:
     """The share of entries of X that are not zero, seen on rows spread over it."""
     some = X[:: max(1, X.shape[0] // LOOKED_AT)]
@@ -72,7 +83,7 @@ def share_of_nonzeros(X: Any) -> float:
     return float(np.count_nonzero(values)) / max(1, some.shape[0] * some.shape[1])
 
 
-class StochasticModel(LinearModel):
+class StochasticModel(Certifiable, LinearModel):
     """What SGDClassifier and SGDRegressor share; parameters are described there."""
 
     weights_mean = "step"
@@ -159,15 +170,17 @@ class StochasticModel(LinearModel):
         held_sets = None
         if held is not None:
             held_sets = self._objectives(X[held], [y[held] for y in targets], taken(weights, held))
+        if self._given is not None:
+            tight = [self._given.judged(o, JUDGED_TO).certificate for o in objectives]
+            self.certificate_ = max(tight, key=lambda c: c.error)
+            return
         ended = [
             self._run(s, o, rate, options, None if held_sets is None else held_sets[j])
             for j, (s, o) in enumerate(zip(self._state, objectives))
         ]
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
-        # The full judge goes through X some ten times: it should not take longer than what it judges.
-        judge = certificate if self.n_iter_ >= JUDGE_PASSES else quick_certificate
-        judged = [judge(o, *self._shown(s)) for s, o in zip(self._state, objectives)]
+        judged = [judged_stream(o, *self._shown(s), s.epochs) for s, o in zip(self._state, objectives)]
         status = Status.RULE if all(ended) else Status.MAX_ITER
         self.certificate_ = with_run(
             max(judged, key=lambda c: c.error),

@@ -9,6 +9,7 @@ import numpy as np
 from hinge._native import Design
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
+from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Hinge, Loss, SquaredHinge
 from hinge.solvers.run import Result
 
@@ -44,7 +45,7 @@ class MarginClassifier(LinearClassifier):
         raise NotImplementedError
 
 
-class LinearSVC(MarginClassifier):
+class LinearSVC(Certifiable, MarginClassifier):
     """Linear support vector machine: minimises C Σ sᵢ ℓ(yᵢ(⟨w, xᵢ⟩ + b)) + ½‖w‖² (or ‖w‖₁).
 
     ℓ(m) = max(0, 1 − m), or its square. The bias is not penalised: this is the textbook's problem, whose constraints

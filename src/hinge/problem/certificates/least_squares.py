@@ -46,4 +46,4 @@ def summed_up(objective: Objective, sums: Array, w: Array, b: Array) -> SummedUp
         v[d] -= shift
         Sv -= shift * sums[:, d]
     chain = max(LEAST_CHAIN, float(np.sqrt(objective.n / BLOCK)))
-    return SummedUp(risk, float(v @ Sv), float(Sv[-1]), -Sv[:d], chain * np.finfo(float).eps * size**2)
+    return SummedUp(risk, float(v @ Sv), float(Sv[-1]), -Sv[:d], chain * np.finfo(float).eps * size * size)

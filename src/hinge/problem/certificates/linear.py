@@ -13,6 +13,9 @@ Slopes from weights. First u = ℓ'(z) at the best bias for w, so that they bala
 too wide, the slopes after one Newton step of the weights in use, u + ℓ''·Δz: they satisfy the optimality conditions of
 those weights exactly, with or without a penalty on them, and their error is of second order.
 
+The Newton step costs a factorisation. It is taken only if its operations, counted from shapes, are within a tenth of
+those of the fit (:mod:`hinge.problem.cost`), or with ``exact=True``; otherwise the wider bound is reported.
+
 Where no dual is known (non-convex, or a loss without conjugate) the certificate is a stationarity residual: the
 largest distance of −∇risk from ∂Ω, relative to the largest slope of the risk at w = 0.
 """
@@ -27,18 +30,19 @@ import numpy as np
 import scipy.linalg
 
 from hinge.problem.certificates.least_squares import summed_up
+from hinge.problem.cost import budget, factor_flops, gram_flops, pass_flops
 from hinge.problem.losses import CustomLoss, Squared
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import Coordinates
 from hinge.problem.root import best_bias
+from hinge.problem.semidefinite import solve_semidefinite
 
-# The Newton step of the judge factors a matrix of this order at most.
-MAX_USED_FEATURES = 2000
 NEWTON_ROUNDS = 4
 SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the gap that was asked for
 ROUNDING = 1e-15
 LAST_PLACES = 16 * np.finfo(float).eps  # rounding of a sum of products, relative to the sizes of the factors
+DECREASE_IN_ROUNDING = 1e-13  # of the objective: smaller decreases cannot be seen in its value
 BALANCED = 1e-13  # slopes whose sum is below this share of their size balance but for rounding
 
 
@@ -68,6 +72,9 @@ class Certificate:
         How the weights were found.
     note : str
         What is not established about a user's loss.
+    exact : bool
+        False if a tighter bound may exist that would cost more than a tenth of the fit; ``certificate(…, exact=True)``
+        and ``estimator.certify(X, y)`` compute it.
     """
 
     primal: float
@@ -83,6 +90,7 @@ class Certificate:
     seconds: float = 0.0
     status: str = ""
     note: str = ""
+    exact: bool = True
 
     @classmethod
     def of_gap(cls, primal: float, gap: float, *, tol: float, convexity: float = 0.0, **how: Any) -> Certificate:
@@ -132,7 +140,8 @@ class Certificate:
         if self.converged:
             end = f" {self.status}" if self.status.startswith("The objective has no minimiser") else ""
             return f"{meaning} The tolerance of {self.tol:.1g} is met.{end}"
-        return f"{meaning} The tolerance of {self.tol:.1g} is not met: {self.status or 'raise max_iter.'}"
+        missed = "is not met" if self.exact else "is not proved at this cost"
+        return f"{meaning} The tolerance of {self.tol:.1g} {missed}: {self.status or 'raise max_iter.'}"
 
     def __str__(self) -> str:
         measure = f"gap {self.gap:.1e}" if self.kind == "gap" else f"residual {self.residual:.1e}"
@@ -140,10 +149,44 @@ class Certificate:
         return f"objective {self.primal:.6g}, {measure}{how}"
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a sum beyond all numbers gives no bound
 def certificate(
-    objective: Objective, w: Array, b: Array, *, dual: Array | None = None, tol: float = 1e-6
+    objective: Objective,
+    w: Array,
+    b: Array,
+    *,
+    dual: Array | None = None,
+    tol: float = 1e-6,
+    exact: bool = False,
+    fit_flops: float = 0.0,
 ) -> Certificate:
-    """Judge weights w and bias b; ``dual`` may hold slopes uᵢ that a solver believes to be good."""
+    """Judge weights w and bias b.
+
+    Parameters
+    ----------
+    objective : Objective
+        What was minimised.
+    w, b : arrays
+        Weights and bias.
+    dual : array, optional
+        Slopes uᵢ that a solver believes to be good.
+    tol : float
+        The error that was asked for; no tighter bound is looked for once it is met.
+    exact : bool
+        Compute the tightest bound known, whatever it costs.
+    fit_flops : float
+        What finding the weights cost, in floating-point operations: the bound may cost a tenth of that (or about ten
+        milliseconds).
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+    >>> objective = hg.make_objective(X, y, hg.Squared(), hg.L2(1 / 3))
+    >>> judged = hg.certificate(objective, np.array([2 / 3]), np.array([1 / 3]), exact=True)
+    >>> judged.converged, judged.exact
+    (True, True)
+    """
     if objective.has_moments and dual is None and isinstance(objective.loss, Squared) and has_dual(objective):
         judged = _from_moments(objective, w, b, tol)
         if judged is not None:
@@ -166,9 +209,10 @@ def certificate(
         risk = objective.risk_of_scores(z)
         best = -np.inf if tried is None else dual_value(objective, tried)
     primal = risk + objective.penalty.value(w)
+    candidates = _Candidates(objective, np.inf if exact else budget(fit_flops))
     if provable and not primal - best <= tol * abs(primal):
         best = max(best, trivial_bound(objective))
-        for u in _candidates(objective, w, z, tried):
+        for u in candidates(w, z, tried):
             best = max(best, dual_value(objective, u))
             if primal - best <= tol * abs(primal):
                 break
@@ -187,6 +231,7 @@ def certificate(
         tol=tol,
         weight_error=_weight_error(objective, gap) if kind == "gap" else np.inf,
         note="; ".join(objective.loss.facts.notes) if isinstance(objective.loss, CustomLoss) else "",
+        exact=not candidates.dropped,
     )
 
 
@@ -235,19 +280,38 @@ def constant_risk(objective: Objective) -> float:
     return at_zero or sum(abs(objective.risk_of_scores(z + shift + t)) for t in (-1.0, 1.0))
 
 
-def _candidates(objective: Objective, w: Array, z: Array, tried: Array | None) -> Iterator[Array]:
-    """Slopes worth trying besides those that were tried, the cheapest first."""
-    if objective.loss.smooth or tried is None:
-        if objective.fit_intercept:
-            z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
-        u = objective.slopes_of_scores(z)
-        yield u
-    else:
-        u = tried
-    if z.ndim == 1:
-        moved = newton_slopes(objective, w, z, u)
+class _Candidates:
+    """Slopes worth trying besides those that were tried, the cheapest first, within a number of operations."""
+
+    def __init__(self, objective: Objective, flops: float) -> None:
+        self._objective, self._flops = objective, flops
+        self.dropped = False  # whether a candidate was too expensive
+
+    def __call__(self, w: Array, z: Array, tried: Array | None) -> Iterator[Array]:
+        objective = self._objective
+        if objective.loss.smooth or tried is None:
+            if objective.fit_intercept:
+                z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
+            u = objective.slopes_of_scores(z)
+            yield u
+        else:
+            u = tried
+        coordinates = objective.penalty.coordinates(objective.d)
+        if z.ndim > 1 or coordinates is None:
+            return
+        used = _weights_in_use(coordinates, w)
+        if newton_flops(objective, len(used)) > self._flops:
+            self.dropped = True
+            return
+        moved = newton_slopes(objective, coordinates, w, z, u, used, self._flops)
         if moved is not None:
             yield moved
+
+
+def newton_flops(objective: Objective, used: int) -> float:
+    """Operations of one round of :func:`newton_slopes`; most problems need no other."""
+    design = objective.design
+    return gram_flops(design, used) + factor_flops(used) + 2 * pass_flops(design)
 
 
 def best_shift(objective: Objective, z: Array) -> float:
@@ -284,22 +348,24 @@ def replace_target(objective: Objective, y: Array) -> Objective:
 def best_shifts(objective: Objective, z: Array) -> Array:
     """The best change of the biases of several outputs: Newton on k × k systems until the slopes balance."""
     loss, y, c, k = objective.loss, objective.y, objective.c, z.shape[1]
-    shift = np.zeros(k)
+    shift, value = np.zeros(k), objective.risk_of_scores(z)
     for _ in range(30):
         u = loss.gradient(y, z + shift)
         g = weighted_sum(c, u)
-        if np.max(np.abs(g)) <= 1e-15:
+        if np.max(np.abs(g)) <= BALANCED * np.max(weighted_sum(c, np.abs(u)), initial=0.0):
             break
         if loss.outputs == "classes":
             p = loss.inverse_link(z + shift)
             h = np.diag(c @ p) - (p * c[:, None]).T @ p
         else:
             h = np.diag(c @ loss.hessian(y, z + shift))
-        step = scipy.linalg.lstsq(h, g)[0]
-        before, scale = objective.risk_of_scores(z + shift), 1.0
-        while objective.risk_of_scores(z + shift - scale * step) > before and scale > 1e-6:
-            scale *= 0.5
+        step, scale = scipy.linalg.lstsq(h, g)[0], 1.0
+        # Near the optimum rounding hides the decrease, and Newton's step is right as it is.
+        if float(g @ step) > DECREASE_IN_ROUNDING * abs(value):
+            while objective.risk_of_scores(z + shift - scale * step) > value and scale > 1e-6:
+                scale *= 0.5
         shift = shift - scale * step
+        value = objective.risk_of_scores(z + shift)
     return shift
 
 
@@ -374,27 +440,33 @@ def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
     return (l1 == 0) & (l2 == 0) & np.where(g < 0, np.isposinf(upper), np.isneginf(lower))
 
 
-def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array | None:
+def _weights_in_use(coordinates: Coordinates, w: Array) -> np.ndarray:
+    """Which weights are neither zero under an L1 penalty nor at a bound."""
+    inside = (w > coordinates.lower) & (w < coordinates.upper)
+    return np.flatnonzero(inside & ((w != 0) | (coordinates.l1 == 0)))
+
+
+def newton_slopes(
+    objective: Objective,
+    coordinates: Coordinates,
+    w: Array,
+    z: Array,
+    u: Array,
+    used: np.ndarray,
+    flops: float = np.inf,
+) -> Array | None:
     """u + ℓ''·Δz, where Δz is the change of scores in one Newton step of the bias and the weights in use.
 
-    Those are the weights that are not zero and not at a bound. With H the Hessian and r the gradient of the objective
-    restricted to them, X'(c∘(u + ℓ''·Δz)) + Ω'(w + Δ) = r + H Δ = 0: the optimality conditions hold exactly.
-    None if the penalty is not a sum over weights, too many of them are in use, or the sums overflow.
+    With H the Hessian and r the gradient of the objective restricted to them, X'(c∘(u + ℓ''·Δz)) + Ω'(w + Δ) = r + H Δ
+    = 0: the optimality conditions hold exactly. None if the sums overflow.
     """
-    coordinates = objective.penalty.coordinates(objective.d)
-    if coordinates is None:
-        return None
     loss, y = objective.loss, objective.y
-    inside = (w > coordinates.lower) & (w < coordinates.upper)
-    used = np.flatnonzero(inside & ((w != 0) | (coordinates.l1 == 0)))
-    if len(used) > MAX_USED_FEATURES:
-        return None
     lo, hi = loss.dual_interval(y)
     # Without a second derivative the slopes that have room on both sides are the ones that may move.
     h = loss.hessian(y, z) if loss.twice else np.minimum(u - lo, hi - u) ** 2
     w = w.copy()
     for _ in range(NEWTON_ROUNDS):
-        found = _newton_step(objective, coordinates, w, u, h, used)
+        found = _newton_step(objective, coordinates, w, u, h, used, flops)
         if found is None:
             return None
         step, bias = found
@@ -411,7 +483,7 @@ def newton_slopes(objective: Objective, w: Array, z: Array, u: Array) -> Array |
 
 
 def _newton_step(
-    objective: Objective, coordinates: Coordinates, w: Array, u: Array, h: Array, used: np.ndarray
+    objective: Objective, coordinates: Coordinates, w: Array, u: Array, h: Array, used: np.ndarray, flops: float
 ) -> tuple[Array, float] | None:
     """The step of the weights in use (others zero) and of the bias; None where the sums overflow."""
     c = objective.c
@@ -423,7 +495,7 @@ def _newton_step(
         rhs = np.append(rhs, -weighted_sum(c, u))
     if not (np.all(np.isfinite(gram)) and np.all(np.isfinite(rhs))):
         return None
-    solved = scipy.linalg.lstsq(gram, rhs)[0] if len(rhs) else rhs
+    solved = solve_semidefinite(gram, rhs, flops) if len(rhs) else rhs
     step = np.zeros(objective.d)
     step[used] = solved[: len(used)]
     return step, float(solved[-1]) if objective.fit_intercept else 0.0

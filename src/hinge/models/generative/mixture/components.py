@@ -19,10 +19,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from hinge._native import core
 
 SHAPES = ("full", "tied", "diag", "spherical")
+SMALL = 32  # order up to which one call for all components saves more than triangles do
 
 
 class Prior(NamedTuple):
@@ -168,7 +170,9 @@ def _factors(covariances: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(L)):
         least = [np.linalg.eigvalsh(S)[0] if np.all(np.isfinite(S)) else -np.inf for S in covariances]
         raise ValueError(_collapsed(int(np.argmin(least)) if len(least) > 1 else None))
-    return np.triu(np.linalg.inv(L).transpose(0, 2, 1))
+    if L.shape[1] <= SMALL:
+        return np.triu(np.linalg.inv(L).transpose(0, 2, 1))
+    return np.stack([scipy.linalg.lapack.dtrtri(lower.T, lower=0)[0] for lower in L])
 
 
 def _collapsed(component: int | None) -> str:

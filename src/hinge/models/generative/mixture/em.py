@@ -22,6 +22,7 @@ class Run:
     bounds: list[float]
     converged: bool
     moments: Moments
+    examples: int
 
     @property
     def bound(self) -> float:
@@ -48,7 +49,7 @@ def expectation_maximisation(
         if len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol:
             converged = True
         if converged or stopped or len(bounds) > max_iter:
-            return Run(components, bounds, converged, moments)
+            return Run(components, bounds, converged, moments, design.shape[0])
         components = m_step(components, moments, prior)
         stopped = report is not None and report(bounds[-1])
 
@@ -120,6 +121,7 @@ def start_from(kind: str, design: Design, weights: np.ndarray | None, means: np.
         case _:
             identity = np.ones(k)
     rough = Components(kind, np.full(k, 1.0 / k), means, identity)
+    vars(rough)["factors"] = identity  # of itself: factoring it would cost as much as a step of EM
     found = m_step(rough, rough.moments(design, weights, hard=True), prior)
     # A mean without examples would never get any: everybody starts with a little weight.
     floor = np.maximum(found.weights, 1e-3 / k)

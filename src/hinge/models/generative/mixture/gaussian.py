@@ -371,8 +371,11 @@ def _flat(run: Run, prior: Prior, floor: float) -> np.ndarray:
     if found.kind == "tied":
         S, N = S.sum(axis=0, keepdims=True), N.sum(keepdims=True)
     if S.ndim == 3:
-        S = S[:, live][:, :, live] / np.outer(root, root) / N[:, None, None]
-        least = np.linalg.eigvalsh(S)[:, 0]
+        if run.examples <= len(root):  # n examples spread in n − 1 directions at most
+            least = np.zeros(len(S))
+        else:
+            S = S[:, live][:, :, live] / np.outer(root, root) / N[:, None, None]
+            least = np.linalg.eigvalsh(S)[:, 0]
     else:
         S = S[:, live] / scale[live] / N[:, None]
         least = S.mean(axis=1) if found.kind == "spherical" else S.min(axis=1)

@@ -1,0 +1,86 @@
+"""Certificates on demand: fitted weights judged on their training data, whatever the proof costs."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.problem.certificates.linear import Certificate, certificate, has_dual, with_run
+from hinge.problem.objective import Array, Objective
+from hinge.solvers.base import Solution, Status
+from hinge.solvers.run import Result, minimise
+
+
+class GivenWeights:
+    """Weights that are known already, in place of a solver: one row per output, handed out in order."""
+
+    def __init__(self, coef: Any, intercept: Any) -> None:
+        self._W = np.atleast_2d(np.asarray(coef, dtype=np.float64))
+        self._b = np.broadcast_to(np.asarray(intercept, dtype=np.float64).ravel(), len(self._W))
+        self._next = 0
+
+    def judged(self, objective: Objective, tol: float) -> Result:
+        """The weights of this objective and their certificate."""
+        if objective.outputs > 1:
+            w, b = self._W.T.copy(), self._b.copy()
+        else:
+            w, b = self._W[self._next].copy(), self._b[[self._next]]
+            self._next += 1
+        judged = tightest(objective, w, b, tol)
+        status = Status.CONVERGED if judged.converged else Status.MAX_ITER
+        judged = with_run(judged, solver="given weights", iterations=0, seconds=0.0, status=status.value)
+        return Result(Solution(w, b, status, 0), judged)
+
+
+def tightest(objective: Objective, w: Array, b: Array, tol: float) -> Certificate:
+    """The certificate with the slopes of the optimum, found anew, where those of the weights do not meet the tolerance."""
+    judged = certificate(objective, w, b, tol=tol, exact=True)
+    if judged.converged or not has_dual(objective):
+        return judged
+    best = minimise(objective, tol=tol)[1]
+    u = best.dual
+    if u is None:
+        u = objective.slopes_of_scores(objective.scores(best.w, best.b))
+    again = certificate(objective, w, b, dual=u, tol=tol, exact=True)
+    return again if again.dual > judged.dual else judged
+
+
+class Certifiable:
+    """Mixin of estimators that call ``_solve`` once per problem, with weights as ``coef_`` and ``intercept_`` show them."""
+
+    _given: GivenWeights | None = None
+
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """The tightest certificate of the fitted weights, on the data they were fitted to.
+
+        ``certificate_`` costs at most a tenth of the fit (or about ten milliseconds). Where that was not enough
+        (``certificate_.exact`` is False), this computes the bound whatever it costs. The estimator is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training data, as they were passed to ``fit``.
+
+        Returns
+        -------
+        Certificate
+        """
+        check_is_fitted(self)
+        judge: Any = copy.copy(self)
+        if hasattr(judge, "densify"):
+            judge.densify()
+        judge._given = GivenWeights(judge.coef_, judge.intercept_)
+        judge._prepare_to_certify()
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the fit has given it already
+            judge.fit(X, y, **weights)
+        return judge.certificate_
+
+    def _prepare_to_certify(self) -> None:
+        """Changes to the copy that ``fit`` is called on, for estimators that fit more than weights."""

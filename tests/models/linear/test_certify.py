@@ -1,0 +1,89 @@
+"""A proof costs at most a tenth of its fit; the tightest one is there on demand."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+import hinge as hg
+from hinge.problem.certificates import linear as judge
+from hinge.problem.cost import FREE, budget
+from hinge.solvers.run import SOLVERS, get_solver
+from kit.estimators import make_data, name, public_estimators
+
+ESTIMATORS = [e for e in public_estimators() if hasattr(e, "certify")]
+
+
+def fitted(estimator, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return clone(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name)
+def test_certificates_on_demand_are_at_least_as_tight_and_change_nothing(estimator):
+    X, y = make_data(estimator, classes=2)
+    model = fitted(estimator, X, y)
+    before = copy.deepcopy(vars(model))
+    tight = model.certify(X, y)
+    assert tight.exact
+    assert tight.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    assert tight.gap <= model.certificate_.gap * (1 + 1e-9) + 1e-6 * abs(tight.primal)
+    assert set(vars(model)) == set(before)
+    np.testing.assert_array_equal(model.coef_, before["coef_"])
+    assert model.certificate_ == before["certificate_"] or np.isnan(model.certificate_.seconds)
+
+
+def test_most_linear_estimators_certify_on_demand():
+    assert len(ESTIMATORS) >= 12
+
+
+def large(rng, penalty):
+    """A problem whose Newton step would factor a matrix of order 1200."""
+    X = scipy.sparse.random(300, 1200, density=0.02, format="csr", random_state=np.random.RandomState(0))
+    y = rng.normal(size=300)
+    return hg.make_objective(X, y, hg.Squared(), penalty)
+
+
+def test_a_step_beyond_the_budget_is_not_taken(rng, monkeypatch):
+    objective = large(rng, hg.L1(1e-4))
+    w = rng.normal(size=objective.d)
+    tight = hg.certificate(objective, w, np.zeros(1), exact=True)
+
+    def refuse(*_):
+        raise AssertionError("the Newton step costs more than the budget")
+
+    monkeypatch.setattr(judge, "newton_slopes", refuse)
+    cheap = hg.certificate(objective, w, np.zeros(1))
+    assert not cheap.exact
+    assert tight.exact
+    assert cheap.primal == tight.primal
+    assert cheap.dual <= tight.dual + 1e-12 * abs(tight.primal)
+    with pytest.raises(AssertionError, match="budget"):
+        hg.certificate(objective, w, np.zeros(1), fit_flops=1e12)
+
+
+def test_the_budget_is_a_tenth_of_the_fit_or_ten_milliseconds():
+    assert budget(0.0) == FREE
+    assert budget(1e12) == pytest.approx(1e11)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_cost_of_a_fit_follows_from_shape_and_iterations(solver, rng):
+    objective = hg.make_objective(rng.normal(size=(20, 3)), rng.normal(size=20), hg.Squared(), hg.L2(0.1))
+    one, ten = (get_solver(solver).flops(objective, k) for k in (1, 10))
+    assert one > 0
+    assert ten == pytest.approx(10 * one)
+
+
+def test_an_unproved_fit_does_not_warn(rng):
+    """The solver met its own rule, so nothing is wrong with the fit; the certificate explains what is missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = hg.HuberRegressor(scale=1.0, alpha=1e-3).fit(large(rng, None).design.source, rng.normal(size=300))
+    assert model.certificate_.converged or "exact=True" in model.certificate_.explain()

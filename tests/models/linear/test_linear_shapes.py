@@ -1,0 +1,135 @@
+"""Linear fits on awkward shapes: methods that avoid large matrices give the solutions of those that form them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import hinge as hg
+from hinge.solvers.closed_form import Centred
+from hinge.solvers.lsqr import lsqr
+from hinge.solvers.row_space import pays
+from hinge.solvers.run import minimise, solve
+
+
+def sparse(rng, n, d, rank=None):
+    X = scipy.sparse.random(n, d, density=0.1, format="csr", random_state=np.random.RandomState(1))
+    X.data = rng.normal(size=X.nnz)
+    return X if rank is None else scipy.sparse.csr_matrix(X[:, rng.integers(0, rank, d)])
+
+
+@pytest.mark.parametrize(("n", "d", "rank"), [(400, 250, None), (250, 400, None), (300, 300, None), (400, 250, 60)])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_sparse_least_squares_has_least_norm(n, d, rank, fit_intercept, rng):
+    X, y = sparse(rng, n, d, rank), rng.normal(size=n)
+    model = hg.LinearRegression(fit_intercept=fit_intercept).fit(X, y)
+    dense = X.toarray()
+    A, b = (dense - dense.mean(axis=0), y - y.mean()) if fit_intercept else (dense, y)
+    expected = np.linalg.lstsq(A, b, rcond=1e-10)[0]
+    np.testing.assert_allclose(model.coef_, expected, atol=1e-7 * np.abs(expected).max())
+    assert model.certificate_.converged
+
+
+@pytest.mark.parametrize(("n", "d"), [(30, 12), (12, 30), (20, 20)])
+def test_lsqr_solves_every_column(n, d, rng):
+    A, B = rng.normal(size=(n, d)), rng.normal(size=(n, 3))
+    B[:, 1] = 0.0
+    W, met, _ = lsqr(lambda V: A @ V, lambda U: A.T @ U, B, tol=1e-12, max_iter=500)
+    assert met
+    np.testing.assert_allclose(W, np.linalg.lstsq(A, B)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_lsqr_reports_that_it_did_not_end(rng):
+    A = rng.normal(size=(30, 20)) * np.logspace(0, 6, 20)
+    assert not lsqr(lambda V: A @ V, lambda U: A.T @ U, rng.normal(size=(30, 1)), tol=1e-13, max_iter=3)[1]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-300, 1e-10, 1e-3, 1.0])
+@pytest.mark.parametrize("kind", ["plain", "duplicate rows", "duplicate columns"])
+@pytest.mark.parametrize(("n", "d"), [(10, 30), (30, 10), (20, 20)])
+def test_ridge_of_singular_designs_is_the_limit_of_ridge(n, d, kind, alpha, rng):
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    if kind == "duplicate rows":
+        X = X[: n // 2].repeat(2, axis=0)
+    elif kind == "duplicate columns":
+        X[:, 1] = X[:, 0]
+    model = hg.Ridge(alpha=alpha).fit(X, y)
+    U, s, V = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    kept = s > 1e-10 * s[0]
+    expected = V[kept].T @ (s[kept] / (s[kept] ** 2 + alpha) * (U[:, kept].T @ (y - y.mean())))
+    np.testing.assert_allclose(model.coef_, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+
+
+LOSSES = [hg.Logistic(), hg.SquaredHinge(), hg.Hinge(), hg.Huber(1.0), hg.EpsilonInsensitive(0.1), hg.Poisson()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_wide_problems_have_the_same_solution_in_their_row_space(loss, rng):
+    X, y = rng.normal(size=(15, 60)), rng.integers(0, 2, 15) * 2.0 - 1.0
+    y = np.abs(y) if isinstance(loss, hg.Poisson) else y
+    objective = hg.make_objective(X, y, loss, hg.L2(0.1))
+    assert pays(objective)
+    result = solve(objective, tol=1e-10)
+    assert result.certificate.converged
+    direct = minimise(objective, solver="newton" if loss.twice else "interior-point", tol=1e-10)[1]
+    np.testing.assert_allclose(result.w, direct.w, atol=1e-4)
+
+
+def test_callbacks_see_weights_of_all_features(rng):
+    seen = []
+    objective = hg.make_objective(
+        rng.normal(size=(15, 60)), rng.integers(0, 2, 15) * 2.0 - 1.0, hg.Logistic(), hg.L2(1.0)
+    )
+    solve(objective, callback=lambda record: seen.append(record.w) or False)
+    assert seen
+    assert all(w is None or w.shape == (60,) for w in seen)
+
+
+def huber_objective(w, b, scale, X, y, alpha, epsilon=1.35):
+    r = np.abs(y - X @ w - b) / scale
+    return np.sum(scale + scale * np.where(r < epsilon, r**2, 2 * epsilon * r - epsilon**2)) + alpha * w @ w
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0, 10.0])
+@pytest.mark.parametrize(("n", "d"), [(40, 60), (30, 30), (30, 29), (30, 25)])
+def test_huber_with_as_many_features_as_examples_is_no_worse_than_any_other_fit(n, d, alpha, rng):
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    model = hg.HuberRegressor(alpha=alpha).fit(X, y)
+    ours = huber_objective(model.coef_, model.intercept_, model.scale_, X, y, alpha)
+    problem = Centred(hg.make_objective(X, y, hg.Squared()).design, y, np.full(n, 1.0 / n), True)
+    for ridge in np.logspace(-10, 1, 12):
+        W = problem.solve(np.full(d, ridge))
+        for scale in np.logspace(-9, 0.5, 20):
+            assert ours <= huber_objective(W[:, 0], problem.bias(W)[0], scale, X, y, alpha) * (1 + 1e-6)
+
+
+def test_many_classes_balance_their_slopes(rng):
+    X, y = rng.normal(size=(300, 5)), rng.integers(0, 30, 300)
+    model = hg.LogisticRegression(tol=1e-8).fit(X, y)
+    assert model.certificate_.kind == "gap"
+    assert model.certificate_.converged
+
+
+@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("n", [40, 41])
+def test_strong_l1_penalties_give_the_constant_and_weak_ones_do_not(n, quantile, rng):
+    X = rng.normal(size=(n, 6))
+    y = X[:, 0] + 0.1 * rng.normal(size=n)
+    strong = hg.QuantileRegressor(quantile=quantile, alpha=10.0).fit(X, y)
+    assert not np.any(strong.coef_)
+    assert strong.certificate_.converged
+    assert np.mean(y < strong.intercept_) <= quantile <= np.mean(y <= strong.intercept_)
+    weak = hg.QuantileRegressor(quantile=quantile, alpha=1e-3).fit(X, y)
+    assert weak.coef_[0] != 0
+    assert weak.certificate_.converged
+
+
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+def test_joint_penalties_of_one_target_are_those_of_single_weights(l1_ratio, rng):
+    X = rng.normal(size=(50, 8)) * np.logspace(-3, 3, 8)
+    y = X[:, 4:] @ rng.normal(size=4) + rng.normal(size=50)
+    joint = hg.MultiTaskElasticNet(alpha=0.1, l1_ratio=l1_ratio, tol=1e-9).fit(X, y[:, None])
+    single = hg.ElasticNet(alpha=0.1, l1_ratio=l1_ratio, tol=1e-9).fit(X, y)
+    assert joint.certificate_.converged
+    np.testing.assert_allclose(joint.predict(X).ravel(), single.predict(X), rtol=1e-3, atol=1e-3)
