@@ -14,6 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from hinge._native import check_indices
 from hinge.explain.measure import final_step, take_rows
 from hinge.explain.power_law import PowerLaw, fit_power_law
 from hinge.explain.resample import spread_order
@@ -244,6 +245,7 @@ class Steps:
 
 
 def _folds(estimator: Any, X: Any, y: Any, groups: Any, cv: Any) -> list[tuple[Array, Array]]:
+    check_indices(X)
     splits = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     return [(np.asarray(a), np.asarray(b)) for a, b in splits]
 

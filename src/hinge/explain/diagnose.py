@@ -11,6 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._native import check_indices
 from hinge.explain.advice import advise
 from hinge.explain.bias_variance import BiasVariance, bootstrap_parts
 from hinge.explain.calibration import reliability
@@ -98,6 +99,8 @@ def diagnose(
         raise ValueError("y_test was given without X_test.")
     if len(np.shape(y)) != 1:
         raise ValueError(f"y must be one target per row, got an array of shape {np.shape(y)}.")
+    check_indices(X)
+    check_indices(X_test)
     measure = make_measure(model, y, measure)
     model = _fitted(model, X, y)
     X_used, y_used, groups = _at_most(X, y, groups, max_rows, random_state)

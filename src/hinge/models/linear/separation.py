@@ -17,6 +17,8 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
+from hinge._native import check_indices
+
 # How many entries of the constraint matrix the linear program is tried with.
 LIMIT = 20_000_000
 
@@ -65,6 +67,8 @@ def separating_direction(X: Any, signs: np.ndarray, *, fit_intercept: bool = Tru
     fit_intercept : bool
         Whether the hyperplane may miss the origin.
     """
+    check_indices(X)
+    X = X.tocsr() if scipy.sparse.issparse(X) else X
     d = X.shape[1]
     scale = _column_scale(X)
     if scipy.sparse.issparse(X):

@@ -1,0 +1,8 @@
+"""The groups of cases, by name."""
+
+from __future__ import annotations
+
+from hostile import sparse
+from hostile.runner import Group
+
+GROUPS: dict[str, Group] = {group.name: group for group in (sparse.GROUP,)}
