@@ -12,6 +12,7 @@ from pathlib import Path
 from hostile import runner
 from hostile.groups import GROUPS
 
+SHOWN = 40  # failures of a group that are printed, and saved; the rest are counted
 SEEDS = Path(__file__).parent / "seeds"
 
 
@@ -63,12 +64,14 @@ def main() -> int:
         for batch in batches:
             for outcome in runner.run(group, batch):
                 counts[outcome.verdict] += 1
-                if outcome.bad:
+                counts["shown"] += outcome.bad
+                if outcome.bad and counts["shown"] <= SHOWN:
                     print(f"{outcome.verdict}: {outcome.group}: {outcome.case}\n    {outcome.detail}", flush=True)
                     if options.seconds:
                         save(outcome)
             if options.seconds:
                 options.state.write_text(json.dumps(state))
+        del counts["shown"]
         print(f"{group.name}: {runner.summary(counts, time.monotonic() - start)}", flush=True)
         total += counts
     print(f"all: {runner.summary(total, time.monotonic() - began)}")

@@ -14,7 +14,11 @@ from hostile.groups import GROUPS
 @pytest.mark.parametrize("group", GROUPS)
 def test_hostile_inputs_end_well(group):
     found = subprocess.run(
-        [sys.executable, "-m", "hostile", group], cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=600
+        [sys.executable, "-m", "hostile", group],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-3000:]
     tried = int(found.stdout.rsplit("all: ", 1)[1].split()[0])
