@@ -247,9 +247,20 @@ def native_loss(loss: Loss) -> Any:
     return _core.python_loss(loss)
 
 
+MOST_THREADS = 1024
+
+
 def set_num_threads(threads: int | None) -> None:
-    """Use this many threads from now on; None for as many as the process may use."""
-    _core.set_num_threads(0 if threads is None else int(threads))
+    """Use this many threads from now on, at most 1024; None for as many as the process may use.
+
+    Results do not depend on it. Where the system refuses to make a thread, fewer are used.
+    """
+    if threads is None:
+        _core.set_num_threads(0)
+        return
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"threads must be a whole number between 1 and {MOST_THREADS}, or None; got {threads!r}.")
+    _core.set_num_threads(int(threads))
 
 
 def num_threads() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostile import sparse, structured
+from hostile import machine, sparse, structured
 from hostile.runner import Group
 
-GROUPS: dict[str, Group] = {group.name: group for group in (sparse.GROUP, structured.GROUP)}
+GROUPS: dict[str, Group] = {group.name: group for group in (sparse.GROUP, structured.GROUP, machine.GROUP)}

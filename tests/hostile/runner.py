@@ -51,6 +51,7 @@ class Group:
     run: Callable[[str], Any]
     random: Callable[[int], str] | None = None
     seconds: float = 20.0
+    alone: bool = False  # every case in a child of its own
     prepare: Callable[[], None] = field(default=lambda: None)  # once, before the first fork
 
 
@@ -71,7 +72,7 @@ def run(group: Group, cases: Iterable[str]) -> Iterator[Outcome]:
     waiting = list(cases)
     while waiting:
         done = 0
-        for outcome in _one_child(group, waiting):
+        for outcome in _one_child(group, waiting[:1] if group.alone else waiting):
             done += 1
             yield outcome
         waiting = waiting[done:]
