@@ -100,10 +100,6 @@ void bind_sparse(nb::module_& m) {
       nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
 }
 
-void expect(bool ok, const char* what) {
-  if (!ok) throw nb::value_error(what);
-}
-
 }  // namespace
 
 void bind_core(nb::module_& m) {

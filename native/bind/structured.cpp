@@ -52,15 +52,6 @@ ChainData make_data(Longs start, Longs indptr, Ints attribute, std::optional<Vec
   return data;
 }
 
-void expect(bool ok, const char* what) {
-  if (!ok) throw nb::value_error(what);
-}
-
-template <class A>
-index_t size_of(const A& array) {
-  return static_cast<index_t>(array.shape(0));
-}
-
 // Sequences that a model can read.
 const Tokens& readable(const Potentials& p, const ChainData& data) {
   expect(data.view.attributes == p.attributes, "X must have as many attributes as the model knows");

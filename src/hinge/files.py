@@ -106,7 +106,7 @@ def load_with_card(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         if not isinstance(card, dict):
             raise ValueError("its card is damaged.")
         return _decode_model(content, metadata), card
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hostile import machine, sparse, structured
+from hostile import machine, model_files, sparse, structured
 from hostile.runner import Group
 
-GROUPS: dict[str, Group] = {group.name: group for group in (sparse.GROUP, structured.GROUP, machine.GROUP)}
+GROUPS: dict[str, Group] = {
+    group.name: group for group in (sparse.GROUP, structured.GROUP, model_files.GROUP, machine.GROUP)
+}

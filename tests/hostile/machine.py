@@ -6,6 +6,7 @@ the same predictions as before.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -64,12 +65,16 @@ def prepare() -> None:
         expected(name)
 
 
-def works(name: str) -> None:
+def works(name: str, tol: float = 0.0) -> None:
     found = answer(name)
-    if (
-        "random_state" not in estimators()[name].get_params()
-        or estimators()[name].get_params()["random_state"] is not None
-    ):
+    settings = estimators()[name].get_params()
+    if settings.get("random_state", 0) is None:
+        return
+    if found.dtype.kind == "f":
+        np.testing.assert_allclose(
+            found, expected(name), rtol=tol, atol=tol, err_msg="the fit after the trouble differs"
+        )
+    else:
         np.testing.assert_array_equal(found, expected(name), err_msg="the fit after the trouble differs")
 
 
@@ -159,10 +164,8 @@ def writes(name: str, seed: str) -> None:
     thread.start()
     try:
         for _ in range(3):
-            try:
+            with contextlib.suppress(ValueError, FloatingPointError, ZeroDivisionError, RuntimeError, IndexError):
                 fitted(estimators()[name], X, y)
-            except (ValueError, FloatingPointError, ZeroDivisionError, RuntimeError, IndexError):
-                pass
             X[:], y[:] = data(name)
     finally:
         stop.set()
@@ -176,7 +179,7 @@ def at_a_time(name: str, _: str) -> None:
 
     def one(k: int) -> None:
         try:
-            works(name)
+            works(name, 1e-9)  # SciPy's BLAS has fewer threads while another fit is in the core
             found[k] = True
         except BaseException as error:
             found[k] = error
