@@ -21,7 +21,7 @@ void leave_behind() {
   serial_mutex.unlock();
 }
 
-[[maybe_unused]] const int registered =
+[[maybe_unused]] const int serial_survives =
     pthread_atfork([] { serial_mutex.lock(); }, [] { serial_mutex.unlock(); }, leave_behind);
 
 int narrow(index_t x) { return static_cast<int>(x); }

@@ -181,7 +181,7 @@ void forget_after_fork() {
   inside_part = false;
 }
 
-[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, forget_after_fork);
+[[maybe_unused]] const int pool_forgets = pthread_atfork(nullptr, nullptr, forget_after_fork);
 
 }  // namespace
 

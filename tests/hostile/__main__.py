@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from hostile import runner
+from hostile import allocation, runner
 from hostile.groups import GROUPS
 
 SHOWN = 40  # failures of a group that are printed, and saved; the rest are counted
@@ -44,6 +44,8 @@ def main() -> int:
     parser.add_argument("--state", type=Path, default=Path(".hostile_state.json"), help="where a long run stopped")
     parser.add_argument("--case", help="one case, in this process")
     options = parser.parse_args()
+    if "allocation" in (options.groups or GROUPS):
+        allocation.restart()
     chosen = [GROUPS[name] for name in options.groups or GROUPS]
     if options.case is not None:
         chosen[0].prepare()
