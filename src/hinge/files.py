@@ -68,7 +68,7 @@ def save(model: Any, path: str | os.PathLike[str], *, card: dict[str, Any] | Non
         metadata["card"] = json.dumps(card, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     blank = safetensors.numpy.save(writer.arrays, metadata=metadata)
     digest = hashlib.sha256(blank).hexdigest().encode()
-    _write_whole(Path(path), blank.replace(b'"sha256":"' + b"0" * 64, b'"sha256":"' + digest, 1))
+    write_whole(Path(path), blank.replace(b'"sha256":"' + b"0" * 64, b'"sha256":"' + digest, 1))
 
 
 def size(model: Any) -> int:
@@ -149,7 +149,8 @@ def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
     return model
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all: beside its place, flushed to disk, renamed."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         with open(temporary, "xb") as f:

@@ -11,9 +11,13 @@ std::atomic<long> made{0};
 
 void* take(std::size_t size, std::size_t alignment) {
   made.fetch_add(1, std::memory_order_relaxed);
-  if (left.load(std::memory_order_relaxed) >= 0 && left.fetch_sub(1) <= 0) {
-    if (for_ever.load()) left.store(0);
-    return nullptr;
+  long now = left.load();
+  while (now >= 0) {
+    if (now == 0 && for_ever.load()) return nullptr;
+    if (left.compare_exchange_weak(now, now - 1)) {
+      if (now == 0) return nullptr;
+      break;
+    }
   }
   if (alignment <= alignof(std::max_align_t)) return std::malloc(size ? size : 1);
   void* p = nullptr;

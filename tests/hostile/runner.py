@@ -160,8 +160,10 @@ def judge(run: Callable[[str], Any], case: str) -> tuple[str, str]:
         return "wrong", str(error)[:500]
     except BaseException as error:
         text = f"{type(error).__name__}: {error}"[:500]
-        clear = isinstance(error, CLEAR) and (str(error).strip() or isinstance(error, (MemoryError, KeyboardInterrupt)))
-        return ("refused" if clear and not any(word in text for word in MUTTERING) else "unclear"), text
+        if isinstance(error, (MemoryError, KeyboardInterrupt)):
+            return "refused", text
+        clear = isinstance(error, CLEAR) and str(error).strip() and not any(word in text for word in MUTTERING)
+        return ("refused" if clear else "unclear"), text
     return "ok", ""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hinge.cli.board import bytes_text
 from hinge.cli.errors import USAGE, UserError, check_place
 from hinge.cli.using import load_any
+from hinge.files import write_whole
 
 
 def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
@@ -24,7 +25,7 @@ def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     model, card = load_any(path)
     about = {"target": str(card["target"]), "task": str(card["task"])} if card else {}
     content = convert(model, about).SerializeToString()
-    out.write_bytes(content)
+    write_whole(out, content)
     data = {"file": str(out), "size": len(content)}
     return data, [
         f"{out} written ({bytes_text(len(content))}); numbers are double inputs, categories text, one per column."

@@ -12,6 +12,7 @@ from typing import Any
 
 from hinge.cli.errors import USAGE, UserError, check_place
 from hinge.cli.reading import read_parts
+from hinge.cli.spreadsheet import harmless
 from hinge.cli.using import BATCH, Fitted, conform, load_fitted, remarks
 from hinge.cli.write import prediction_columns
 
@@ -66,7 +67,7 @@ def run(
         rows = [row for part in predictions for row in part.to_dicts()]
     else:
         for k, part in enumerate(predictions):
-            sys.stdout.write(part.write_csv(include_header=k == 0))
+            sys.stdout.write(harmless(part).write_csv(include_header=k == 0))
     for note in predictions.notes:
         print(f"hinge: {file}: {note}", file=sys.stderr)
     if out is not None:
@@ -82,7 +83,7 @@ def _write(predictions: Predictions, out: Path) -> None:
         if out.suffix == ".csv":
             with unfinished.open("wb") as file:
                 for k, part in enumerate(predictions):
-                    part.write_csv(file, include_header=k == 0)
+                    harmless(part).write_csv(file, include_header=k == 0)
         elif WRITERS[out.suffix] == "write_ndjson":
             with unfinished.open("wb") as file:
                 for part in predictions:

@@ -18,6 +18,7 @@ from hinge.explain.page.document import document
 from hinge.explain.page.evidence import BoardRow, Evidence
 from hinge.explain.page.notes import Note
 from hinge.explain.page.scores import METRIC, details, explained, losses, score
+from hinge.files import write_whole
 
 
 def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
@@ -26,7 +27,7 @@ def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     frame, y, notes, _ = read_for(fitted, file, with_target=True)
     assert y is not None
     evidence = gather(fitted, frame, y, file, notes)
-    out.write_text(document(evidence, {"predict": f"hinge predict {model} new.csv"}), encoding="utf-8")
+    write_whole(out, document(evidence, {"predict": f"hinge predict {model} new.csv"}).encode())
     data = {"report": str(out), "metric": evidence.metric, "score": evidence.score, "score_error": evidence.error,
             "trivial": evidence.trivial, "explained": evidence.explained, "details": evidence.details,
             "rows": len(y), "notes": notes}  # fmt: skip

@@ -9,8 +9,10 @@ import numpy as np
 
 from hinge.cli.errors import UserError
 from hinge.cli.fit import Outcome
+from hinge.cli.spreadsheet import harmless
 from hinge.explain.page.charts import number
 from hinge.explain.page.document import document
+from hinge.files import write_whole
 
 
 def default_folder(file: Path) -> Path:
@@ -44,8 +46,8 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Path]:
         rows = outcome.profile.rows[outcome.test] if len(outcome.test) else outcome.profile.rows
         truth = np.asarray(e.classes)[e.y.astype(np.int64)] if e.classes else e.y
         columns = {"row": rows, e.target: truth} | prediction_columns(e.prediction, e.task, e.classes, e.target)
-        pl.DataFrame(columns).write_csv(files["predictions.csv"])
-        files["report.html"].write_text(document(e, usage(files)), encoding="utf-8")
+        write_whole(files["predictions.csv"], harmless(pl.DataFrame(columns)).write_csv().encode())
+        write_whole(files["report.html"], document(e, usage(files)).encode())
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error}).") from None
     return files
