@@ -23,10 +23,10 @@ NATIVE = sorted((ROOT / "native").rglob("*.[ch]pp"))
 
 # A room may import from its own level and from lower ones.
 LEVELS = {
-    "problem": 0, "_native": 0,
+    "problem": 0, "_native": 0, "_cached": 0,
     "solve": 1, "features": 1,
     "models": 2,
-    "select": 3, "explain": 3, "scale": 3, "files": 3, "file_values": 3, "datasets": 3, "plot": 3,
+    "select": 3, "explain": 3, "scale": 3, "files": 3, "file_values": 3, "file_schema": 3, "datasets": 3, "plot": 3,
     "cli": 4,
 }  # fmt: skip
 NATIVE_LEVELS = {"core": 0, "problem": 1, "solve": 2, "models": 3, "bind": 4}

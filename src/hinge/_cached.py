@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hinge._cached import cached_property
+    from functools import cached_property
 else:
 
     class cached_property:
