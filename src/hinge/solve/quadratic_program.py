@@ -250,7 +250,7 @@ class HardMargin(NamedTuple):
         return 1.0 / float(np.linalg.norm(self.w))
 
 
-def hard_margin(X: Array, y: Array) -> HardMargin:
+def hard_margin(X: Any, y: Array) -> HardMargin:
     """min ½‖w‖² subject to yᵢ(xᵢ'w + b) ≥ 1, as a quadratic program.
 
     Raises
