@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo test test-all test-sanitize test-proofs test-seeds test-mutants coverage lint format bench docs clean
+.PHONY: build ready demo test test-all test-hostile test-sanitize test-proofs test-seeds test-mutants coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -72,6 +72,12 @@ test-mutants: ready
 COUNT ?= 5000
 test-proofs: ready
 	HINGE_PROOFS=$(COUNT) $(PYTEST) tests/contracts/test_proofs.py
+
+# Random hostile inputs for so many seconds, from where the last run stopped; failures become seeds of the fast part,
+# which is in `make test`.
+SECONDS ?= 600
+test-hostile: ready
+	cd tests && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -W ignore -m hostile --seconds $(SECONDS) --state ../build/hostile.json
 
 coverage: ready
 	$(PYTEST) -m "not slow" --cov=hinge --cov-report=term-missing:skip-covered --cov-report=html

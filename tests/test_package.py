@@ -23,12 +23,12 @@ NATIVE = sorted((ROOT / "native").rglob("*.[ch]pp"))
 
 # A room may import from its own level and from lower ones.
 LEVELS = {
-    "problem": 0, "_native": 0, "errors": 0,
+    "problem": 0, "_native": 0, "_cached": 0, "errors": 0,
     "solvers": 1, "tables": 1, "datasets": 1,
     "features": 2,
     "models": 3,
     "select": 4,
-    "explain": 5, "files": 5, "file_values": 5,
+    "explain": 5, "files": 5, "file_values": 5, "file_schema": 5,
     "report": 6,
     "learning": 7, "onnx": 7,
     "cli": 8,

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,26 @@ using Vector = In1<double>;
 using Matrix = In2<double>;
 using OutVector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using OutMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+inline void expect(bool ok, const char* what) {
+  if (!ok) throw nb::value_error(what);
+}
+
+// An option out of a dictionary; the name of one of a wrong type is the message.
+template <class T>
+T option(const nb::dict& d, const char* name) {
+  try {
+    return nb::cast<T>(d[name]);
+  } catch (const nb::cast_error&) {
+    throw nb::type_error(
+        (std::string(name) + " has a value of a wrong type or out of range: " + nb::repr(d[name]).c_str()).c_str());
+  }
+}
+
+template <class A>
+index_t size_of(const A& array) {
+  return static_cast<index_t>(array.shape(0));
+}
 
 // Hands a vector's memory to NumPy. Call with the GIL held.
 template <class T>

@@ -66,14 +66,20 @@ void bind_finite(nb::module_& m) {
       "x"_a.noconvert());
 }
 
+// What compressed indices are: 0 broken, 1 inside the matrix but unsorted or repeated, 2 canonical.
 template <class I>
-void bind_within(nb::module_& m) {
+void bind_compressed(nb::module_& m) {
   m.def(
-      "all_within",
-      [](In1<I> x, index_t bound) {
-        return enter([&](Monitor&) { return all_within(x.data(), static_cast<index_t>(x.shape(0)), bound); });
+      "check_compressed",
+      [](In1<I> indptr, In1<I> indices, index_t major, index_t minor) {
+        if (static_cast<index_t>(indptr.shape(0)) != major + 1) return 0;
+        return enter([&](Monitor&) {
+          if (!rising(indptr.data(), major)) return 0;
+          if (static_cast<index_t>(indptr.data()[major]) > static_cast<index_t>(indices.shape(0))) return 0;
+          return static_cast<int>(check_compressed(indptr.data(), major, indices.data(), minor));
+        });
       },
-      "x"_a.noconvert(), "bound"_a);
+      "indptr"_a.noconvert(), "indices"_a.noconvert(), "major"_a, "minor"_a);
 }
 
 template <class T, class I>
@@ -92,10 +98,6 @@ void bind_sparse(nb::module_& m) {
       },
       "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "rows"_a, "cols"_a, nb::keep_alive<0, 1>(),
       nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
-}
-
-void expect(bool ok, const char* what) {
-  if (!ok) throw nb::value_error(what);
 }
 
 }  // namespace
@@ -260,8 +262,8 @@ void bind_core(nb::module_& m) {
   bind_dense<double>(m);
   bind_finite<float>(m);
   bind_finite<double>(m);
-  bind_within<std::int32_t>(m);
-  bind_within<std::int64_t>(m);
+  bind_compressed<std::int32_t>(m);
+  bind_compressed<std::int64_t>(m);
   bind_sparse<float, std::int32_t>(m);
   bind_sparse<float, std::int64_t>(m);
   bind_sparse<double, std::int32_t>(m);

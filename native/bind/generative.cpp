@@ -18,10 +18,6 @@ using Starts = In1<index_t>;
 
 const double* pointer(const std::optional<Vector>& v) { return v ? v->data() : nullptr; }
 
-void expect(bool ok, const char* what) {
-  if (!ok) throw nb::value_error(what);
-}
-
 void check_rows(const Design& X, const Codes& codes, const std::optional<Vector>& w) {
   expect(static_cast<index_t>(codes.shape(0)) == X.rows(), "codes must have one entry per row of X");
   if (w) expect(static_cast<index_t>(w->shape(0)) == X.rows(), "weights must have one entry per row of X");

@@ -4,9 +4,12 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "core/finite.hpp"
 #include "problem/strings.hpp"
 #include "solvers/decomposition.hpp"
 
@@ -39,6 +42,8 @@ struct Dual {
 
   template <class T>
   DualSolution solve(RowSource<T>& source, Monitor& monitor) const {
+    for (const Vector& v : {target, upper, alpha})
+      expect(size_of(v) == size_of(sign), "target, upper and alpha must have one entry per dual variable");
     const DualProblem problem{
         source.points(), static_cast<index_t>(sign.shape(0)), sign.data(), target.data(), upper.data(), groups};
     return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)},
@@ -62,6 +67,11 @@ void bind_points(nb::module_& m, const char* name) {
       .def(
           "__init__",
           [](Points<T>* self, In1<T> value, In1<std::int32_t> column, In1<std::int32_t> start, index_t d) {
+            expect(size_of(start) > 0 && rising(start.data(), size_of(start) - 1), "the rows of X overlap");
+            const index_t stored = start.data()[size_of(start) - 1];
+            expect(stored <= size_of(value) && stored <= size_of(column), "X has rows without entries");
+            expect(std::all_of(column.data(), column.data() + stored, [&](std::int32_t j) { return j >= 0 && j < d; }),
+                   "an index of X lies outside its columns");
             auto* p = new (self) Points<T>;
             p->n = static_cast<index_t>(start.shape(0)) - 1;
             p->d = d;
@@ -77,6 +87,7 @@ void bind_points(nb::module_& m, const char* name) {
       "kernel_gram",
       [](const Code& code, const Points<T>& a, const Points<T>& b) {
         const auto program = decode(code);
+        expect(a.d == b.d, "both sets of points must have the same number of columns");
         std::vector<T> K(a.n * b.n);
         enter([&](Monitor&) {
           std::vector<T*> out(a.n);
@@ -91,6 +102,7 @@ void bind_points(nb::module_& m, const char* name) {
       [](const Code& code, const Points<T>& a, const Points<T>& b, Matrix coef) {
         const auto program = decode(code);
         const auto k = static_cast<index_t>(coef.shape(1));
+        expect(a.d == b.d && size_of(coef) == b.n, "there must be one row of coefficients per point");
         std::vector<double> z(a.n * k);
         enter([&](Monitor&) { kernel_scores<T>(program, a, b, coef.data(), k, z.data()); });
         return own(std::move(z), a.n, k);
@@ -101,6 +113,7 @@ void bind_points(nb::module_& m, const char* name) {
       [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Matrix U) {
         const auto program = decode(code);
         const auto k = static_cast<index_t>(U.shape(1));
+        expect(a.d == b.d && size_of(h) == a.n && size_of(U) == a.n, "h and u must have one entry per point");
         std::vector<double> G(b.n * b.n), r(b.n * k);
         enter([&](Monitor&) { kernel_normal<T>(program, a, b, h.data(), G.data(), U.data(), k, r.data()); });
         return nb::make_tuple(own(std::move(G), b.n, b.n), own(std::move(r), b.n, k));
@@ -111,6 +124,7 @@ void bind_points(nb::module_& m, const char* name) {
       [](const Code& code, const Points<T>& a, const Points<T>& b, Matrix U) {
         const auto program = decode(code);
         const auto k = static_cast<index_t>(U.shape(1));
+        expect(a.d == b.d && size_of(U) == a.n, "u must have one row per point");
         std::vector<double> r(b.n * k);
         enter([&](Monitor&) { kernel_normal<T>(program, a, b, nullptr, nullptr, U.data(), k, r.data()); });
         return own(std::move(r), b.n, k);
@@ -120,6 +134,7 @@ void bind_points(nb::module_& m, const char* name) {
       "kernel_quadratic",
       [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Vector v, double shift) {
         const auto program = decode(code);
+        expect(a.d == b.d && size_of(h) == a.n && size_of(v) == b.n, "h and v must have one entry per point");
         std::vector<double> r(b.n);
         const double sum =
             enter([&](Monitor&) { return kernel_quadratic<T>(program, a, b, h.data(), v.data(), shift, r.data()); });
@@ -130,6 +145,7 @@ void bind_points(nb::module_& m, const char* name) {
       "block_quadratic",
       [](In2<T> K, Vector h, Vector v, double shift) {
         const auto n = static_cast<index_t>(K.shape(0)), width = static_cast<index_t>(K.shape(1));
+        expect(size_of(h) == n && size_of(v) == width, "h and v must have one entry per row and column of k");
         std::vector<double> r(width);
         const double sum = enter(
             [&](Monitor&) { return block_quadratic<T>(K.data(), n, width, h.data(), v.data(), shift, r.data()); });
@@ -222,6 +238,8 @@ void bind_kernels(nb::module_& m) {
         FullRows<double> source(n, [&](const index_t* which, index_t m, double* out) {
           nb::gil_scoped_acquire gil;
           auto block = nb::cast<Matrix>(rows(own(std::vector<index_t>(which, which + m))));
+          expect(size_of(block) == m && static_cast<index_t>(block.shape(1)) == n,
+                 "the kernel returned a block of wrong shape");
           std::copy(block.data(), block.data() + m * n, out);
         });
         return to_python(

@@ -22,7 +22,7 @@ namespace {
 
 using namespace nb::literals;
 
-// The arguments that describe a linear problem, as Python passes them (solve/native.py). Shapes are checked there.
+// The arguments that describe a linear problem, as Python passes them (solve/native.py).
 struct Arguments {
   const Design& X;
   Vector y, c;
@@ -80,13 +80,19 @@ void bind_linear(nb::module_& m) {
       .def(
           "__init__",
           [](Arguments* self, const Design& X, Vector y, Vector c, std::optional<Vector> offset, const Loss& loss,
-             bool intercept, Vector l1, Vector l2, Vector lower,
-             Vector upper) { new (self) Arguments{X, y, c, offset, loss, intercept, l1, l2, lower, upper}; },
+             bool intercept, Vector l1, Vector l2, Vector lower, Vector upper) {
+            expect(size_of(y) == X.rows() && size_of(c) == X.rows() && (!offset || size_of(*offset) == X.rows()),
+                   "y, sample_weight and offset must have one entry per row of X");
+            for (const Vector& v : {l1, l2, lower, upper})
+              expect(size_of(v) == X.cols(), "the penalty must have one entry per column of X");
+            new (self) Arguments{X, y, c, offset, loss, intercept, l1, l2, lower, upper};
+          },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>());
 
   m.def(
       "newton",
       [](const Arguments& a, Vector w, double b, bool approximate, double tol, int max_iter, nb::object report) {
+        expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         return to_python(enter(
             [&](Monitor& monitor) {
               return newton(a.problem(), {w.data(), w.data() + w.shape(0)}, b, {tol, max_iter, approximate}, monitor);
@@ -98,6 +104,7 @@ void bind_linear(nb::module_& m) {
   m.def(
       "proximal_newton",
       [](const Arguments& a, Vector w, double b, bool constant_curvature, double tol, int max_iter, nb::object report) {
+        expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         return to_python(enter(
             [&](Monitor& monitor) {
               const LinearProblem problem = a.problem();
@@ -111,6 +118,7 @@ void bind_linear(nb::module_& m) {
   m.def(
       "newton_cg",
       [](const Arguments& a, Vector w, double b, bool constant_curvature, double tol, int max_iter, nb::object report) {
+        expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         return to_python(enter(
             [&](Monitor& monitor) {
               return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, constant_curvature, tol, max_iter,
@@ -145,6 +153,7 @@ void bind_linear(nb::module_& m) {
   m.def(
       "penalty_path",
       [](const Arguments& a, Vector w, double b, bool constant_curvature, Vector strengths, double tol, int max_iter) {
+        expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         const index_t d = a.X.cols(), count = static_cast<index_t>(strengths.shape(0));
         std::vector<double> weights(count * d), biases(count);
         std::vector<std::int64_t> iterations(count);
@@ -174,6 +183,13 @@ void bind_linear(nb::module_& m) {
       [](const Design& X, Vector y, Vector c, bool intercept, Vector l2, Matrix W, Vector b, double tol, int max_iter,
          nb::object report) {
         const index_t d = X.cols(), k = static_cast<index_t>(W.shape(1));
+        expect(size_of(W) == d && size_of(b) == k && size_of(l2) == d,
+               "the first weights must have one row per column of X");
+        expect(size_of(y) == X.rows() && size_of(c) == X.rows(),
+               "y and sample_weight must have one entry per row of X");
+        for (index_t i = 0; i < X.rows(); ++i)
+          expect(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(k),
+                 "y has a class that the weights do not know");
         MultinomialSolution s = enter(
             [&](Monitor& monitor) {
               return multinomial_newton_cg({X, y.data(), c.data(), k, intercept, l2.data()},
@@ -194,6 +210,9 @@ void bind_linear(nb::module_& m) {
       [](const Arguments& a, Inout w, Inout mean, double b, double mean_b, index_t steps, double l2, index_t batch,
          double eta0, double decay, double power, double bias_rate, bool average, bool shuffle, std::uint64_t seed,
          index_t epoch) {
+        expect(size_of(w) == a.X.cols() && size_of(mean) == a.X.cols(),
+               "the weights must have one entry per column of X");
+        expect(batch > 0, "a batch must have at least one row");
         SgdState state{w.data(), mean.data(), b, mean_b, steps};
         const SgdOptions options{batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch};
         const double loss = enter([&](Monitor& monitor) { return sgd_epoch(a.problem(), options, state, monitor); });
@@ -208,6 +227,9 @@ void bind_linear(nb::module_& m) {
       "perceptron_epoch",
       [](const Design& X, Vector y, Weights weight, Inout w, Inout late, double b, double late_b, double age,
          bool intercept, double rate, bool shuffle, std::uint64_t seed, index_t epoch) {
+        expect(size_of(w) == X.cols() && size_of(late) == X.cols(), "the weights must have one entry per column of X");
+        expect(size_of(y) == X.rows() && (!weight || size_of(*weight) == X.rows()),
+               "y and sample_weight must have one entry per row of X");
         PerceptronState state{w.data(), late.data(), b, late_b, age};
         Mistakes mistakes = enter([&](Monitor& monitor) {
           return perceptron_epoch(X, y.data(), weight ? weight->data() : nullptr, intercept, rate,
@@ -225,6 +247,13 @@ void bind_linear(nb::module_& m) {
       "multiclass_perceptron_epoch",
       [](const Design& X, In1<std::int32_t> y, Weights weight, InoutMatrix w, InoutMatrix late, double age,
          bool intercept, bool shuffle, std::uint64_t seed, index_t epoch) {
+        const index_t rows = X.cols() + (intercept ? 1 : 0);
+        expect(size_of(w) >= rows && size_of(late) >= rows && w.shape(1) == late.shape(1),
+               "the weights must have one row per column of X");
+        expect(size_of(y) == X.rows() && (!weight || size_of(*weight) == X.rows()),
+               "y and sample_weight must have one entry per row of X");
+        for (index_t i = 0; i < X.rows(); ++i)
+          expect(y.data()[i] >= 0 && y.data()[i] < static_cast<index_t>(w.shape(1)), "y has an unknown class");
         const auto mistakes = enter([&](Monitor& monitor) {
           return multiclass_perceptron_epoch(X, y.data(), weight ? weight->data() : nullptr,
                                              static_cast<index_t>(w.shape(1)), intercept, {shuffle, seed, epoch},
@@ -238,6 +267,7 @@ void bind_linear(nb::module_& m) {
   // M is [X y]'[X y], flat; returns RSS and member bits for every size, and the number of nodes visited.
   const auto subsets = [](Subsets (*search)(const double*, index_t, index_t, Monitor&)) {
     return [search](Vector M, index_t d, index_t most) {
+      expect(d >= 0 && most >= 0 && most <= d && size_of(M) == (d + 1) * (d + 1), "M must be [X y]'[X y]");
       Subsets s = enter([&](Monitor& monitor) { return search(M.data(), d, most, monitor); });
       return nb::make_tuple(own(std::move(s.rss)), s.member, s.nodes);
     };

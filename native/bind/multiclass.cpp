@@ -23,6 +23,13 @@ nb::tuple pack(MulticlassSvmFit&& fit, index_t rows, index_t cols, index_t class
                         fit.gap);
 }
 
+void check_targets(const In1<std::int32_t>& y, const Vector& c, const Matrix& cost, index_t rows) {
+  expect(cost.shape(0) == cost.shape(1), "cost must be a matrix of classes by classes");
+  expect(size_of(y) == rows && size_of(c) == rows, "y and sample_weight must have one entry per row of X");
+  for (index_t i = 0; i < rows; ++i)
+    expect(y.data()[i] >= 0 && y.data()[i] < size_of(cost), "y has a class that cost does not know");
+}
+
 }  // namespace
 
 void bind_multiclass(nb::module_& m) {
@@ -32,6 +39,11 @@ void bind_multiclass(nb::module_& m) {
          index_t cols, std::optional<Vector> mean, double constant, In1<std::int32_t> y, Vector c, Matrix cost,
          double tol, int max_iter, std::uint64_t seed, nb::object report) {
         const auto classes = static_cast<index_t>(cost.shape(0));
+        check_targets(y, c, cost, rows);
+        expect(indptr ? size_of(*indptr) == rows + 1 && index && indptr->data()[rows] <= size_of(value)
+                      : size_of(value) == rows * cols,
+               "X does not have the shape it is said to have");
+        expect(!mean || size_of(*mean) == cols, "the mean must have one entry per column of X");
         const Rows x{rows,
                      cols,
                      value.data(),
@@ -52,6 +64,8 @@ void bind_multiclass(nb::module_& m) {
       [](Matrix K, In1<std::int32_t> y, Vector c, Matrix cost, double tol, int max_iter, std::uint64_t seed,
          nb::object report) {
         const auto rows = static_cast<index_t>(K.shape(0)), classes = static_cast<index_t>(cost.shape(0));
+        check_targets(y, c, cost, rows);
+        expect(static_cast<index_t>(K.shape(1)) == rows, "K must be square");
         const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
         return pack(enter(
                         [&](Monitor& monitor) {

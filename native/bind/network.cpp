@@ -24,10 +24,6 @@ using InOut1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using InOut2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-void expect(bool ok, const char* what) {
-  if (!ok) throw nb::value_error(what);
-}
-
 // A net over arrays that Python owns, and the buffers of its batches.
 template <class T>
 struct Bound {

@@ -13,6 +13,7 @@
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "core/pool.hpp"
+#include "sequence/chain_check.hpp"
 #include "sequence/chain_crf.hpp"
 #include "sequence/chain_online.hpp"
 #include "sequence/chain_sgd.hpp"
@@ -45,7 +46,30 @@ ChainData make_data(Longs start, Longs indptr, Ints attribute, std::optional<Vec
   data.view.attribute = attribute.data();
   data.view.value = value ? value->data() : nullptr;
   data.view.parent = parent ? parent->data() : nullptr;
+  const auto size = [](const auto& a) { return static_cast<index_t>(a.shape(0)); };
+  check_tokens(data.view, size(start), size(indptr), size(attribute), value ? size(*value) : -1,
+               parent ? size(*parent) : -1);
   return data;
+}
+
+// Sequences that a model can read.
+const Tokens& readable(const Potentials& p, const ChainData& data) {
+  expect(data.view.attributes == p.attributes, "X must have as many attributes as the model knows");
+  return data.view;
+}
+
+// Labelled sequences to learn from, and those to watch.
+void check_training(const ChainData& data, const Ints& y, const Potentials& p, const ChainData* held,
+                    const std::optional<Ints>& held_y) {
+  check_labels(readable(p, data), y.data(), size_of(y), p.labels);
+  if (held && held_y) check_labels(readable(p, *held), held_y->data(), size_of(*held_y), p.labels);
+}
+
+void check_training(const ChainData& data, const Ints& y, const Vector& weight, const Layout& layout,
+                    const Potentials& p, const ChainData* held = nullptr, const std::optional<Ints>& held_y = {}) {
+  check_training(data, y, p, held, held_y);
+  expect(size_of(weight) == data.view.sequences, "sample_weight must have one entry per sequence");
+  expect(layout.attributes == p.attributes && layout.labels == p.labels, "the weights do not fit the model");
 }
 
 Layout make_layout(index_t attributes, index_t labels, const std::optional<Longs>& begin,
@@ -59,6 +83,7 @@ Layout make_layout(index_t attributes, index_t labels, const std::optional<Longs
   layout.pair.assign(pair.data(), pair.data() + pair.shape(0));
   if (cross) layout.cross.assign(cross->data(), cross->data() + cross->shape(0));
   if (cross_pair) layout.cross_pair.assign(cross_pair->data(), cross_pair->data() + cross_pair->shape(0));
+  check_layout(layout);
   return layout;
 }
 
@@ -80,7 +105,13 @@ void augment(const Potentials& p, index_t length, const std::int32_t* y, const d
 }
 
 auto decode(const Potentials& p, const ChainData& data, std::optional<Ints> y, std::optional<Matrix> cost) {
-  const Tokens& x = data.view;
+  const Tokens& x = readable(p, data);
+  if (cost) {
+    expect(y.has_value(), "cost needs the labels y");
+    check_labels(x, y->data(), size_of(*y), p.labels);
+    expect(size_of(*cost) == p.labels && static_cast<index_t>(cost->shape(1)) == p.labels,
+           "cost must be a matrix of labels by labels");
+  }
   auto result = enter([&](Monitor&) {
     std::pair<std::vector<std::int32_t>, std::vector<double>> out(x.tokens, x.sequences);
     each_sequence(x, p, [&](index_t i, double* scores, SequenceReader& reader) {
@@ -93,7 +124,7 @@ auto decode(const Potentials& p, const ChainData& data, std::optional<Ints> y, s
 }
 
 auto marginals(const Potentials& p, const ChainData& data) {
-  const Tokens& x = data.view;
+  const Tokens& x = readable(p, data);
   auto result = enter([&](Monitor&) {
     std::pair<std::vector<double>, std::vector<double>> out(x.tokens * p.labels, x.sequences);
     each_sequence(x, p, [&](index_t i, double* scores, SequenceReader& reader) {
@@ -108,7 +139,7 @@ auto marginals(const Potentials& p, const ChainData& data) {
 }
 
 auto log_partition(const Potentials& p, const ChainData& data) {
-  const Tokens& x = data.view;
+  const Tokens& x = readable(p, data);
   return own(enter([&](Monitor&) {
     std::vector<double> out(x.sequences);
     each_sequence(x, p,
@@ -119,7 +150,8 @@ auto log_partition(const Potentials& p, const ChainData& data) {
 
 // Scores of given labels.
 auto score(const Potentials& p, const ChainData& data, Ints y) {
-  const Tokens& x = data.view;
+  const Tokens& x = readable(p, data);
+  check_labels(x, y.data(), size_of(y), p.labels);
   return own(enter([&](Monitor&) {
     std::vector<double> out(x.sequences);
     each_sequence(x, p, [&](index_t i, double* scores, SequenceReader& reader) {
@@ -176,6 +208,8 @@ nb::tuple pack(CrfFit&& fit) {
 nb::tuple fit(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
               double l1, double l2, Vector start, int memory, int max_iter, double tol, const ChainData* held,
               std::optional<Ints> held_y, int patience, nb::object report) {
+  check_training(data, y, weight, layout, constraints, held, held_y);
+  expect(size_of(start) == layout.size(), "the first weights do not fit the model");
   const Held watch = held_out(held, held_y, patience);
   return pack(enter(
       [&](Monitor& monitor) {
@@ -193,6 +227,7 @@ nb::tuple fit(const ChainData& data, Ints y, Vector weight, const Layout& layout
 nb::tuple fit_sgd(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
                   double l2, double eta0, index_t batch, bool average, int epochs, double tol, std::uint64_t seed,
                   const ChainData* held, std::optional<Ints> held_y, int patience, nb::object report) {
+  check_training(data, y, weight, layout, constraints, held, held_y);
   const Held watch = held_out(held, held_y, patience);
   return pack(enter(
       [&](Monitor& monitor) {
@@ -204,6 +239,8 @@ nb::tuple fit_sgd(const ChainData& data, Ints y, Vector weight, const Layout& la
 
 nb::tuple loss(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
                Vector w) {
+  check_training(data, y, weight, layout, constraints);
+  expect(size_of(w) == layout.size(), "w does not fit the model");
   std::vector<double> g(layout.size());
   const double value = enter([&](Monitor&) {
     ChainCrf crf(data.view, y.data(), weight.data(), layout, constraints);
@@ -221,6 +258,7 @@ nb::tuple pack(OnlineFit&& fit, const Potentials& p) {
 nb::tuple perceptron(const ChainData& data, Ints y, const Potentials& constraints, int epochs, bool average,
                      std::uint64_t seed, bool shuffle, const ChainData* held, std::optional<Ints> held_y, int patience,
                      nb::object report) {
+  check_training(data, y, constraints, held, held_y);
   const Held watch = held_out(held, held_y, patience);
   return pack(enter(
                   [&](Monitor& monitor) {
@@ -234,6 +272,10 @@ nb::tuple perceptron(const ChainData& data, Ints y, const Potentials& constraint
 nb::tuple svm(const ChainData& data, Ints y, Vector weight, const Potentials& constraints, Matrix cost, double lambda,
               int epochs, double tol, std::uint64_t seed, const ChainData* held, std::optional<Ints> held_y,
               int patience, nb::object report) {
+  check_training(data, y, constraints, held, held_y);
+  expect(size_of(weight) == data.view.sequences, "sample_weight must have one entry per sequence");
+  expect(size_of(cost) == constraints.labels && static_cast<index_t>(cost.shape(1)) == constraints.labels,
+         "cost must be a matrix of labels by labels");
   const Held watch = held_out(held, held_y, patience);
   return pack(enter(
                   [&](Monitor& monitor) {
@@ -275,12 +317,20 @@ void bind_structured(nb::module_& m) {
       .def(
           "forbid",
           [](Potentials& p, std::optional<Flags> pairs, std::optional<Flags> first, std::optional<Flags> last) {
+            expect(!pairs || size_of(*pairs) == p.labels * p.labels, "forbidden pairs must be labels by labels");
+            expect((!first || size_of(*first) == p.labels) && (!last || size_of(*last) == p.labels),
+                   "forbidden first and last labels must have one entry per label");
             p.forbid(pairs ? pairs->data() : nullptr, first ? first->data() : nullptr, last ? last->data() : nullptr);
           },
           "pairs"_a.noconvert().none(), "first"_a.noconvert().none(), "last"_a.noconvert().none())
       .def(
-          "load", [](Potentials& p, const Layout& layout, Vector w) { p.load(layout, w.data()); }, "layout"_a,
-          "w"_a.noconvert())
+          "load",
+          [](Potentials& p, const Layout& layout, Vector w) {
+            expect(layout.attributes == p.attributes && layout.labels == p.labels && size_of(w) == layout.size(),
+                   "the weights do not fit the model");
+            p.load(layout, w.data());
+          },
+          "layout"_a, "w"_a.noconvert())
       .def("decode", &decode, "data"_a, "y"_a.noconvert() = nb::none(), "cost"_a.noconvert() = nb::none())
       .def("marginals", &marginals, "data"_a)
       .def("log_partition", &log_partition, "data"_a)

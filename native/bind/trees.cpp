@@ -122,18 +122,18 @@ void bind_sorted(nb::module_& m) {
 
 CartOptions cart_options(const nb::dict& d) {
   CartOptions o;
-  o.criterion = static_cast<Criterion>(nb::cast<int>(d["criterion"]));
-  o.classes = nb::cast<int>(d["classes"]);
-  o.targets = nb::cast<int>(d["targets"]);
-  o.max_depth = nb::cast<int>(d["max_depth"]);
-  o.max_leaf_nodes = nb::cast<int>(d["max_leaf_nodes"]);
-  o.max_features = nb::cast<int>(d["max_features"]);
-  o.min_samples_split = nb::cast<double>(d["min_samples_split"]);
-  o.min_samples_leaf = nb::cast<double>(d["min_samples_leaf"]);
-  o.min_weight_leaf = nb::cast<double>(d["min_weight_leaf"]);
-  o.min_decrease = nb::cast<double>(d["min_decrease"]);
-  o.random_thresholds = nb::cast<bool>(d["random_thresholds"]);
-  for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
+  o.criterion = static_cast<Criterion>(option<int>(d, "criterion"));
+  o.classes = option<int>(d, "classes");
+  o.targets = option<int>(d, "targets");
+  o.max_depth = option<int>(d, "max_depth");
+  o.max_leaf_nodes = option<int>(d, "max_leaf_nodes");
+  o.max_features = option<int>(d, "max_features");
+  o.min_samples_split = option<double>(d, "min_samples_split");
+  o.min_samples_leaf = option<double>(d, "min_samples_leaf");
+  o.min_weight_leaf = option<double>(d, "min_weight_leaf");
+  o.min_decrease = option<double>(d, "min_decrease");
+  o.random_thresholds = option<bool>(d, "random_thresholds");
+  for (const int m : option<std::vector<int>>(d, "monotone")) o.monotone.push_back(static_cast<std::int8_t>(m));
   return o;
 }
 
@@ -155,7 +155,7 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
   check_weights(weight, n);
   check_targets(y, o.classes);
   // The classes of each target, if the classes of every bootstrap sample are to weigh the same.
-  const auto balanced = nb::cast<std::vector<int>>(options["balanced"]);
+  const auto balanced = option<std::vector<int>>(options, "balanced");
   if (!balanced.empty()) {
     const int columns = std::accumulate(balanced.begin(), balanced.end(), 0);
     if (*std::min_element(balanced.begin(), balanced.end()) < 1 ||
@@ -237,46 +237,52 @@ void bind_predict(nb::class_<Predictor>& c) {
 
 GrowOptions grow_options(const nb::dict& d) {
   GrowOptions o;
-  o.max_leaves = nb::cast<int>(d["max_leaves"]);
-  o.max_depth = nb::cast<int>(d["max_depth"]);
-  o.by_level = nb::cast<bool>(d["by_level"]);
-  o.min_split = nb::cast<std::int64_t>(d["min_split"]);
-  o.split.l2 = nb::cast<double>(d["l2"]);
-  o.split.min_hessian = nb::cast<double>(d["min_hessian"]);
-  o.split.min_count = nb::cast<std::int64_t>(d["min_count"]);
-  o.split.min_gain = nb::cast<double>(d["min_gain"]);
-  o.prune = nb::cast<double>(d["prune"]);
-  o.split.category_smoothing = nb::cast<double>(d["category_smoothing"]);
-  for (const int m : nb::cast<std::vector<int>>(d["monotone"])) o.monotone.push_back(static_cast<std::int8_t>(m));
-  o.allowed = nb::cast<std::vector<std::vector<std::int32_t>>>(d["allowed"]);
+  o.max_leaves = option<int>(d, "max_leaves");
+  o.max_depth = option<int>(d, "max_depth");
+  o.by_level = option<bool>(d, "by_level");
+  o.min_split = option<std::int64_t>(d, "min_split");
+  o.split.l2 = option<double>(d, "l2");
+  o.split.min_hessian = option<double>(d, "min_hessian");
+  o.split.min_count = option<std::int64_t>(d, "min_count");
+  o.split.min_gain = option<double>(d, "min_gain");
+  o.prune = option<double>(d, "prune");
+  o.split.category_smoothing = option<double>(d, "category_smoothing");
+  for (const int m : option<std::vector<int>>(d, "monotone")) o.monotone.push_back(static_cast<std::int8_t>(m));
+  o.allowed = option<std::vector<std::vector<std::int32_t>>>(d, "allowed");
   return o;
 }
 
 // Every index an ensemble holds is checked here: what comes after trusts them.
 Ensemble ensemble(const nb::dict& d) {
   Ensemble e;
-  e.start = copy(nb::cast<In1<std::int64_t>>(d["start"]));
-  e.feature = copy(nb::cast<In1<std::int32_t>>(d["feature"]));
-  e.left = copy(nb::cast<In1<std::int32_t>>(d["left"]));
-  e.set = copy(nb::cast<In1<std::int32_t>>(d["set"]));
-  e.threshold = copy(nb::cast<In1<double>>(d["threshold"]));
-  e.missing_left = copy(nb::cast<In1<std::uint8_t>>(d["missing_left"]));
-  e.sets = copy(nb::cast<In1<std::uint32_t>>(d["sets"]));
-  const auto value = nb::cast<Matrix>(d["value"]);
+  e.start = copy(option<In1<std::int64_t>>(d, "start"));
+  e.feature = copy(option<In1<std::int32_t>>(d, "feature"));
+  e.left = copy(option<In1<std::int32_t>>(d, "left"));
+  e.set = copy(option<In1<std::int32_t>>(d, "set"));
+  e.threshold = copy(option<In1<double>>(d, "threshold"));
+  e.missing_left = copy(option<In1<std::uint8_t>>(d, "missing_left"));
+  e.sets = copy(option<In1<std::uint32_t>>(d, "sets"));
+  const auto value = option<Matrix>(d, "value");
   e.value.assign(value.data(), value.data() + value.size());
-  e.outputs = nb::cast<std::int64_t>(d["outputs"]);
-  e.additive = nb::cast<bool>(d["additive"]);
+  e.outputs = option<std::int64_t>(d, "outputs");
+  e.additive = option<bool>(d, "additive");
   const std::size_t n = e.feature.size();
   bool ok = !e.start.empty() && e.start.front() == 0 && e.start.back() == static_cast<std::int64_t>(n) &&
             e.left.size() == n && e.set.size() == n && e.threshold.size() == n && e.missing_left.size() == n &&
             e.outputs >= 1 && e.value.size() == n * static_cast<std::size_t>(e.additive ? 1 : e.outputs);
+  std::vector<bool> has_parent(ok ? n : 0);
   for (std::size_t t = 0; ok && t + 1 < e.start.size(); ++t) {
-    ok = e.start[t] < e.start[t + 1];
+    ok = e.start[t] < e.start[t + 1] && e.start[t + 1] <= static_cast<std::int64_t>(n);
     for (std::int64_t i = e.start[t]; ok && i < e.start[t + 1]; ++i) {
       const std::int64_t here = i - e.start[t], left = e.left[i];
       if (e.feature[i] >= 0)  // children come after their parent, so every walk ends
         ok = left > here && left + 1 < e.start[t + 1] - e.start[t] && e.set[i] >= -1 &&
              8 * (static_cast<std::int64_t>(e.set[i]) + 1) <= static_cast<std::int64_t>(e.sets.size());
+      if (ok && e.feature[i] >= 0)  // two parents of one child would make the number of paths exponential
+        for (const std::int64_t child : {e.start[t] + left, e.start[t] + left + 1}) {
+          ok = ok && !has_parent[child];
+          has_parent[child] = true;
+        }
     }
   }
   if (!ok) throw nb::value_error("the arrays of the trees are inconsistent");

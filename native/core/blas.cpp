@@ -1,13 +1,28 @@
 #include "core/blas.hpp"
 
+#include <pthread.h>
+
 #include <mutex>
 
 namespace hinge::blas {
 namespace {
 
+// Held across a fork, so that the child finds it free and what it guards consistent.
 std::mutex serial_mutex;
 int serial_depth = 0;
 int threads_before = 1;
+bool left_serial = false;              // BLAS is still on one thread, set by threads that a fork has left behind
+thread_local int depth_of_thread = 0;  // the share of this thread in serial_depth
+
+// The other threads, and the serial sections they were in, do not exist in the child.
+void leave_behind() {
+  left_serial = left_serial || (serial_depth > 0 && depth_of_thread == 0);
+  serial_depth = depth_of_thread;
+  serial_mutex.unlock();
+}
+
+[[maybe_unused]] const int serial_survives =
+    pthread_atfork([] { serial_mutex.lock(); }, [] { serial_mutex.unlock(); }, leave_behind);
 
 int narrow(index_t x) { return static_cast<int>(x); }
 template <class T>
@@ -71,8 +86,10 @@ void potrs(char uplo, index_t n, index_t nrhs, const double* a, index_t lda, dou
 SerialBlas::SerialBlas() {
   if (!table().set_threads) return;
   std::lock_guard lock(serial_mutex);
+  ++depth_of_thread;
   if (serial_depth++ == 0) {
-    threads_before = table().get_threads();
+    if (!left_serial) threads_before = table().get_threads();
+    left_serial = false;
     table().set_threads(1);
   }
 }
@@ -80,6 +97,7 @@ SerialBlas::SerialBlas() {
 SerialBlas::~SerialBlas() {
   if (!table().set_threads) return;
   std::lock_guard lock(serial_mutex);
+  --depth_of_thread;
   if (--serial_depth == 0) table().set_threads(threads_before);
 }
 

@@ -22,11 +22,17 @@ HINGE_HOT U largest_magnitude(const T* x, index_t n) {
   return most;
 }
 
+// The largest of x[0 … n), and how often an entry is not greater than the one before it (x[-1] is read unless `first`).
 // A negative index is a large one without a sign.
 template <class U>
-HINGE_HOT U largest(const U* x, index_t n) {
-  U most = 0;
-  for (index_t i = 0; i < n; ++i) most = x[i] > most ? x[i] : most;
+HINGE_HOT U largest_and_descents(const U* x, index_t n, bool first, index_t& descents) {
+  U most = first && n > 0 ? x[0] : 0;
+  index_t count = 0;
+  for (index_t i = first ? 1 : 0; i < n; ++i) {
+    most = x[i] > most ? x[i] : most;
+    count += x[i] <= x[i - 1];
+  }
+  descents += count;
   return most;
 }
 
@@ -53,18 +59,38 @@ bool all_finite(const T* x, index_t n) {
 }
 
 template <class I>
-bool all_within(const I* x, index_t n, index_t bound) {
+Compressed check_compressed(const I* start, index_t major, const I* index, index_t minor) {
   using U = std::make_unsigned_t<I>;
-  const U* u = reinterpret_cast<const U*>(x);
-  return in_all_parts(n, [&](index_t begin, index_t end) {
-    return begin == end ||
-           static_cast<std::uint64_t>(largest(u + begin, end - begin)) < static_cast<std::uint64_t>(bound);
+  const U* u = reinterpret_cast<const U*>(index);
+  const auto n = static_cast<index_t>(start[major]);
+  std::atomic<index_t> descents{0};  // an index that is not greater than the one before it …
+  const bool within = in_all_parts(n, [&](index_t begin, index_t end) {
+    index_t mine = 0;
+    const U most = largest_and_descents(u + begin, end - begin, begin == 0, mine);
+    descents.fetch_add(mine, std::memory_order_relaxed);
+    return begin == end || static_cast<std::uint64_t>(most) < static_cast<std::uint64_t>(minor);
   });
+  if (!within) return Compressed::broken;
+  index_t at_starts = 0;  // … is in order only where a row begins
+  for (index_t i = 0; i < major; ++i) {
+    const index_t e = start[i];
+    if (e > 0 && e < start[i + 1]) at_starts += u[e] <= u[e - 1];
+  }
+  return descents.load() == at_starts ? Compressed::canonical : Compressed::disordered;
+}
+
+template <class I>
+bool rising(const I* start, index_t major) {
+  I drop = 0;
+  for (index_t i = 0; i < major; ++i) drop |= start[i + 1] < start[i];
+  return start[0] == 0 && drop == 0;
 }
 
 template bool all_finite(const float*, index_t);
 template bool all_finite(const double*, index_t);
-template bool all_within(const std::int32_t*, index_t, index_t);
-template bool all_within(const std::int64_t*, index_t, index_t);
+template Compressed check_compressed(const std::int32_t*, index_t, const std::int32_t*, index_t);
+template Compressed check_compressed(const std::int64_t*, index_t, const std::int64_t*, index_t);
+template bool rising(const std::int32_t*, index_t);
+template bool rising(const std::int64_t*, index_t);
 
 }  // namespace hinge

@@ -13,7 +13,9 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -34,12 +36,11 @@ constexpr int kSpins = 2000;
 
 int cgroup_limit() {
   std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (v2 >> quota >> period && quota != "max" && period > 0) {
-    return std::max(1, static_cast<int>(std::ceil(std::stod(quota) / period)));
+  double quota = 0, period = 0;  // reading "max" as a number fails, as it should
+  if (v2 >> quota >> period && quota > 0 && period > 0) {
+    return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, double{kMostThreads}));
   }
-  return 1 << 20;
+  return kMostThreads;
 }
 
 int usable_cpus() {
@@ -52,6 +53,7 @@ int usable_cpus() {
 }
 
 thread_local bool inside_part = false;
+std::atomic<int> forks{0};  // how many forks lie between the first process and this one
 
 struct InsidePart {
   bool before = inside_part;
@@ -93,9 +95,14 @@ struct Job {
 
 class Pool {
  public:
-  explicit Pool(int workers) {
-    threads_.reserve(workers);
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { loop(); });
+  // Makes as many workers as there is room for: under limits of memory or processes that may be none.
+  explicit Pool(int wanted) : wanted_(wanted) {
+    try {
+      threads_.reserve(wanted);
+      for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { loop(); });
+    } catch (const std::system_error&) {  // EAGAIN: no more threads
+    } catch (const std::bad_alloc&) {
+    }
   }
   ~Pool() {
     {
@@ -105,9 +112,10 @@ class Pool {
     wake_.notify_all();
     for (auto& t : threads_) t.join();
   }
-  int workers() const { return static_cast<int>(threads_.size()); }
+  int wanted() const { return wanted_; }
 
   void run(Job& job, Monitor* monitor) {
+    const int mine = forks.load();
     {
       std::lock_guard lock(mutex_);
       job_ = &job;
@@ -115,6 +123,8 @@ class Pool {
     }
     wake_.notify_all();
     job.work(monitor);
+    // A callback may have forked: in the child the workers, and what they had begun, do not exist.
+    if (forks.load() != mine) throw std::runtime_error("the process was forked during this call; fit again");
     {
       // From here no worker can enter the job; those inside are waited for.
       std::lock_guard lock(mutex_);
@@ -144,6 +154,7 @@ class Pool {
     }
   }
 
+  const int wanted_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -158,33 +169,28 @@ struct State {
 };
 
 std::atomic<int> requested_threads{0};
-State* state = nullptr;
-std::once_flag state_once;
+const int usable_threads = usable_cpus();
+State* state = new State();
 
-// The child of a fork has none of the parent's threads and may have copied a locked mutex: start afresh, and
-// leak the copy (joining threads that do not exist would hang).
+// The child of a fork has none of the parent's threads and may have copied a locked mutex: start afresh, and leak the
+// copy (joining threads that do not exist would hang). The handler is registered when the core is loaded: a fork while
+// another thread makes the first pool finds it in place.
 void forget_after_fork() {
-  state = new State();
+  forks.fetch_add(1);
+  state = new (std::nothrow) State();
   inside_part = false;
 }
 
-State& the_state() {
-  std::call_once(state_once, [] {
-    state = new State();
-    pthread_atfork(nullptr, nullptr, forget_after_fork);
-  });
-  return *state;
-}
+[[maybe_unused]] const int pool_forgets = pthread_atfork(nullptr, nullptr, forget_after_fork);
 
 }  // namespace
 
 int num_threads() {
-  static const int usable = usable_cpus();
   const int requested = requested_threads.load();
-  return requested > 0 ? requested : usable;
+  return requested > 0 ? requested : usable_threads;
 }
 
-void set_num_threads(int threads) { requested_threads.store(threads < 0 ? 0 : threads); }
+void set_num_threads(int threads) { requested_threads.store(std::clamp(threads, 0, kMostThreads)); }
 
 namespace detail {
 
@@ -194,13 +200,13 @@ void run_parts(index_t parts, Body body) {
   Job job;
   job.parts = parts;
   job.body = body;
-  if (threads > 1 && !inside_part) {
-    State& s = the_state();
+  if (threads > 1 && !inside_part && state) {
+    State& s = *state;
     std::unique_lock lock(s.mutex, std::try_to_lock);
     if (lock.owns_lock()) {
-      if (!s.pool || s.pool->workers() != num_threads() - 1) {
+      if (const int wanted = num_threads() - 1; !s.pool || s.pool->wanted() != wanted) {
         s.pool.reset();
-        s.pool = std::make_unique<Pool>(num_threads() - 1);
+        s.pool = std::make_unique<Pool>(wanted);
       }
       s.pool->run(job, monitor);
       if (job.error) std::rethrow_exception(job.error);

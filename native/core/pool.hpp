@@ -3,13 +3,17 @@
 // The partition is the caller's and must depend on the shape of the data only, never on the number of
 // threads: then results are the same bits for any number of threads. Calls from inside a part, or while
 // another Python thread holds the pool, run on the calling thread alone. After fork() the child starts with
-// no workers and makes its own when it first needs them. Ctrl-C is looked at between parts (see Monitor).
+// no workers and makes its own when it first needs them. Where the system refuses a worker, those there are do the
+// work. Ctrl-C is looked at between parts (see Monitor).
 #pragma once
 #include <memory>
 
 #include "core/hot.hpp"
 
 namespace hinge {
+
+// More threads than this are never asked for by anyone who means it.
+inline constexpr int kMostThreads = 1024;
 
 int num_threads();
 void set_num_threads(int threads);  // 0: as many as this process may use (affinity and cgroup quota)

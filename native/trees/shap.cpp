@@ -1,6 +1,7 @@
 #include "trees/shap.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/pool.hpp"
 
@@ -9,12 +10,12 @@ namespace {
 
 // One feature on the path: the share of unknown rows that pass (zero), whether x passes (one), and the weight of the
 // subsets of a given size.
-struct Step {
+struct PathStep {
   std::int32_t feature;
   double zero, one, weight;
 };
 
-void extend(Step* path, int depth, double zero, double one, std::int32_t feature) {
+void extend(PathStep* path, int depth, double zero, double one, std::int32_t feature) {
   path[depth] = {feature, zero, one, depth == 0 ? 1.0 : 0.0};
   for (int i = depth - 1; i >= 0; --i) {
     path[i + 1].weight += one * path[i].weight * (i + 1) / (depth + 1);
@@ -22,7 +23,7 @@ void extend(Step* path, int depth, double zero, double one, std::int32_t feature
   }
 }
 
-void unwind(Step* path, int depth, int index) {
+void unwind(PathStep* path, int depth, int index) {
   const double one = path[index].one, zero = path[index].zero;
   double next = path[depth].weight;
   for (int i = depth - 1; i >= 0; --i) {
@@ -38,7 +39,7 @@ void unwind(Step* path, int depth, int index) {
     path[i].feature = path[i + 1].feature, path[i].zero = path[i + 1].zero, path[i].one = path[i + 1].one;
 }
 
-double unwound_sum(const Step* path, int depth, int index) {
+double unwound_sum(const PathStep* path, int depth, int index) {
   const double one = path[index].one, zero = path[index].zero;
   double next = path[depth].weight, total = 0;
   for (int i = depth - 1; i >= 0; --i) {
@@ -70,32 +71,50 @@ struct Walker {
     return v == v ? static_cast<double>(v) <= e.threshold[at] : e.missing_left[at] != 0;
   }
 
-  void visit(index_t node, const Step* parent, int depth, double zero, double one, std::int32_t feature) const {
-    std::vector<Step> path(depth + 2);
-    std::copy_n(parent, depth, path.begin());
-    extend(path.data(), depth, zero, one, feature);
-    const index_t at = base + node;
-    if (e.feature[at] < 0) {
-      for (int i = 1; i <= depth; ++i)
-        phi[path[i].feature * stride] +=
-            unwound_sum(path.data(), depth, i) * (path[i].one - path[i].zero) * e.value[at];
-      return;
-    }
-    const index_t left = e.left[at];
-    const double a = weight[base + left], b = weight[base + left + 1];
-    const double share = a + b > 0 ? a / (a + b) : 0.5;
-    double known_zero = 1, known_one = 1;
-    int used = depth;
-    for (int i = 1; i <= depth; ++i)
-      if (path[i].feature == e.feature[at]) {
-        known_zero = path[i].zero, known_one = path[i].one;
-        unwind(path.data(), depth, i);
-        --used;
-        break;
+  // A node that waits: the path to its parent is `paths[level - 1]`, of which `depth` steps count.
+  struct Waiting {
+    index_t node, level;
+    int depth;
+    double zero, one;
+    std::int32_t feature;
+  };
+
+  // Depth first, with a stack of its own: a tree may be deeper than the machine's. A feature is on a path once, so
+  // paths are no longer than there are features.
+  void walk(std::vector<std::vector<PathStep>>& paths, std::vector<Waiting>& stack) const {
+    stack.assign(1, {0, 0, 0, 1, 1, -1});
+    while (!stack.empty()) {
+      const Waiting now = stack.back();
+      stack.pop_back();
+      if (static_cast<index_t>(paths.size()) <= now.level) paths.emplace_back();
+      std::vector<PathStep>& path = paths[now.level];
+      path.resize(now.depth + 2);
+      if (now.level > 0) std::copy_n(paths[now.level - 1].begin(), now.depth, path.begin());
+      extend(path.data(), now.depth, now.zero, now.one, now.feature);
+      const index_t at = base + now.node;
+      if (e.feature[at] < 0) {
+        for (int i = 1; i <= now.depth; ++i)
+          phi[path[i].feature * stride] +=
+              unwound_sum(path.data(), now.depth, i) * (path[i].one - path[i].zero) * e.value[at];
+        continue;
       }
-    const bool goes = goes_left(at);
-    visit(left, path.data(), used + 1, share * known_zero, goes ? known_one : 0.0, e.feature[at]);
-    visit(left + 1, path.data(), used + 1, (1 - share) * known_zero, goes ? 0.0 : known_one, e.feature[at]);
+      const index_t left = e.left[at];
+      const double a = weight[base + left], b = weight[base + left + 1];
+      const double share = a + b > 0 ? a / (a + b) : 0.5;
+      double known_zero = 1, known_one = 1;
+      int used = now.depth;
+      for (int i = 1; i <= now.depth; ++i)
+        if (path[i].feature == e.feature[at]) {
+          known_zero = path[i].zero, known_one = path[i].one;
+          unwind(path.data(), now.depth, i);
+          --used;
+          break;
+        }
+      const bool goes = goes_left(at);
+      const index_t level = now.level + 1;
+      stack.push_back({left + 1, level, used + 1, (1 - share) * known_zero, goes ? 0.0 : known_one, e.feature[at]});
+      stack.push_back({left, level, used + 1, share * known_zero, goes ? known_one : 0.0, e.feature[at]});
+    }
   }
 };
 
@@ -106,10 +125,12 @@ void add_shap(const Ensemble& e, const std::vector<double>& weight, const Table<
   const index_t trees = static_cast<index_t>(e.start.size()) - 1, k = e.outputs;
   const index_t parts = parts_for(x.rows, 4, 256);
   parallel_for(parts, [&](index_t part) {
+    std::vector<std::vector<PathStep>> paths;
+    std::vector<typename Walker<T>::Waiting> stack;
     for (index_t row = range_begin(x.rows, parts, part); row < range_begin(x.rows, parts, part + 1); ++row)
       for (index_t t = 0; t < trees; ++t) {
         const Walker<T> walker{e, weight, x, row, e.start[t], out + row * x.cols * k + t % k, k};
-        walker.visit(0, nullptr, 0, 1, 1, -1);
+        walker.walk(paths, stack);
       }
   });
 }

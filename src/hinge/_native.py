@@ -142,13 +142,79 @@ def _canonical(X: Any, checked: bool) -> Any:
 
 
 def check_indices(X: Any) -> None:
-    """Refuses a sparse matrix whose indices lie outside it: compiled code, SciPy's too, reads and writes where they say."""
-    if not (scipy.sparse.issparse(X) and X.format in ("csr", "csc")):
-        return
-    starts, minor = X.indptr, X.shape[1 if X.format == "csr" else 0]
-    ok = starts[0] == 0 and starts[-1] <= min(len(X.indices), len(X.data)) and bool(np.all(starts[1:] >= starts[:-1]))
-    if not (ok and _core.all_within(np.ascontiguousarray(X.indices), minor)):
-        raise ValueError(f"X is a broken sparse matrix: its indices or indptr point outside its shape {X.shape}.")
+    """Refuse a sparse matrix whose parts contradict each other; anything that is not sparse is left alone.
+
+    Compiled code, SciPy's too, reads and writes where the indices point. One pass over the indices, on all threads. The
+    flags ``has_sorted_indices`` and ``has_canonical_format`` of a CSR or CSC matrix, which are stale if somebody has
+    written into its arrays, are set to what was found.
+    """
+    if scipy.sparse.issparse(X) and (problem := _SPARSE_PROBLEMS[X.format](X)):
+        raise ValueError(
+            f"X is a broken sparse matrix of shape {X.shape}: {problem}. Build it again from its entries, for example "
+            "with scipy.sparse.coo_array((data, (rows, columns)), shape=shape).tocsr()."
+        )
+
+
+def _compressed_problem(X: Any) -> str | None:
+    """What is wrong with a CSR, CSC or BSR matrix."""
+    starts, indices, shape = X.indptr, X.indices, X.shape
+    if X.format == "bsr":
+        if X.data.ndim != 3 or 0 in X.blocksize or any(size % block for size, block in zip(shape, X.blocksize)):
+            return f"its data is not made of blocks that divide the shape (data has shape {X.data.shape})"
+        shape = tuple(size // block for size, block in zip(shape, X.blocksize))
+    elif X.data.ndim != 1 or X.ndim != 2:
+        return f"its data must be one-dimensional and its shape two-dimensional, got {X.data.shape}"
+    major, minor = shape if X.format != "csc" else shape[::-1]
+    for name, part in (("indptr", starts), ("indices", indices)):
+        if not isinstance(part, np.ndarray) or part.ndim != 1 or part.dtype not in (np.int32, np.int64):
+            return f"{name} must be an array of int32 or int64"
+    if starts.dtype != indices.dtype:
+        return f"indptr is {starts.dtype} and indices is {indices.dtype}; both must be of one type"
+    if len(starts) != major + 1:
+        return f"indptr has {len(starts)} entries, {major + 1} are needed"
+    if starts[-1] > min(len(indices), len(X.data)):
+        return f"indptr ends at {starts[-1]}, but there are {len(indices)} indices and {len(X.data)} values"
+    found = _core.check_compressed(np.ascontiguousarray(starts), np.ascontiguousarray(indices), major, minor)
+    if found == 0:
+        return f"indptr decreases or does not start at 0, or an index lies outside 0 … {minor - 1}"
+    X.has_sorted_indices = found == 2
+    X.has_canonical_format = found == 2
+    return None
+
+
+def _coordinate_problem(X: Any) -> str | None:
+    if any(len(axis) != len(X.data) for axis in X.coords):
+        return f"it has {len(X.data)} values and coordinates of lengths {[len(axis) for axis in X.coords]}"
+    for axis, size in zip(X.coords, X.shape):
+        if axis.dtype.kind not in "iu" or (len(axis) and not 0 <= axis.min() <= axis.max() < size):
+            return f"a coordinate lies outside 0 … {size - 1}"
+    return None
+
+
+def _list_problem(X: Any) -> str | None:
+    if len(X.rows) != X.shape[0] or len(X.data) != X.shape[0]:
+        return f"it has {len(X.rows)} lists of columns and {len(X.data)} lists of values"
+    for columns, values in zip(X.rows, X.data):
+        if len(columns) != len(values) or any(not 0 <= j < X.shape[1] for j in columns):
+            return f"a row has more columns than values, or a column outside 0 … {X.shape[1] - 1}"
+    return None
+
+
+def _key_problem(X: Any) -> str | None:
+    rows, columns = X.shape
+    inside = all(0 <= i < rows and 0 <= j < columns for i, j in X.keys())  # noqa: SIM118 (a matrix, not a dict)
+    return None if inside else "a key lies outside its shape"
+
+
+def _diagonal_problem(X: Any) -> str | None:
+    whole = X.data.ndim == 2 and X.offsets.ndim == 1 and X.offsets.dtype.kind in "iu"
+    return None if whole and len(X.data) == len(X.offsets) else "it needs one row of data per offset"
+
+
+_SPARSE_PROBLEMS: dict[str, Callable[[Any], str | None]] = {
+    "csr": _compressed_problem, "csc": _compressed_problem, "bsr": _compressed_problem, "coo": _coordinate_problem,
+    "lil": _list_problem, "dok": _key_problem, "dia": _diagonal_problem,
+}  # fmt: skip
 
 
 def _view(X: Any) -> Any:
@@ -157,6 +223,8 @@ def _view(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         if X.format not in ("csr", "csc"):
             raise TypeError(f"X is sparse in {X.format} format; convert it with X.tocsr() first.")
+        if X.data.dtype not in (np.float32, np.float64):
+            raise TypeError(f"X is a sparse matrix of {X.data.dtype}; convert it with X.astype(float) first.")
         make = _core.csr if X.format == "csr" else _core.csc
         return make(X.data, X.indices, X.indptr, *X.shape)
     return _core.dense(X)
@@ -179,9 +247,20 @@ def native_loss(loss: Loss) -> Any:
     return _core.python_loss(loss)
 
 
+MOST_THREADS = 1024
+
+
 def set_num_threads(threads: int | None) -> None:
-    """Use this many threads from now on; None for as many as the process may use."""
-    _core.set_num_threads(0 if threads is None else int(threads))
+    """Use this many threads from now on, at most 1024; None for as many as the process may use.
+
+    Results do not depend on it. Where the system refuses to make a thread, fewer are used.
+    """
+    if threads is None:
+        _core.set_num_threads(0)
+        return
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"threads must be a whole number between 1 and {MOST_THREADS}, or None; got {threads!r}.")
+    _core.set_num_threads(int(threads))
 
 
 def num_threads() -> int:

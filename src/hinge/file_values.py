@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse
 
 import hinge
+from hinge._native import check_indices
+from hinge.file_schema import check_fitted
 
 MAX_DEPTH = 60
 
@@ -266,9 +268,11 @@ class Reader:
     def _sparse(self, node: dict, depth: int) -> Any:
         inner = node["sparse"]
         make = getattr(scipy.sparse, {"csr": "csr_", "csc": "csc_"}[inner["format"]] + _one_of(inner["kind"]))
-        rows, columns = (int(size) for size in _listed(inner["shape"]))
+        rows, columns = _listed(inner["shape"])
+        if type(rows) is not int or type(columns) is not int or min(rows, columns) < 0:
+            raise ValueError("it holds a sparse matrix whose shape is not made of whole numbers.")
         matrix = make(tuple(self._array(part, depth) for part in _listed(inner["parts"])), shape=(rows, columns))
-        matrix.check_format(full_check=True)  # indices inside the matrix, pointers in order
+        check_indices(matrix)
         return matrix
 
     def _enum(self, node: dict, depth: int) -> Any:
@@ -288,7 +292,7 @@ class Reader:
         else:
             raise ValueError(f"{node['record']!r} is not a record of data.")
         _only_known(values, known, node["record"])
-        return cls(**values)
+        return _checked(cls(**values))
 
     def _estimator(self, node: dict, depth: int) -> Any:
         cls = _find_class(node["estimator"])
@@ -303,15 +307,21 @@ class Reader:
             if not key.isidentifier() or key.startswith("__") or callable(getattr(cls, key, None)):
                 raise ValueError(f"{node['estimator']} has no attribute {key!r}.")
             model.__dict__[key] = value
-        if callable(check := getattr(model, "_check_loaded", None)):
-            check()
-        return model
+        check_fitted(model)
+        return _checked(model)
 
     _KINDS: ClassVar[dict[str, Any]] = {
         "float": _float, "tuple": _tuple, "dict": _dict, "set": _set, "slice": _slice, "array": _array,
         "scalar": _scalar, "strings": _strings, "objects": _objects, "numpy": _numpy, "dtype": _dtype,
         "sparse": _sparse, "enum": _enum, "record": _record, "estimator": _estimator,
     }  # fmt: skip
+
+
+def _checked(value: Any) -> Any:
+    """The object itself, once its own ``_check_loaded`` has found its parts consistent."""
+    if callable(check := getattr(value, "_check_loaded", None)):
+        check()
+    return value
 
 
 def _listed(value: Any) -> list:
@@ -321,7 +331,9 @@ def _listed(value: Any) -> list:
 
 
 def _shape(value: Any, size: int) -> tuple[int, ...]:
-    shape = tuple(int(length) for length in _listed(value))
+    shape = tuple(_listed(value))
+    if not all(type(length) is int for length in shape):
+        raise ValueError("it holds an array whose shape is not made of whole numbers.")
     if min(shape, default=0) < 0 or math.prod(shape) != size:
         raise ValueError(f"it holds an array of {size} items whose shape is said to be {shape}.")
     return shape

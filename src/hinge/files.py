@@ -106,7 +106,7 @@ def load_with_card(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         if not isinstance(card, dict):
             raise ValueError("its card is damaged.")
         return _decode_model(content, metadata), card
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
 
 
@@ -150,7 +150,7 @@ def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name and rename it: it appears whole or not at all."""
+    """Write a file that appears whole or not at all: beside its place, flushed to disk, renamed."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         with open(temporary, "xb") as f:

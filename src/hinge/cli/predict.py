@@ -15,6 +15,7 @@ from hinge.errors import USAGE, UserError
 from hinge.learning.model_inputs import BATCH, TableModel, conform, load_fitted, remarks
 from hinge.learning.write import prediction_columns
 from hinge.tables.reading import read_parts
+from hinge.tables.spreadsheet import harmless
 
 WRITERS = {".csv": "write_csv", ".parquet": "sink_parquet", ".jsonl": "write_ndjson", ".ndjson": "write_ndjson",
            ".arrow": "sink_ipc", ".feather": "sink_ipc"}  # fmt: skip
@@ -67,7 +68,7 @@ def run(
         rows = [row for part in predictions for row in part.to_dicts()]
     else:
         for k, part in enumerate(predictions):
-            sys.stdout.write(part.write_csv(include_header=k == 0))
+            sys.stdout.write(harmless(part).write_csv(include_header=k == 0))
     for note in predictions.notes:
         print(f"hinge: {file}: {note}", file=sys.stderr)
     if out is not None:
@@ -83,7 +84,7 @@ def _write(predictions: Predictions, out: Path) -> None:
         if out.suffix == ".csv":
             with unfinished.open("wb") as file:
                 for k, part in enumerate(predictions):
-                    part.write_csv(file, include_header=k == 0)
+                    harmless(part).write_csv(file, include_header=k == 0)
         elif WRITERS[out.suffix] == "write_ndjson":
             with unfinished.open("wb") as file:
                 for part in predictions:

@@ -11,6 +11,7 @@ last column and an empty line after each sequence. Names that end in .gz are com
 from __future__ import annotations
 
 import gzip
+import io
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 
 from hinge.cli.exits import guard
 from hinge.errors import UserError
+from hinge.files import write_whole
 
 CONLLU_COLUMNS = 10
 LEARNERS = ("crf", "svm", "perceptron")
@@ -166,8 +168,9 @@ def make_app() -> Any:
         if out is None:
             corpus.write(labels, typer.get_text_stream("stdout"))
         else:
-            with out.open("w", encoding="utf-8") as file:
-                corpus.write(labels, file)
+            text = io.StringIO()
+            corpus.write(labels, text)
+            write_whole(out, text.getvalue().encode())
 
     @app.command("score")
     def score_command(model: Path, data: Path, column: int = 4) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hinge._native import check_indices
+
 Array = np.ndarray
 # A sparse matrix with more entries than this, zeros included, is not spread out for the checks of columns.
 MAX_CELLS = 20_000_000
@@ -36,6 +38,7 @@ class Column:
 def columns_of(X: Any) -> list[Column]:
     """The columns of an array, a sparse matrix or a data frame; none if a sparse matrix is too large to spread out."""
     if scipy.sparse.issparse(X):
+        check_indices(X)
         if X.shape[0] * X.shape[1] > MAX_CELLS:
             return []
         X = X.toarray()

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from hinge._native import check_indices
 from hinge.explain.diagnosis.power_law import PowerLaw, fit_power_law
 from hinge.models.meta import final_step, take_rows
 from hinge.select.resample import growing_fits, spread_order
@@ -242,6 +243,7 @@ class Steps:
 
 
 def _folds(estimator: Any, X: Any, y: Any, groups: Any, cv: Any) -> list[tuple[Array, Array]]:
+    check_indices(X)
     splits = check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y, groups)
     return [(np.asarray(a), np.asarray(b)) for a, b in splits]
 

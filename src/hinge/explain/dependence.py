@@ -10,6 +10,7 @@ import numpy as np
 import scipy.stats
 from sklearn.base import is_classifier
 
+from hinge._native import check_indices
 from hinge.explain.columns import column_values, with_column
 from hinge.explain.plots.axes import pyplot
 from hinge.models.linear.base import LinearRegressor
@@ -83,6 +84,7 @@ def partial_dependence(
     >>> bool(np.allclose(slope, slope[0]))
     True
     """
+    check_indices(X)
     if kind not in ("average", "individual", "both"):
         raise ValueError(f'kind must be "average", "individual" or "both", got {kind!r}.')
     if not 0 <= percentiles[0] < percentiles[1] <= 1:

@@ -12,6 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from hinge._native import check_indices
 from hinge.explain.columns import column_values, with_column
 from hinge.explain.plots.axes import axes_or_new
 from hinge.models.meta import final_step, row_count, take_rows
@@ -106,6 +107,7 @@ def permutation_importance(
     >>> found.importances_mean.argsort()
     array([2, 1, 0])
     """
+    check_indices(X)
     if n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
     seed = int(check_random_state(random_state).randint(2**31 - 1))

@@ -10,7 +10,7 @@ times a run of columns of the degree below; both the dense and the sparse form a
 from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
-from math import comb, factorial, prod
+from math import comb, factorial, inf, lgamma, log, prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from hinge._native import check_indices
 
 ROWS = 512  # a block of rows whose products stay in the cache
 MOST_OUTPUTS = 2**31 - 1
+MOST_NAMES = 10_000_000
+MOST_DEGREE = 1_000_000
 
 
 class PolynomialFeatures(TransformerMixin, BaseEstimator):
@@ -94,19 +96,40 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f"coef0 must not be negative, got {self.coef0!r}.")
         check_indices(X)
         d = validate_data(self, X, accept_sparse=("csr", "csc")).shape[1]
-        count = _number(d, low, high, self.interaction_only) + (low > 0 and self.include_bias)
-        count -= low == 0 and not self.include_bias
-        if count > MOST_OUTPUTS:
-            raise ValueError(
-                f"degree={self.degree} of {d} features gives {count} monomials, more than can be indexed. Use a "
-                f"polynomial kernel instead: hg.SVC(kernel=hg.kernels.Polynomial({high})) does not write them out."
-            )
+        count = self._count(d, low, high)
         if count == 0:
             raise ValueError("degree=0 without a bias leaves no outputs; set include_bias=True.")
-        self.n_output_features_ = int(count)
+        self.n_output_features_ = count
         self.degrees_ = ([0] if self.include_bias else []) + list(range(max(low, 1), high + 1))
         self._n_features_out = self.n_output_features_
         return self
+
+    def _count(self, d: int, low: int, high: int) -> int:
+        """How many monomials there are; too many are refused before their exact number is computed."""
+        # Σ_{k ≤ high} C(d + k − 1, k) = C(d + high, high); of each feature once, Σ C(d, k) ≤ 2^d.
+        size = lgamma(d + high + 1) - lgamma(d + 1) - lgamma(high + 1)
+        size = min(size, d * log(2.0)) if self.interaction_only else size
+        count = (
+            _number(d, low, high, self.interaction_only)
+            if size < log(MOST_OUTPUTS) + 30 and high <= MOST_DEGREE
+            else inf
+        )
+        if count > MOST_OUTPUTS:
+            raise ValueError(
+                f"degree={self.degree} of {d} features gives more than {MOST_OUTPUTS} monomials, more than can be indexed. Use a "
+                f"polynomial kernel instead: hg.SVC(kernel=hg.kernels.Polynomial({high})) does not write them out."
+            )
+        return int(count) + (low > 0 and self.include_bias) - (low == 0 and not self.include_bias)
+
+    def _check_loaded(self) -> None:
+        """Read from a file: the numbers of inputs and outputs belong together."""
+        if not hasattr(self, "n_output_features_"):
+            return
+        low, high = self._degrees()
+        count = self._count(self.n_features_in_, low, high)
+        degrees = ([0] if self.include_bias else []) + list(range(max(low, 1), high + 1))
+        if self.n_output_features_ != count or self.degrees_ != degrees:
+            raise ValueError("it holds monomials whose number does not fit their degree.")
 
     def transform(self, X: Any) -> Any:
         """The monomials of any rows; CSR in, CSR out."""
@@ -132,6 +155,8 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as "1", "x0", "x0^2 x1"."""
         check_is_fitted(self)
+        if max(self.n_output_features_, self.n_features_in_) > MOST_NAMES:
+            raise ValueError(f"{self.n_output_features_} outputs are too many to name; at most {MOST_NAMES} are named.")
         names = _check_feature_names_in(self, input_features)
         out = []
         for features in self._monomials():

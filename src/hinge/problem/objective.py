@@ -8,12 +8,12 @@ The bias is never penalised. With k outputs w is d × k, b has k entries and z i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hinge._cached import cached_property
 from hinge._native import Design, core, native_loss
 from hinge.problem.losses import CustomLoss, Loss, Softmax, as_loss, normalise_weights
 from hinge.problem.numerics import largest_eigenvalue, weighted_sum

@@ -22,6 +22,8 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from hinge._native import check_indices
+
 STRATEGIES = ("uncertainty", "margin", "entropy", "committee", "random")
 
 
@@ -52,6 +54,7 @@ def query(
     >>> hg.query(model, [[-3.0], [0.1], [5.0]])
     array([1])
     """
+    check_indices(X)
     n = _num_samples(X)
     if not 1 <= batch <= n:
         raise ValueError(f"batch must lie between 1 and the {n} rows of the pool, got {batch!r}.")
@@ -190,6 +193,8 @@ def active_curves(
     >>> bool(curves.curves["margin"].mean[-1] >= curves.curves["random"].mean[-1])
     True
     """
+    check_indices(X)
+    check_indices(X_test)
     y, n = np.asarray(y), _num_samples(X)
     if not 2 <= start < budget <= n or batch < 1:
         raise ValueError(f"need 2 ≤ start < budget ≤ {n} (the pool) and batch ≥ 1; got {start}, {budget}, {batch}.")

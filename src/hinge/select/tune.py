@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from hinge._native import num_threads
+from hinge._native import check_indices, num_threads
 from hinge.models.base import check_weights
 from hinge.select.choice import choose_candidate
 from hinge.select.grids import complexity_of, path_grid
@@ -187,6 +187,7 @@ def tune(
     0
     """
     began = time.perf_counter()
+    check_indices(X)
     if rule not in RULES:
         raise ValueError(f"rule must be 'min' or '1se', got {rule!r}.")
     if search not in ("grid", "halving"):
@@ -484,6 +485,7 @@ def nested_cv(
     >>> bool(result.mean > 0.99), result.params[0]
     (True, {'alpha': 0.001})
     """
+    check_indices(X)
     y = np.asarray(y)
     scorer = check_scoring(learner, scoring=scoring)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

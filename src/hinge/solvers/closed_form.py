@@ -12,7 +12,6 @@ Reference   Björck (1996), §2.9 (iterative refinement of the normal equations)
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ import scipy.linalg
 import scipy.sparse
 from sklearn.utils import assert_all_finite
 
+from hinge._cached import cached_property
 from hinge._native import Design, core
 from hinge.problem.numerics import OVERFLOWED, weighted_sum
 from hinge.problem.objective import Array, Objective

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from hinge._native import check_indices
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
@@ -249,7 +250,7 @@ class HardMargin(NamedTuple):
         return 1.0 / float(np.linalg.norm(self.w))
 
 
-def hard_margin(X: Array, y: Array) -> HardMargin:
+def hard_margin(X: Any, y: Array) -> HardMargin:
     """min ½‖w‖² subject to yᵢ(xᵢ'w + b) ≥ 1, as a quadratic program.
 
     Raises
@@ -257,6 +258,8 @@ def hard_margin(X: Array, y: Array) -> HardMargin:
     ValueError
         If no hyperplane separates the classes.
     """
+    check_indices(X)
+    X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     n, d = X.shape
     program = _Program({"w": d, "b": 1})
     program.P[program.at["w"]] = 1.0

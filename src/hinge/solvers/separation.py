@@ -31,6 +31,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse
 
+from hinge._native import check_indices
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import L0
 
@@ -99,6 +100,8 @@ def separating_direction(X: Any, signs: np.ndarray, *, fit_intercept: bool = Tru
     fit_intercept : bool
         Whether the hyperplane may miss the origin.
     """
+    check_indices(X)
+    X = X.tocsr() if scipy.sparse.issparse(X) else X
     d = X.shape[1]
     scale = _column_scale(X)
     if scipy.sparse.issparse(X):

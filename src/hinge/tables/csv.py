@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,7 +70,8 @@ class Separated:
                 f"{text.path}, line 1 has {len(first)} fields; tables of more than {MAX_WIDTH} columns are not read."
             )
         header = not all(_is_number(name) for name in first)
-        doubled = sorted({name for name in first if name.strip() and first.count(name) > 1}) if header else []
+        occurrences = Counter(first)
+        doubled = sorted(name for name, n in occurrences.items() if name.strip() and n > 1) if header else []
         bare = [str(k) for k, name in enumerate(first, 1) if not name.strip()] if header else []
         if bare:
             shown = ", ".join(bare[:5]) + (", …" if len(bare) > 5 else "")
@@ -78,7 +80,7 @@ class Separated:
             text.notes.append("the first line is all numbers, so the columns were named column_1, column_2, …")
         for name in doubled:
             again = f"{name.strip()}.2"
-            text.notes.append(f"the column name {name!r} occurs {first.count(name)} times; later ones are {again}, …")
+            text.notes.append(f"the column name {name!r} occurs {occurrences[name]} times; later ones are {again}, …")
         return cls(text, separator, header, doubled)
 
     def frames(self) -> Iterator[Any]:

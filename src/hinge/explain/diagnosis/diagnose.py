@@ -11,6 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._native import check_indices
 from hinge.explain.bias_variance import BiasVariance, bootstrap_parts
 from hinge.explain.calibration import reliability
 from hinge.explain.columns import columns_of
@@ -102,6 +103,8 @@ def diagnose(
         raise ValueError("y_test was given without X_test.")
     if len(np.shape(y)) != 1:
         raise ValueError(f"y must be one target per row, got an array of shape {np.shape(y)}.")
+    check_indices(X)
+    check_indices(X_test)
     measure = make_measure(model, y, measure)
     model = _fitted(model, X, y)
     names = np.arange(row_count(X)) if row_names is None else np.asarray(row_names)

@@ -16,7 +16,7 @@ import scipy.sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from hinge._native import CodedTable
+from hinge._native import CodedTable, check_indices
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, contiguous
 from hinge.tables.frames import as_frame, chosen_columns, holds_text
 
@@ -55,6 +55,7 @@ class Coding:
 
 def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool) -> tuple[Any, np.ndarray, Coding]:
     """X as a matrix or a :class:`CodedTable`, y, and how categories were coded."""
+    check_indices(X)
     frame = as_frame(X)
     chosen = chosen_columns(X, frame, categorical)
     if not chosen:
@@ -71,6 +72,7 @@ def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool)
 
 def predict_table(estimator: Any, X: Any, coding: Coding) -> Any:
     """New data, coded as the training table was."""
+    check_indices(X)
     if not coding.columns:
         return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))
     validate_data(estimator, X, skip_check_array=True, reset=False)

@@ -130,6 +130,19 @@ class Expansion:
     coefficients: Array  # (support points) or (support points, outputs)
     bias: Any
 
+    def _check_loaded(self) -> None:
+        """An expansion read from a file: one row of coefficients per point, and numbers."""
+        shape = np.shape(self.coefficients)
+        sound = isinstance(self.kernel, Kernel) and getattr(self.coefficients, "dtype", None) == np.float64
+        if not sound or len(shape) not in (1, 2) or evaluate.length(self.points) != shape[0]:
+            raise ValueError("it holds a kernel expansion whose coefficients do not fit its points.")
+        if np.size(self.bias) not in (1, *shape[1:]):
+            raise ValueError("it holds a kernel expansion whose bias does not fit its coefficients.")
+        if isinstance(self.kernel, Precomputed):
+            points = np.asarray(self.points)
+            if points.ndim != 1 or points.dtype.kind not in "iu" or np.any(points < 0):
+                raise ValueError("it holds a kernel expansion over columns that cannot exist.")
+
     def scores(self, X: Any) -> Array:
         outputs = 1 if self.coefficients.ndim == 1 else self.coefficients.shape[1]
         coefficients = np.ascontiguousarray(self.coefficients.reshape(len(self.coefficients), outputs))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from hinge._cached import cached_property
 from hinge._native import Design
 from hinge.models.base import check_predict, is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
+from hinge._native import check_indices
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, drop_absent
 from hinge.models.linear.base import LinearClassifier, LinearRegressor, SparseWeights
 from hinge.models.linear.stochastic_base import StochasticModel
@@ -270,6 +271,7 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
         """One epoch over a piece of data."""
         first = not hasattr(self, "_state")
+        check_indices(X)
         X, y = validate_data(self, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=True, reset=first)
         X, y, weights = drop_absent(contiguous(X), np.asarray(y, dtype=np.float64), check_weights(sample_weight, X))
         self._learn_piece(X, [y], [weights])

@@ -61,17 +61,21 @@ class StructuredEstimator(BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> Corpus:
         """Learns attributes and labels; returns the sequences to learn from and those held out."""
-        if not hasattr(X, "__len__") or not hasattr(y, "__len__") or len(X) != len(y):
-            raise ValueError("X and y must be lists of the same number of sequences.")
+        _require_pairs(X, y)
         if len(X) == 0:
             raise ValueError("X has no sequences: there is nothing to learn from.")
         if self.min_count < 1:
             raise ValueError(f"min_count={self.min_count!r} must be at least 1.")
+        if parents is not None and (not hasattr(parents, "__len__") or len(parents) != len(X)):
+            raise ValueError(f"parents must be a list of {len(X)} lists, one per sequence of X.")
         names: dict[Any, int] = {}
-        for labels in y:
-            for label in labels:
-                names.setdefault(label, len(names))
-        self.classes_ = _as_array(sorted(names))
+        try:
+            for labels in y:
+                for label in labels:
+                    names.setdefault(label, len(names))
+            self.classes_ = _as_array(sorted(names))
+        except TypeError as error:
+            raise ValueError(f"y must be a list of lists of labels that can be put in order: {error}.") from None
         weights = normalise_weights(sample_weight, len(X))
         if not self.early_stopping:
             return Corpus(*self._learn(X, y, parents), weights)
@@ -118,10 +122,16 @@ class StructuredEstimator(BaseEstimator):
     def _attach(self, encoded: Encoded, parents: Any) -> Encoded:
         if parents is None:
             return encoded
+        if not hasattr(parents, "__len__") or not all(hasattr(p, "__len__") for p in parents):
+            raise ValueError("parents must be a list of lists of whole numbers.")
         if len(parents) != len(encoded.lengths) or any(len(p) != n for p, n in zip(parents, encoded.lengths)):
             raise ValueError("parents must have one entry per token of every sequence: −1 for a root.")
-        flat = np.concatenate([np.asarray(p, dtype=np.int32) for p in parents]) if len(parents) else np.zeros(0)
-        return replace(encoded, parent=np.ascontiguousarray(flat, dtype=np.int32))
+        flat = np.concatenate([np.asarray(p) for p in parents if len(p)] or [np.zeros(0, dtype=np.int32)])
+        if flat.dtype.kind not in "iu" or flat.ndim != 1 or np.any(np.abs(flat) > np.iinfo(np.int32).max):
+            raise ValueError("parents must hold whole numbers: the position of each token's parent, −1 for a root.")
+        attached = replace(encoded, parent=np.ascontiguousarray(flat, dtype=np.int32))
+        attached.native()  # refuses parents that make no tree
+        return attached
 
     def _blank(self, layout: Any = None) -> Any:
         """A native model that knows the constraints, and weights of zero where a layout is given."""
@@ -203,6 +213,9 @@ class StructuredEstimator(BaseEstimator):
     def _check_loaded(self) -> None:
         """Called on a model read from a file, before native code sees it."""
         k = len(self.classes_)
+        weights = [self.coef_] if self.pair_coef_ is None else [self.coef_, self.pair_coef_]
+        if any(getattr(matrix, "format", "") != "csr" or matrix.dtype != np.float64 for matrix in weights):
+            raise ValueError("its weights must be CSR matrices of float64.")
         if self.coef_.shape != (self.vocabulary_.size, k) or self.transitions_.shape != (k, k):
             raise ValueError("its weights do not fit its attributes and labels.")
         if self.pair_coef_ is not None and self.pair_coef_.shape != (self.vocabulary_.size, k * k):
@@ -260,7 +273,12 @@ class StructuredEstimator(BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, parents: Any = None) -> float:
         """The share of tokens labelled correctly."""
-        right = [np.mean([a == b for a, b in zip(p, t)]) for p, t in zip(self.predict(X, parents=parents), y) if len(t)]
+        _require_pairs(X, y)
+        predicted = self.predict(X, parents=parents)
+        for i, (p, t) in enumerate(zip(predicted, y)):
+            if not hasattr(t, "__len__") or len(p) != len(t):
+                raise ValueError(f"y[{i}] must have one label for each of the {len(p)} tokens of X[{i}].")
+        right = [np.mean([a == b for a, b in zip(p, t)]) for p, t in zip(predicted, y) if len(t)]
         size = np.array([len(t) for t in y if len(t)], dtype=np.float64)
         if sample_weight is not None:
             size = size * np.array([w for w, t in zip(sample_weight, y) if len(t)])
@@ -270,6 +288,12 @@ class StructuredEstimator(BaseEstimator):
     def attributes_(self) -> list[str]:
         """Names of the rows of ``coef_``."""
         return self.vocabulary_.names()
+
+
+def _require_pairs(X: Any, y: Any) -> None:
+    """X and y as lists of equal length."""
+    if any(scipy.sparse.issparse(data) or not hasattr(data, "__len__") for data in (X, y)) or len(X) != len(y):
+        raise ValueError("X and y must be lists of the same number of sequences.")
 
 
 def _as_array(labels: Sequence[Any]) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hinge._native import core
+from hinge._native import check_indices, core
 
 Token = Mapping[str, Any] | Sequence[str]
 
@@ -223,7 +223,12 @@ def _is_numeric(X: Any) -> bool:
 def _from_matrices(X: Any, columns: int | None) -> Encoded:
     rows = []
     for i, sequence in enumerate(X):
-        matrix = scipy.sparse.csr_array(sequence, dtype=np.float64)
+        check_indices(sequence)
+        try:
+            matrix = scipy.sparse.csr_array(sequence, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X[{i}] is not a matrix of numbers: {error}") from None
+        matrix.sum_duplicates()
         if matrix.ndim != 2 or (columns is not None and matrix.shape[1] != columns):
             raise ValueError(f"X[{i}] has shape {matrix.shape}; expected (tokens, {columns or 'attributes'}).")
         columns = matrix.shape[1]

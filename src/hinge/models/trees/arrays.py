@@ -114,6 +114,15 @@ class Trees:
             self._predictor = core.TreePredictor(self.arrays())
         return self._predictor
 
+    def _check_loaded(self) -> None:
+        """Trees read from a file: native code checks that every node has one parent, before it, and fits its arrays."""
+        details = [getattr(self, name) for name in DETAILS]
+        if any(array is not None and np.shape(array) != (self.node_count,) for array in details):
+            raise ValueError("it holds trees whose details do not fit their nodes.")
+        if not isinstance(self.outputs, int) or not isinstance(self.additive, bool):
+            raise ValueError("it holds trees without a number of outputs.")
+        self._predictor = core.TreePredictor(self.arrays())
+
     def add(self, X: np.ndarray, out: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
         """Add the trees first … last − 1, evaluated on X, to out (n × outputs)."""
         self.predictor.add(X, first, len(self) if last is None else last, out)

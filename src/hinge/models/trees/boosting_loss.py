@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from hinge._cached import cached_property
 from hinge._native import native_loss
 from hinge.problem.losses import (
     Absolute,

@@ -7,7 +7,6 @@ have their own, the others share the last); a category that training did not see
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -16,6 +15,7 @@ import scipy.sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from hinge._cached import cached_property
 from hinge._native import check_indices, core
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.tables.frames import as_frame, chosen_columns, holds_text

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from hinge._native import core
+from hinge._native import check_indices, core
 
 Array = NDArray[np.float64]
 Program = list[tuple[int, float, float, float]]
@@ -46,6 +46,7 @@ def inputs(A: Any, B: Any, takes: str) -> tuple[Any, Any]:
 def matrix(X: Any) -> Any:
     """A CSR matrix or a two-dimensional float array, float32 kept."""
     if scipy.sparse.issparse(X):
+        check_indices(X)
         X = canonical(X.tocsr())
         return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     X = np.asarray(X)

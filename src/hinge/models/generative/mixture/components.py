@@ -15,12 +15,12 @@ so EM never makes it smaller, and no covariance is ever smaller than Ψ / (N_c +
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 
+from hinge._cached import cached_property
 from hinge._native import core
 
 SHAPES = ("full", "tied", "diag", "spherical")

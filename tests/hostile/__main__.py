@@ -1,0 +1,84 @@
+"""``python -m hostile [group …] [--seconds N] [--state FILE]``: the fast part, or the long one for N seconds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from hostile import allocation, runner
+from hostile.groups import GROUPS
+
+SHOWN = 40  # failures of a group that are printed, and saved; the rest are counted
+SEEDS = Path(__file__).parent / "seeds"
+
+
+def saved(group: str) -> list[str]:
+    """Cases that failed once: they run in the fast part ever after."""
+    path = SEEDS / f"{group}.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def save(outcome: runner.Outcome) -> None:
+    known = saved(outcome.group)
+    if outcome.case not in known:
+        (SEEDS / f"{outcome.group}.json").write_text(json.dumps([*known, outcome.case], indent=1) + "\n")
+
+
+def long_cases(group: runner.Group, state: dict[str, int], deadline: float, batch: int = 50):
+    """Random cases, batch by batch, from where the last run stopped."""
+    assert group.random is not None
+    while time.monotonic() < deadline:
+        first = state.get(group.name, 0)
+        yield [group.random(seed) for seed in range(first, first + batch)]
+        state[group.name] = first + batch
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="hostile", description=__doc__)
+    parser.add_argument("groups", nargs="*", choices=[*GROUPS, []])
+    parser.add_argument("--seconds", type=float, default=0.0, help="random cases for so long; 0: the fast part")
+    parser.add_argument("--state", type=Path, default=Path(".hostile_state.json"), help="where a long run stopped")
+    parser.add_argument("--case", help="one case, in this process")
+    options = parser.parse_args()
+    if "allocation" in (options.groups or GROUPS):
+        allocation.restart()
+    chosen = [GROUPS[name] for name in options.groups or GROUPS]
+    if options.case is not None:
+        chosen[0].prepare()
+        chosen[0].run(options.case)
+        return 0
+    state = json.loads(options.state.read_text()) if options.seconds and options.state.exists() else {}
+    total: Counter[str] = Counter()
+    began = time.monotonic()
+    for group in chosen:
+        group.prepare()
+        start, counts = time.monotonic(), Counter[str]()
+        if options.seconds:
+            if group.random is None:
+                continue
+            batches = long_cases(group, state, start + options.seconds / len(chosen))
+        else:
+            batches = iter([[*dict.fromkeys([*saved(group.name), *group.cases()])]])
+        for batch in batches:
+            for outcome in runner.run(group, batch):
+                counts[outcome.verdict] += 1
+                counts["shown"] += outcome.bad
+                if outcome.bad and counts["shown"] <= SHOWN:
+                    print(f"{outcome.verdict}: {outcome.group}: {outcome.case}\n    {outcome.detail}", flush=True)
+                    if options.seconds:
+                        save(outcome)
+            if options.seconds:
+                options.state.write_text(json.dumps(state))
+        del counts["shown"]
+        print(f"{group.name}: {runner.summary(counts, time.monotonic() - start)}", flush=True)
+        total += counts
+    print(f"all: {runner.summary(total, time.monotonic() - began)}")
+    return int(any(total[verdict] for verdict in ("crash", "hang", "wrong", "unclear")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

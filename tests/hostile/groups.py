@@ -1,0 +1,10 @@
+"""The groups of cases, by name."""
+
+from __future__ import annotations
+
+from hostile import allocation, machine, model_files, sparse, structured
+from hostile.runner import Group
+
+GROUPS: dict[str, Group] = {
+    group.name: group for group in (sparse.GROUP, structured.GROUP, model_files.GROUP, machine.GROUP, allocation.GROUP)
+}

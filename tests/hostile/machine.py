@@ -1,0 +1,238 @@
+"""A machine that refuses: no memory, no threads, signals, forks, and another thread that writes into X.
+
+Whatever happens, the call returns or raises, and the library works afterwards: the same fit, without the trouble, gives
+the same predictions as before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.utils import get_tags
+
+import hinge as hg
+from hostile.runner import Group
+from kit.estimators import fitted, make_data, public_estimators
+
+PATIENCE = 30  # seconds for a forked child
+
+
+@cache
+def estimators() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for estimator in public_estimators():
+        if get_tags(estimator).input_tags.two_d_array:
+            found.setdefault(type(estimator).__name__, estimator)
+    return found
+
+
+@cache
+def data(name: str) -> tuple[np.ndarray, Any]:
+    return make_data(estimators()[name], n=300, d=8)
+
+
+def answer(name: str) -> np.ndarray:
+    """What a fit says about its own data, as one flat array of numbers."""
+    X, y = data(name)
+    model = fitted(estimators()[name], X, y)
+    for method in ("predict_proba", "predict", "transform"):
+        if hasattr(model, method):
+            value = getattr(model, method)(X[:50])
+            return np.asarray(value.toarray() if hasattr(value, "toarray") else value)
+    return np.zeros(1)
+
+
+@cache
+def expected(name: str) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return answer(name)
+
+
+def prepare() -> None:
+    """One fit of each: everything is imported, and the answers are known, before anything is refused."""
+    for name in SAMPLE:
+        expected(name)
+
+
+def works(name: str, tol: float = 0.0) -> None:
+    found = answer(name)
+    settings = estimators()[name].get_params()
+    if settings.get("random_state", 0) is None:
+        return
+    if found.dtype.kind == "f":
+        np.testing.assert_allclose(
+            found, expected(name), rtol=tol, atol=tol, err_msg="the fit after the trouble differs"
+        )
+    else:
+        np.testing.assert_array_equal(found, expected(name), err_msg="the fit after the trouble differs")
+
+
+def address_space(name: str, extra: str) -> None:
+    """Little more memory than is in use; eight threads wanted."""
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()  # noqa: SIM115
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(extra), before[1]))
+    hg.set_num_threads(8)
+    try:
+        answer(name)
+    except MemoryError:
+        pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+        hg.set_num_threads(None)
+    works(name)
+
+
+def processes(name: str, _: str) -> None:
+    """No thread can be made."""
+    if os.getuid() == 0:
+        os.setuid(54321)  # root may exceed the limit
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+    hg.set_num_threads(8)
+    works(name)
+
+
+def interrupts(name: str, seed: str) -> None:
+    """Ctrl-C at random times, again and again."""
+    rng = np.random.default_rng(int(seed))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for _ in range(5):
+        delay = float(rng.exponential(0.01)) + 1e-4
+        try:
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            answer(name)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    works(name)
+
+
+def forks(name: str, seed: str) -> None:
+    """Forks while another thread fits; every child fits too."""
+    rng, stop = np.random.default_rng(int(seed)), threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            answer(name)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        for _ in range(4):
+            time.sleep(float(rng.exponential(0.003)))
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(PATIENCE)
+                try:
+                    answer(name)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            status = os.waitpid(pid, 0)[1]
+            assert status == 0, f"the forked child ended with status {status}"
+    finally:
+        stop.set()
+        thread.join()
+
+
+def writes(name: str, seed: str) -> None:
+    """Another thread writes NaN, infinity and noise into X and y during the fit. Any answer will do, a crash will not."""
+    X, y = data(name)
+    X, y = X.copy(), np.array(y)
+    rng, stop = np.random.default_rng(int(seed)), threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            i, j = rng.integers(len(X)), rng.integers(X.shape[1])
+            X[i, j] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1e-300, 0.0, rng.normal()])
+            if y.dtype.kind == "f":
+                y[i] = rng.normal()
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        for _ in range(3):
+            with contextlib.suppress(ValueError, FloatingPointError, ZeroDivisionError, RuntimeError, IndexError):
+                fitted(estimators()[name], X, y)
+            X[:], y[:] = data(name)
+    finally:
+        stop.set()
+        thread.join()
+    works(name)
+
+
+def at_a_time(name: str, _: str) -> None:
+    """Four threads fit at a time."""
+    found: list[Any] = [None] * 4
+
+    def one(k: int) -> None:
+        try:
+            works(name, 1e-9)  # SciPy's BLAS has fewer threads while another fit is in the core
+            found[k] = True
+        except BaseException as error:
+            found[k] = error
+
+    threads = [threading.Thread(target=one, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in found:
+        if result is not True:
+            raise result
+
+
+def many_threads(name: str, count: str) -> None:
+    hg.set_num_threads(int(count))
+    works(name)
+    hg.set_num_threads(None)
+
+
+KINDS: dict[str, Callable[[str, str], None]] = {
+    "memory": address_space, "processes": processes, "interrupts": interrupts, "forks": forks, "writes": writes,
+    "at a time": at_a_time, "threads": many_threads,
+}  # fmt: skip
+SAMPLE = (
+    "Ridge", "LogisticRegression", "SVC", "RandomForestClassifier", "GradientBoostingRegressor", "MLPRegressor",
+    "GaussianMixture", "KernelRidge", "Lasso", "GaussianNB",
+)  # fmt: skip
+
+
+def cases() -> Iterator[str]:
+    for i, name in enumerate(SAMPLE):
+        yield f"memory|{name}|{(1 << 16) << i}"
+        yield f"processes|{name}|0"
+        yield f"interrupts|{name}|{i}"
+        yield f"forks|{name}|{i}"
+        yield f"writes|{name}|{i}"
+        yield f"at a time|{name}|0"
+    yield "threads|RandomForestClassifier|300"
+
+
+def random(seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    kind, name = rng.choice(list(KINDS)), rng.choice(sorted(estimators()))
+    number = (
+        int(2 ** rng.uniform(12, 28)) if kind == "memory" else int(rng.integers(2, 40)) if kind == "threads" else seed
+    )
+    return f"{kind}|{name}|{number}"
+
+
+def run(case: str) -> None:
+    kind, name, number = case.split("|")
+    KINDS[kind](name, number)
+
+
+GROUP = Group("machine", cases, run, random, seconds=120.0, alone=True, prepare=prepare)

@@ -1,0 +1,174 @@
+"""Runs cases in forked children and counts how they end.
+
+A case is a group's name and a string that determines everything: the same string gives the same input. One child runs
+case after case and reports each; when it dies or stops answering, the case it was at is to blame and a new child goes on
+with the next one.
+
+==============  ==================================================================================================
+verdict         meaning
+==============  ==================================================================================================
+ok              the call returned, and what the group checks about its result holds
+refused         ValueError, TypeError, MemoryError, KeyboardInterrupt or the like, with a message
+wrong           a result that contradicts the same computation on a sound input (AssertionError in the group)
+unclear         any other exception: a caller cannot tell what to change
+crash           the process died
+hang            no answer within the limit of the group
+==============  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+CLEAR = (ValueError, TypeError, MemoryError, KeyboardInterrupt, OSError, NotImplementedError)
+# Messages that nobody who passed a wrong argument can act on, whatever their type.
+MUTTERING = ("std::", "incompatible function arguments", "bad allocation", "vector::", "Unable to cast")
+ADDRESS_SPACE = 12 << 30  # bytes a child may map: a case that eats memory must not take the machine with it
+
+
+@dataclass(frozen=True)
+class Group:
+    """A class of hostile inputs.
+
+    ``cases`` lists those of the fast part; ``random`` makes one from a seed, for the long part; ``run`` does one, in a
+    child. ``seconds`` is the limit of a case.
+    """
+
+    name: str
+    cases: Callable[[], Iterable[str]]
+    run: Callable[[str], Any]
+    random: Callable[[int], str] | None = None
+    seconds: float = 20.0
+    alone: bool = False  # every case in a child of its own
+    prepare: Callable[[], None] = field(default=lambda: None)  # once, before the first fork
+
+
+@dataclass(frozen=True)
+class Outcome:
+    group: str
+    case: str
+    verdict: str
+    detail: str = ""
+
+    @property
+    def bad(self) -> bool:
+        return self.verdict not in ("ok", "refused")
+
+
+def run(group: Group, cases: Iterable[str]) -> Iterator[Outcome]:
+    """The outcome of every case, in order."""
+    waiting = list(cases)
+    while waiting:
+        done = 0
+        for outcome in _one_child(group, waiting[:1] if group.alone else waiting):
+            done += 1
+            yield outcome
+        waiting = waiting[done:]
+
+
+def _one_child(group: Group, cases: list[str]) -> Iterator[Outcome]:
+    """Outcomes until the child has done all cases, dies or hangs; the last one is then the case that did it."""
+    receive, send = os.pipe()
+    with tempfile.TemporaryFile() as errors:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            os.close(receive)
+            _child(group, cases, send, errors.fileno())
+        os.close(send)
+        done = 0
+        try:
+            for line in _lines(receive, group.seconds):
+                if line is None:
+                    os.kill(pid, signal.SIGKILL)
+                    yield Outcome(group.name, cases[done], "hang", f"no answer within {group.seconds:g} s")
+                    return
+                verdict, detail = json.loads(line)
+                yield Outcome(group.name, cases[done], verdict, detail)
+                done += 1
+        finally:
+            os.close(receive)
+            status = _reap(pid)
+        if done < len(cases):
+            errors.seek(0)
+            last = errors.read()[-300:].decode(errors="replace").strip()
+            how = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
+            yield Outcome(group.name, cases[done], "crash", f"{how}: {last}")
+
+
+def _reap(pid: int) -> int:
+    """The child's status; one that does not end by itself is killed."""
+    deadline = time.monotonic() + 5
+    while True:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return status
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            return os.waitpid(pid, 0)[1]
+        time.sleep(0.002)
+
+
+def _lines(receive: int, seconds: float) -> Iterator[bytes | None]:
+    """Lines from a pipe; None if one does not come in time."""
+    buffer = b""
+    while True:
+        ready, _, _ = select.select([receive], [], [], seconds)
+        if not ready:
+            yield None
+            return
+        more = os.read(receive, 1 << 16)
+        if not more:
+            return
+        *lines, buffer = (buffer + more).split(b"\n")
+        yield from lines
+
+
+def _child(group: Group, cases: list[str], send: int, errors: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    os.dup2(errors, 1)
+    os.dup2(errors, 2)
+    warnings.simplefilter("ignore")
+    try:
+        for case in cases:
+            answer = json.dumps(judge(group.run, case)).encode() + b"\n"
+            while answer:
+                answer = answer[os.write(send, answer) :]
+    finally:
+        os._exit(0)
+
+
+def judge(run: Callable[[str], Any], case: str) -> tuple[str, str]:
+    """How a case ends, if the process survives it."""
+    try:
+        run(case)
+    except AssertionError as error:
+        return "wrong", str(error)[:500]
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}"[:500]
+        if isinstance(error, (MemoryError, KeyboardInterrupt)):
+            return "refused", text
+        clear = isinstance(error, CLEAR) and str(error).strip() and not any(word in text for word in MUTTERING)
+        return ("refused" if clear else "unclear"), text
+    return "ok", ""
+
+
+def summary(counts: Counter[str], seconds: float) -> str:
+    """One line, as it stands in a log."""
+    tried = sum(counts.values())
+    words = [("crash", "crashes"), ("hang", "hangs"), ("wrong", "wrong results"), ("unclear", "unclear errors")]
+    return f"{tried} inputs in {seconds:.0f} s: " + ", ".join(f"{counts[key]} {word}" for key, word in words)
