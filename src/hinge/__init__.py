@@ -107,6 +107,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.features.scaling": ("StandardScaler",),
     "hinge.features.text": ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"),
     "hinge.features.table": ("TableDescription", "TablePrep"),
+    "hinge.tables.profile": ("ColumnInfo", "TableProfile", "profile"),
+    "hinge.tables.notes": ("Note",),
     "hinge.files": ("load", "save"),
     "hinge.datasets": ("Dataset", "load_dataset"),
     "hinge.models.linear.least_squares": ("LinearRegression", "Ridge"),

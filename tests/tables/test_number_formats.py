@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from hinge.errors import UserError
-from hinge.tables.number_formats import Notation, decimal_mark, notation_of
+from hinge.tables.number_formats import Notation, decimal_mark, is_truth, notation_of
 from hinge.tables.reading import read_table
 from tables.test_profile import NOISE, RNG, N, look
 
@@ -26,14 +26,13 @@ X = NOISE["x"]
         (["1\u202f000 kg", "2.5 kg", "1e3 kg"], [1000.0, 2.5, 1000.0]),
         (["1,234", "5,678"], [1234.0, 5678.0]),
         (["0,123", "5,678"], [0.123, 5.678]),
-        (["yes", "No", "TRUE", "0", "1"], ["true", "false", "true", "false", "true"]),
+        (["yes", "No", "TRUE", "0", "1"], [1.0, 0.0, 1.0, 0.0, 1.0]),
     ],
 )
 def test_what_people_write_is_read(texts, read):
-    series = pl.Series("x", texts)
-    notation = notation_of(series)
-    assert notation.read(series).to_list() == read
-    assert repr(texts[0]) in notation.says(texts[0]) or notation.truth
+    notation = Notation(truth=True) if is_truth(texts) else notation_of(texts)
+    assert [notation.number(text) for text in texts] == read
+    assert repr(texts[0]) in notation.describe(texts[0]) or notation.truth
 
 
 @pytest.mark.parametrize(
@@ -42,14 +41,14 @@ def test_what_people_write_is_read(texts, read):
      ["f", "n", "y"], ["10.0.0.1", "10.0.0.2"], ["3a", "4b"]],
 )  # fmt: skip
 def test_other_texts_are_left_alone(texts):
-    assert notation_of(pl.Series("x", texts)) is None
+    assert notation_of(texts) is None
 
 
 def test_one_column_tells_the_decimal_mark_of_the_others():
-    unclear, clear = pl.Series("a", ["1,234", "5,678"]), pl.Series("b", ["0,5", "3"])
+    unclear, clear = ["1,234", "5,678"], ["0,5", "3"]
     assert decimal_mark([unclear]) == "."
     assert decimal_mark([unclear, clear]) == ","
-    assert notation_of(unclear, ",").read(unclear).to_list() == [1.234, 5.678]
+    assert [notation_of(unclear, hint=",").number(text) for text in unclear] == [1.234, 5.678]
 
 
 def codes_of(seen):
@@ -171,7 +170,7 @@ def test_a_model_reads_new_rows_as_it_read_the_old_ones(hinge, tmp_path):
         assert code == 0, err
         kinds.append([c["kind"] for c in json.loads(out)["columns"]])
         predictions.append(hinge("predict", model, plain)[1])
-    assert kinds == [["number", "number", "category"]] * 2
+    assert kinds == [["number", "number", "boolean"]] * 2
     assert predictions[0] == predictions[1]
     model = tmp_path / "german" / "model.hinge"
     assert hinge("predict", model, ours)[1] == predictions[0]

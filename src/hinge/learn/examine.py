@@ -20,7 +20,7 @@ from hinge.learn.search import Result, Search, certificate_of, fit_model, inner
 from hinge.learn.timeout import OutOfTime, limit
 from hinge.tables.notes import Note
 from hinge.tables.number_formats import format_number
-from hinge.tables.profile import Profile
+from hinge.tables.profile import TableProfile
 
 # Findings that the remarks on the columns make already, before anything is fitted.
 SAID_BEFORE = ("H001", "H501", "H504", "H505", "H506")
@@ -32,7 +32,7 @@ LEAST_DIAGNOSIS = 2.5  # seconds: a report without its findings is worth less th
 
 
 def examine(
-    request: Request, seen: Profile, search: Search, chosen: Result, whole: Fitting, trained: Any, final: Any,
+    request: Request, seen: TableProfile, search: Search, chosen: Result, whole: Fitting, trained: Any, final: Any,
     train: np.ndarray, test: np.ndarray, sample: np.ndarray, seconds: float,
 ) -> Evidence:  # fmt: skip
     """Everything the report shows."""
@@ -83,7 +83,7 @@ def _constant(y: np.ndarray, task: str, classes: Any) -> Any:
 
 
 def _measure(
-    evidence: Evidence, seen: Profile, search: Search, chosen: Result, whole: Fitting, trained: Any, final: Any,
+    evidence: Evidence, seen: TableProfile, search: Search, chosen: Result, whole: Fitting, trained: Any, final: Any,
     train: np.ndarray, test: np.ndarray, seconds: float,
 ) -> None:  # fmt: skip
     task, classes, seed = search.task, search.classes, search.seed
@@ -177,7 +177,7 @@ def _as_in_file(finding: Any, report: Any, numbers: np.ndarray) -> str:
     return finding.seen.replace(", ".join(map(str, counted)), ", ".join(map(str, numbers[counted])))
 
 
-def _coefficients(final: Any, seen: Profile, search: Search, whole: Fitting) -> list[Any]:
+def _coefficients(final: Any, seen: TableProfile, search: Search, whole: Fitting) -> list[Any]:
     prep, model = final.named_steps["prep"], final.named_steps["model"]
     rows = np.arange(min(len(whole.y), 50_000))
     y = whole.y[rows]

@@ -64,6 +64,7 @@ def partial(model: Any, frame: Any, column: str, kind: str, task: str, classes: 
     values = values.drop_nulls()
     if kind == "text" or len(values) == 0:
         return None
+    kind = "category" if kind == "boolean" else kind
     if kind == "category":
         places = values.value_counts(sort=True).head(10)[column].to_list()
     else:

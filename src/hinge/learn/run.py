@@ -16,7 +16,7 @@ from hinge.learn.evidence import Evidence
 from hinge.learn.examine import examine
 from hinge.learn.refit import Fitting, Request
 from hinge.learn.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Result, Search, places
-from hinge.tables.profile import Profile, profile
+from hinge.tables.profile import TableProfile, profile
 from hinge.tables.reading import read_table
 from hinge.tables.target import check_task
 
@@ -33,7 +33,7 @@ class Outcome:
     """What came of it."""
 
     request: Request
-    profile: Profile
+    profile: TableProfile
     search: Search
     chosen: Result
     pipeline: Any  # fitted to all rows
@@ -46,7 +46,7 @@ class Outcome:
 class Monitor:
     """Watches a run; this one ignores everything. ``hinge fit`` draws what it is given."""
 
-    def table(self, request: Request, profile: Profile) -> None:
+    def table(self, request: Request, profile: TableProfile) -> None:
         """The table was read."""
 
     @contextlib.contextmanager
@@ -153,7 +153,7 @@ def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np
     return np.sort(drawn)
 
 
-def make_card(request: Request, seen: Profile, evidence: Evidence, classes: Any) -> dict[str, Any]:
+def make_card(request: Request, seen: TableProfile, evidence: Evidence, classes: Any) -> dict[str, Any]:
     """What travels with the model: its inputs, its target, its scores."""
 
     def clean(value: Any) -> Any:

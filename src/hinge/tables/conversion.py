@@ -1,0 +1,87 @@
+"""Polars series in the types models are trained on: texts, numbers and times. Missing and unreadable values are null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from hinge.tables.columns import MISSING_TEXTS, Column, read_series
+from hinge.tables.number_formats import Notation
+
+
+def to_texts(series: Any, notation: Notation | None = None) -> Any:
+    """Trimmed texts; integers stored as floats are written without decimals.
+
+    With a notation of truth values, "true" and "false".
+    """
+    import polars as pl
+
+    if series.dtype.is_float():
+        present = series.drop_nulls()
+        if len(present) and bool((present == present.round()).all()):
+            series = series.cast(pl.Int64)
+    texts = series.cast(pl.String).str.strip_chars().replace(list(MISSING_TEXTS), None)
+    if notation is None or not notation.truth:
+        return texts
+    column = to_column(texts)
+    truth = pl.Series(["false", "true"]).gather(_nullable(column.as_numbers(notation)).cast(pl.Int64))
+    return truth.alias(series.name)
+
+
+def to_numbers(series: Any, notation: Notation | None = None) -> Any:
+    """Finite Float64: texts in a number format, durations in seconds, times of day in hours."""
+    import polars as pl
+
+    if series.dtype == pl.Duration:
+        numbers = series.dt.total_microseconds() / 1e6
+    elif series.dtype == pl.Time:
+        numbers = series.cast(pl.Int64) / 3.6e12
+    elif series.dtype in (pl.String, pl.Categorical, pl.Enum) and notation is not None:
+        numbers = _nullable(to_column(series).as_numbers(notation))
+    else:
+        texts = series.dtype in (pl.String, pl.Categorical, pl.Enum)
+        numbers = (series.cast(pl.String).str.strip_chars() if texts else series).cast(pl.Float64, strict=False)
+    return numbers.set(~numbers.is_finite().fill_null(True), None).alias(series.name)
+
+
+def to_times(series: Any, pattern: str) -> Any:
+    """Datetime in microseconds, without time zones; texts in a date format."""
+    import polars as pl
+
+    if series.dtype in (pl.Date, pl.Datetime):
+        local = series.dt.replace_time_zone(None) if series.dtype == pl.Datetime else series
+        return local.cast(pl.Datetime("us"))
+    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us"))
+    return pl.Series(series.name, to_column(series).as_times(pattern), dtype=pl.Datetime("us"))
+
+
+def to_column(series: Any, typed: bool = True) -> Column:
+    """A series as a column; unless it is typed, a categorical series holds texts of unknown kind."""
+    import polars as pl
+
+    if not typed and series.dtype == pl.Categorical:
+        series = series.cast(pl.String)
+    return read_series(nw.from_native(series, series_only=True))
+
+
+def _nullable(values: np.ndarray) -> Any:
+    import polars as pl
+
+    return pl.Series(values, nan_to_null=True)
+
+
+def from_column(column: Column) -> Any:
+    """A column as a polars series."""
+    import polars as pl
+
+    if column.codes is not None:
+        codes = pl.Series(column.codes)
+        texts = pl.Series(column.levels, dtype=pl.String).gather(codes.set(codes < 0, None))
+        return (texts.cast(pl.Categorical) if column.categorical else texts).alias(column.name)
+    if column.times is not None:
+        return pl.Series(column.name, column.times)
+    numbers = _nullable(column.as_numbers()).alias(column.name)
+    return numbers.cast(pl.Boolean) if column.truth else numbers

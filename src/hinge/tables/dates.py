@@ -1,0 +1,57 @@
+"""Dates and times as text: one list of formats for the whole library."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from hinge.tables.number_formats import MOSTLY, sample_levels
+
+LONGEST = 40  # characters of a date and time
+_DATES = (
+    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y",
+)  # fmt: skip
+# Of two formats that read equally many texts the first is taken: 01/02/2020 is the first of February.
+DATE_FORMATS = ("iso", *_DATES, *(f"{date} {time}" for date in _DATES[:5] for time in ("%H:%M", "%H:%M:%S")))
+
+
+def read_dates(texts: Iterable[str], pattern: str) -> np.ndarray:
+    """Texts as local times in datetime64[us], without their offsets from UTC; NaT where they do not follow the format."""
+    moments = []
+    for text in texts:
+        try:
+            if pattern == "iso":
+                moment = datetime.datetime.fromisoformat(text)
+            else:
+                moment = datetime.datetime.strptime(text, pattern)
+        except ValueError:
+            moments.append(None)
+        else:
+            moments.append(moment.replace(tzinfo=None))
+    return np.array(moments, dtype="datetime64[us]")
+
+
+def date_format(levels: Sequence[str], counts: np.ndarray | None = None) -> str | None:
+    """The date format of most rows, or None if they hold something else.
+
+    Parameters
+    ----------
+    levels : sequence of str
+        The distinct texts of a column.
+    counts : array of int, optional
+        The rows that hold each of them; one each by default.
+    """
+    levels, weights = sample_levels(levels, counts)
+    plausible = np.array([len(level) <= LONGEST and any(c.isdigit() for c in level) for level in levels], dtype=bool)
+    best, most = None, MOSTLY * float(weights.sum())
+    if not len(levels) or weights[plausible].sum() < most:
+        return None
+    for pattern in DATE_FORMATS:
+        if np.isnat(read_dates(levels[:: len(levels) // 20 + 1], pattern)).all():
+            continue
+        share = float(weights[~np.isnat(read_dates(levels, pattern))].sum())
+        if share >= most and (best is None or share > most):
+            best, most = pattern, share
+    return best
