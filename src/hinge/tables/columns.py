@@ -33,7 +33,8 @@ MISSING_TEXTS = (
     "#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!",
 )  # fmt: skip
 MICROSECONDS = 1_000_000
-EXACT = 2**53  # integers beyond it lose digits as floats
+EXACT = 2**53  # integers beyond it lose digits as floats; a column with this share of them holds codes
+CODES = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +168,7 @@ def from_values(name: str, values: Iterable[Any], missing: Iterable[str], catego
         if all(isinstance(v, (bool, np.bool_)) for v in present):
             return Column(name, numbers=_floats(items), truth=True)
         if all(isinstance(v, (numbers.Real, decimal.Decimal)) for v in present):
-            if not any(isinstance(v, numbers.Integral) and abs(int(v)) > EXACT for v in present):
+            if sum(isinstance(v, numbers.Integral) and abs(int(v)) > EXACT for v in present) < CODES * len(present):
                 return Column(name, numbers=_floats(items))
             categorical = True
         elif all(isinstance(v, (datetime.date, np.datetime64)) for v in present):
@@ -234,7 +235,7 @@ def read_columns(X: Any, missing: Iterable[str] = MISSING_TEXTS) -> Iterator[Col
 
 def _from_array(values: Any, missing: Iterable[str], name: str = "") -> Column:
     kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
-    if kind in "iu" and values.size and max(-int(values.min()), int(values.max())) > EXACT:
+    if kind in "iu" and values.size and np.mean((values > EXACT) | (values < -EXACT)) >= CODES:
         return from_values(name, values.tolist(), missing)
     if kind in "iufb":
         return Column(name, numbers=values.astype(np.float64), truth=kind == "b")
@@ -268,9 +269,11 @@ def read_series(series: Any, missing: Iterable[str] = MISSING_TEXTS, name: str |
 
 
 def too_long(series: Any) -> bool:
-    """True if a column of integers (of narwhals or polars) holds some that floats cannot tell apart."""
+    """True if a series of integers (of narwhals or polars) holds codes that are too long for floats."""
     low, high = series.min(), series.max()
-    return low is not None and low == low and max(-int(low), int(high)) > EXACT
+    if low is None or low != low or max(-int(low), int(high)) <= EXACT:
+        return False
+    return ((series > EXACT) | (series < -EXACT)).mean() >= CODES
 
 
 def _factorize(series: Any) -> tuple[Any, list[str]]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.tables.columns import MISSING_TEXTS
+from hinge.tables.columns import CODES, MISSING_TEXTS
 from hinge.tables.decoding import MAX_LINE, NotUtf8, TextFile
-from hinge.tables.kinds import CODES, LEADING_ZERO
+from hinge.tables.kinds import LEADING_ZERO
 
 PIECE = 1 << 25
 MAX_WIDTH = 20_000  # columns

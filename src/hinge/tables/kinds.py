@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hinge.tables.columns import Column, read_columns
+from hinge.tables.columns import CODES, EXACT, Column, read_columns
 from hinge.tables.dates import date_format
 from hinge.tables.number_formats import MOSTLY, Notation, is_truth, notation_of, plain_number
 
@@ -24,8 +24,7 @@ ID_NAME = re.compile(
     r"(^|[\W_])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial|unnamed: 0)$", re.IGNORECASE
 )
 CAMEL_ID = re.compile(r"[a-z]I[dD]$|^ID[a-z]")
-LEADING_ZERO = r"^0\d+$"  # of a code, such as a postal code, if this share of the rows has it
-CODES = 0.01
+LEADING_ZERO = r"^0\d+$"  # of a code, such as a postal code
 # A sparse matrix with more entries than this, zeros included, is not expanded into columns.
 MAX_CELLS = 20_000_000
 
@@ -60,7 +59,7 @@ def value_kind(column: Column) -> str:
         return "category"
     if is_truth(levels):
         return "boolean"
-    if counts[[bool(re.match(LEADING_ZERO, level)) for level in levels]].sum() >= CODES * counts.sum():
+    if counts[[is_code(level) for level in levels]].sum() >= CODES * counts.sum():
         return "category"
     if _plain_numbers(column):
         return "number"
@@ -70,6 +69,11 @@ def value_kind(column: Column) -> str:
         return "number"
     present = int(counts.sum())
     return "text" if _words(column) >= 3 and len(levels) >= 0.2 * present and present >= FEW else "category"
+
+
+def is_code(text: str) -> bool:
+    """True for digits that are no quantity: with a leading zero, or too many of them for a float."""
+    return text.isdecimal() and ((text[0] == "0" and len(text) > 1) or (len(text) > 15 and int(text) > EXACT))
 
 
 def inspected(column: Column) -> Column:
@@ -91,9 +95,7 @@ def _plain_numbers(column: Column) -> bool:
     counts = column.counts()
     reads = np.array([not np.isnan(plain_number(level)) for level in column.levels], dtype=bool)
     share, distinct, words = counts[reads].sum() / max(counts.sum(), 1), int(reads.sum()), int((~reads).sum())
-    if share >= MOSTLY:
-        return not words or distinct >= FEW
-    return bool(share >= HALF and distinct > MANY_NUMBERS and words <= FEW_WORDS)
+    return bool(share >= MOSTLY or (share >= HALF and distinct > MANY_NUMBERS and words <= FEW_WORDS))
 
 
 def _is_id(column: Column, kind: str) -> bool:
