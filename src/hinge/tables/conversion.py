@@ -43,7 +43,10 @@ def to_numbers(series: Any, notation: Notation | None = None) -> Any:
     else:
         texts = series.dtype in (pl.String, pl.Categorical, pl.Enum)
         numbers = (series.cast(pl.String).str.strip_chars() if texts else series).cast(pl.Float64, strict=False)
-    return numbers.set(~numbers.is_finite().fill_null(True), None).alias(series.name)
+    values = numbers.to_numpy()
+    if not np.isfinite(values).all():
+        numbers = _nullable(np.where(np.isfinite(values), values, np.nan))
+    return numbers.alias(series.name)
 
 
 def to_times(series: Any, pattern: str) -> Any:

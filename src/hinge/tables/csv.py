@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +64,7 @@ class CsvFile:
             raise UserError(f"{text.path} is empty.")
         named_tsv = text.path.name.lower().endswith((".tsv", ".tsv.gz"))
         separator = "\t" if named_tsv else _separator(head)
-        first = next((row for row in csv.reader(head.splitlines()[:50], delimiter=separator) if row), [])
+        first = next((row for row in _fields(head.splitlines()[:50], separator) if row), [])
         if len(first) > MAX_WIDTH:
             raise UserError(
                 f"{text.path}, line 1 has {len(first)} fields; tables of more than {MAX_WIDTH} columns are not read."
@@ -192,11 +192,10 @@ class CsvFile:
 
     def _fault(self, error: str) -> str:
         """The message for a file that cannot be parsed, with the line at fault."""
-        csv.field_size_limit(MAX_LINE)
         path = self.text.path
         stream = io.TextIOWrapper(self.text.open(), encoding=self.text.encoding, errors="replace", newline="")
         with stream as file:
-            rows = csv.reader(file, delimiter=self.separator)
+            rows = _fields(file, self.separator)
             try:
                 width = len(next(rows, []))
                 for row in rows:
@@ -258,6 +257,12 @@ def _joined(parts: list[Any], file: CsvFile) -> Any:
     return pl.DataFrame(columns)
 
 
+def _fields(lines: Iterable[str], separator: str) -> Any:
+    """A reader of rows whose fields may be as long as a line."""
+    csv.field_size_limit(MAX_LINE)
+    return csv.reader(lines, delimiter=separator)
+
+
 def _separator(head: str) -> str:
     """The separator that splits the first lines most evenly; of equally even ones, into the most fields."""
     lines = [line for line in head.splitlines() if line.strip()][:20]
@@ -265,7 +270,7 @@ def _separator(head: str) -> str:
         lines = lines[:-1]  # the last may be incomplete
 
     def quality(separator: str) -> tuple[float, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=separator)]
+        counts = [len(row) for row in _fields(lines, separator)]
         if not counts or counts[0] < 2:
             return (0.0, 0)
         return (sum(c == counts[0] for c in counts) / len(counts), counts[0])
