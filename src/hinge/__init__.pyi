@@ -536,11 +536,7 @@ from hinge.solvers.subgradient import (
     Subgradient as Subgradient,
     optimality_distance as optimality_distance,
 )
-from hinge.tables.notes import (
-    Note as Note,
-)
 from hinge.tables.profile import (
-    ColumnInfo as ColumnInfo,
     TableProfile as TableProfile,
     profile as profile,
 )

@@ -172,3 +172,26 @@ def test_explain_reads_the_same_columns():
         for c in columns
         if KINDS[c.name] != "id" and c.varies()
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (np.arange(20), "id"),
+        (np.arange(20)[::-1], "id"),
+        (np.arange(19), "number"),  # too few rows to tell
+        (RNG.permutation(49), "number"),
+        (RNG.permutation(50), "id"),
+        (np.sort(RNG.permutation(60)[:45]), "id"),  # a running number after some rows were left out
+        (np.sort(RNG.permutation(900)[:300]), "number"),
+        (np.sort(RNG.permutation(9000)[:1000]), "id"),  # a sample of a running number
+        (np.arange(1000) * 60, "number"),  # a time axis
+        (np.sort(RNG.normal(size=1000)), "number"),
+        (RNG.integers(0, 10**6, 1000), "number"),
+    ],
+)
+def test_running_numbers_are_ids(values, kind):
+    frame = pl.DataFrame({"v": values, "x": RNG.normal(size=len(values))})
+    assert hg.TablePrep().fit(frame).kinds_["v"] == kind
+    assert hg.profile(frame.with_columns(y=np.sin(np.arange(len(values)) ** 2)), target="y").kinds["v"] == kind
+    assert infer_kind(typed_columns(frame)[0]) == kind

@@ -262,8 +262,8 @@ def read_series(series: Any, missing: Iterable[str] = MISSING_TEXTS, name: str |
         return Column(name, numbers=_seconds(series.to_numpy()))
     categorical = dtype in (nw.Categorical, nw.Enum)
     if dtype == nw.String or (categorical and series.implementation.is_polars()):
-        codes, levels = _factorize(series)
-        codes, levels = sort_levels(np.asarray(codes, dtype=np.int64), levels, missing)
+        codes, texts = _factorize(series)
+        codes, levels = sort_levels(np.asarray(codes, dtype=np.int64), texts, missing)
         return Column(name, codes=codes, levels=levels, categorical=categorical)
     return from_values(name, series.to_list(), missing, categorical)
 

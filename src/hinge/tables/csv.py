@@ -64,7 +64,7 @@ class CsvFile:
             raise UserError(f"{text.path} is empty.")
         named_tsv = text.path.name.lower().endswith((".tsv", ".tsv.gz"))
         separator = "\t" if named_tsv else _separator(head)
-        first = next((row for row in _fields(head.splitlines()[:50], separator) if row), [])
+        first: list[str] = next((row for row in _fields(head.splitlines()[:50], separator) if row), [])
         if len(first) > MAX_WIDTH:
             raise UserError(
                 f"{text.path}, line 1 has {len(first)} fields; tables of more than {MAX_WIDTH} columns are not read."

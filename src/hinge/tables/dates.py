@@ -19,7 +19,7 @@ DATE_FORMATS = ("iso", *_DATES, *(f"{date} {time}" for date in _DATES[:5] for ti
 
 def read_dates(texts: Iterable[str], pattern: str) -> np.ndarray:
     """Texts as local times in datetime64[us], without their offsets from UTC; NaT where they do not follow the format."""
-    moments = []
+    moments: list[datetime.datetime | None] = []
     for text in texts:
         try:
             if pattern == "iso":
@@ -34,15 +34,7 @@ def read_dates(texts: Iterable[str], pattern: str) -> np.ndarray:
 
 
 def date_format(levels: Sequence[str], counts: np.ndarray | None = None) -> str | None:
-    """The date format of most rows, or None if they hold something else.
-
-    Parameters
-    ----------
-    levels : sequence of str
-        The distinct texts of a column.
-    counts : array of int, optional
-        The rows that hold each of them; one each by default.
-    """
+    """The date format of most rows, from the distinct texts of a column and their counts; None if there is none."""
     levels, weights = sample_levels(levels, counts)
     plausible = np.array([len(level) <= LONGEST and any(c.isdigit() for c in level) for level in levels], dtype=bool)
     best, most = None, MOSTLY * float(weights.sum())

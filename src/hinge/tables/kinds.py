@@ -19,6 +19,7 @@ LOOK = 50_000  # first rows that decide the kind
 FEW = 20  # with fewer rows, that all values differ is no evidence
 MANY = 50  # from this many rows on, integers that fill a range are a running number in any order
 DENSE = 1.5  # width of that range per row
+LONG = 1000  # from this many rows on, integers that rise or fall in irregular steps are a sample of a running number
 MANY_NUMBERS, FEW_WORDS, HALF = 20, 5, 0.5  # so many numbers with so few words in up to half of the rows are numbers
 ID_NAME = re.compile(
     r"(^|[\W_])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial|unnamed: 0)$", re.IGNORECASE
@@ -37,7 +38,8 @@ def infer_kind(column: Column) -> str:
     date      times, or texts of which at least 95 % follow one date format
     number    numbers, or texts of which at least 95 % read as numbers, as 1.234,50 € or 12 % do (not digits with
               leading zeros: codes); half suffices if the other texts are at most five words for "missing"
-    id        integers, all different, that fill a range or have an id's name; short texts that nearly all differ
+    id        integers, all different, that fill a range, rise in irregular steps over a long table or have an id's name;
+              short texts that nearly all differ
     text      texts of several words that seldom repeat
     category  every other text, integers too long for floats, and one value with gaps
     """
@@ -110,8 +112,10 @@ def _is_id(column: Column, kind: str) -> bool:
         values = column.as_numbers()[~column.missing()]
     if np.any(values != np.floor(values)):  # NaN too: a word among numbers
         return False
-    steps, fills = np.diff(values), np.ptp(values) < DENSE * n
-    running = share == 1.0 and fills and (n >= MANY or np.all(steps > 0) or np.all(steps < 0))
+    steps = np.diff(values)
+    fills, monotone = np.ptp(values) < DENSE * n, np.all(steps > 0) or np.all(steps < 0)
+    sampled = n >= LONG and monotone and np.ptp(steps) > 0
+    running = share == 1.0 and ((fills and (n >= MANY or monotone)) or sampled)
     return bool(running or (share > 0.999 and named_as_id(column.name)))
 
 
