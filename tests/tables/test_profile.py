@@ -200,9 +200,7 @@ def test_arrays_have_positions_for_names():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (3, "table must be a path"),
-        (np.zeros(5), "table must be a path"),
-        ({"y": [1, 2], "x": [1]}, "table must be a path"),
+        ({"y": [1, 2], "x": [1]}, "must have one length"),
         ({"y": [], "x": []}, "no rows"),
         ({"x": [1, 2], "z": [3, 4]}, "no column 'y'"),
         (np.zeros((3, 20_001)), "20001 columns; 20000 are the most"),
@@ -211,8 +209,14 @@ def test_arrays_have_positions_for_names():
 def test_tables_that_have_no_profile(table, message):
     with pytest.raises(UserError, match=message):
         hg.profile(table, target="y")
-    with pytest.raises(UserError, match=r"name the column to predict|table must be|no rows|are the most"):
+    with pytest.raises(UserError, match=r"name the column to predict|one length|no rows|are the most"):
         hg.profile(table)
+
+
+@pytest.mark.parametrize("table", [3, None, np.zeros(5), {"x": 3}])
+def test_objects_that_are_no_tables(table):
+    with pytest.raises(TypeError, match="table must be a path, a data frame"):
+        hg.profile(table, target="y")
 
 
 def test_without_polars_the_error_names_the_extra(monkeypatch):

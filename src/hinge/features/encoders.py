@@ -87,9 +87,9 @@ class Levels:
     pooled : int
         How many rarer levels share the last one, "other".
     missing_level : bool
-        Whether gaps have an output of their own.
+        Gaps have a separate output.
     codes : bool
-        Codes 0, 1, … with NaN for gaps and for levels not seen, instead of one output per level.
+        Codes 0, 1, … with NaN for gaps and for other levels, instead of one output per level.
     """
 
     levels: tuple[str, ...]
@@ -262,15 +262,15 @@ def _changed(column: Column, what: str) -> ValueError:
 def parts_of(days: np.ndarray) -> dict[str, np.ndarray]:
     """Calendar parts of days since 1970 (NaN where missing)."""
     present = ~np.isnan(days)
-    whole = np.floor(np.where(present, days, 0.0)).astype("datetime64[D]")
-    months, years = whole.astype("datetime64[M]"), whole.astype("datetime64[Y]")
-    weekday = (whole.astype(np.int64) + 3) % 7  # 1970 began on a Thursday; Monday is 0
-    hours = (np.where(present, days, 0.0) - whole.astype(np.int64)) * 24.0
-    in_year = (whole - years).astype(np.int64) / 365.25
+    date = np.floor(np.where(present, days, 0.0)).astype("datetime64[D]")
+    months, years = date.astype("datetime64[M]"), date.astype("datetime64[Y]")
+    weekday = (date.astype(np.int64) + 3) % 7  # 1970 began on a Thursday; Monday is 0
+    hours = (np.where(present, days, 0.0) - date.astype(np.int64)) * 24.0
+    in_year = (date - years).astype(np.int64) / 365.25
     raw = {
         "year": years.astype(np.int64) + 1970,
         "month": months.astype(np.int64) % 12 + 1,
-        "day": (whole - months).astype(np.int64) + 1,
+        "day": (date - months).astype(np.int64) + 1,
         "weekday": weekday,
         "weekend": weekday >= 5,
         "hour": hours,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 from hinge._native import check_indices
 from hinge.features import encoders
 from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
-from hinge.tables.frames import as_frame
+from hinge.tables.frames import as_frame, closest_name
 from hinge.tables.kinds import DROPPED, KINDS, infer_kind
 from hinge.tables.number_formats import SAMPLE, decimal_mark
 
@@ -343,10 +342,8 @@ def _one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
 
 
 def _renamed(gone: list[str], extra: list[str]) -> str:
-    """A guess which new name stands for a lost one."""
-    lower = {name.lower(): name for name in extra}
-    near = {g: difflib.get_close_matches(g.lower(), lower, n=1, cutoff=0.5) for g in gone}
-    guesses = [f"{g!r} may be {lower[found[0]]!r} now" for g, found in near.items() if found]
+    """Suggestions for the new names of lost columns."""
+    guesses = [f"{name!r} may be {near!r} now" for name in gone if (near := closest_name(name, extra))]
     return f" {'; '.join(guesses)}." if guesses else ""
 
 

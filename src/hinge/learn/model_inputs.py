@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hinge.errors import MODEL, UserError
 from hinge.learn.refit import checksum
 from hinge.learn.scores import predict_for
 from hinge.tables.conversion import to_numbers, to_texts, to_times
+from hinge.tables.frames import closest_name
 from hinge.tables.number_formats import Notation
 from hinge.tables.reading import Table, read_table
 
@@ -135,11 +135,9 @@ def _listed(names: list[str]) -> str:
 
 def _renamed(missing: list[str], table: Table, fitted: Fitted) -> str:
     spare = [c for c in table.frame.columns if c not in fitted.columns]
-    folded = {c.casefold(): c for c in spare}
     for name in missing:
-        near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
-        if near:
-            return f" Was {name!r} renamed to {folded[near[0]]!r}?"
+        if near := closest_name(name, spare):
+            return f" Was {name!r} renamed to {near!r}?"
     return f" The file has {', '.join(table.frame.columns[:8])}{', …' if table.frame.width > 8 else ''}."
 
 

@@ -130,13 +130,13 @@ class CsvFile:
         """Columns of integers with leading zeros, such as postal codes, which are no quantities."""
         import polars as pl
 
-        whole = [name for name, dtype in self.schema.items() if dtype.is_integer()]
+        integers = [name for name, dtype in self.schema.items() if dtype.is_integer()]
         options = self._options() | {"has_header": self.header, "schema": dict.fromkeys(self.schema, pl.String)}
-        if not whole or b"0" not in piece:
+        if not integers or b"0" not in piece:
             return set()
-        texts = pl.read_csv(piece, columns=whole, n_rows=LOOK, truncate_ragged_lines=True, **options)
+        texts = pl.read_csv(piece, columns=integers, n_rows=LOOK, truncate_ragged_lines=True, **options)
         coded = texts.select(pl.all().str.strip_chars().str.contains(LEADING_ZERO).mean() >= CODES)
-        return {name for name in whole if coded[name][0]}
+        return {name for name in integers if coded[name][0]}
 
     def _parse(self, piece: bytes, header: bool, *, again: bool) -> Any:
         import polars as pl

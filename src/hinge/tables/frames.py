@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
@@ -15,6 +17,13 @@ def as_frame(X: Any) -> Any:
         return nw.from_native(X, eager_only=True)
     except TypeError:
         return None
+
+
+def closest_name(name: str, names: Iterable[str]) -> str | None:
+    """The name most like a misspelt one, ignoring capitals; None if none is like it."""
+    folded = {n.casefold(): n for n in names}
+    near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.5)
+    return folded[near[0]] if near else None
 
 
 def holds_text(frame: Any, j: int) -> bool:

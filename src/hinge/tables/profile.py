@@ -14,6 +14,7 @@ from hinge.tables.columns import Column, too_long
 from hinge.tables.conversion import to_column, to_numbers, to_texts, to_times
 from hinge.tables.csv import MAX_WIDTH
 from hinge.tables.dates import date_format
+from hinge.tables.frames import closest_name
 from hinge.tables.kinds import DROPPED, HALF, LOOK, infer_kind, number_format, value_kind
 from hinge.tables.leaks import SUSPICIOUS, find_leak, summands
 from hinge.tables.notes import Note, counted, some_values
@@ -209,7 +210,9 @@ def _check_names(table: Any, target: str | None, drop: Sequence[str], keep: Sequ
         raise UserError(f"{table.path}: name the column to predict: target (--target NAME). {_listed(names)}")
     for name in (target, *drop, *keep):
         if name not in names:
-            raise UserError(f"{table.path} has no column {name!r}. {_nearest(name, names)}{_separator_hint(names)}")
+            near = closest_name(name, names)
+            suggestion = f"Did you mean {near!r}?" if near else _listed(names)
+            raise UserError(f"{table.path} has no column {name!r}. {suggestion}{_separator_hint(names)}")
     if target in drop:
         raise UserError(f"drop (--drop {target}) would remove the target.")
     if len(names) < 2:
@@ -224,14 +227,6 @@ def _listed(names: list[str]) -> str:
 def _separator_hint(names: list[str]) -> str:
     alone = len(names) == 1 and any(c in names[0] for c in " :'")
     return " That is one column: the separator must be a comma, a semicolon, a tab or a bar." if alone else ""
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    import difflib
-
-    folded = {n.casefold(): n for n in names}
-    near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
-    return f"Did you mean {folded[near[0]]!r}?" if near else _listed(names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ def as_table(data: Any) -> Table:
     if isinstance(data, str | Path):
         return read_table(data)
     pl = import_polars()
-    path = Path("table")
+    path = Path("the table")
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
     try:
@@ -72,11 +72,13 @@ def as_table(data: Any) -> Table:
             if isinstance(data, pl.DataFrame)
             else pl.DataFrame([from_column(c) for c in read_columns(data)])
         )
-    except (TypeError, IndexError, AttributeError, pl.exceptions.PolarsError) as error:
-        raise UserError(
-            f"table must be a path, a data frame, a dict of columns of one length or a two-dimensional array; got "
-            f"{type(data).__name__} ({error})."
+    except (TypeError, IndexError, AttributeError):
+        raise TypeError(
+            "table must be a path, a data frame (pandas, polars, Arrow), a dict of columns or a two-dimensional array, "
+            f"got {type(data).__name__}."
         ) from None
+    except pl.exceptions.ShapeError as error:
+        raise UserError(f"the columns of the table must have one length: {error}.") from None
     if frame.height == 0:
         raise UserError("the table has no rows.")
     return Table(_flat(frame, path), path)
