@@ -153,7 +153,7 @@ def written(value: Any) -> str:
 
 def sort_levels(codes: Array, levels: Iterable[str], missing: Iterable[str] = ()) -> tuple[Array, tuple[str, ...]]:
     """Codes and levels with the levels trimmed, in composed Unicode, distinct and sorted; texts for "missing" are −1."""
-    clean = [unicodedata.normalize("NFC", level.strip()) for level in levels]
+    clean = [level.strip() if level.isascii() else unicodedata.normalize("NFC", level.strip()) for level in levels]
     distinct = sorted(set(clean) - set(missing))
     place = {level: k for k, level in enumerate(distinct)}
     table = np.array([*(place.get(level, -1) for level in clean), -1], dtype=np.int64)

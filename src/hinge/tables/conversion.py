@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from hinge.tables.columns import MISSING_TEXTS, Column, read_series
+from hinge.tables.dates import read_dates
 from hinge.tables.number_formats import Notation
 
 
@@ -25,27 +27,26 @@ def to_texts(series: Any, notation: Notation | None = None) -> Any:
     texts = series.cast(pl.String).str.strip_chars().replace(list(MISSING_TEXTS), None)
     if notation is None or not notation.truth:
         return texts
-    column = to_column(texts)
-    truth = pl.Series(["false", "true"]).gather(_nullable(column.as_numbers(notation)).cast(pl.Int64))
-    return truth.alias(series.name)
+    words = {0.0: "false", 1.0: "true"}
+    return _map_levels(texts, lambda levels: [words.get(notation.number(level)) for level in levels], pl.String)
 
 
 def to_numbers(series: Any, notation: Notation | None = None) -> Any:
     """Finite Float64: texts in a number format, durations in seconds, times of day in hours."""
     import polars as pl
 
+    texts = series.dtype in (pl.String, pl.Categorical, pl.Enum)
     if series.dtype == pl.Duration:
         numbers = series.dt.total_microseconds() / 1e6
     elif series.dtype == pl.Time:
         numbers = series.cast(pl.Int64) / 3.6e12
-    elif series.dtype in (pl.String, pl.Categorical, pl.Enum) and notation is not None:
-        numbers = _nullable(to_column(series).as_numbers(notation))
+    elif texts and notation is not None:
+        numbers = _map_levels(to_texts(series), lambda levels: list(map(notation.number, levels)), pl.Float64)
     else:
-        texts = series.dtype in (pl.String, pl.Categorical, pl.Enum)
         numbers = (series.cast(pl.String).str.strip_chars() if texts else series).cast(pl.Float64, strict=False)
     values = numbers.to_numpy()
     if not np.isfinite(values).all():
-        numbers = _nullable(np.where(np.isfinite(values), values, np.nan))
+        numbers = pl.Series(np.where(np.isfinite(values), values, np.nan), nan_to_null=True)
     return numbers.alias(series.name)
 
 
@@ -56,9 +57,19 @@ def to_times(series: Any, pattern: str) -> Any:
     if series.dtype in (pl.Date, pl.Datetime):
         local = series.dt.replace_time_zone(None) if series.dtype == pl.Datetime else series
         return local.cast(pl.Datetime("us"))
+    texts = to_texts(series)
     if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us"))
-    return pl.Series(series.name, to_column(series).as_times(pattern), dtype=pl.Datetime("us"))
+        texts = texts.clear(len(texts))  # numbers are no times
+    return _map_levels(texts, lambda levels: read_dates(levels, pattern), pl.Datetime("us"))
+
+
+def _map_levels(texts: Any, read: Callable[[list[str]], Any], dtype: Any) -> Any:
+    """A series of the values that ``read`` gives for the distinct texts."""
+    import polars as pl
+
+    levels = texts.drop_nulls().unique()
+    values = pl.Series(read(levels.to_list()), dtype=dtype)
+    return texts.replace_strict(levels, values, default=None, return_dtype=dtype)
 
 
 def to_column(series: Any, typed: bool = True) -> Column:
@@ -68,12 +79,6 @@ def to_column(series: Any, typed: bool = True) -> Column:
     if not typed and series.dtype == pl.Categorical:
         series = series.cast(pl.String)
     return read_series(nw.from_native(series, series_only=True))
-
-
-def _nullable(values: np.ndarray) -> Any:
-    import polars as pl
-
-    return pl.Series(values, nan_to_null=True)
 
 
 def from_column(column: Column) -> Any:
@@ -86,5 +91,5 @@ def from_column(column: Column) -> Any:
         return (texts.cast(pl.Categorical) if column.categorical else texts).alias(column.name)
     if column.times is not None:
         return pl.Series(column.name, column.times)
-    numbers = _nullable(column.as_numbers()).alias(column.name)
+    numbers = pl.Series(column.name, column.as_numbers(), nan_to_null=True)
     return numbers.cast(pl.Boolean) if column.truth else numbers

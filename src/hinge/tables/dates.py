@@ -19,18 +19,28 @@ DATE_FORMATS = ("iso", *_DATES, *(f"{date} {time}" for date in _DATES[:5] for ti
 
 def read_dates(texts: Iterable[str], pattern: str) -> np.ndarray:
     """Texts as local times in datetime64[us], without their offsets from UTC; NaT where they do not follow the format."""
-    moments: list[datetime.datetime | None] = []
-    for text in texts:
-        try:
-            if pattern == "iso":
-                moment = datetime.datetime.fromisoformat(text)
-            else:
-                moment = datetime.datetime.strptime(text, pattern)
-        except ValueError:
-            moments.append(None)
-        else:
-            moments.append(moment.replace(tzinfo=None))
-    return np.array(moments, dtype="datetime64[us]")
+    date, _, clock = pattern.partition(" %H")
+    if not clock:
+        return _read(texts, pattern)
+    parts = [text.rpartition(" ") for text in texts]
+    times = _read((time for _, _, time in parts), f"%H{clock}")  # on the first day of 1900
+    return _read((day for day, _, _ in parts), date) + (times - np.datetime64("1900-01-01"))
+
+
+def _read(texts: Iterable[str], pattern: str) -> np.ndarray:
+    place: dict[str, int] = {}
+    codes = [place.setdefault(text, len(place)) for text in texts]
+    return np.array([_moment(text, pattern) for text in place], dtype="datetime64[us]")[codes]
+
+
+def _moment(text: str, pattern: str) -> datetime.datetime | None:
+    try:
+        if pattern != "iso":
+            return datetime.datetime.strptime(text, pattern)
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is None else moment.replace(tzinfo=None)
 
 
 def date_format(levels: Sequence[str], counts: np.ndarray | None = None) -> str | None:
