@@ -215,7 +215,7 @@ def test_tables_that_have_no_profile(table, message):
 
 @pytest.mark.parametrize("table", [3, None, np.zeros(5), {"x": 3}])
 def test_objects_that_are_no_tables(table):
-    with pytest.raises(TypeError, match="table must be a path, a data frame"):
+    with pytest.raises(TypeError, match="table must be a path or a data frame"):
         hg.profile(table, target="y")
 
 

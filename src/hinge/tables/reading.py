@@ -74,7 +74,7 @@ def as_table(data: Any) -> Table:
         )
     except (TypeError, IndexError, AttributeError):
         raise TypeError(
-            "table must be a path, a data frame (pandas, polars, Arrow), a dict of columns or a two-dimensional array, "
+            "table must be a path or a data frame (pandas, polars, Arrow, a dict of columns or a two-dimensional array), "
             f"got {type(data).__name__}."
         ) from None
     except pl.exceptions.ShapeError as error:
