@@ -8,8 +8,8 @@ from hinge.tables.notes import DIAGNOSES
 
 HEAD = """# Remarks on data
 
-What `hinge fit` may say about a table, why, and what to do. The reports link here; findings about a fitted model
-(H…) are on the page [diagnoses](diagnoses.md).
+The remarks of `hinge fit` and `hg.profile` on a table, with cause and cure. The reports link here; findings about a
+fitted model (H…) are on the page [diagnoses](diagnoses.md).
 """
 
 

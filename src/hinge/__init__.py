@@ -85,6 +85,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.features.scaling": ("StandardScaler",),
     "hinge.features.text": ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"),
     "hinge.features.table": ("TablePrep",),
+    "hinge.tables.profile": ("profile",),
     "hinge.files": ("load", "save"),
     "hinge.learning.run": ("learn",),
     "hinge.solvers.run": ("solve",),

@@ -415,6 +415,9 @@ from hinge.solvers.separation import (
 from hinge.solvers.zero_one import (
     minimise_zero_one as minimise_zero_one,
 )
+from hinge.tables.profile import (
+    profile as profile,
+)
 
 __all__: list[str]
 _PUBLIC: dict[str, tuple[str, ...]]

@@ -32,6 +32,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.solvers.zero_one": ("ZeroOneSolution",),
     "hinge.explain.ensembles": ("EnsembleVariance",),
     "hinge.models.structured": ("GraphLabelling", "GraphMarginals"),
+    "hinge.tables.profile": ("TableProfile",),
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _PUBLIC)

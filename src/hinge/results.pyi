@@ -87,6 +87,9 @@ from hinge.solvers.separation import (
 from hinge.solvers.zero_one import (
     ZeroOneSolution as ZeroOneSolution,
 )
+from hinge.tables.profile import (
+    TableProfile as TableProfile,
+)
 
 __all__: list[str]
 _PUBLIC: dict[str, tuple[str, ...]]

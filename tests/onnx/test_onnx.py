@@ -29,9 +29,10 @@ def run(model, feed):
 def make(rng, n):
     b = rng.normal(size=n)
     b[rng.random(n) < 0.1] = np.nan
-    return pl.DataFrame({"a": rng.normal(size=n), "b": b, "c": rng.choice(["x", "y", "z", "w"], n)}).with_columns(
-        pl.col("b").fill_nan(None)
-    )
+    d = [("yes", "No", None)[i] for i in rng.choice(3, n, p=[0.5, 0.4, 0.1])]
+    return pl.DataFrame({
+        "a": rng.normal(size=n), "b": b, "c": rng.choice(["x", "y", "z", "w"], n), "d": d,
+    }).with_columns(pl.col("b").fill_nan(None))  # fmt: skip
 
 
 def feed(frame):
@@ -39,6 +40,7 @@ def feed(frame):
         "a": frame["a"].to_numpy().astype(float)[:, None],
         "b": frame["b"].to_numpy().astype(float)[:, None],
         "c": np.array([["" if v is None else v] for v in frame["c"].to_list()], dtype=object),
+        "d": np.array([["" if v is None else v] for v in frame["d"].to_list()], dtype=object),
     }
 
 
@@ -54,7 +56,7 @@ def test_exported_pipelines_predict_the_same(rng, task, family):
         "real": 1000 + 50 * s,
         "count": rng.poisson(np.exp(np.clip(s / 3, -3, 3))).astype(float),
     }[task]
-    prep = preparation(chosen.encode, {"a": "number", "b": "number", "c": "category"})
+    prep = preparation(chosen.encode, {"a": "number", "b": "number", "c": "category", "d": "boolean"})
     X = prep.fit_transform(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Tables as people and their programs write them: decimal commas, currencies, several words for yes."""
+"""Number formats of people and of their programs: decimal commas, currencies, several words for yes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from hinge.errors import UserError
-from hinge.tables.number_formats import Notation, decimal_mark, notation_of
+from hinge.tables.number_formats import Notation, decimal_mark, is_truth, notation_of
 from hinge.tables.reading import read_table
-from tables.test_profile import NOISE, RNG, N, look
+from tables.test_profile import NOISE, RNG, N, profile_of
 
 X = NOISE["x"]
 
@@ -26,14 +26,13 @@ X = NOISE["x"]
         (["1\u202f000 kg", "2.5 kg", "1e3 kg"], [1000.0, 2.5, 1000.0]),
         (["1,234", "5,678"], [1234.0, 5678.0]),
         (["0,123", "5,678"], [0.123, 5.678]),
-        (["yes", "No", "TRUE", "0", "1"], ["true", "false", "true", "false", "true"]),
+        (["yes", "No", "TRUE", "0", "1"], [1.0, 0.0, 1.0, 0.0, 1.0]),
     ],
 )
-def test_what_people_write_is_read(texts, read):
-    series = pl.Series("x", texts)
-    notation = notation_of(series)
-    assert notation.read(series).to_list() == read
-    assert repr(texts[0]) in notation.says(texts[0]) or notation.truth
+def test_number_formats_are_recognised(texts, read):
+    notation = Notation(truth=True) if is_truth(texts) else notation_of(texts)
+    assert [notation.number(text) for text in texts] == read
+    assert repr(texts[0]) in notation.describe(texts[0]) or notation.truth
 
 
 @pytest.mark.parametrize(
@@ -41,53 +40,53 @@ def test_what_people_write_is_read(texts, read):
     [["ABC1", "ABC2"], ["2020-01", "2020-02"], ["12:30", "01:15"], ["1.2.3", "1.4.5"], ["3 kg", "4 m"], ["yes", "no"],
      ["f", "n", "y"], ["10.0.0.1", "10.0.0.2"], ["3a", "4b"]],
 )  # fmt: skip
-def test_other_texts_are_left_alone(texts):
-    assert notation_of(pl.Series("x", texts)) is None
+def test_other_texts_have_no_number_format(texts):
+    assert notation_of(texts) is None
 
 
-def test_one_column_tells_the_decimal_mark_of_the_others():
-    unclear, clear = pl.Series("a", ["1,234", "5,678"]), pl.Series("b", ["0,5", "3"])
+def test_one_column_decides_the_decimal_mark_of_the_others():
+    unclear, clear = ["1,234", "5,678"], ["0,5", "3"]
     assert decimal_mark([unclear]) == "."
     assert decimal_mark([unclear, clear]) == ","
-    assert notation_of(unclear, ",").read(unclear).to_list() == [1.234, 5.678]
+    assert [notation_of(unclear, hint=",").number(text) for text in unclear] == [1.234, 5.678]
 
 
-def codes_of(seen):
-    return {(n.code, n.column) for n in seen.notes}
+def codes_of(found):
+    return {(n.code, n.column) for n in found.notes}
 
 
 def test_values_that_floats_cannot_hold_are_no_numbers():
     wild = np.where(np.arange(N) == 3, np.inf, X)
     group, key = 2**53 + np.arange(N) % 3, 10**18 + np.arange(N)
-    seen = look({"wild": wild, "group": group, "key": key}, RNG.normal(size=N))
-    assert {c.name: c.kind for c in seen.columns} == {"wild": "number", "group": "category"}
-    assert seen.frame["wild"].null_count() == 1
-    assert seen.frame["group"].n_unique() == 3
-    assert codes_of(seen) >= {("D07", "wild"), ("D18", "group"), ("D02", "key")}
+    found = profile_of({"wild": wild, "group": group, "key": key}, RNG.normal(size=N))
+    assert {c.name: c.kind for c in found.columns} == {"wild": "number", "group": "category"}
+    assert found.frame["wild"].null_count() == 1
+    assert found.frame["group"].n_unique() == 3
+    assert codes_of(found) >= {("D07", "wild"), ("D18", "group"), ("D02", "key")}
 
 
 def test_numbers_with_a_word_for_missing_stay_numbers():
-    said = [f"{v:.4f}" if k % 8 else "not measured" for k, v in enumerate(X)]
+    texts = [f"{v:.4f}" if k % 8 else "not measured" for k, v in enumerate(X)]
     grade = ["AB"[k % 2] if k % 3 else str(k % 5) for k in range(N)]
-    seen = look({"said": said, "grade": grade}, RNG.normal(size=N))
-    assert {c.name: c.kind for c in seen.columns} == {"said": "number", "grade": "category"}
-    assert ("D07", "said") in codes_of(seen)
+    found = profile_of({"measured": texts, "grade": grade}, RNG.normal(size=N))
+    assert {c.name: c.kind for c in found.columns} == {"measured": "number", "grade": "category"}
+    assert ("D07", "measured") in codes_of(found)
 
 
-def test_targets_as_people_write_them():
+def test_number_formats_of_targets():
     y = RNG.normal(50, 9, N)
-    seen = look(NOISE, [f"{v:.2f}".replace(".", ",") + " %" for v in y])
-    assert (seen.task, seen.notation) == ("real", Notation(",", "", "%"))
-    np.testing.assert_allclose(seen.y, y, atol=0.006)
-    seen = look(NOISE, ["unknown" if k % 40 == 0 else f"{v:.4f}" for k, v in enumerate(y)])
-    assert (seen.task, len(seen.y)) == ("real", N - N // 40)
-    assert codes_of(seen) >= {("D07", "y"), ("D06", "y")}
+    found = profile_of(NOISE, [f"{v:.2f}".replace(".", ",") + " %" for v in y])
+    assert (found.task, found.notation) == ("real", Notation(",", "", "%"))
+    np.testing.assert_allclose(found.y, y, atol=0.006)
+    found = profile_of(NOISE, ["unknown" if k % 40 == 0 else f"{v:.4f}" for k, v in enumerate(y)])
+    assert (found.task, len(found.y)) == ("real", N - N // 40)
+    assert codes_of(found) >= {("D07", "y"), ("D06", "y")}
     words = [("yes", "True", "1")[k % 3] if v > 50 else ("no", "False", "0")[k % 3] for k, v in enumerate(y)]
-    seen = look(NOISE, words)
-    assert (seen.task, list(seen.classes)) == ("binary", ["false", "true"])
-    assert ("D18", "y") in codes_of(look(NOISE, [("Yes", "yes", "maybe")[k % 3] for k in range(N)]))
-    assert ("D19", "y") in codes_of(look(NOISE, RNG.choice([10, 20, 40], N)))
-    assert ("D19", "y") not in codes_of(look(NOISE, RNG.choice([10, 20, 40], N), "real"))
+    found = profile_of(NOISE, words)
+    assert (found.task, list(found.classes)) == ("binary", ["false", "true"])
+    assert ("D18", "y") in codes_of(profile_of(NOISE, [("Yes", "yes", "maybe")[k % 3] for k in range(N)]))
+    assert ("D19", "y") in codes_of(profile_of(NOISE, RNG.choice([10, 20, 40], N)))
+    assert ("D19", "y") not in codes_of(profile_of(NOISE, RNG.choice([10, 20, 40], N), "real"))
 
 
 @pytest.mark.parametrize(
@@ -101,12 +100,12 @@ def test_targets_as_people_write_them():
 )
 def test_a_target_that_cannot_be_used_comes_with_the_remedy(y, message):
     with pytest.raises(UserError, match=message):
-        look(NOISE, y)
+        profile_of(NOISE, y)
 
 
-def test_no_column_left_says_why():
+def test_the_error_for_no_column_left_has_the_reasons():
     with pytest.raises(UserError, match=r"x: the same value.*z: no values"):
-        look({"x": [1.0] * N, "z": [None] * N}, RNG.normal(size=N))
+        profile_of({"x": [1.0] * N, "z": [None] * N}, RNG.normal(size=N))
 
 
 # --- files ---
@@ -140,7 +139,7 @@ def test_columns_without_names_get_some(tmp_path):
         ("t.xlsx", "PK", "save its sheet as CSV"),
     ],
 )
-def test_files_that_need_a_hand_are_said(hinge, tmp_path, name, content, message):
+def test_the_errors_of_files_name_the_remedy(hinge, tmp_path, name, content, message):
     path = tmp_path / name
     path.write_text(content)
     code, _, err = hinge("fit", path, "-t", "y")
@@ -171,12 +170,12 @@ def test_a_model_reads_new_rows_as_it_read_the_old_ones(hinge, tmp_path):
         assert code == 0, err
         kinds.append([c["kind"] for c in json.loads(out)["columns"]])
         predictions.append(hinge("predict", model, plain)[1])
-    assert kinds == [["number", "number", "category"]] * 2
+    assert kinds == [["number", "number", "boolean"]] * 2
     assert predictions[0] == predictions[1]
     model = tmp_path / "german" / "model.hinge"
     assert hinge("predict", model, ours)[1] == predictions[0]
     _, out, err = hinge("report", model, ours, "-o", tmp_path / "r.html", "--json")
     assert json.loads(out)["score"] == pytest.approx(1.0, abs=0.4), err
-    code, _, err = hinge("predict", tmp_path / "plain" / "model.hinge", ours)  # it was never told what €'s are
+    code, _, err = hinge("predict", tmp_path / "plain" / "model.hinge", ours)  # its training data had no currency
     assert code == 3
     assert "'price' should hold a number" in err

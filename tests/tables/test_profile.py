@@ -1,13 +1,17 @@
-"""What is seen in a table before anything is fitted."""
+"""The profile of a table: kinds, notes, task and target."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
+import hinge as hg
 from hinge.errors import UserError
 from hinge.tables.notes import DIAGNOSES
 from hinge.tables.profile import profile
@@ -18,7 +22,7 @@ RNG = np.random.default_rng(0)
 N = 400
 
 
-def look(columns, y, task="auto", **options):
+def profile_of(columns, y, task="auto", **options):
     return profile(Table(pl.DataFrame({**columns, "y": y}), Path("t.csv")), "y", task, **options)
 
 
@@ -40,58 +44,60 @@ NOISE = {"x": RNG.normal(size=N)}
         (RNG.poisson(0.1, N), "count"),
         (RNG.poisson(3.0, N), "count"),
         (RNG.geometric(0.01, N), "count"),
+        (RNG.permutation(N), "count"),  # integers that are all different are no classes …
+        (1900 + RNG.permutation(N), "real"),
     ],
 )
-def test_the_task_is_told_from_the_target(y, task):
-    assert look(NOISE, y).task == task
+def test_the_task_is_inferred_from_the_target(y, task):
+    assert profile_of(NOISE, y).task == task
 
 
-def test_a_dirty_file_is_seen_through(tmp_path):
-    seen = profile(read_table(dirty(tmp_path / "d.csv")), "target")
-    assert {c.name: c.kind for c in seen.columns} == {
+def test_the_faults_of_a_dirty_file_are_noted(tmp_path):
+    found = profile(read_table(dirty(tmp_path / "d.csv")), "target")
+    assert {c.name: c.kind for c in found.columns} == {
         "age": "number", "age.2": "number", "income": "number", "city": "category", "signup": "date",
     }  # fmt: skip
-    said = {(n.code, n.column) for n in seen.notes}
-    assert said >= {
+    noted = {(n.code, n.column) for n in found.notes}
+    assert noted >= {
         ("D01", "constant"), ("D01", "empty"), ("D01", "note"), ("D02", "id"), ("D03", "copy of age"), ("D04", "leak"),
         ("D06", "target"), ("D07", "age"), ("D12", ""),
     }  # fmt: skip
-    assert len(seen.y) == seen.frame.height < 600
-    assert list(seen.classes) == ["no", "yes"]
-    assert set(seen.y) == {0.0, 1.0}
+    assert len(found.y) == found.frame.height < 600
+    assert list(found.classes) == ["no", "yes"]
+    assert set(found.y) == {0.0, 1.0}
 
 
-def test_leaks_are_left_out_unless_asked_for():
+def test_leaks_are_left_out_unless_kept():
     y = RNG.normal(size=N)
     copies = {"same": y, "scaled": 3 * y - 1, "curved": np.exp(y), "x": RNG.normal(size=N)}
-    seen = look(copies, y)
-    assert set(seen.left_out) == {"same", "scaled", "curved"}
-    kept = look(copies, y, keep=("same",))
+    found = profile_of(copies, y)
+    assert set(found.left_out) == {"same", "scaled", "curved"}
+    kept = profile_of(copies, y, keep=("same",))
     assert "same" in kept.frame.columns
 
 
 def test_a_sum_that_makes_the_target_is_a_leak():
     a, b = RNG.poisson(3, N), RNG.poisson(5, N)
-    seen = look({"a": a, "b": b, "x": RNG.normal(size=N)}, a + b)
-    assert set(seen.left_out) == {"a", "b"}
+    found = profile_of({"a": a, "b": b, "x": RNG.normal(size=N)}, a + b)
+    assert set(found.left_out) == {"a", "b"}
 
 
-def test_an_honest_good_column_is_kept_with_a_question():
+def test_a_good_column_is_kept_with_a_note():
     y = RNG.normal(size=N)
-    seen = look({"good": y + 0.02 * RNG.normal(size=N), "x": RNG.normal(size=N)}, y)
-    assert "good" in seen.frame.columns
-    assert ("D05", "good") in {(n.code, n.column) for n in seen.notes}
+    found = profile_of({"good": y + 0.02 * RNG.normal(size=N), "x": RNG.normal(size=N)}, y)
+    assert "good" in found.frame.columns
+    assert ("D05", "good") in {(n.code, n.column) for n in found.notes}
 
 
 def test_real_numbers_that_are_all_different_are_no_identifier():
-    assert look(NOISE | {"z": RNG.normal(size=N).round(6)}, RNG.normal(size=N)).frame.columns == ["x", "z"]
+    assert profile_of(NOISE | {"z": RNG.normal(size=N).round(6)}, RNG.normal(size=N)).frame.columns == ["x", "z"]
 
 
 def test_missing_targets_are_left_out_not_filled():
     y = pl.Series([None, float("nan"), 1.0, 2.0] * 30)
-    seen = look({"x": np.arange(120) % 7}, y, "real")
-    assert len(seen.y) == 60
-    assert np.all(np.isfinite(seen.y))
+    found = profile_of({"x": np.arange(120) % 7}, y, "real")
+    assert len(found.y) == 60
+    assert np.all(np.isfinite(found.y))
 
 
 @pytest.mark.parametrize(
@@ -110,12 +116,12 @@ def test_missing_targets_are_left_out_not_filled():
         ({"x": [1.0] * N}, RNG.normal(size=N), {}, "no column is left"),
     ],
 )
-def test_a_target_that_cannot_be_learned_is_refused(columns, y, options, message):
+def test_a_target_that_cannot_be_learned_is_an_error(columns, y, options, message):
     with pytest.raises(UserError, match=message):
-        look(columns, y, **options)
+        profile_of(columns, y, **options)
 
 
-def test_a_misspelt_target_is_guessed():
+def test_the_error_for_a_misspelt_target_suggests_a_column():
     with pytest.raises(UserError, match="Did you mean 'Price'"):
         profile(Table(pl.DataFrame({"Price": [1.0, 2.0], "x": [1.0, 2.0]}), Path("t.csv")), "prise")
 
@@ -131,13 +137,89 @@ def test_a_misspelt_target_is_guessed():
         ("mushroom", "class", "binary", {"veil-type"}),
     ],
 )
-def test_real_tables_are_understood(real_data, name, target, task, left_out):
-    seen = profile(read_table(real_data(f"{name}.csv.gz")), target)
-    assert seen.task == task
-    assert set(seen.left_out) == left_out
+def test_profiles_of_real_tables(real_data, name, target, task, left_out):
+    found = profile(read_table(real_data(f"{name}.csv.gz")), target)
+    assert found.task == task
+    assert set(found.left_out) == left_out
 
 
 def test_every_remark_has_a_page():
     page = (Path(__file__).parents[2] / "docs" / "remarks.md").read_text(encoding="utf-8")
     for code, diagnosis in DIAGNOSES.items():
         assert f"## {code} {diagnosis.title}" in page
+
+
+@pytest.mark.parametrize("n", [20, 25, 30])
+@pytest.mark.parametrize("name", ["y", "type"])
+def test_few_integers_that_are_all_different_are_no_classes(n, name):
+    """… nor are they if they are as few as classes may be, or if their name is that of a class."""
+    table = {"x": RNG.normal(size=n), name: RNG.permutation(n)}
+    assert hg.profile(table, target=name).task == "count"
+    with pytest.raises(UserError, match=r"too many for classes. Its values are numbers: use --task real"):
+        hg.profile(table, target=name, task="multiclass")
+
+
+SMALL = {"n": [1.5, None, 3.0, 4.0] * 10, "when": ["2020-01-01", "2021-05-06"] * 20, "y": ["a", "b", "b"] * 13 + ["a"]}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [dict, pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, lambda t: pd.DataFrame(t).convert_dtypes(),
+     lambda t: {name: np.array(values, dtype=object) for name, values in t.items()}],
+)  # fmt: skip
+def test_profiles_of_frames(make):
+    table = make(SMALL)
+    for _ in range(2):  # the table of the caller does not change
+        found = hg.profile(table, target="y")
+        assert (found.task, found.target, list(found.classes)) == ("binary", "y", ["a", "b"])
+        columns = [(c.name, c.kind, c.missing, c.distinct, c.example) for c in found.columns]
+        assert columns == [
+            ("n", "number", 0.25, 3, "1.5 … 4"), ("when", "date", 0.0, 2, "2020-01-01 00:00:00 … 2021-05-06 00:00:00"),
+        ]  # fmt: skip
+        assert found.frame.schema == {"n": pl.Float64, "when": pl.Datetime("us")}
+
+
+def test_profiles_print():
+    table = SMALL | {"same": [1] * 40, "<b>": ["x", "y", "z", "<i>"] * 10}
+    found = hg.profile(table, target="y")
+    text, page = repr(found), found._repr_html_()
+    assert text.startswith("40 rows, target y (binary, 2 classes)\ncolumn  kind      missing  distinct  example\n")
+    assert "same    constant" in text
+    for note in found.notes:
+        assert str(note) in text
+    assert "<th>column</th>" in page
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def test_arrays_have_positions_for_names():
+    found = hg.profile(RNG.normal(size=(60, 3)), target="x2")
+    assert [c.name for c in found.columns] == ["x0", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"y": [1, 2], "x": [1]}, "must have one length"),
+        ({"y": [], "x": []}, "no rows"),
+        ({"x": [1, 2], "z": [3, 4]}, "no column 'y'"),
+        (np.zeros((3, 20_001)), "20001 columns; 20000 are the most"),
+    ],
+)
+def test_tables_that_have_no_profile(table, message):
+    with pytest.raises(UserError, match=message):
+        hg.profile(table, target="y")
+    with pytest.raises(UserError, match=r"name the column to predict|one length|no rows|are the most"):
+        hg.profile(table)
+
+
+@pytest.mark.parametrize("table", [3, None, np.zeros(5), {"x": 3}])
+def test_objects_that_are_no_tables(table):
+    with pytest.raises(TypeError, match="table must be a path or a data frame"):
+        hg.profile(table, target="y")
+
+
+def test_without_polars_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"hinge\[cli\]"):
+        hg.profile(SMALL, target="y")

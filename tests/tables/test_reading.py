@@ -1,4 +1,4 @@
-"""Files of every kind, and what is said about those that cannot be read."""
+"""Files of every format, and the errors of those that cannot be read."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_kind_that_changes_late_in_the_file_is_no_obstacle(tmp_path):
     assert table.frame.height == 12_001
 
 
-def test_windows_files_are_read_and_said(tmp_path):
+def test_windows_files_are_read_with_a_note(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("name,y\nMüller,1\nGroß,0\n".encode("cp1252"))
     table = read_table(path)
@@ -79,7 +79,7 @@ def test_windows_files_are_read_and_said(tmp_path):
     assert "not UTF-8 (near line" in table.notes[0]
 
 
-def test_double_names_and_blank_rows_are_said(tmp_path):
+def test_repeated_names_and_blank_rows_are_noted(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,a,b\n1,2,3\n,,\n4,5,6\n")
     table = read_table(path)
@@ -136,7 +136,7 @@ def test_pieces_keep_the_notes_and_the_faults_of_a_file(tmp_path, monkeypatch):
         read_table(path)
 
 
-def test_a_quote_that_is_never_closed_is_said(tmp_path, monkeypatch):
+def test_a_quote_that_is_never_closed_is_an_error(tmp_path, monkeypatch):
     in_small_pieces(monkeypatch, piece=300)
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "1,2\n" * 100 + '1,5" pipe\n' + "1,2\n" * 300)
@@ -153,20 +153,20 @@ BAD = {
     "noise.csv": (np.random.default_rng(0).integers(128, 256, 4000).astype(np.uint8).tobytes(), "not text"),
     "junk.parquet": (b"PAR1 is not enough", "not a parquet file"),
     "junk.arrow": (b"ARROW1??", "not a arrow file"),
-    "junk.csv.gz": (b"not gzip at all", "not a whole gzip file"),
-    "cut.csv.gz": (gzip.compress(b"a,b\n1,2\n" * 500)[:-20], "not a whole gzip file"),
+    "junk.csv.gz": (b"not gzip at all", "not a complete gzip file"),
+    "cut.csv.gz": (gzip.compress(b"a,b\n1,2\n" * 500)[:-20], "not a complete gzip file"),
     "ragged.csv": (b"a,b\n1,2\n3,4,5\n6,7\n", "line 3 has 3 fields, the header has 2"),
     "bad.jsonl": (b'{"a": 1}\n{"a": \n', "line 2 is not JSON"),
     "list.jsonl": (b"[1]\n[2]\n", "line 1 is not a JSON object"),
     "bad.svm": (b"1 1:2\n1 x:y\n", "line 2 is not LIBSVM"),
-    "table.xyz": (b"a,b\n1,2\n", "cannot be told from its name"),
+    "table.xyz": (b"a,b\n1,2\n", "the ending of the name is unknown"),
     "line.csv": (b"a,b\n1," + b"x" * (MAX_LINE + 5), "line 2 is longer than 16 MB"),
     "line.csv.gz": (gzip.compress(b"a,b\n1," + b"x" * (MAX_LINE + 5)), "line 2 is longer than 16 MB"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_read_is_said_in_one_line_with_the_place(tmp_path, name):
+def test_the_error_of_a_damaged_file_is_one_line_with_the_place(tmp_path, name):
     content, message = BAD[name]
     path = tmp_path / name
     if content is not None:
@@ -180,3 +180,33 @@ def test_what_cannot_be_read_is_said_in_one_line_with_the_place(tmp_path, name):
 def test_a_folder_is_not_a_file(tmp_path):
     with pytest.raises(UserError, match="folder"):
         read_table(tmp_path)
+
+
+def test_wide_files_are_rejected_by_their_first_line(tmp_path, monkeypatch):
+    """The names alone are longer than the block from which the separator is detected."""
+    path = tmp_path / "t.csv"
+    path.write_text(",".join(f"a long name of column {k}" for k in range(20_001)) + "\n1,2\n")
+    monkeypatch.setattr("polars.read_csv", None)
+    with pytest.raises(UserError, match="line 1 has 20001 fields"):
+        read_table(path)
+
+
+def test_names_of_many_columns_are_distinct(tmp_path):
+    path = tmp_path / "t.csv"
+    names = ["a", "a", "a", "a.2", " a", "a.3", "", ""] + ["b", " c "] * 2000
+    path.write_text(",".join(names) + "\n" + ",".join("1" * len(names)) + "\n")
+    columns = read_table(path).frame.columns
+    assert len(set(columns)) == len(names)
+    assert columns[:4] == ["a", "a.4", "a.5", "a.2"]
+
+
+@pytest.mark.parametrize("late", [0, 50])
+def test_leading_zeros_are_kept(tmp_path, late):
+    """A postal code is a text; one zero too many in a thousand numbers is a slip."""
+    path = tmp_path / "t.csv"
+    codes = [f"{k * 37 % 1000:03d}" for k in range(late, 1000)]
+    path.write_text("zip,n,y\n" + "".join(f"{code},{k + 1},{k}\n" for k, code in enumerate(codes)) + "7,007,1\n")
+    frame = read_table(path).frame
+    assert frame["zip"].to_list() == [*codes, "7"]
+    assert frame["n"].dtype == pl.Int64
+    assert read_table(path, {"n"}).frame["n"][-1] == "007"

@@ -11,9 +11,9 @@ from hinge.cli.leaderboard import draw
 from hinge.learning.request import Request
 from hinge.learning.run import Monitor
 from hinge.learning.search import Trial
-from hinge.tables.profile import Profile
+from hinge.tables.profile import TableProfile
 
-KINDS = ("number", "category", "date", "text")
+KINDS = ("number", "boolean", "category", "date", "text")
 
 
 class ConsoleMonitor(Monitor):
@@ -22,7 +22,7 @@ class ConsoleMonitor(Monitor):
     def __init__(self, console: Any) -> None:
         self.console = console
 
-    def table(self, request: Request, profile: Profile) -> None:
+    def table(self, request: Request, profile: TableProfile) -> None:
         from rich.markup import escape
 
         kinds = [column.kind for column in profile.columns]
@@ -50,7 +50,7 @@ class ConsoleMonitor(Monitor):
         self.console.print()
 
 
-def describe_task(profile: Profile) -> str:
+def describe_task(profile: TableProfile) -> str:
     """The task that the target sets, with its classes."""
     classes = profile.classes
     if profile.task == "binary":

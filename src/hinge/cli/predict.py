@@ -36,8 +36,7 @@ class Predictions:
         import polars as pl
 
         card = self.fitted.card
-        words = {c["name"] for c in card["columns"] if c["kind"] in ("category", "text")}
-        for k, table in enumerate(read_parts(self.file, words, BATCH)):
+        for k, table in enumerate(read_parts(self.file, self.fitted.text_columns, BATCH)):
             frame, unfit = conform(table, self.fitted, first=k == 0)
             self.unfit.update(unfit)
             self.file_notes = table.notes

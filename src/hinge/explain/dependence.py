@@ -11,11 +11,11 @@ import scipy.stats
 from sklearn.base import is_classifier
 
 from hinge._native import check_indices
-from hinge.explain.columns import column_values, with_column
 from hinge.explain.plots.axes import pyplot
 from hinge.models.linear.base import LinearRegressor
 from hinge.models.meta import final_step, row_count, take_rows
 from hinge.models.trees.arrays import Trees
+from hinge.tables.frames import column_values, with_column
 
 Array = np.ndarray
 # Rows predicted at a time when columns are set to the values of the grid.

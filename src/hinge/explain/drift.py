@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from hinge.explain.columns import aligned, columns_of
 from hinge.models.trees.boosting import GradientBoostingClassifier
+from hinge.tables.columns import aligned
+from hinge.tables.kinds import typed_columns
 
 Array = np.ndarray
 MAX_ROWS = 4000
@@ -81,7 +82,8 @@ def measure_drift(X: Any, X_test: Any, y: Any = None, y_test: Any = None, *, ran
     >>> drift.found, drift.drifted
     (True, ('x2',))
     """
-    pairs = [(a.name, a.categorical or b.categorical, aligned(a, b)) for a, b in zip(columns_of(X), columns_of(X_test))]
+    columns_of_both = zip(typed_columns(X), typed_columns(X_test))
+    pairs = [(a.name, "texts" in (a.storage, b.storage), aligned(a, b)) for a, b in columns_of_both]
     if not pairs:
         raise ValueError("the tables have no columns that can be compared: a sparse matrix may be too large.")
     columns = holm([compare_column(name, one, two, category) for name, category, (one, two) in pairs])

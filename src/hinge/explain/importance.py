@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from hinge._native import check_indices
-from hinge.explain.columns import column_values, with_column
 from hinge.explain.plots.axes import axes_or_new
 from hinge.models.meta import final_step, row_count, take_rows
 from hinge.models.trees.arrays import Trees
 from hinge.select.estimate import mean_of
 from hinge.select.measure import Measure
+from hinge.tables.frames import column_values, with_column
 
 Array = np.ndarray
 

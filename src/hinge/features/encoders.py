@@ -1,8 +1,8 @@
-"""What is done to one column: learned from training rows, then the same for any rows.
+"""Encoders of one column: fitted to training rows, then applied to any rows.
 
-Every encoder is a frozen record of data. ``labels`` are the ends of the names of its outputs, ``encode`` gives the
-outputs of a column (a dense or a sparse block), ``describe`` says in a few words what is done, given
-how many gaps training had.
+Every encoder is a frozen record of data. ``labels`` are the suffixes of the names of its outputs, ``encode`` returns the
+outputs of a column (a dense or a sparse block), ``describe`` summarises the encoding, given the number of gaps in
+training.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import numpy as np
 import scipy.sparse
 
 from hinge.features.tokenize import count_terms, cutter, document_frequencies
-from hinge.tables.columns import Column, pattern_of
+from hinge.tables.columns import Column
+from hinge.tables.dates import date_format
+from hinge.tables.kinds import number_format
+from hinge.tables.number_formats import TRUE, Notation, truth_value
 
 Block = Any  # an array, or a sparse array, with one row per row of the table
 DAY = 86_400.0
@@ -47,13 +50,14 @@ class Number:
     fill: float
     marked: bool
     junk: int = 0
+    notation: Notation | None = None
 
     @property
     def labels(self) -> list[str]:
         return ["", "=missing"] if self.marked else [""]
 
     def encode(self, column: Column) -> Block:
-        values = read_numbers(column)
+        values = read_numbers(column, self.notation)
         missing = np.isnan(values)
         scaled = (np.where(missing, self.fill, values) - self.centre) / self.scale
         return np.column_stack([scaled, missing]) if self.marked else scaled[:, None]
@@ -66,6 +70,9 @@ class Number:
             parts.append(f"gaps filled with {self.fill:.6g}" + (" and marked" if self.marked else ""))
         if self.junk:
             parts.append(f"{self.junk} values that are not numbers count as missing")
+        if self.notation is not None:
+            marks = [self.notation.before, f"1{self.notation.decimal}5", self.notation.after]
+            parts.append(f"written as {' '.join(filter(None, marks))}")
         return ", ".join(parts) or "as it is"
 
 
@@ -80,9 +87,9 @@ class Levels:
     pooled : int
         How many rarer levels share the last one, "other".
     missing_level : bool
-        Whether gaps have an output of their own.
+        Gaps have a separate output.
     codes : bool
-        Codes 0, 1, … with NaN for gaps and for levels not seen, instead of one output per level.
+        Codes 0, 1, … with NaN for gaps and for other levels, instead of one output per level.
     """
 
     levels: tuple[str, ...]
@@ -98,11 +105,11 @@ class Levels:
         return ends + ["=(other)"] * (self.pooled > 0) + ["=(missing)"] * self.missing_level
 
     def encode(self, column: Column) -> Block:
-        seen, texts = column.as_levels()
+        codes, texts = column.as_levels()
         place = {level: k for k, level in enumerate(self.levels)}
         other = len(self.levels) if self.pooled else -1
         missing = len(self.levels) + (self.pooled > 0) if self.missing_level and not self.codes else -1
-        at = np.array([*(place.get(text, other) for text in texts), missing], dtype=np.int64)[seen]
+        at = np.array([*(place.get(text, other) for text in texts), missing], dtype=np.int64)[codes]
         if self.codes:
             return np.where(at < 0, np.nan, at)[:, None]
         return one_hot(at, len(self.labels))
@@ -132,12 +139,16 @@ class Truth:
         if column.truth:
             values = column.as_numbers()
         else:
-            seen, texts = column.as_levels()
-            known = [_truth_value(text, self.true) for text in texts]
-            values = np.array([*known, np.nan])[seen]
+            codes, texts = column.as_levels()
+            values = np.array([*map(self.value, texts), np.nan])[codes]
         missing = np.isnan(values)
         filled = np.where(missing, self.fill, values)
         return np.column_stack([filled, missing]) if self.marked else filled[:, None]
+
+    def value(self, text: str) -> float:
+        """0 or 1 for a text; NaN for a text that is neither, unless any other text than ``true`` counts as 0."""
+        known = truth_value(text)
+        return known if self.true in TRUE or not np.isnan(known) else float(text.lower() == self.true)
 
     def describe(self, gaps: int) -> str:
         filled = f", gaps filled with {self.fill:g}" + " and marked" * self.marked
@@ -190,10 +201,10 @@ class Words:
         return [f":{term}" for term in self.terms]
 
     def encode(self, column: Column) -> Block:
-        seen, texts = column.as_levels()
+        codes, texts = column.as_levels()
         place = {term: (k, 1.0) for k, term in enumerate(self.terms)}
         counts = count_terms((*texts, ""), cutter(), place.get, len(self.terms))
-        return weigh(counts, self.weight, self.idf)[seen]
+        return weigh(counts, self.weight, self.idf)[codes]
 
     def describe(self, gaps: int) -> str:
         how = {"presence": "presence", "counts": "counts", "tfidf": "tf-idf"}[self.weight]
@@ -229,9 +240,9 @@ def one_hot(at: np.ndarray, width: int) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((np.ones(int(ends[-1])), at[known], ends), shape=(len(at), width))
 
 
-def read_numbers(column: Column) -> np.ndarray:
-    """The numbers of a column, refusing infinities, and a column none of whose texts reads as one."""
-    values = column.as_numbers()
+def read_numbers(column: Column, notation: Notation | None = None) -> np.ndarray:
+    """The numbers of a column; an error for infinities and for texts of which none is a number."""
+    values = column.as_numbers(notation)
     if np.isinf(values).any():
         raise ValueError(
             f"Input X contains infinity in column {column.name!r}; replace it by a number or by NaN (missing)."
@@ -248,26 +259,18 @@ def _changed(column: Column, what: str) -> ValueError:
     )
 
 
-def _truth_value(text: str, true: str) -> float:
-    """1 for the text that means true, 0 for any other text of a pair, NaN for what is neither."""
-    low = text.lower()
-    if low in (true, "1", "true"):
-        return 1.0
-    return 0.0 if low in ("false", "f", "no", "n", "off", "0") else np.nan
-
-
 def parts_of(days: np.ndarray) -> dict[str, np.ndarray]:
     """Calendar parts of days since 1970 (NaN where missing)."""
     present = ~np.isnan(days)
-    whole = np.floor(np.where(present, days, 0.0)).astype("datetime64[D]")
-    months, years = whole.astype("datetime64[M]"), whole.astype("datetime64[Y]")
-    weekday = (whole.astype(np.int64) + 3) % 7  # 1970 began on a Thursday; Monday is 0
-    hours = (np.where(present, days, 0.0) - whole.astype(np.int64)) * 24.0
-    in_year = (whole - years).astype(np.int64) / 365.25
+    date = np.floor(np.where(present, days, 0.0)).astype("datetime64[D]")
+    months, years = date.astype("datetime64[M]"), date.astype("datetime64[Y]")
+    weekday = (date.astype(np.int64) + 3) % 7  # 1970 began on a Thursday; Monday is 0
+    hours = (np.where(present, days, 0.0) - date.astype(np.int64)) * 24.0
+    in_year = (date - years).astype(np.int64) / 365.25
     raw = {
         "year": years.astype(np.int64) + 1970,
         "month": months.astype(np.int64) % 12 + 1,
-        "day": (whole - months).astype(np.int64) + 1,
+        "day": (date - months).astype(np.int64) + 1,
         "weekday": weekday,
         "weekend": weekday >= 5,
         "hour": hours,
@@ -285,9 +288,13 @@ CYCLES = ("yearly_sin", "yearly_cos", "weekly_sin", "weekly_cos", "weekend", "da
 CALENDAR = ("year", "month", "day", "weekday", "hour")
 
 
-def learn_number(column: Column, scale: bool, missing: str) -> Number:
-    """Median for gaps; mean and standard deviation for the scale. Mostly zero columns keep their zeros."""
-    values = read_numbers(column)
+def learn_number(column: Column, scale: bool, missing: str, decimal: str = ".") -> Number:
+    """Median for gaps; mean and standard deviation for the scale. Mostly zero columns keep their zeros.
+
+    ``decimal`` is the decimal mark of the table, for texts that leave it open.
+    """
+    notation = number_format(column, decimal)
+    values = read_numbers(column, notation)
     present = values[~np.isnan(values)]
     gaps = len(present) < len(values)
     junk = int(len(values) - len(present) - column.missing().sum())
@@ -295,11 +302,11 @@ def learn_number(column: Column, scale: bool, missing: str) -> Number:
     centre, spread = spread_of(present) if scale and len(present) else (0.0, 1.0)
     if np.mean(present == 0.0) > 0.75:
         centre = 0.0
-    return Number(centre, spread, fill, gaps and missing == "indicator", junk)
+    return Number(centre, spread, fill, gaps and missing == "indicator", junk, notation)
 
 
 def spread_of(values: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation without overflow; the deviation of a constant is said to be 1."""
+    """Mean and standard deviation without overflow; 1 for the deviation of a constant."""
     size = float(np.max(np.abs(values), initial=0.0))
     if size == 0.0:
         return 0.0, 1.0
@@ -311,19 +318,19 @@ def spread_of(values: np.ndarray) -> tuple[float, float]:
 
 def learn_levels(column: Column, codes: bool, max_categories: int, min_frequency: int) -> Levels:
     """The most frequent levels, in sorted order; the others are pooled."""
-    seen, texts = column.as_levels()
-    counts = np.bincount(seen[seen >= 0], minlength=len(texts))
+    codes_seen, texts = column.as_levels()
+    counts = np.bincount(codes_seen[codes_seen >= 0], minlength=len(texts))
     order = np.lexsort((np.arange(len(texts)), -counts))
     kept = order[:max_categories]
     kept = np.sort(kept[counts[kept] >= min(min_frequency, counts.max(initial=0))])
     pooled = int(np.sum(counts > 0)) - len(kept)
-    return Levels(tuple(texts[k] for k in kept), pooled, bool(np.any(seen < 0)), codes)
+    return Levels(tuple(texts[k] for k in kept), pooled, bool(np.any(codes_seen < 0)), codes)
 
 
 def learn_truth(column: Column, missing: str) -> Truth:
-    """Which of the two means true, and which is more frequent."""
+    """The word for true, and the more frequent value for gaps."""
     levels = [level.lower() for level in column.as_levels()[1]]
-    true = next((level for level in levels if level in ("true", "t", "yes", "y", "on", "1")), levels[-1])
+    true = next((level for level in levels if level in TRUE), levels[-1])
     encoder = Truth(true, float("nan"), False)
     values = encoder.encode(column)[:, 0]
     if missing == "keep":
@@ -335,13 +342,13 @@ def learn_truth(column: Column, missing: str) -> Truth:
 
 def learn_dates(column: Column, scale: bool, missing: str, raw: bool) -> Dates:
     """``raw`` calendar numbers for trees, waves for everything else; parts that do not vary are left out."""
-    pattern = "iso" if column.times is not None else pattern_of(column.levels) or "iso"
+    pattern = "iso" if column.codes is None else date_format(column.levels, column.counts()) or "iso"
     times = column.as_times(pattern)
     gaps = np.isnat(times)
     days = Column(column.name, times=times).as_numbers()
     present = days[~gaps]
     if not len(present):
-        raise ValueError(f"Column {column.name!r} is said to hold dates, but none of its values reads as one.")
+        raise ValueError(f"Column {column.name!r} has the kind 'date', but none of its values can be read as a date.")
     origin, spread = (float(present.min()), spread_of(present - present.min())[1]) if scale else (0.0, 1.0)
     calendar = parts_of(present)
     varying = [part for part in (CALENDAR if raw else CYCLES) if np.ptp(calendar[part]) > 1e-9]
@@ -351,8 +358,8 @@ def learn_dates(column: Column, scale: bool, missing: str, raw: bool) -> Dates:
 
 def learn_words(column: Column, weight: str, max_words: int) -> Words:
     """The words found in most rows, in sorted order."""
-    seen, texts = column.as_levels()
-    counts = np.bincount(seen[seen >= 0], minlength=len(texts))
+    codes, texts = column.as_levels()
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     rows = [text for text, count in zip(texts, counts.tolist()) for _ in range(count)]
     frequency = document_frequencies(rows, cutter())
     kept = sorted(sorted(frequency, key=lambda term: (-frequency[term], term))[:max_words])

@@ -1,10 +1,9 @@
-"""Raw tables → R^d."""
+"""Raw tables → R^d: one encoder per column."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 
 from hinge._native import check_indices
 from hinge.features import encoders
-from hinge.tables.columns import MISSING_TEXTS, Column, read_columns, rename
-from hinge.tables.frames import as_frame
+from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
+from hinge.tables.frames import as_frame, closest_name
 from hinge.tables.kinds import DROPPED, KINDS, infer_kind
+from hinge.tables.number_formats import SAMPLE, decimal_mark
 
 SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker
 SPARSE_FROM = 40  # … and this many outputs
@@ -26,13 +26,14 @@ SPARSE_FROM = 40  # … and this many outputs
 class TablePrep(TransformerMixin, BaseEstimator):
     """Turns a raw table into numbers: z = (φ₁(x₁), …, φ_p(x_p)), one map φⱼ per column, learned from training rows.
 
-    What a column holds is inferred from its values (see ``kinds_``), or said by ``kinds``:
+    The kind of a column is inferred from its values (see ``kinds_``) by the rules of :func:`hinge.profile`, or given in
+    ``kinds``:
 
-    - *number*: (x − mean) / deviation; gaps are filled with the median and marked by a second output. A column that is
+    - *number*: (x − mean) / deviation, also of texts such as "1.234,50 €"; gaps are filled with the median and marked by a second output. A column that is
       more than three quarters zeros is divided by its deviation only, so that zeros stay zeros.
     - *boolean*: 0 or 1.
-    - *category*: one output per level; rare levels share "(other)", gaps have "(missing)". A level that training did
-      not see counts as "(other)" if there is one, and gives zeros if not.
+    - *category*: one output per level; rare levels share "(other)", gaps have "(missing)". A level that is not
+      in the training rows counts as "(other)" if there is one, and gives zeros if not.
     - *date*: days, and the cycles of year, week and day that vary in training.
     - *text*: tf-idf of the words found in most rows.
     - *id*, *constant*: dropped.
@@ -43,46 +44,46 @@ class TablePrep(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kinds : dict, optional
-        What columns hold, by name (or position), where inference is to be overruled: "number", "boolean", "category",
-        "date", "text" or "drop".
+        The kinds of columns, by name (or position), that override inference: "number", "boolean", "category", "date",
+        "text" or "drop".
     encode : {"onehot", "codes"}
-        "codes" keeps one output per category: its code, NaN for gaps and unseen levels, to be told to tree learners
-        as ``categorical_features=prep.categorical_``. Dates then give year, month, day, weekday and hour.
+        "codes" keeps one output per category: its code, NaN for gaps and unseen levels; pass
+        ``categorical_features=prep.categorical_`` to tree learners. Dates then give year, month, day, weekday and hour.
     missing : {"indicator", "impute", "keep"}
-        Fill gaps in numbers and mark them; only fill them; or leave NaN, for learners that take it.
+        Fill gaps in numbers and mark them; only fill them; or leave NaN, for learners that accept it.
     scale : bool
-        Whether numbers are standardised.
+        Standardise numbers.
     max_categories : int
-        Levels with an output of their own, per column; the most frequent ones have it.
+        The number of levels, the most frequent ones, with an output of their own in each column.
     min_frequency : int
-        Levels seen in fewer rows are pooled.
+        Levels of fewer rows are pooled.
     text : {"tfidf", "counts", "presence", "drop"}
-        What becomes of free text.
+        The encoding of free text.
     max_words : int
         Words with an output of their own, per column of text.
     missing_values : collection of str
         Texts that mean "missing".
     sparse : bool or "auto"
-        Whether the result is a sparse matrix (CSR); by default where at most a quarter of many outputs is not zero.
+        Return a sparse matrix (CSR); by default if there are many outputs and at most a quarter is not zero.
     dtype : type
-        Of the result: float64 or float32.
+        The type of the result: float64 or float32.
 
     Attributes
     ----------
     kinds_ : dict
-        What every column holds, by name.
+        The kind of every column, by name.
     schema_ : dict
-        How every column was stored in training: "numbers", "texts" or "times".
+        The storage of every column in training: "numbers", "texts" or "times".
     columns_ : dict
         The outputs of every column, by name: positions in the result, none for dropped columns.
     origin_ : list of str
         The column every output came from.
     categorical_ : array of bool
-        Which outputs are codes of categories.
+        True for outputs that are codes of categories.
     encoders_ : list
-        What is done to every column: records of :mod:`hinge.features.encoders`.
+        The encoder of every column: records of :mod:`hinge.features.encoders`.
     sparse_ : bool
-        Whether results are sparse.
+        True if results are sparse.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -137,24 +138,25 @@ class TablePrep(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> TablePrep:
-        """Learn from training rows what is done to every column; y is not looked at."""
+        """Learn the encoder of every column from training rows; y is ignored."""
         self._check_parameters()
         X = self._check(X, reset=True)
-        said = self._said(X)
+        given = self._given_kinds()
+        sample = () if scipy.sparse.issparse(X) else read_columns(X[:SAMPLE], self.missing_values)
+        decimal = decimal_mark([column.levels for column in sample])
         self.kinds_, self.schema_, self.encoders_, self.missing_ = {}, {}, [], {}
-        for column, name in zip(read_columns(X, self.missing_values), self._names(X), strict=True):
-            column = rename(column, name)
-            kind = said.get(name) or infer_kind(column)
-            self.kinds_[name] = kind
-            self.schema_[name] = _storage(column)
-            self.missing_[name] = int(column.missing().sum())
-            self.encoders_.append(self._learn(column, kind))
+        for column in self._columns(X):
+            kind = given.get(column.name) or infer_kind(column)
+            self.kinds_[column.name] = kind
+            self.schema_[column.name] = column.storage
+            self.missing_[column.name] = int(column.missing().sum())
+            self.encoders_.append(self._learn(column, kind, decimal))
         self._index()
         if not self.origin_:
             n = len(column)
             raise ValueError(
                 f"X has no column to learn from: in its {n} sample{'s' * (n != 1)} every column is constant, an id or "
-                "dropped. Say kinds={'name': 'number'} to keep one."
+                "dropped. Pass kinds={'name': 'number'} to keep one."
             )
         self.sparse_ = self.sparse is True or (self.sparse == "auto" and self._pays(X))
         return self
@@ -165,12 +167,10 @@ class TablePrep(TransformerMixin, BaseEstimator):
         X = self._check(X, reset=False)
         sparse = self.sparse_ and not self._frames_wanted()
         blocks, n = [], 0
-        for column, name, encoder in zip(
-            read_columns(X, self.missing_values), self._names(X), self.encoders_, strict=True
-        ):
+        for column, encoder in zip(self._columns(X), self.encoders_, strict=True):
             n = len(column)
             if not isinstance(encoder, encoders.Dropped):
-                block = encoder.encode(rename(column, name))
+                block = encoder.encode(column)
                 blocks.append(scipy.sparse.csr_array(block) if sparse else block)
         if sparse:
             return scipy.sparse.hstack(blocks, format="csr", dtype=self.dtype)
@@ -189,7 +189,7 @@ class TablePrep(TransformerMixin, BaseEstimator):
         return np.array(_distinct(names), dtype=object)
 
     def describe(self) -> TableDescription:
-        """What is done to every column, as a table to print or a list of rows."""
+        """The encoding of every column, as a table to print or to iterate over by rows."""
         check_is_fitted(self)
         rows = [
             (name, kind, len(self.columns_[name]), self.missing_[name], encoder.describe(self.missing_[name]))
@@ -247,28 +247,34 @@ class TablePrep(TransformerMixin, BaseEstimator):
             hint = _renamed(gone, extra) if gone else " TablePrep.align(X) leaves other columns out."
             raise ValueError(f"{error}{hint.lstrip()}") from None
 
-    def _names(self, X: Any) -> list[str]:
+    def _columns(self, X: Any) -> Iterator[Column]:
+        """The columns of X under their names in training."""
+        for column, name in zip(read_columns(X, self.missing_values), self._names(), strict=True):
+            yield replace(column, name=name)
+
+    def _names(self) -> list[str]:
         """The names of the columns in training; positions where they had none."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
 
-    def _said(self, X: Any) -> dict[str, str]:
-        names = self._names(X)
-        said = {}
+    def _given_kinds(self) -> dict[str, str]:
+        """The parameter ``kinds`` by name."""
+        names = self._names()
+        given = {}
         for key, kind in (self.kinds or {}).items():
             name = names[key] if isinstance(key, int | np.integer) and -len(names) <= key < len(names) else key
             if name not in names:
                 raise ValueError(f"kinds names {key!r}, which X does not have.{_renamed([str(key)], names)}")
             _one_of(f"kinds[{key!r}]", kind, KINDS)
-            said[name] = kind
-        return said
+            given[name] = kind
+        return given
 
-    def _learn(self, column: Column, kind: str) -> Any:
+    def _learn(self, column: Column, kind: str, decimal: str) -> Any:
         if kind in DROPPED:
-            reason = {"id": "dropped: it tells rows apart", "constant": "dropped: all rows are the same"}
-            return encoders.Dropped(reason.get(kind, "dropped, as asked"))
+            reason = {"id": "dropped: an identifier", "constant": "dropped: the same value in every row"}
+            return encoders.Dropped(reason.get(kind, "dropped by kinds"))
         if kind == "number":
-            return encoders.learn_number(column, self.scale, self.missing)
+            return encoders.learn_number(column, self.scale, self.missing, decimal)
         if kind == "boolean":
             return encoders.learn_truth(column, self.missing)
         if kind == "date":
@@ -280,7 +286,7 @@ class TablePrep(TransformerMixin, BaseEstimator):
         return encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
 
     def _index(self) -> None:
-        """Which output came from which column."""
+        """Map outputs to columns and columns to outputs."""
         self.columns_: dict[str, list[int]] = {}
         self.origin_: list[str] = []
         codes: list[bool] = []
@@ -293,7 +299,7 @@ class TablePrep(TransformerMixin, BaseEstimator):
         self._n_features_out = len(self.origin_)
 
     def _pays(self, X: Any) -> bool:
-        """Whether a sparse result is worth it, judged by the first rows."""
+        """True if few enough outputs of a row are expected to be non-zero."""
         if len(self.origin_) < SPARSE_FROM:
             return False
         filled = 0.0
@@ -307,14 +313,14 @@ class TablePrep(TransformerMixin, BaseEstimator):
         return filled <= SPARSE_BELOW * len(self.origin_) or scipy.sparse.issparse(X)
 
     def _frames_wanted(self) -> bool:
-        """Whether scikit-learn is asked to wrap results in data frames, which are dense."""
+        """True if scikit-learn is configured to wrap results in data frames, which are dense."""
         chosen = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         return chosen not in ("default", None)
 
 
 @dataclass(frozen=True)
 class TableDescription:
-    """What :class:`TablePrep` does to every column: rows of (column, kind, outputs, missing, what)."""
+    """The encodings of :class:`TablePrep`: rows of (column, kind, outputs, missing, encoding)."""
 
     rows: tuple[tuple[str, str, int, int, str], ...]
 
@@ -329,12 +335,6 @@ class TableDescription:
         return "\n".join("  ".join([*(row[j].ljust(widths[j]) for j in range(4)), row[4]]) for row in cells)
 
 
-def _storage(column: Column) -> str:
-    if column.numbers is not None:
-        return "numbers"
-    return "times" if column.times is not None else "texts"
-
-
 def _one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
     allowed = tuple(allowed)
     if value not in allowed:
@@ -342,21 +342,17 @@ def _one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
 
 
 def _renamed(gone: list[str], extra: list[str]) -> str:
-    """A guess which new name stands for a lost one."""
-    lower = {name.lower(): name for name in extra}
-    near = {g: difflib.get_close_matches(g.lower(), lower, n=1, cutoff=0.5) for g in gone}
-    guesses = [f"{g!r} may be {lower[found[0]]!r} now" for g, found in near.items() if found]
+    """Suggestions for the new names of lost columns."""
+    guesses = [f"{name!r} may be {near!r} now" for name in gone if (near := closest_name(name, extra))]
     return f" {'; '.join(guesses)}." if guesses else ""
 
 
 def _distinct(names: list[str]) -> list[str]:
     """The names, with a number added to those that occurred before."""
-    seen: set[str] = set()
-    out = []
+    unique_names: dict[str, None] = {}
     for name in names:
         unique, k = name, 2
-        while unique in seen:
+        while unique in unique_names:
             unique, k = f"{name} ({k})", k + 1
-        seen.add(unique)
-        out.append(unique)
-    return out
+        unique_names[unique] = None
+    return list(unique_names)

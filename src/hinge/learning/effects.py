@@ -70,14 +70,14 @@ def partial(model: Any, frame: Any, column: str, kind: str, task: str, seed: int
     each = found.individual.reshape(len(rows), len(grid), -1)
     low, high = np.quantile(each, [0.1, 0.9], axis=0)
     places = [int(1e6 * v.replace(tzinfo=UTC).timestamp()) for v in grid] if kind == "date" else list(grid)
-    return Partial(column, kind, places, each.mean(axis=0), low, high)
+    return Partial(column, "category" if kind == "boolean" else kind, places, each.mean(axis=0), low, high)
 
 
 def typical_values(values: Any, kind: str) -> list[Any]:
     """The commonest categories; quantiles of the distinct numbers or dates between their 1st and 99th percentile."""
     if kind == "text" or len(values) == 0:
         return []
-    if kind == "category":
+    if kind in ("boolean", "category"):
         return values.value_counts(sort=True).head(CATEGORIES)[values.name].to_list()
     # Of distinct values, not of rows: one value may fill a column.
     distinct = values.filter(values.is_between(values.quantile(0.01, "lower"), values.quantile(0.99, "higher")))

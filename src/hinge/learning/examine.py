@@ -24,7 +24,7 @@ from hinge.report.evidence import Effect, Evidence
 from hinge.select.estimate import mean_of
 from hinge.tables.notes import Note
 from hinge.tables.number_formats import format_number
-from hinge.tables.profile import Profile
+from hinge.tables.profile import TableProfile
 
 # Findings that the notes on the columns contain already.
 IN_NOTES = ("H001", "H501", "H504", "H505", "H506")
@@ -46,7 +46,7 @@ class Split:
 
 
 def examine(
-    request: Request, data: Profile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
+    request: Request, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
 ) -> Evidence:
     """The evidence: scores on rows kept apart, effects of columns, curves, findings."""
     search, chosen = refit.search, refit.chosen
@@ -111,7 +111,7 @@ def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
 
 
 def _measure(
-    evidence: Evidence, data: Profile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
+    evidence: Evidence, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
 ) -> None:
     search, chosen, measure = refit.search, refit.chosen, refit.search.measure
     deadline = time.perf_counter() + seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from hinge.errors import MODEL, UserError
 from hinge.learning.request import checksum
 from hinge.learning.scores import measure_for
 from hinge.select.measure import Measure
-from hinge.tables.number_formats import Notation, parse_dates
+from hinge.tables.conversion import to_numbers, to_texts, to_times
+from hinge.tables.frames import closest_name
+from hinge.tables.number_formats import Notation
 from hinge.tables.reading import Table, as_table, read_table
 
 BATCH = 200_000
@@ -128,6 +129,11 @@ class TableModel(BaseEstimator):
         self.pipeline = clone(self.pipeline).fit(self.conform(X), labels)
         return self
 
+    @property
+    def text_columns(self) -> set[str]:
+        """Columns that are read as text even if a file holds numbers there."""
+        return {c["name"] for c in self.card["columns"] if c["kind"] in ("boolean", "category", "text")}
+
 
 def load_any(path: Path) -> tuple[Any, dict[str, Any]]:
     """Any model file, whole and unaltered, or a UserError."""
@@ -171,16 +177,16 @@ def conform(table: Table, fitted: TableModel, *, first: bool = True) -> tuple[An
     unfit: dict[str, int] = {}
     columns = []
     for info in fitted.card["columns"]:
-        series = frame[info["name"]]
-        kind = info["kind"]
-        if series.dtype == pl.String and info.get("notation"):
-            read = Notation(**info["notation"]).read(series)
-        elif kind == "number":
-            read = _number(series)
+        series, kind = frame[info["name"]], info["kind"]
+        if series.dtype in (pl.String, pl.Categorical):
+            series = to_texts(series)
+        notation = Notation(**info["notation"]) if info.get("notation") else None
+        if kind == "number":
+            read = to_numbers(series, notation)
         elif kind == "date":
-            read = series.cast(pl.Datetime("us")) if series.dtype in (pl.Date, pl.Datetime) else _dates(series)
+            read = to_times(series, info.get("date_format") or "iso")
         else:
-            read = _text(series)
+            read = to_texts(series, notation)
         lost = read.null_count() - series.null_count()
         if lost > 0:
             if first and lost == len(series) - series.null_count():
@@ -207,45 +213,15 @@ def _listed(names: list[str]) -> str:
 
 def _renamed(missing: list[str], table: Table, fitted: TableModel) -> str:
     spare = [c for c in table.frame.columns if c not in fitted.columns]
-    folded = {c.casefold(): c for c in spare}
     for name in missing:
-        near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
-        if near:
-            return f" Was {name!r} renamed to {folded[near[0]]!r}?"
+        if near := closest_name(name, spare):
+            return f" Was {name!r} renamed to {near!r}?"
     return f" The file has {', '.join(table.frame.columns[:8])}{', …' if table.frame.width > 8 else ''}."
-
-
-def _number(series: Any) -> Any:
-    import polars as pl
-
-    if series.dtype == pl.Duration:
-        return (series.dt.total_microseconds() / 1e6).rename(series.name)
-    if series.dtype == pl.String:
-        series = series.str.strip_chars()
-    numbers = series.cast(pl.Float64, strict=False)
-    return numbers.set(numbers.is_finite().not_().fill_null(False), None)
-
-
-def _dates(series: Any) -> Any:
-    import polars as pl
-
-    read = parse_dates(series.cast(pl.String).str.strip_chars())
-    return pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us")) if read is None else read
-
-
-def _text(series: Any) -> Any:
-    import polars as pl
-
-    if series.dtype.is_float():
-        whole = series.drop_nulls()
-        if len(whole) and bool((whole == whole.round()).all()):
-            series = series.cast(pl.Int64)  # codes of categories that were read as numbers
-    return series.cast(pl.String).str.strip_chars()
 
 
 def read_for(fitted: TableModel, file: Path, *, with_target: bool) -> tuple[Any, np.ndarray | None, list[str], Table]:
     """The rows of a file for a model: inputs, targets (class numbers or numbers; rows without one are left out)."""
-    table = read_table(file)
+    table = read_table(file, fitted.text_columns)
     notes: list[str] = []
     if with_target:
         if fitted.target not in table.frame.columns:
@@ -264,10 +240,11 @@ def _keep_rows_with_target(table: Table, fitted: TableModel) -> list[str]:
 
     name, series = fitted.target, table.frame[fitted.target]
     there, read = len(series) - series.null_count(), series
-    if series.dtype == pl.String and fitted.card.get("target_notation"):
-        read = Notation(**fitted.card["target_notation"]).read(series)
+    notation = Notation(**fitted.card["target_notation"]) if fitted.card.get("target_notation") else None
     if fitted.labels is None:
-        read = _number(read)
+        read = to_numbers(series, notation)
+    elif notation is not None and series.dtype == pl.String:
+        read = to_texts(series, notation)
     found = len(read) - read.null_count()
     if not found:
         what = (

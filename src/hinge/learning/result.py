@@ -17,7 +17,7 @@ from hinge.learning.search import Search, Trial
 from hinge.report.document import document
 from hinge.report.evidence import Evidence
 from hinge.tables.number_formats import format_number
-from hinge.tables.profile import Profile
+from hinge.tables.profile import TableProfile
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Learned:
     ----------
     model : TableModel
         Fitted to all rows; takes raw tables.
-    profile : Profile
+    profile : TableProfile
         The columns, the target and the notes on the data.
     evidence : Evidence
         Everything the report shows: scores, importances, curves.
@@ -39,7 +39,7 @@ class Learned:
     """
 
     request: Request
-    profile: Profile
+    profile: TableProfile
     search: Search
     chosen: Trial
     model: TableModel

@@ -20,7 +20,7 @@ from hinge.learning.result import Learned
 from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search, Trial
 from hinge.report.evidence import Evidence
 from hinge.select.resample import deal
-from hinge.tables.profile import Profile, profile
+from hinge.tables.profile import TableProfile, profile
 from hinge.tables.reading import as_table
 from hinge.tables.target import check_task
 
@@ -36,7 +36,7 @@ SMALL = 1000  # below this many rows every row is needed for learning: cross-val
 class Monitor:
     """Watches a run; this one ignores everything. ``hinge fit`` draws what it is given."""
 
-    def table(self, request: Request, profile: Profile) -> None:
+    def table(self, request: Request, profile: TableProfile) -> None:
         """The table was read."""
 
     @contextlib.contextmanager
@@ -136,7 +136,7 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
 
 
 def _search(
-    request: Request, data: Profile, train: np.ndarray, sample: np.ndarray, monitor: Monitor
+    request: Request, data: TableProfile, train: np.ndarray, sample: np.ndarray, monitor: Monitor
 ) -> tuple[Search, float]:
     """The trials of all families, and the seconds left for the last fits."""
     kinds = {column.name: column.kind for column in data.columns}
@@ -209,7 +209,7 @@ def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np
     return np.sort(drawn)
 
 
-def make_card(request: Request, data: Profile, evidence: Evidence) -> dict[str, Any]:
+def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[str, Any]:
     """The card saved with the model: its inputs, its target, its scores."""
 
     def clean(value: Any) -> Any:

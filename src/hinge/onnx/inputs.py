@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import MODEL, UserError
-from hinge.features.encoders import Dropped, Levels, Number
+from hinge.features.encoders import Dropped, Levels, Number, Truth
 from hinge.onnx.graph import ML, Graph
+from hinge.tables.number_formats import FALSE, TRUE
 
 # The code of a missing category, one more than a tree can have. ONNX Runtime (1.31) merges questions about categories
 # that follow each other even where they send missing values to different sides.
@@ -29,6 +30,8 @@ def prepared(graph: Graph, prep: Any, recode: dict[int, np.ndarray]) -> str:
         elif isinstance(encoder, Levels):
             text = graph.input(str(name), np.str_, 1)
             blocks.append(_levels(graph, text, encoder, prep.missing_values, recode.get(place)))
+        elif isinstance(encoder, Truth):
+            blocks.append(_truth(graph, graph.input(str(name), np.str_, 1), encoder, prep.missing_values))
         else:
             kind = prep.kinds_[name]
             raise UserError(
@@ -47,6 +50,19 @@ def _number(graph: Graph, x: str, encoder: Number) -> str:
     if (encoder.centre, encoder.scale) != (0.0, 1.0):
         x = graph.node("Sub", x, graph.constant(np.array([[encoder.centre]])))
         x = graph.node("Div", x, graph.constant(np.array([[encoder.scale]])))
+    return graph.node("Concat", x, graph.cast(missing, np.float64), axis=1) if encoder.marked else x
+
+
+def _truth(graph: Graph, text: str, encoder: Truth, absent: Any) -> str:
+    words = {case for word in (*TRUE, *FALSE, encoder.true) for case in (word, word.title(), word.upper())} - {*absent}
+    codes = {word: int(encoder.value(word)) for word in sorted(words)} | dict.fromkeys(("", *absent), -1)
+    other = encoder.value("\0")
+    code = graph.node(
+        "LabelEncoder", text, domain=ML, keys_strings=list(codes), values_int64s=list(codes.values()),
+        default_int64=-1 if np.isnan(other) else int(other),
+    )  # fmt: skip
+    missing = graph.node("Equal", code, graph.constant(np.array([[-1]])))
+    x = graph.node("Where", missing, graph.constant(np.array([[encoder.fill]])), graph.cast(code, np.float64))
     return graph.node("Concat", x, graph.cast(missing, np.float64), axis=1) if encoder.marked else x
 
 

@@ -1,87 +1,87 @@
-"""CSV and TSV, piece by piece: memory holds the table and one piece of the text, whatever the size of the file."""
+"""CSV and TSV files, piece by piece: memory holds the table and one piece of the text, whatever the size of the file."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.tables.decoding import MAX_LINE, NotUtf8, Text
+from hinge.tables.columns import CODES, MISSING_TEXTS
+from hinge.tables.decoding import MAX_LINE, NotUtf8, TextFile
+from hinge.tables.kinds import LEADING_ZERO
 
 PIECE = 1 << 25
 MAX_WIDTH = 20_000  # columns
-NULLS = [
-    "", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "NAN", "NaT", "NULL", "Null", "null", "None", "?", "-", ".", "<NA>", "missing",
-    "#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!",
-]  # fmt: skip
 SEPARATORS = ",\t;|"
-LOOK = 10_000  # rows by which the types of columns are told
-FEW_LEVELS, MAX_LEVELS = 0.1, 20_000  # texts of a large file that repeat themselves are stored once
+LOOK = 10_000  # rows from which the types of columns are inferred
+FEW_LEVELS, MAX_LEVELS = 0.1, 20_000  # a text column with fewer levels (per row, in all) is stored as categorical
 
 
 @dataclass
-class Separated:
-    """How a file of separated values is read.
+class CsvFile:
+    """The layout of a CSV file.
 
     Attributes
     ----------
-    text : Text
+    text : TextFile
     separator : str
     header : bool
-        Whether the first line holds names.
+        The first line holds names.
+    repeated : list of str
+        Names that occur more than once.
     schema : dict
-        The type of every column; told from the first piece, widened where a later one does not fit.
-    as_text : set of str
+        The type of every column, inferred from the first piece and widened where a later one does not fit.
+    as_text : collection of str
         Columns to read as text even if their first values are numbers.
-    lost : set of str
+    narrowed : set of str
         Columns whose first pieces were read as numbers though they hold words further down.
     """
 
-    text: Text
+    text: TextFile
     separator: str
     header: bool
-    doubled: list[str]
+    repeated: list[str]
     schema: dict[str, Any] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    as_text: set[str] = field(default_factory=set)
-    lost: set[str] = field(default_factory=set)
+    as_text: Collection[str] = ()
+    narrowed: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, text: Text) -> Separated:
-        """Separator and header, told from the first lines."""
+    def detect(cls, text: TextFile) -> CsvFile:
+        """Detect the separator and the header from the first lines."""
         try:
             head = text.head()
         except NotUtf8 as fault:
-            text.take_for_windows(fault)
+            text.decode_as_windows(fault)
             head = text.head()
         if not head.strip():
             raise UserError(f"{text.path} is empty.")
         named_tsv = text.path.name.lower().endswith((".tsv", ".tsv.gz"))
         separator = "\t" if named_tsv else _separator(head)
-        first = next((row for row in csv.reader(head.splitlines()[:50], delimiter=separator) if row), [])
+        first: list[str] = next((row for row in _fields(head.splitlines()[:50], separator) if row), [])
         if len(first) > MAX_WIDTH:
             raise UserError(
                 f"{text.path}, line 1 has {len(first)} fields; tables of more than {MAX_WIDTH} columns are not read."
             )
         header = not all(_is_number(name) for name in first)
-        occurrences = Counter(first)
-        doubled = sorted(name for name, n in occurrences.items() if name.strip() and n > 1) if header else []
+        occurrences = Counter(name for name in first if name.strip())
+        repeated = sorted(name for name, count in occurrences.items() if count > 1) if header else []
         bare = [str(k) for k, name in enumerate(first, 1) if not name.strip()] if header else []
         if bare:
             shown = ", ".join(bare[:5]) + (", …" if len(bare) > 5 else "")
-            text.notes.append(f"no name for column {shown}; called unnamed_{bare[0]} and so on")
+            text.notes.append(f"no name for column {shown}; named unnamed_{bare[0]} and so on")
         if not header:
             text.notes.append("the first line is all numbers, so the columns were named column_1, column_2, …")
-        for name in doubled:
+        for name in repeated:
             again = f"{name.strip()}.2"
             text.notes.append(f"the column name {name!r} occurs {occurrences[name]} times; later ones are {again}, …")
-        return cls(text, separator, header, doubled)
+        return cls(text, separator, header, repeated)
 
     def frames(self) -> Iterator[Any]:
         """The table in parts, under its final names. Types may widen from one part to the next."""
@@ -92,19 +92,22 @@ class Separated:
             if k == 0 and not self.schema:
                 frame = self._first(piece)
                 self.schema = dict(frame.schema)
-                self.names = _names(frame.columns, self.header, self.doubled)
-                plain = {n: pl.String for n, new in zip(self.schema, self.names) if new in self.as_text}
-                if any(self.schema[n].is_numeric() for n in plain):
-                    self.schema |= {n: t for n, t in plain.items() if self.schema[n].is_numeric()}
+                self.names = _names(frame.columns, self.header, self.repeated)
+                texts = {
+                    n for n, new in zip(self.schema, self.names) if new in self.as_text and frame[n].dtype.is_numeric()
+                }
+                texts |= self._codes(piece)
+                if texts:
+                    self.schema |= dict.fromkeys(texts, pl.String)
                     frame = self._parse(piece, self.header, again=False)
             else:
                 if k == 1:
-                    self._share(frame)
+                    self._store_levels_once(frame)
                 frame = self._parse(piece, self.header and k == 0, again=k > 0)
             yield frame.rename(dict(zip(frame.columns, self.names, strict=True)))
 
     def _options(self) -> dict[str, Any]:
-        return {"separator": self.separator, "null_values": NULLS, "raise_if_empty": False}
+        return {"separator": self.separator, "null_values": list(MISSING_TEXTS), "raise_if_empty": False}
 
     def _first(self, piece: bytes) -> Any:
         import polars as pl
@@ -113,7 +116,7 @@ class Separated:
         try:
             return pl.read_csv(piece, infer_schema_length=LOOK, **options)
         except pl.exceptions.PolarsError:
-            # Some column changes its type after the rows that were looked at.
+            # Some column changes its type after the first LOOK rows.
             try:
                 texts = pl.read_csv(piece, infer_schema=False, **options)
                 some = pl.read_csv(piece, infer_schema_length=LOOK, n_rows=1, ignore_errors=True, **options)
@@ -122,6 +125,18 @@ class Separated:
             self.schema = dict(some.schema)
             self._widen(texts, first=True)
             return self._parse(piece, self.header, again=False)
+
+    def _codes(self, piece: bytes) -> set[str]:
+        """Columns of integers with leading zeros, such as postal codes, which are no quantities."""
+        import polars as pl
+
+        integers = [name for name, dtype in self.schema.items() if dtype.is_integer()]
+        options = self._options() | {"has_header": self.header, "schema": dict.fromkeys(self.schema, pl.String)}
+        if not integers or b"0" not in piece:
+            return set()
+        texts = pl.read_csv(piece, columns=integers, n_rows=LOOK, truncate_ragged_lines=True, **options)
+        coded = texts.select(pl.all().str.strip_chars().str.contains(LEADING_ZERO).mean() >= CODES)
+        return {name for name in integers if coded[name][0]}
 
     def _parse(self, piece: bytes, header: bool, *, again: bool) -> Any:
         import polars as pl
@@ -138,7 +153,7 @@ class Separated:
                 raise UserError(self._fault(str(error))) from None
 
     def _widen(self, texts: Any, *, first: bool) -> None:
-        """Give every column that does not fit a type that does: numbers with decimals, or text."""
+        """Give every column that does not fit its type a wider one: numbers with decimals, or text."""
         import polars as pl
 
         fitting = dict(self.schema)
@@ -156,17 +171,17 @@ class Separated:
                     break
             else:
                 fitting[name] = pl.String
-        if fitting == self.schema:  # the parser is stricter than the casts; take text for all
+        if fitting == self.schema:  # the parser is stricter than the casts: read all columns as text
             fitting = dict.fromkeys(self.schema, pl.String)
         changed = {
             n for n, t in fitting.items() if t == pl.String and self.schema[n] not in (pl.String, pl.Categorical)
         }
         if not first:
-            self.lost |= changed
+            self.narrowed |= changed
         self.schema = fitting
 
-    def _share(self, first: Any) -> None:
-        """There is more than one piece: texts that repeat themselves are stored once from now on."""
+    def _store_levels_once(self, first: Any) -> None:
+        """Store text columns with few levels as categorical from the second piece on."""
         import polars as pl
 
         for name, dtype in self.schema.items():
@@ -176,12 +191,11 @@ class Separated:
                     self.schema[name] = pl.Categorical()
 
     def _fault(self, error: str) -> str:
-        """The line at which the file stops making sense."""
-        csv.field_size_limit(MAX_LINE)
+        """The message for a file that cannot be parsed, with the line at fault."""
         path = self.text.path
         stream = io.TextIOWrapper(self.text.open(), encoding=self.text.encoding, errors="replace", newline="")
         with stream as file:
-            rows = csv.reader(file, delimiter=self.separator)
+            rows = _fields(file, self.separator)
             try:
                 width = len(next(rows, []))
                 for row in rows:
@@ -202,38 +216,36 @@ class Separated:
         return f"{path} cannot be read as a table: {error.splitlines()[0]}."
 
 
-def parts_of_separated(text: Text, as_text: set[str]) -> Iterator[Any]:
-    """The table in parts, for readers that need no more than one at a time."""
-    text.settle()
-    file = Separated.of(text)
+def csv_parts(text: TextFile, as_text: Collection[str]) -> Iterator[Any]:
+    """The table in parts, for readers that need one at a time."""
+    text.detect_encoding()
+    file = CsvFile.detect(text)
     file.as_text = as_text
     for frame in file.frames():
         yield without_blank_rows(frame, text.notes)[0]
 
 
-def read_separated(text: Text) -> tuple[Any, np.ndarray | None]:
-    """The whole table, as a polars frame, and the numbers of its rows if some were left out.
-
-    ``text.notes`` says what was odd.
-    """
+def read_csv(text: TextFile, as_text: Collection[str] = ()) -> tuple[Any, np.ndarray | None]:
+    """The table as a polars frame, and the numbers of its rows if some were left out; notes go to ``text.notes``."""
     began = len(text.notes)
-    file = Separated.of(text)
+    file = CsvFile.detect(text)
     for _ in range(3):
+        file.as_text = as_text
         try:
             parts = list(file.frames())
         except NotUtf8 as fault:
             del text.notes[began:]
-            text.take_for_windows(fault)
-            file = Separated.of(text)
+            text.decode_as_windows(fault)
+            file = CsvFile.detect(text)
             continue
-        if not file.lost:
+        if not file.narrowed:
             break
-        file.lost.clear()  # once more: what was read as numbers was words all along
+        file.narrowed.clear()  # read again: the schema now has these columns as text
     return without_blank_rows(_joined(parts, file), text.notes)
 
 
-def _joined(parts: list[Any], file: Separated) -> Any:
-    """One table of the parts, column by column, so that no more than one column is held twice."""
+def _joined(parts: list[Any], file: CsvFile) -> Any:
+    """One table of the parts, column by column, so that at most one column is held twice."""
     import polars as pl
 
     if len(parts) == 1:
@@ -245,14 +257,20 @@ def _joined(parts: list[Any], file: Separated) -> Any:
     return pl.DataFrame(columns)
 
 
+def _fields(lines: Iterable[str], separator: str) -> Any:
+    """A reader of rows whose fields may be as long as a line."""
+    csv.field_size_limit(MAX_LINE)
+    return csv.reader(lines, delimiter=separator)
+
+
 def _separator(head: str) -> str:
-    """The separator that cuts the first lines into the same number of fields, the more the better."""
+    """The separator that splits the first lines most evenly; of equally even ones, into the most fields."""
     lines = [line for line in head.splitlines() if line.strip()][:20]
     if len(lines) > 2:
-        lines = lines[:-1]  # the last may have been cut
+        lines = lines[:-1]  # the last may be incomplete
 
     def quality(separator: str) -> tuple[float, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=separator)]
+        counts = [len(row) for row in _fields(lines, separator)]
         if not counts or counts[0] < 2:
             return (0.0, 0)
         return (sum(c == counts[0] for c in counts) / len(counts), counts[0])
@@ -269,38 +287,42 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _names(columns: list[str], header: bool, doubled: list[str]) -> list[str]:
+def _names(columns: list[str], header: bool, repeated: list[str]) -> list[str]:
     """Names without blanks around them; numbers for those that occur twice, and for files without names."""
     if not header:
         return [f"column_{k}" for k in range(1, len(columns) + 1)]
     names: list[str] = []
+    taken = set(columns)
     for k, column in enumerate(columns, 1):
         plain = column.strip()
         if not plain.partition("_duplicated_")[0]:
             plain = f"unnamed_{k}"
-        names.append(column if plain in columns or plain in names else plain)
-    return [_unique_name(c, names) if "_duplicated_" in c and doubled else c for c in names]
+        names.append(column if plain in taken else plain)
+        taken.add(names[-1])
+    return [_unique_name(c, taken) if "_duplicated_" in c and repeated else c for c in names]
 
 
-def _unique_name(name: str, taken: list[str]) -> str:
+def _unique_name(name: str, taken: set[str]) -> str:
+    """A name for a column that polars called ``name_duplicated_k``."""
     stem, _, number = name.rpartition("_duplicated_")
     k = int(number) + 2 if number.isdigit() else 2
     while f"{stem}.{k}" in taken:
         k += 1
+    taken.add(f"{stem}.{k}")
     return f"{stem}.{k}"
 
 
 def without_blank_rows(frame: Any, notes: list[str]) -> tuple[Any, np.ndarray | None]:
-    """The rows that hold something, and, if others do not, their numbers in the file (from 1, below the header)."""
+    """The rows with any value, and, if others were left out, their numbers in the file (from 1, below the header)."""
     import polars as pl
 
     if frame.width < 2:
         return frame, None
     blank = frame.select(pl.all_horizontal(pl.all().is_null()).alias("blank")).to_series()
     if blank.any():
-        lost = int(blank.sum())
+        count = int(blank.sum())
         notes.append(
-            "a row without any value was left out" if lost == 1 else f"{lost} rows without any value were left out"
+            "a row without any value was left out" if count == 1 else f"{count} rows without any value were left out"
         )
         return frame.filter(~blank), np.flatnonzero(~blank.to_numpy()) + 1
     return frame, None

@@ -1,4 +1,4 @@
-"""Text files, plain or gzipped, in blocks: nothing is held whole unless a reader asks for it."""
+"""Text files, plain or gzipped, decoded block by block, so that memory holds one block of a large file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import IO, Any
 from hinge.errors import UserError
 
 BLOCK = 1 << 22
-MAX_LINE = 1 << 24  # longer lines are not lines of a table
+MAX_LINE = 1 << 24  # bytes; a table has no longer lines
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class NotUtf8(Exception):
-    """Bytes that are no UTF-8, near a line."""
+    """Bytes that are not UTF-8, near a line."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
@@ -27,40 +27,47 @@ class NotUtf8(Exception):
 
 
 @dataclass
-class Text:
-    """A text file. It is UTF-8, or UTF-16 if it begins like that, or else taken for Windows-1252, and that is noted.
+class TextFile:
+    """A text file in UTF-8, in UTF-16 if it has a byte-order mark, or else in Windows-1252, with a note.
 
     Attributes
     ----------
     path : Path
-    packed : bool
-        Whether it is gzipped.
+    gzipped : bool
     content : bytes, optional
-        What is in it, if it is no file.
+        The bytes, for a table that is not on disk.
+    encoding : {"utf-8", "utf-16", "cp1252"}
     notes : list of str
-        What was odd.
+        Irregularities of the file.
+    cr_line_ends : bool
+        Lines end in carriage returns alone.
     """
 
     path: Path
-    packed: bool = False
+    gzipped: bool = False
     content: bytes | None = None
     encoding: str = "utf-8"
     notes: list[str] = field(default_factory=list)
-    returns: bool = False  # whether lines end in carriage returns alone, as they once did
+    cr_line_ends: bool = False
 
     def open(self) -> IO[bytes]:
-        """The bytes as they are stored, unpacked."""
+        """The undecoded bytes, decompressed."""
         if self.content is not None:
             return io.BytesIO(self.content)
-        return gzip.open(self.path, "rb") if self.packed else self.path.open("rb")  # type: ignore[return-value]
+        return gzip.open(self.path, "rb") if self.gzipped else self.path.open("rb")  # type: ignore[return-value]
 
     def head(self, size: int = 1 << 16) -> str:
-        """The first characters."""
-        raw = next(self.blocks(), b"")[:size]
-        return raw.decode("utf-8", errors="ignore").removeprefix("\ufeff")
+        """The first characters, and at least the first line."""
+        raw = b""
+        for block in self.blocks():
+            raw += block
+            if b"\n" in raw:
+                break
+        end = max(size, raw.find(b"\n") + 1)
+        return raw[:end].decode("utf-8", errors="ignore").removeprefix("\ufeff")
 
     def blocks(self) -> Iterator[bytes]:
-        """The content as UTF-8, each block after a look at its lines."""
+        """The content as UTF-8; an error for zero bytes, lines that are too long and damaged compression."""
         line = length = 0
         decoder = codecs.getincrementaldecoder("utf-8")()
         wide = codecs.getincrementaldecoder("utf-16")(errors="replace")
@@ -68,10 +75,10 @@ class Text:
             with self.open() as file:
                 while block := file.read(BLOCK):
                     if not line and not length:
-                        self._look_at(block)
+                        self._detect(block)
                     if self.encoding == "utf-16":
                         block = wide.decode(block).encode()
-                    if self.returns:
+                    if self.cr_line_ends:
                         block = block.replace(b"\r", b"\n")
                     if b"\0" in block:
                         place = line + block[: block.index(b"\0")].count(b"\n") + 1
@@ -98,19 +105,19 @@ class Text:
                 except UnicodeDecodeError:
                     raise NotUtf8(line + 1) from None
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise UserError(f"{self.path} is not a whole gzip file: {error}.") from None
+            raise UserError(f"{self.path} is not a complete gzip file: {error}.") from None
 
-    def _look_at(self, first: bytes) -> None:
-        """Encoding and line ends, told from the first block."""
+    def _detect(self, first: bytes) -> None:
+        """Detect the encoding and the line ends from the first block."""
         if self.encoding == "utf-8" and first.startswith(UTF_16):
             self.encoding = "utf-16"
-            self.notes.append("the file was read as UTF-16, as its first bytes say")
-        if not self.returns and first.count(b"\r") > 1 and b"\n" not in first:
-            self.returns = True
-            self.notes.append("lines end in carriage returns alone; they were taken for line ends")
+            self.notes.append("the file was read as UTF-16, because of its byte-order mark")
+        if not self.cr_line_ends and first.count(b"\r") > 1 and b"\n" not in first:
+            self.cr_line_ends = True
+            self.notes.append("lines end in carriage returns alone, which were read as line ends")
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """The content in pieces of about this many bytes, each of whole rows: line ends within quotes are no row ends."""
+        """The content in pieces of about this many bytes, cut at row ends, which are line ends outside quotes."""
         rest: list[bytes] = []
         for block in self.blocks():
             rest.append(block)
@@ -124,33 +131,33 @@ class Text:
         if any(rest):
             yield b"".join(rest)
 
-    def take_for_windows(self, fault: NotUtf8) -> None:
-        """Take the file for Windows-1252 from now on; a UserError if it does not look like text then."""
+    def decode_as_windows(self, fault: NotUtf8) -> None:
+        """Decode the file as Windows-1252 from now on; a UserError if the result is not text."""
         with self.open() as file:
             text = file.read(BLOCK).decode("cp1252", errors="replace")
         odd = sum(not (c.isprintable() or c in "\r\n\t") for c in text)
         if odd > 0.02 * len(text) or sum(ord(c) > 127 for c in text) > 0.3 * len(text):
-            raise UserError(f"{self.path} is not text; if it is Parquet or Arrow, give it that ending.")
+            raise UserError(f"{self.path} is not text; rename it if it is Parquet (.parquet) or Arrow (.arrow).")
         self.encoding = "cp1252"
         self.notes.append(f"the file is not UTF-8 (near line {fault.line}); it was read as Windows-1252")
 
-    def settle(self) -> None:
-        """Look at all of it once, so that what follows meets no surprise."""
+    def detect_encoding(self) -> None:
+        """Read the whole file once, so that its encoding is known before any part of it is used."""
         try:
             for _ in self.blocks():
                 pass
         except NotUtf8 as fault:
-            self.take_for_windows(fault)
+            self.decode_as_windows(fault)
 
-    def whole(self) -> Any:
-        """For readers that want all of it: the file itself if it is plain UTF-8, its content if not."""
-        self.settle()
-        plain = self.content is None and not self.packed and self.encoding == "utf-8" and not self.returns
+    def source(self) -> Any:
+        """The whole file for other readers: its path if it is plain UTF-8, its decoded content if not."""
+        self.detect_encoding()
+        plain = self.content is None and not self.gzipped and self.encoding == "utf-8" and not self.cr_line_ends
         return self.path if plain else io.BytesIO(b"".join(self.blocks()))
 
 
 def _row_end(text: bytes) -> int:
-    """The place after the last line end that is not within quotes; 0 if there is none."""
+    """The position after the last line end outside quotes; 0 if there is none."""
     cut = text.rfind(b"\n") + 1
     quotes = text.count(b'"', 0, cut)
     while cut and quotes % 2:

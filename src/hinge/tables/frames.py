@@ -1,23 +1,33 @@
-"""Data frames as the library sees them: pandas, polars and Arrow through one door."""
+"""pandas, polars and Arrow frames through narwhals; one column of any table, and a table with one column replaced."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import scipy.sparse
 
 
 def as_frame(X: Any) -> Any:
-    """X as a narwhals frame; None if it is not a frame."""
+    """X as a narwhals frame; None if it is no data frame."""
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
         return None
 
 
+def closest_name(name: str, names: Iterable[str]) -> str | None:
+    """The name most like a misspelt one, ignoring capitals; None if none is like it."""
+    folded = {n.casefold(): n for n in names}
+    near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.5)
+    return folded[near[0]] if near else None
+
+
 def holds_text(frame: Any, j: int) -> bool:
-    """Whether a column holds categories or text rather than numbers."""
+    """True if column j holds categories or text rather than numbers."""
     return frame[:, j].dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object)
 
 
@@ -47,3 +57,29 @@ def chosen_columns(X: Any, frame: Any, categorical: Any) -> list[int]:
     if chosen.size and (chosen.min() < 0 or chosen.max() >= d):
         raise ValueError(f"categorical_features must be indices from 0 to {d - 1}; got {chosen.tolist()}.")
     return sorted(int(j) for j in chosen)
+
+
+def column_values(X: Any, j: int) -> np.ndarray:
+    """Column j of any table, in the type it has there."""
+    if scipy.sparse.issparse(X):
+        return X.tocsc()[:, [j]].toarray()[:, 0]
+    frame = as_frame(X)
+    return np.asarray(X)[:, j] if frame is None else frame[:, j].to_numpy()
+
+
+def with_column(X: Any, j: int, values: np.ndarray) -> Any:
+    """A copy of a table with other values in column j."""
+    if scipy.sparse.issparse(X):
+        copy = X.tolil(copy=True)
+        copy[:, [j]] = values[:, None]
+        return copy.tocsr()
+    frame = as_frame(X)
+    if frame is None:
+        copy = np.array(X)
+        copy[:, j] = values
+        return copy
+    old = frame[:, j]
+    kind = nw.Float64 if values.dtype.kind == "f" else old.dtype
+    new = nw.new_series(old.name, values.tolist(), kind, backend=frame.implementation)
+    index = nw.maybe_get_index(frame)
+    return frame.with_columns(new if index is None else nw.maybe_set_index(new, index=index)).to_native()

@@ -1,87 +1,147 @@
-"""What a column of a raw table holds, by its values in training."""
+"""The kind of a column, inferred from its values: the one set of rules behind TablePrep, ``hg.profile`` and explain."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-from hinge.tables.columns import Column, number, pattern_of
+from hinge.tables.columns import CODES, EXACT, Column, read_columns
+from hinge.tables.dates import date_format
+from hinge.tables.number_formats import MOSTLY, Notation, is_truth, notation_of, plain_number
 
 KINDS = ("number", "boolean", "category", "date", "text", "id", "constant", "drop")
 DROPPED = ("id", "constant", "drop")
 
-# Pairs of texts that mean false and true, in lower case.
-PAIRS = ({"false", "true"}, {"f", "t"}, {"no", "yes"}, {"n", "y"}, {"off", "on"})
-FEW = 20  # with fewer rows, values that are all different say nothing
-MOSTLY_NUMBERS = 0.95
-ID_NAME = re.compile(r"(^|[\W_])(id|uuid|guid|index|key|unnamed: 0)$", re.IGNORECASE)
+LOOK = 50_000  # first rows that decide the kind
+FEW = 20  # with fewer rows, that all values differ is no evidence
+MANY = 50  # from this many rows on, integers that fill a range are a running number in any order
+DENSE = 1.5  # width of that range per row
+LONG = 1000  # from this many rows on, integers that rise or fall in irregular steps are a sample of a running number
+MANY_NUMBERS, FEW_WORDS, HALF = 20, 5, 0.5  # so many numbers with so few words in up to half of the rows are numbers
+ID_NAME = re.compile(
+    r"(^|[\W_])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial|unnamed: 0)$", re.IGNORECASE
+)
 CAMEL_ID = re.compile(r"[a-z]I[dD]$|^ID[a-z]")
-LEADING_ZERO = re.compile(r"[+-]?0\d")
+LEADING_ZERO = r"^0\d+$"  # of a code, such as a postal code
+# A sparse matrix with more entries than this, zeros included, is not expanded into columns.
+MAX_CELLS = 20_000_000
 
 
 def infer_kind(column: Column) -> str:
     """One of number, boolean, category, date, text, id and constant.
 
-    constant  no two rows differ
-    boolean   true and false, or a pair of texts that says so
-    date      times, or texts that all follow one pattern for times
-    number    numbers, or texts of which at least 95 % read as numbers (not those with leading zeros: codes)
-    id        whole numbers, all different, that count the rows or are named so; short texts that nearly all differ
+    constant  all rows hold one value, or none does
+    boolean   true and false, or words for them
+    date      times, or texts of which at least 95 % follow one date format
+    number    numbers, or texts of which at least 95 % read as numbers, as 1.234,50 € or 12 % do (not digits with
+              leading zeros: codes); half suffices if the other texts are at most five words for "missing"
+    id        integers, all different, that fill a range, rise in irregular steps over a long table or have an id's name;
+              short texts that nearly all differ
     text      texts of several words that seldom repeat
-    category  every other text, and one value with gaps
+    category  every other text, integers too long for floats, and one value with gaps
     """
-    missing = column.missing()
-    if missing.all():
-        return "constant"
-    if column.times is not None:
-        return _constant_or(column.times[~missing], missing, "date")
-    if column.numbers is not None:
-        values = column.numbers[~missing]
-        if column.truth:
-            return _constant_or(values, missing, "boolean")
-        if _is_counter(column.name, values):
-            return "id"
-        return _constant_or(values, missing, "number")
-    return _kind_of_text(column, missing)
+    column = inspected(column)
+    if not column.varies():
+        some_missing = bool(column.missing().any())
+        return "category" if some_missing and len(column.present()) else "constant"
+    kind = value_kind(column)
+    return "id" if _is_id(column, kind) else kind
 
 
-def _constant_or(values: np.ndarray, missing: np.ndarray, kind: str) -> str:
-    if np.any(values != values[0]):
-        return kind
-    return "category" if missing.any() else "constant"
+def value_kind(column: Column) -> str:
+    """The kind of a column that is used whatever its values: number, boolean, category, date or text."""
+    column = inspected(column)
+    if column.codes is None:
+        return "date" if column.times is not None else "boolean" if column.truth else "number"
+    levels, counts = column.levels, column.counts()
+    if column.categorical:
+        return "category"
+    if is_truth(levels):
+        return "boolean"
+    if counts[[is_code(level) for level in levels]].sum() >= CODES * counts.sum():
+        return "category"
+    if _plain_numbers(column):
+        return "number"
+    if date_format(levels, counts) is not None:
+        return "date"
+    if notation_of(levels, counts) is not None:
+        return "number"
+    present = int(counts.sum())
+    return "text" if _words(column) >= 3 and len(levels) >= 0.2 * present and present >= FEW else "category"
 
 
-def _is_counter(name: str, values: np.ndarray) -> bool:
-    if len(values) < FEW or np.any(values != np.floor(values)):
+def is_code(text: str) -> bool:
+    """True for digits that are no quantity: with a leading zero, or too many of them for a float."""
+    return text.isdecimal() and ((text[0] == "0" and len(text) > 1) or (len(text) > 15 and int(text) > EXACT))
+
+
+def inspected(column: Column) -> Column:
+    """The rows that decide the kind: the first LOOK if two of them differ."""
+    head = column.head(LOOK)
+    return head if head.varies() else column
+
+
+def number_format(column: Column, hint: str = ".") -> Notation | None:
+    """The number format of a column of texts, or None if plain numbers are."""
+    column = inspected(column)
+    if column.codes is None or _plain_numbers(column):
+        return None
+    return notation_of(column.levels, column.counts(), hint)
+
+
+def _plain_numbers(column: Column) -> bool:
+    """True if texts are numbers as programs write them, but for a few words."""
+    counts = column.counts()
+    reads = np.array([not np.isnan(plain_number(level)) for level in column.levels], dtype=bool)
+    share, distinct, words = counts[reads].sum() / max(counts.sum(), 1), int(reads.sum()), int((~reads).sum())
+    return bool(share >= MOSTLY or (share >= HALF and distinct > MANY_NUMBERS and words <= FEW_WORDS))
+
+
+def _is_id(column: Column, kind: str) -> bool:
+    values = column.present()
+    distinct = len(column.levels) if column.codes is not None else len(np.unique(values))
+    n, share = len(values), distinct / len(values)
+    if n < FEW or kind not in ("number", "category"):
         return False
-    return bool(np.all(np.diff(values) == 1)) or (named_as_id(name) and len(np.unique(values)) == len(values))
+    if kind == "category":
+        return _words(column) < 3 and (share == 1.0 or (n >= 100 and share >= 0.9))
+    if column.codes is not None:
+        values = column.as_numbers()[~column.missing()]
+    if np.any(values != np.floor(values)):  # NaN too: a word among numbers
+        return False
+    steps = np.diff(values)
+    fills, monotone = np.ptp(values) < DENSE * n, np.all(steps > 0) or np.all(steps < 0)
+    sampled = n >= LONG and monotone and np.ptp(steps) > 0
+    running = share == 1.0 and ((fills and (n >= MANY or monotone)) or sampled)
+    return bool(running or (share > 0.999 and named_as_id(column.name)))
 
 
 def named_as_id(name: str) -> bool:
+    """True if a column has the name of an identifier: id, user_id, RowID, index, …"""
     return bool(ID_NAME.search(name) or CAMEL_ID.search(name))
 
 
-def _kind_of_text(column: Column, missing: np.ndarray) -> str:
-    levels, present = column.levels, int(np.sum(~missing))
-    if len(levels) == 1:
-        return "category" if missing.any() else "constant"
-    if column.categorical:
-        return "category"
-    if {level.lower() for level in levels} in PAIRS:
-        return "boolean"
-    counts = np.bincount(column.codes[~missing], minlength=len(levels))  # type: ignore[index]
-    reads = np.array([not np.isnan(number(level)) for level in levels])
-    if counts[reads].sum() >= MOSTLY_NUMBERS * present and (reads.all() or reads.sum() >= FEW):
-        if any(LEADING_ZERO.match(level) for level in levels):
-            return "category"
-        return "id" if reads.all() and _is_counter(column.name, column.as_numbers()[~missing]) else "number"
-    if pattern_of(levels) is not None:
-        return "date"
-    share = len(levels) / present
-    words = float(np.average([len(level.split()) for level in levels], weights=counts))
-    if words >= 3 and share >= 0.2 and present >= FEW:
-        return "text"
-    if present >= FEW and (share == 1.0 or (present >= 100 and share >= 0.9)):
-        return "text" if words >= 2 else "id"
-    return "category"
+def _words(column: Column) -> float:
+    """The mean number of words per row."""
+    codes, levels = column.as_levels()
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    return float(np.average([len(level.split()) for level in levels], weights=counts))
+
+
+def typed_columns(X: Any) -> list[Column]:
+    """The columns of a table with texts that stand for numbers or dates as such; none if a sparse table is too large."""
+    if scipy.sparse.issparse(X) and X.shape[0] * X.shape[1] > MAX_CELLS:
+        return []
+    columns = []
+    for column in read_columns(X):
+        kind = "" if column.codes is None else value_kind(column)
+        if kind == "number":
+            column = Column(column.name, numbers=column.as_numbers(number_format(column)))
+        elif kind == "date":
+            pattern = date_format(column.levels, column.counts()) or "iso"
+            column = Column(column.name, times=column.as_times(pattern))
+        columns.append(column)
+    return columns

@@ -6,29 +6,24 @@ from typing import Any
 
 import numpy as np
 
-SUSPICIOUS = 0.99  # a correlation, AUC or accuracy above this is asked about
+SUSPICIOUS = 0.99  # a correlation, AUC or accuracy above this gets a note
 
 
-def gives_away(head: Any, kind: str, codes: np.ndarray, task: str) -> tuple[str, float]:
-    """How a column alone gives the target away ("" if it does not), and how well it predicts it (at most 1)."""
-    if kind in ("text", "date") or len(head) < 20:
+def find_leak(column: Any, kind: str, targets: np.ndarray, task: str) -> tuple[str, float]:
+    """How a column determines the target ("" if it does not), and how well it predicts it (at most 1)."""
+    present = column.is_not_null().to_numpy()
+    if kind in ("text", "date") or len(column) < 20 or present.mean() < 0.5:
         return "", 0.0
-    there = head.is_not_null().to_numpy()
-    if there.mean() < 0.5:
-        return "", 0.0
-    t = codes[there]
+    t = targets[present]
     if len(np.unique(t)) < 2:
         return "", 0.0
     if kind == "number":
-        x = head.drop_nulls().to_numpy().astype(np.float64)
-        same, strength = _monotone(x, t, task)
-    else:
-        x = np.unique(head.drop_nulls().to_numpy().astype(str), return_inverse=True)[1]
-        same, strength = _explains(x, t, task)
-    return same, strength
+        return _monotone(column.drop_nulls().to_numpy().astype(np.float64), t, task)
+    return _explains(np.unique(column.drop_nulls().to_numpy().astype(str), return_inverse=True)[1], t, task)
 
 
 def _monotone(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
+    """How well a number predicts the target by a monotone function: correlation, or AUC."""
     if task in ("real", "count"):
         if np.allclose(x, t, rtol=1e-9, atol=1e-12):
             return "the same values", 1.0
@@ -51,7 +46,7 @@ def _monotone(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
 
 
 def _explains(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
-    """How well the cells of a column determine the target: accuracy, or the share of variance."""
+    """How well the levels of a column predict the target: accuracy, or the share of variance."""
     cells = np.bincount(x)
     if len(cells) > 0.2 * len(t):
         return "", 0.0
@@ -68,7 +63,7 @@ def _explains(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
 
 
 def ranks(x: np.ndarray) -> np.ndarray:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Ranks from 1; ties have their mean rank."""
     _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[place]
 

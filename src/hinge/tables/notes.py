@@ -1,13 +1,14 @@
-"""The numbered remarks on data: what each means and what to do. The same list is the page docs/remarks.md."""
+"""The numbered remarks on data: cause and remedy of each. tools/remarks.py writes docs/remarks.md from this list."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A remark that can be made, its cause and its cure."""
+    """The title, the cause and the remedy of a remark."""
 
     title: str
     cause: str
@@ -17,14 +18,14 @@ class Diagnosis:
 DIAGNOSES = {
     "D01": Diagnosis(
         "Constant column",
-        "Every row has the same value (or none), so the column says nothing about the target. It was left out.",
-        "Check the query or join that made the file; otherwise nothing needs doing.",
+        "Every row has the same value (or none), so the column carries no information on the target. It was left out.",
+        "Check the query or join that made the file. If it is right, nothing needs to be done.",
     ),
     "D02": Diagnosis(
         "Identifier",
-        "Nearly every row has a value of its own: a key, a serial number, a row number. A model can only memorise it, "
-        "and new rows will have new ones. It was left out.",
-        "If the number does carry meaning (an order in time, a region in its digits), say so with --keep.",
+        "Nearly every row has a different value: a key, a serial number, a row number. A model can only memorise it, "
+        "and new rows have new values. It was left out.",
+        "If the values are informative (an order in time, a region in the digits), use --keep.",
     ),
     "D03": Diagnosis(
         "Duplicate column",
@@ -33,56 +34,55 @@ DIAGNOSES = {
     ),
     "D04": Diagnosis(
         "Leaked target",
-        "The column gives the target away: it is a copy, a recoding, or a part of a sum that makes the target. It is "
-        "most likely not known at the time a prediction is needed. It was left out.",
-        "If it really is known beforehand, use --keep; then the problem needs no learning.",
+        "The column determines the target: it is a copy, a recoding, or a term of a sum that equals the target. Most likely "
+        "it is unknown at the time a prediction is needed. It was left out.",
+        "If it is known at that time, use --keep; then the target can be computed and needs no model.",
     ),
     "D05": Diagnosis(
         "Suspiciously good column",
-        "On its own the column predicts the target almost perfectly. Columns recorded after the outcome do that. It "
-        "was kept.",
-        "Ask when the value becomes known. If after the outcome: --drop.",
+        "The column alone predicts the target almost perfectly, which is typical of columns recorded after the outcome. "
+        "It was kept.",
+        "Find out when the value becomes known. If it is after the outcome, use --drop.",
     ),
     "D06": Diagnosis(
         "Rows without target",
-        "Rows whose target is missing cannot be learned from. They were left out.",
-        "If the missing ones differ from the others (they often do), the model will not know about them.",
+        "Models cannot be fitted to rows whose target is missing. They were left out.",
+        "Rows without a target often differ from the others; if so, expect the model to be worse on rows like them.",
     ),
     "D07": Diagnosis(
         "Mixed values",
-        "A column of numbers holds some words or infinite values. These were taken as missing.",
-        "If a word is a value of its own (“>100”, “none”), recode it in the file.",
+        "A column of numbers or dates holds some other words or infinite values. These are treated as missing.",
+        "If a word is a value (“>100”, “none”), recode it in the file.",
     ),
     "D08": Diagnosis(
         "Repeated rows",
-        "Some rows are copies of others, target included. A copy may sit on both sides of a split, which flatters "
-        "scores.",
-        "Remove the copies if they are an accident; group the split if they are repeated measurements.",
+        "Some rows are copies of others, target included. If a row is in the training part and its copy in the test part of "
+        "a split, scores are too good.",
+        "Remove copies made by accident; for repeated measurements, split by group.",
     ),
     "D09": Diagnosis(
         "Rare class",
-        "A class has too few rows to be learned or to be scored.",
-        "Collect more of it, merge it with another class, or accept that it will hardly ever be predicted.",
+        "A class has too few rows to fit or to score a model.",
+        "Collect more of it, merge it with another class, or expect that it is hardly ever predicted.",
     ),
     "D10": Diagnosis(
         "Mostly missing column",
-        "More than half of the values are missing. The column was kept; that a value is missing may itself say "
-        "something.",
-        "Make sure that it will be missing in the same way when predictions are made.",
+        "More than half of the values are missing. The column was kept: that a value is missing may be informative.",
+        "Make sure that values are missing for the same reasons when predictions are made.",
     ),
     "D11": Diagnosis(
         "Few rows",
-        "With so few rows scores are rough; see the intervals.",
+        "With few rows scores are uncertain; see their intervals.",
         "Prefer the simpler model, and collect more rows if the learning curve still falls.",
     ),
     "D12": Diagnosis(
         "About the file",
-        "Something about the file was put right while reading it.",
-        "Look at the file once, to be sure that what was read is what was meant.",
+        "The reader corrected an irregularity of the file.",
+        "Compare the first rows of the table with the file.",
     ),
     "D13": Diagnosis(
         "Many categories",
-        "A column has very many different values. Rare ones are put together.",
+        "A column has very many different values. Rare ones share one level.",
         "Group them by meaning, or drop the column if it is a name.",
     ),
     "D14": Diagnosis(
@@ -93,38 +93,37 @@ DIAGNOSES = {
     "D15": Diagnosis(
         "No better than guessing",
         "No model predicts held-out rows better than the best constant, beyond noise.",
-        "The columns may not say anything about the target, or there are too few rows to see it.",
+        "The columns may carry no information on the target, or there are too few rows to show it.",
     ),
     "D16": Diagnosis(
         "Numbers among words",
-        "A column holds numbers in most rows and words in many others. Every different value, numbers too, was taken as a "
-        "category of its own, so that 3 is no nearer to 4 than to 100.",
-        "If the words mean that a number is missing, empty those cells; if they are codes, move them to a column of their "
-        "own.",
+        "A column holds numbers in most rows and words in many others. Every value, numbers included, is a separate "
+        "category, so that 3 is no nearer to 4 than to 100.",
+        "If the words mean that a number is missing, empty those cells; if they are codes, move them to another column.",
     ),
     "D17": Diagnosis(
         "Cut short by time",
-        "The last fits would have taken longer than the time that was left, so that boosting did fewer rounds than the "
-        "search had found best.",
+        "The last fits would have exceeded the time limit, so that boosting stopped before the number of rounds that the "
+        "search found best.",
         "Give more time (--time), or try fewer families (--models boosting).",
     ),
     "D18": Diagnosis(
-        "Ways of writing",
-        "Values are written for people: numbers with decimal commas, separators of thousands, a currency, a percent sign or "
-        "a unit; true and false in several words; codes of very many digits. They were read as the remark says.",
-        "Check the example in the remark. New rows are read in the same way, so write them like these, or as plain numbers.",
+        "Number formats",
+        "Values are formatted for people: numbers with decimal commas, thousands separators, a currency, a percent sign or a "
+        "unit; several words for true and false; codes of very many digits. The remark shows how they were read.",
+        "Check the example in the remark. New rows are read in the same format, so write them like these.",
     ),
     "D19": Diagnosis(
         "Few different numbers",
         "The target is a whole number with few different values: it may be a quantity, or the codes of classes.",
-        "If the values are names rather than amounts, say --task multiclass.",
+        "If the values are names rather than amounts, use --task multiclass.",
     ),
 }
 
 
 @dataclass(frozen=True)
 class Note:
-    """One remark: its number, the column it is about (or ""), and what was seen."""
+    """One remark: its code, the column it refers to (or ""), and its text."""
 
     code: str
     column: str
@@ -132,3 +131,14 @@ class Note:
 
     def __str__(self) -> str:
         return f"{self.code} {self.text}"
+
+
+def counted(n: int, noun: str) -> str:
+    """1 value is, 2 values are."""
+    return f"{n} {noun} is" if n == 1 else f"{n} {noun}s are"
+
+
+def some_values(series: Any, most: int = 3) -> str:
+    """The first different values of a polars series, for a message."""
+    values = series.drop_nulls().unique(maintain_order=True).head(most + 1).to_list()
+    return ", ".join(repr(str(v)[:30]) for v in values[:most]) + (", …" if len(values) > most else "")

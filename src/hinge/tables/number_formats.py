@@ -1,15 +1,21 @@
-"""Numbers, truths and dates as people write them: 1.234,50 €, 12 %, 3 kg; yes, True and 1; 31.12.2024."""
+"""Numbers and truth values as people write them: 1.234,50 €, 12 %, 3 kg; yes, True and 1."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
-MOSTLY = 0.95
-LOOK = 2000
-TRUE, FALSE = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0", "0.0")
-WORDS = ["true", "false", "yes", "no"]
+import numpy as np
+
+MOSTLY = 0.95  # share of the rows that must follow a format
+SAMPLE = 2000  # distinct texts that are tried
+TRUE, FALSE = ("true", "yes", "y", "t", "on", "1", "1.0"), ("false", "no", "n", "f", "off", "0", "0.0")
+# Pairs of texts that mean false and true, in lower case.
+PAIRS = ({"false", "true"}, {"f", "t"}, {"no", "yes"}, {"n", "y"}, {"off", "on"})
+WORDS = {"true", "false", "yes", "no"}
 BEFORE = r"(?:[$€£¥₹]|US\$|USD|EUR|GBP|CHF|JPY|kr|Rs\.?)"
 AFTER = r"[^\d\s.,+\-][^\d]{0,11}"
 SPACES = "'’\u00a0\u202f "  # between thousands, besides the comma or the point
@@ -18,16 +24,16 @@ SIGN = r"[+\-−]?"
 
 @dataclass(frozen=True)
 class Notation:
-    """How a column of texts is to be read.
+    """The format of a column of texts that stand for numbers or truth values.
 
     Attributes
     ----------
     decimal : {".", ","}
-        The decimal mark; the other one may stand between thousands.
+        The decimal mark; the other one may separate thousands.
     before, after : str
-        What stands beside every number: a currency, a unit, a percent sign.
+        The currency, unit or percent sign beside every number.
     truth : bool
-        Whether the texts are words for true and false instead.
+        The texts are words for true and false instead.
     """
 
     decimal: str = "."
@@ -35,110 +41,119 @@ class Notation:
     after: str = ""
     truth: bool = False
 
-    def read(self, text: Any) -> Any:
-        """The numbers (or "true" and "false") that texts stand for; None where they stand for none."""
-        import polars as pl
-
-        text = text.str.strip_chars()
+    def number(self, text: str) -> float:
+        """The number (or truth value, 0 or 1) that a text stands for; NaN if it does not follow the format."""
         if self.truth:
-            codes = dict.fromkeys(TRUE, "true") | dict.fromkeys(FALSE, "false")
-            return text.str.to_lowercase().replace_strict(
-                list(codes), list(codes.values()), default=None, return_dtype=pl.String
-            )
-        parts = _parts(text, self.decimal)
-        fits = (parts["before"] == self.before) & (parts["after"] == self.after)
-        numbers = parts["number"].cast(pl.Float64, strict=False)
-        return pl.select(pl.when(fits).then(numbers).otherwise(None)).to_series().rename(text.name)
+            return truth_value(text)
+        before, value, after = split_number(text.strip(), self.decimal)
+        return value if (before, after) == (self.before, self.after) else math.nan
 
-    def says(self, example: str) -> str:
-        """For a remark: what was done."""
+    def describe(self, example: str) -> str:
+        """The format in words, with an example, for a note."""
         if self.truth:
-            return "words for true and false, written in several ways; taken as true and false"
+            return "words for true and false, written in several ways; read as true and false"
         marks = [repr(mark) for mark in (self.before, self.after) if mark]
         if self.decimal == "," or not marks:
-            marks.insert(0, "decimal commas" if self.decimal == "," else "separators of thousands")
-        number = self.read(_series([example]))[0]
-        return f"numbers written with {' and '.join(marks)}; {example!r} was read as {number:.10g}"
+            marks.insert(0, "decimal commas" if self.decimal == "," else "thousands separators")
+        return f"numbers written with {' and '.join(marks)}; {example!r} was read as {self.number(example):.10g}"
 
 
-def notation_of(text: Any, hint: str = ".") -> Notation | None:
-    """How most texts of a column are written, or None if they are neither numbers nor words for truth.
+def plain_number(text: str) -> float:
+    """A text as a number; NaN if it is none. Infinities and underscores are not numbers of a table."""
+    try:
+        value = float(text) if "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
-    ``hint`` is the decimal mark where the texts do not tell: 1,234 is one thousand or one and a bit.
+
+def split_number(text: str, decimal: str) -> tuple[str, float, str]:
+    """The text before a number, the number, and the text after it; NaN if the text holds no number."""
+    match = _pattern(decimal).match(text)
+    if match is None:
+        return "", math.nan, ""
+    sign, before, inner_sign, digits, after = match.groups(default="")
+    value = float(digits.translate(_DELETED[decimal]).replace(decimal, "."))
+    return before, -value if {"-", "−"} & {sign, inner_sign} else value, after.strip()
+
+
+_DELETED = {".": str.maketrans("", "", SPACES + ","), ",": str.maketrans("", "", SPACES + ".")}
+
+
+@lru_cache(maxsize=2)
+def _pattern(decimal: str) -> re.Pattern[str]:
+    other, mark = "," if decimal == "." else ".", "\\" + decimal
+    whole = rf"(?:[1-9]\d{{0,2}}(?:[{SPACES}{other}]\d{{3}})+|\d+)"
+    number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+\-]?\d+)?"
+    return re.compile(rf"({SIGN})\s*({BEFORE})?\s*({SIGN})\s*({number})\s*({AFTER})?$")
+
+
+def notation_of(levels: Sequence[str], counts: np.ndarray | None = None, hint: str = ".") -> Notation | None:
+    """The number format of most rows, or None if they hold something else.
+
+    Parameters
+    ----------
+    levels : sequence of str
+        The distinct texts of a column.
+    counts : array of int, optional
+        The rows that hold each of them; one each by default.
+    hint : {".", ","}
+        The decimal mark where the texts leave it open: 1,234 is one thousand or one and a bit.
     """
-    look = text.drop_nulls().head(LOOK).str.strip_chars()
-    if len(look) == 0:
+    levels, weights = sample_levels(levels, counts)
+    total = float(weights.sum())
+    digits = sum(w for text, w in zip(levels, weights) if any(c.isdigit() for c in text))
+    best, most = None, MOSTLY * total
+    if not levels or digits < most:
         return None
-    if _is_truth(look):
-        return Notation(truth=True)
-    best, most = None, MOSTLY * len(look)
     for decimal in (hint, "," if hint == "." else "."):
-        parts = _parts(look, decimal)
-        found = (
-            parts.filter(parts["number"].is_not_null()).group_by("before", "after").len().sort("len", descending=True)
-        )
-        if found.height and found["len"][0] >= most and (best is None or found["len"][0] > most):
-            best, most = Notation(decimal, found["before"][0], found["after"][0]), found["len"][0]
+        shares: dict[tuple[str, str], float] = {}
+        for text, weight in zip(levels, weights):
+            before, value, after = split_number(text.strip(), decimal)
+            if not math.isnan(value):
+                shares[before, after] = shares.get((before, after), 0.0) + weight
+        marks = max(shares, key=shares.__getitem__, default=("", ""))
+        share = shares.get(marks, 0.0)
+        if share >= most and (best is None or share > most):
+            best, most = Notation(decimal, *marks), share
     return best
 
 
-def decimal_mark(texts: list[Any]) -> str:
-    """The decimal mark of a table: the comma if some column can only be read with it."""
-    for text in texts:
-        point, comma = (notation_of(text, mark) for mark in ".,")
-        if point is not None and comma is not None and point.decimal == comma.decimal == ",":
+def sample_levels(levels: Sequence[str], counts: np.ndarray | None) -> tuple[Sequence[str], np.ndarray]:
+    """At most SAMPLE evenly spaced levels, with their counts."""
+    weights = np.ones(len(levels)) if counts is None else np.asarray(counts, dtype=np.float64)
+    step = -(-len(levels) // SAMPLE) or 1
+    return levels[::step], weights[::step]
+
+
+def decimal_mark(columns: Sequence[Sequence[str]]) -> str:
+    """The decimal mark of a table, from the distinct texts of its columns: the comma if one can only be read with it."""
+    for levels in columns:
+        point = notation_of(levels)
+        if point is not None and point.decimal == ",":
             return ","
     return "."
 
 
-def _is_truth(look: Any) -> bool:
-    """Words for true and false, more than two of them. Letters alone may be codes of anything."""
-    low = look.str.to_lowercase()
-    return look.n_unique() > 2 and bool(low.is_in([*TRUE, *FALSE]).all()) and bool(low.is_in(WORDS).any())
+def is_truth(levels: Sequence[str]) -> bool:
+    """True if the distinct texts mean true and false: one pair of words, or several words for each.
+
+    Several single letters may be codes of anything, so that more than two texts need a word among them.
+    """
+    if len(levels) > 4 * len(TRUE):
+        return False
+    low = {level.lower() for level in levels}
+    return low in PAIRS or (len(levels) > 2 and low <= {*TRUE, *FALSE} and bool(low & WORDS))
 
 
-def _parts(text: Any, decimal: str) -> Any:
-    """Every text as what stands before, the number with a decimal point, and what stands after."""
-    import polars as pl
-
-    other = "," if decimal == "." else "."
-    mark = "\\" + decimal
-    whole = rf"(?:[1-9]\d{{0,2}}(?:[{SPACES}{other}]\d{{3}})+|\d+)"
-    number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+\-]?\d+)?"
-    pattern = rf"^(?<s>{SIGN})\s*(?<before>{BEFORE})?\s*(?<t>{SIGN})\s*(?<number>{number})\s*(?<after>{AFTER})?$"
-    groups = text.str.extract_groups(pattern).struct.unnest()
-    sign = pl.col("s").fill_null("") + pl.col("t").fill_null("")
-    digits = pl.col("number").str.replace_all(f"[{SPACES}\\{other}]", "").str.replace(decimal, ".", literal=True)
-    return groups.select(
-        pl.col("before").fill_null(""), pl.col("after").fill_null("").str.strip_chars(),
-        (pl.when(sign.str.contains("[-−]")).then(pl.lit("-")).otherwise(pl.lit("")) + digits).alias("number"),
-    )  # fmt: skip
-
-
-def _series(values: list[str]) -> Any:
-    import polars as pl
-
-    return pl.Series("", values, dtype=pl.String)
-
-
-def parse_dates(text: Any) -> Any:
-    """ISO dates and times, or day/month/year and month/day/year; None if these are not dates."""
-    if not text.drop_nulls().head(50).str.contains(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}").all():
-        return None
-    best = None
-    for pattern in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S%.f",
-                    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y",
-                    "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d.%m.%Y %H:%M"):  # fmt: skip
-        read = text.str.to_datetime(pattern, strict=False, time_unit="us")
-        if best is None or read.null_count() < best.null_count():
-            best = read
-        if best.null_count() == text.null_count():
-            break
-    return best if best is not None and best.null_count() < len(text) else None
+def truth_value(text: str) -> float:
+    """1 for words that mean true, 0 for words that mean false, NaN for every other text."""
+    low = text.strip().lower()
+    return 1.0 if low in TRUE else 0.0 if low in FALSE else math.nan
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """A number for people: few digits, no needless zeros, thousands apart."""
+    """A number for people: few digits, no trailing zeros, thousands apart."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:

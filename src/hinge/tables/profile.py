@@ -1,48 +1,50 @@
-"""What a table holds: the kind of every column, which ones to leave out and why, and the task its target sets."""
+"""The profile of a table: the kind of every column, columns to leave out and why, and the task of the target."""
 
 from __future__ import annotations
 
-import re
+import html
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.tables.leaks import SUSPICIOUS, gives_away, summands
-from hinge.tables.notes import Note
-from hinge.tables.number_formats import MOSTLY, Notation, decimal_mark, notation_of, parse_dates
-from hinge.tables.reading import Table
-from hinge.tables.target import HALF, clean_target, read_target
+from hinge.tables.columns import Column, too_long
+from hinge.tables.conversion import to_column, to_numbers, to_texts, to_times
+from hinge.tables.csv import MAX_WIDTH
+from hinge.tables.dates import date_format
+from hinge.tables.frames import closest_name
+from hinge.tables.kinds import DROPPED, HALF, LOOK, infer_kind, number_format, value_kind
+from hinge.tables.leaks import SUSPICIOUS, find_leak, summands
+from hinge.tables.notes import Note, counted, some_values
+from hinge.tables.number_formats import Notation, decimal_mark, format_number, is_truth, plain_number
+from hinge.tables.reading import as_table, import_polars
+from hinge.tables.target import clean_target, read_target
 
-LOOK = 50_000  # rows that are looked at to judge a column
-LARGE = 500_000  # rows from which numbers are stored in four bytes where nothing is lost
-MANY_NUMBERS, FEW_WORDS = 20, 5  # a column of so many numbers and so few words is one of numbers
-WHOLE = 2**53  # whole numbers beyond it lose digits as floats
-ID_NAME = re.compile(
-    r"(^|[_\W])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial)([_\W]|$)|^ID[a-z]|[a-z]Id$|^[Uu]nnamed"
-)
-TEXT_WORDS = 4  # more words than this on average, and it is text rather than a category
+LARGE = 500_000  # rows from which numbers are stored in four bytes if that is exact
 
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """A column that is learned from.
+    """A column that models are fitted to.
 
     Attributes
     ----------
     name : str
-    kind : {"number", "category", "date", "text"}
+    kind : {"number", "boolean", "category", "date", "text"}
     missing : float
         The share of missing values.
     distinct : int
-        Different values among the rows looked at.
+        The number of different values in the first rows.
     low, high : float, optional
         The range of a number.
     examples : tuple of str
-        Frequent values of a category.
+        Frequent values of a category or text; the range of a date.
     notation : Notation, optional
-        How the values are written, if in some way of its own.
+        The format of numbers or truth values that are written as text.
+    date_format : str, optional
+        The format of dates that are written as text.
     """
 
     name: str
@@ -53,22 +55,43 @@ class ColumnInfo:
     high: float | None = None
     examples: tuple[str, ...] = ()
     notation: Notation | None = None
+    date_format: str | None = None
+
+    @property
+    def example(self) -> str:
+        """The range of a number or date, or the most frequent value."""
+        if self.low is not None and self.high is not None:
+            return f"{format_number(self.low)} … {format_number(self.high)}"
+        return " … ".join(self.examples) if self.kind == "date" else next(iter(self.examples), "")
 
 
-@dataclass
-class Profile:
-    """A table ready for learning: the columns kept, in canonical types, the target, and remarks.
+@dataclass(repr=False)
+class TableProfile:
+    """A table prepared for learning: columns in canonical types, the target, and notes.
 
     Attributes
     ----------
+    columns : list of ColumnInfo
+        The columns to learn from: name, kind, missing, distinct, example.
+    notes : list of Note
+        Remarks on the data, with the codes of docs/remarks.md.
+    task : {"binary", "multiclass", "real", "count"}
+    target : str
+        The name of the target.
     y : array
-        Targets, or numbers of classes.
+        Targets, or class numbers.
     classes : array of str, optional
         The names of the classes, sorted.
+    left_out : dict
+        The reason for each column that was left out.
+    kinds : dict
+        The inferred kind of every column but the target, including those left out.
+    frame : polars.DataFrame
+        The columns to learn from, as Float64, String or Datetime.
     rows : array of int
-        The number that each row has in the file, from 1 below the header.
+        The number of each row in the file, from 1 below the header.
     notation : Notation, optional
-        How the target is written, if in some way of its own.
+        The number format of the target, if it is written as text.
     """
 
     frame: Any
@@ -81,160 +104,222 @@ class Profile:
     left_out: dict[str, str] = field(default_factory=dict)
     rows: np.ndarray = field(default_factory=lambda: np.arange(0))
     notation: Notation | None = None
+    kinds: dict[str, str] = field(default_factory=dict)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        """Rows of the printed table, the header first."""
+        used = [(c.name, c.kind, f"{c.missing:.1%}", str(c.distinct), c.example) for c in self.columns]
+        unused = [(name, self.kinds.get(name, ""), "", "", f"left out: {why}") for name, why in self.left_out.items()]
+        return [("column", "kind", "missing", "distinct", "example"), *used, *unused]
+
+    def _title(self) -> str:
+        classes = "" if self.classes is None else f", {len(self.classes)} classes"
+        return f"{len(self.y)} rows, target {self.target} ({self.task}{classes})"
+
+    def __repr__(self) -> str:
+        cells = self._cells()
+        widths = [max(len(row[j]) for row in cells) for j in range(4)]
+        lines = ["  ".join([*(row[j].ljust(widths[j]) for j in range(4)), row[4]]) for row in cells]
+        return "\n".join([self._title(), *lines, *map(str, self.notes)])
+
+    def _repr_html_(self) -> str:
+        head, *rows = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._cells()]
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        notes = "".join(f"<li>{html.escape(str(note))}</li>" for note in self.notes)
+        return (
+            f"<p>{html.escape(self._title())}</p><table><thead><tr>{head.replace('td>', 'th>')}</tr></thead>"
+            f"<tbody>{body}</tbody></table><ul>{notes}</ul>"
+        )
 
 
 def profile(
-    table: Table, target: str | None, task: str = "auto", *, drop: tuple[str, ...] = (), keep: tuple[str, ...] = ()
-) -> Profile:
-    """Look at a table and decide what to learn from."""
-    frame = table.frame
-    target = target or table.target
-    if target is None:
-        raise UserError(f"{table.path}: say which column to predict, --target NAME. {_columns_are(frame.columns)}")
-    for name in (target, *drop, *keep):
-        if name not in frame.columns:
-            raise UserError(f"{table.path} has no column {name!r}. {_nearest(name, frame.columns)}{_one(frame)}")
-    if target in drop:
-        raise UserError(f"--drop {target} would remove the target.")
-    if frame.width < 2:
-        raise UserError(f"{table.path} has no column besides the target {target!r}.")
-    import polars as pl
+    table: Any,
+    target: str | None = None,
+    task: str = "auto",
+    *,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+) -> TableProfile:
+    """Infer the kinds of the columns of a table and the task of its target, and check both for problems.
 
-    mark = decimal_mark([frame[c] for c in frame.columns if frame[c].dtype == pl.String])
+    Constant columns, identifiers, copies of other columns and columns that give the target away are left out, with a
+    note each. The kinds are those that :class:`hinge.TablePrep` infers.
+
+    Parameters
+    ----------
+    table : path, pandas, polars or Arrow frame, dict of columns, or array
+        Files may be CSV, TSV, Parquet, Arrow, JSON lines or LIBSVM text, plain or gzipped.
+    target : str, optional
+        The column to predict; optional for formats that name one.
+    task : {"auto", "binary", "multiclass", "real", "count"}
+    drop : sequence of str
+        Columns to leave out.
+    keep : sequence of str
+        Columns to use even if a check would leave them out.
+
+    Returns
+    -------
+    TableProfile
+
+    Examples
+    --------
+    >>> import hinge as hg
+    >>> table = {"age": [31, 54, None, 45] * 10, "joined": ["1.2.2020", "15.3.2021"] * 20, "fee": ["9,50 €", "12 €"] * 20}
+    >>> profile = hg.profile(table | {"left": ["no", "no", "yes", "yes", "no"] * 8}, target="left")
+    >>> profile.task, [(c.name, c.kind) for c in profile.columns]
+    ('binary', [('age', 'number'), ('joined', 'date'), ('fee', 'number')])
+    """
+    pl = import_polars()
+    table = as_table(table)
+    frame, target = table.frame, target or table.target
+    _check_names(table, target, drop, keep)
+    decimal = decimal_mark([to_column(s.head(LOOK)).levels for s in frame.iter_columns() if s.dtype == pl.String])
     notes = [Note("D12", "", f"{table.path.name}: {text}") for text in table.notes]
     rows = table.numbers()
-    y_all, notation = clean_target(frame[target], task, mark, notes)
-    there = y_all.is_not_null() & (y_all.is_not_nan() if y_all.dtype.is_float() else True)
-    if not there.all():
-        lost = int((~there).sum())
-        if lost == frame.height:
+    targets, notation = clean_target(frame[target], task, decimal, notes)
+    known = targets.is_not_null() & (targets.is_not_nan() if targets.dtype.is_float() else True)
+    if not known.all():
+        unknown = int((~known).sum())
+        if unknown == frame.height:
             raise UserError(f"{table.path}: every value of the target {target!r} is missing.")
-        notes.append(Note("D06", target, f"{lost} of {frame.height} rows have no {target} and were left out"))
-        frame, y_all, rows = frame.filter(there), y_all.filter(there), rows[there.to_numpy()]
-    task, y, classes = read_target(y_all, task, notes, rows)
-    keep_set = set(keep)
-    result = Profile(None, y, classes, target, task, [], notes, dict.fromkeys(drop, "asked for"), rows, notation)
-    table.frame = None  # columns go over one by one; none is held twice for long
-    written: dict[str, Notation] = {}
-    series = [
-        _canonical(frame.drop_in_place(c), notes, mark, written) for c in frame.columns if c != target and c not in drop
-    ]
-    series = _judge(series, y, result, keep_set)
-    if not series:
-        why = "; ".join(f"{name}: {why}" for name, why in list(result.left_out.items())[:4])
-        raise UserError(f"{table.path}: no column is left to learn from ({why}); use --keep to force one.")
-    result.frame = pl.DataFrame([s for s, _ in series])
-    result.columns = [_info(s, kind, written.get(s.name)) for s, kind in series]
-    _rows(result)
+        notes.append(Note("D06", target, f"{unknown} of {frame.height} rows have no {target} and were left out"))
+        frame, targets, rows = frame.filter(known), targets.filter(known), rows[known.to_numpy()]
+    task, y, classes = read_target(targets, task, notes, rows)
+    left_out = dict.fromkeys(drop, "dropped by request")
+    result = TableProfile(None, y, classes, target, task, [], notes, left_out, rows, notation)
+    series = frame.drop(target, *drop).get_columns()[::-1]
+    table.frame = frame = None  # from here on each column is released once it is converted
+    used = _select(
+        [_convert(series.pop(), table.typed, decimal, result, keep) for _ in range(len(series))], result, keep
+    )
+    if not used:
+        reasons = "; ".join(f"{name}: {why}" for name, why in list(left_out.items())[:4])
+        raise UserError(f"{table.path}: no column is left to learn from ({reasons}); use keep (--keep) to force one.")
+    result.frame = pl.DataFrame([c.series for c in used])
+    result.columns = [_info(c) for c in used]
+    _note_columns(result)
+    _note_rows(result)
     return result
 
 
-def _columns_are(names: list[str]) -> str:
+def _check_names(table: Any, target: str | None, drop: Sequence[str], keep: Sequence[str]) -> None:
+    names = table.frame.columns
+    if len(names) > MAX_WIDTH:
+        raise UserError(f"{table.path} has {len(names)} columns; {MAX_WIDTH} are the most.")
+    if target is None:
+        raise UserError(f"{table.path}: name the column to predict: target (--target NAME). {_listed(names)}")
+    for name in (target, *drop, *keep):
+        if name not in names:
+            near = closest_name(name, names)
+            suggestion = f"Did you mean {near!r}?" if near else _listed(names)
+            raise UserError(f"{table.path} has no column {name!r}. {suggestion}{_separator_hint(names)}")
+    if target in drop:
+        raise UserError(f"drop (--drop {target}) would remove the target.")
+    if len(names) < 2:
+        raise UserError(f"{table.path} has no column besides the target {target!r}.")
+
+
+def _listed(names: list[str]) -> str:
     shown = ", ".join(names[:12])
     return f"The columns are {shown}{', …' if len(names) > 12 else ''}."
 
 
-def _one(frame: Any) -> str:
-    alone = frame.width == 1 and any(c in frame.columns[0] for c in " :'")
+def _separator_hint(names: list[str]) -> str:
+    alone = len(names) == 1 and any(c in names[0] for c in " :'")
     return " That is one column: the separator must be a comma, a semicolon, a tab or a bar." if alone else ""
 
 
-def _nearest(name: str, names: list[str]) -> str:
-    import difflib
+@dataclass(frozen=True, eq=False)
+class _Converted:
+    """A column as a series of Float64, String or Datetime, with its kind and the formats it was read in."""
 
-    folded = {n.casefold(): n for n in names}
-    near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.6)
-    return f"Did you mean {folded[near[0]]!r}?" if near else _columns_are(names)
+    series: Any
+    kind: str
+    notation: Notation | None = None
+    date_format: str | None = None
 
 
-def _canonical(series: Any, notes: list[Note], mark: str, written: dict[str, Notation]) -> tuple[Any, str]:
-    """A column as Float64, String or Datetime, with its kind; ``written`` takes note of odd ways to write it."""
+def _convert(series: Any, typed: bool, decimal: str, result: TableProfile, keep: Sequence[str]) -> _Converted:
+    column = to_column(series.head(LOOK), typed)
+    if not column.varies():
+        column = to_column(series, typed)
+    name, notes, kind = series.name, result.notes, infer_kind(column)
+    result.kinds[name] = kind
+    stored = value_kind(column) if kind in DROPPED else kind  # the kind a column has if it is kept all the same
+    kind = stored if name in keep else kind
+    if stored == "number":
+        notation = number_format(column, decimal)
+        numbers = to_numbers(series, notation)
+        _note_format(series, numbers, notation, notes)
+        return _Converted(_narrow(numbers), kind, notation)
+    if stored == "date":
+        pattern = None if column.codes is None else date_format(column.levels, column.counts())
+        times = to_times(series, pattern or "iso")
+        _note_unread(series, times, "dates", notes)
+        return _Converted(times, kind, date_format=pattern)
+    if stored == "boolean" and len(column.levels) > 2:
+        notation = Notation(truth=True)
+        truth = to_texts(series, notation)
+        _note_format(series, truth, notation, notes)
+        return _Converted(truth, kind, notation)
+    if series.dtype.is_integer() and too_long(series):
+        notes.append(Note("D18", name, f"{name}: integers of more than 15 digits, like codes; read as categories"))
+    elif kind == "category":
+        _note_mixture(column, notes)
+    return _Converted(series if _is_clean(series) else to_texts(series), kind)
+
+
+def _is_clean(series: Any) -> bool:
+    """True if a large categorical series can stay as it is: its levels are trimmed texts."""
     import polars as pl
 
-    dtype, name = series.dtype, series.name
-    if dtype == pl.Boolean:
-        return series.cast(pl.String), "category"
-    if dtype.is_integer() and len(series) > series.null_count() and max(-int(series.min()), int(series.max())) > WHOLE:
-        notes.append(
-            Note("D18", name, f"{name}: whole numbers of more than 15 digits, like codes; taken as categories")
-        )
-        return series.cast(pl.String), "category"
-    if dtype.is_numeric() or isinstance(dtype, pl.Decimal):
-        return _number(series.cast(pl.Float64), notes), "number"
-    if dtype == pl.Duration:
-        return (series.dt.total_microseconds() / 1e6).rename(name), "number"
-    if dtype in (pl.Date, pl.Datetime):
-        return series.cast(pl.Datetime("us")), "date"
-    if dtype == pl.Time:
-        return series.cast(pl.Int64).cast(pl.Float64) / 3.6e12, "number"
-    few = dtype == pl.Categorical or isinstance(dtype, pl.Enum)
-    if few and len(series) >= LARGE and _plain_levels(series):
-        return series.cast(pl.Categorical), "category"
-    text = series.cast(pl.String).str.strip_chars()
-    look = text.head(LOOK).drop_nulls()
-    if len(look) == 0:
-        return text, "category"
-    numbers = look.cast(pl.Float64, strict=False)
-    share = 1 - numbers.null_count() / len(look)
-    words = look.filter(numbers.is_null())
-    if share >= MOSTLY or (
-        share >= HALF and numbers.n_unique() > MANY_NUMBERS and words.n_unique() <= FEW_WORDS and not _codes(look)
-    ):
-        return _number(_without_words(text, text.cast(pl.Float64, strict=False), notes), notes), "number"
-    dates = parse_dates(look.head(2000))
-    if dates is not None and dates.null_count() <= (1 - MOSTLY) * len(dates):
-        return parse_dates(text), "date"
-    notation = notation_of(look, mark)
+    if series.dtype != pl.Categorical or len(series) < LARGE:
+        return False
+    levels = series.unique()
+    return to_texts(levels).eq_missing(levels.cast(pl.String)).all()
+
+
+def _note_format(series: Any, read: Any, notation: Notation | None, notes: list[Note]) -> None:
+    """Notes on the format of a column, on infinite numbers and on values that were not read."""
+    name = series.name
     if notation is not None:
-        written[name] = notation
-        read = notation.read(text)
-        notes.append(Note("D18", name, f"{name}: {notation.says(text.filter(read.is_not_null())[0])}"))
-        read = _without_words(text, read, notes)
-        return (read, "category") if notation.truth else (_number(read, notes), "number")
-    if float(look.head(2000).str.split(" ").list.len().mean()) > TEXT_WORDS and look.n_unique() > 0.5 * len(look):
-        return text, "text"
-    if share >= HALF:
-        said = f"{name}: {100 * share:.0f} % of its values are numbers, the others words ({_some(words)}); taken as categories"
-        notes.append(Note("D16", name, said))
-    return text, "category"
-
-
-def _number(numbers: Any, notes: list[Note]) -> Any:
-    """Finite numbers; what is not one is missing."""
-    infinite = int(numbers.is_infinite().sum())
+        example = series.filter(read.is_not_null())[0]
+        notes.append(Note("D18", name, f"{name}: {notation.describe(str(example).strip())}"))
+    infinite = int(series.is_infinite().sum()) if series.dtype.is_float() else 0
     if infinite:
-        name = numbers.name
-        notes.append(Note("D07", name, f"{name}: {counted(infinite, 'value')} infinite; taken as missing"))
-        numbers = numbers.set(numbers.is_infinite().fill_null(False), None)
-    return _narrow(numbers.fill_nan(None))
+        notes.append(Note("D07", name, f"{name}: {counted(infinite, 'value')} infinite; treated as missing"))
+    else:
+        _note_unread(series, read, "true or false" if notation and notation.truth else "numbers", notes)
 
 
-def _without_words(text: Any, read: Any, notes: list[Note]) -> Any:
-    """What was read of a text, after a remark on what could not be."""
-    odd = text.filter(read.is_null() & text.is_not_null())
-    if len(odd):
-        said = f"{text.name}: {counted(len(odd), 'value')} not {'true or false' if read.dtype == text.dtype else 'numbers'}"
-        notes.append(Note("D07", text.name, f"{said} ({_some(odd)}); taken as missing"))
-    return read
+def _note_unread(series: Any, read: Any, expected: str, notes: list[Note]) -> None:
+    import polars as pl
+
+    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return
+    unread = to_texts(series.filter(read.is_null())).drop_nulls()
+    if len(unread):
+        text = (
+            f"{series.name}: {counted(len(unread), 'value')} not {expected} ({some_values(unread)}); treated as missing"
+        )
+        notes.append(Note("D07", series.name, text))
 
 
-def counted(n: int, what: str) -> str:
-    """1 value is, 2 values are."""
-    return f"{n} {what} is" if n == 1 else f"{n} {what}s are"
-
-
-def _some(texts: Any) -> str:
-    return ", ".join(repr(v) for v in texts.unique(maintain_order=True).head(3).to_list())
-
-
-def _codes(look: Any) -> bool:
-    """Whether numbers among words are codes of one width, such as 017: these are no quantities."""
-    digits = look.filter(look.str.contains(r"^\d+$"))
-    return len(digits) > 0 and bool(digits.str.starts_with("0").any()) and digits.str.len_chars().n_unique() == 1
+def _note_mixture(column: Column, notes: list[Note]) -> None:
+    """A note on a category most of whose values are numbers."""
+    if column.codes is None or column.categorical or is_truth(column.levels):
+        return
+    words = [level for level in column.levels if np.isnan(plain_number(level))]
+    counts = column.counts()
+    share = 1 - counts[[np.isnan(plain_number(level)) for level in column.levels]].sum() / max(counts.sum(), 1)
+    if share >= HALF and words:
+        shown = ", ".join(map(repr, words[:3]))
+        text = f"{column.name}: {share:.0%} of its values are numbers, the others words ({shown}); read as categories"
+        notes.append(Note("D16", column.name, text))
 
 
 def _narrow(numbers: Any) -> Any:
-    """The same numbers, in four bytes each if the table is large and nothing is lost."""
+    """The same numbers, in four bytes each if the table is large and that is exact."""
     import polars as pl
 
     if len(numbers) < LARGE:
@@ -243,108 +328,93 @@ def _narrow(numbers: Any) -> Any:
     return narrow if bool(narrow.cast(pl.Float64).eq_missing(numbers).all()) else numbers
 
 
-def _plain_levels(series: Any) -> bool:
-    """Whether categories can stay as they are: trimmed words, neither numbers nor dates nor text."""
-    import polars as pl
-
-    levels = series.unique().cast(pl.String).drop_nulls()
-    trimmed = levels.str.strip_chars()
-    numbers = trimmed.cast(pl.Float64, strict=False)
-    words = float(trimmed.str.split(" ").list.len().mean() or 0)
-    return (
-        len(levels) > 0 and bool((levels == trimmed).all()) and numbers.null_count() == len(levels)
-        and words <= TEXT_WORDS and parse_dates(levels) is None and notation_of(levels) is None
-    )  # fmt: skip
-
-
-def _judge(series: list[tuple[Any, str]], y: np.ndarray, result: Profile, keep: set[str]) -> list[tuple[Any, str]]:
-    """Leave out what cannot or must not be learned from, with a remark each."""
-    kept: list[tuple[Any, str]] = []
-    look = min(len(y), LOOK)
-    codes = y[:look]
-    seen: dict[Any, Any] = {}
-    for s, kind in series:
-        code, why = _fault(s, kind, codes, look, result, seen)
-        if code and s.name not in keep:
-            result.notes.append(Note(code, s.name, f"{s.name}: {why}"))
-            result.left_out[s.name] = why
-            continue
-        kept.append((s, kind))
-    for name in summands([s for s, kind in kept if kind == "number" and s.null_count() == 0], y, result.task):
-        if name not in keep:
-            why = f"together with other columns it adds up to {result.target}; left out as leaked"
-            result.notes.append(Note("D04", name, f"{name}: {why}"))
-            result.left_out[name] = why
-            kept = [(s, kind) for s, kind in kept if s.name != name]
-    return kept
+def _select(columns: list[_Converted], result: TableProfile, keep: Sequence[str]) -> list[_Converted]:
+    """Leave out columns that cannot or must not be used, with a note each."""
+    used: list[_Converted] = []
+    earlier: dict[Any, Any] = {}
+    for column in columns:
+        code, reason = _fault(column, result, earlier)
+        if code and column.series.name not in keep:
+            _leave_out(column.series.name, code, reason, result)
+        else:
+            used.append(column)
+    complete = [c.series for c in used if c.kind == "number" and c.series.null_count() == 0]
+    parts = set(summands(complete, result.y, result.task)) - set(keep)
+    for name in sorted(parts):
+        reason = f"together with other columns it adds up to {result.target}; left out as leaked"
+        _leave_out(name, "D04", reason, result)
+    return [c for c in used if c.series.name not in parts]
 
 
-def _fault(
-    s: Any, kind: str, codes: np.ndarray, look: int, result: Profile, seen: dict[Any, Any]
-) -> tuple[str, str]:  # fmt: skip
-    distinct = s.n_unique() - int(s.null_count() > 0)
-    if distinct <= 1 and (distinct == 0 or s.null_count() == 0):
+def _leave_out(name: str, code: str, reason: str, result: TableProfile) -> None:
+    result.notes.append(Note(code, name, f"{name}: {reason}"))
+    result.left_out[name] = reason
+
+
+def _fault(column: _Converted, result: TableProfile, earlier: dict[Any, Any]) -> tuple[str, str]:
+    """The code and the text of the reason for leaving a column out; empty if there is none."""
+    series, kind, n = column.series, column.kind, len(column.series)
+    distinct = series.n_unique() - int(series.null_count() > 0)
+    if kind == "constant":
         return "D01", "the same value in every row" if distinct else "no values at all"
-    n = len(s)
-    head = s.head(look)
-    present = head.drop_nulls()
-    unique = present.n_unique() / max(len(present), 1)
-    if n >= 30 and unique > 0.98 and kind in ("number", "category"):
-        if kind == "category" and result.task:
-            return "D02", f"{distinct} different values in {n} rows, like an identifier; left out"
-        x = present.to_numpy()
-        whole = bool(np.all(x == np.round(x)))
-        steps = np.diff(x[:5000])
-        counter = whole and len(steps) > 0 and (np.all(steps > 0) or np.all(steps < 0)) and unique == 1.0
-        if whole and unique > 0.999 and (counter or ID_NAME.search(s.name)):
-            return "D02", f"{distinct} different whole numbers in {n} rows, like an identifier; left out"
-    key = (kind, distinct, s.null_count(), head.hash(seed=7).sum() if len(head) else 0)
-    if key in seen and bool(head.eq_missing(seen[key]).all()):
-        return "D03", f"the same as {seen[key].name}; left out"
-    seen[key] = head
-    same, strength = gives_away(head, kind, codes, result.task)
-    if same:
-        return "D04", f"it gives {result.target} away ({same}); left out as leaked"
+    if kind == "id":
+        what = "whole numbers" if series.dtype.is_numeric() else "values"
+        return "D02", f"{distinct} different {what} in {n} rows, like an identifier; left out"
+    head = series.head(LOOK)
+    key = (kind, distinct, series.null_count(), head.hash(seed=7).sum())
+    if key in earlier and bool(head.eq_missing(earlier[key]).all()):
+        return "D03", f"the same as {earlier[key].name}; left out"
+    earlier[key] = head
+    relation, strength = find_leak(head, kind, result.y[:LOOK], result.task)
+    if relation:
+        return "D04", f"it gives {result.target} away ({relation}); left out as leaked"
     if strength > SUSPICIOUS:
         text = f"{head.name} alone predicts {result.target} almost perfectly ({strength:.3f}); is it known beforehand?"
         result.notes.append(Note("D05", head.name, text))
     return "", ""
 
 
-def _info(s: Any, kind: str, notation: Notation | None) -> ColumnInfo:
-    missing = s.null_count() / len(s)
-    head = s.head(LOOK)
+def _info(column: _Converted) -> ColumnInfo:
+    series, kind = column.series, column.kind
+    missing, head = series.null_count() / len(series), series.head(LOOK)
     distinct = head.n_unique() - int(head.null_count() > 0)
+    low = high = None
     if kind == "number":
-        return ColumnInfo(s.name, kind, missing, distinct, float(s.min()), float(s.max()), notation=notation)
-    if kind == "date":
-        return ColumnInfo(s.name, kind, missing, distinct, examples=(str(s.min()), str(s.max())))
-    common = head.drop_nulls().value_counts(sort=True).head(4)
-    examples = tuple(str(v)[:40] for v in common[s.name].to_list())
-    return ColumnInfo(s.name, kind, missing, distinct, examples=examples, notation=notation)
+        low, high = (None if v is None else float(v) for v in (series.min(), series.max()))
+        examples: tuple[str, ...] = ()
+    elif kind == "date":
+        examples = (str(series.min()), str(series.max()))
+    else:
+        common = head.drop_nulls().value_counts(sort=True).head(4)
+        examples = tuple(str(v)[:40] for v in common[series.name].to_list())
+    return ColumnInfo(
+        series.name, kind, missing, distinct, low, high, examples, column.notation, column.date_format
+    )  # fmt: skip
 
 
-def _rows(result: Profile) -> None:
-    """Remarks on what was kept."""
+def _note_columns(result: TableProfile) -> None:
+    """Notes on columns that are used."""
+    for c in result.columns:
+        if c.missing > HALF:
+            result.notes.append(Note("D10", c.name, f"{c.name}: {c.missing:.0%} of its values are missing"))
+        if c.kind == "category" and c.distinct > 100:
+            result.notes.append(Note("D13", c.name, f"{c.name}: {c.distinct} different categories"))
+        if c.kind == "number" and c.distinct > 20 and c.low is not None and c.high is not None:
+            values = result.frame[c.name].head(LOOK)
+            low, high = float(values.quantile(0.05)), float(values.quantile(0.95))
+            if high > low and max(c.high - high, low - c.low) > 100 * (high - low):
+                text = f"{c.name}: ranges over {c.low:.4g} … {c.high:.4g}, but 90 % lie within {low:.4g} … {high:.4g}"
+                result.notes.append(Note("D14", c.name, text))
+
+
+def _note_rows(result: TableProfile) -> None:
+    """Notes on few rows and on copies of rows."""
     import polars as pl
 
     n = result.frame.height
-    for c in result.columns:
-        if c.missing > 0.5:
-            result.notes.append(Note("D10", c.name, f"{c.name}: {100 * c.missing:.0f} % of its values are missing"))
-        if c.kind == "category" and c.distinct > 100:
-            result.notes.append(Note("D13", c.name, f"{c.name}: {c.distinct} different categories"))
-        if c.kind == "number" and c.distinct > 20:
-            q = result.frame[c.name].head(LOOK)
-            low, high = float(q.quantile(0.05)), float(q.quantile(0.95))
-            width = high - low
-            if width > 0 and max(c.high - high, low - c.low) > 100 * width:  # type: ignore[operator]
-                text = f"{c.name}: ranges to {c.low:.4g} … {c.high:.4g}, though 90 % lie within {low:.4g} … {high:.4g}"
-                result.notes.append(Note("D14", c.name, text))
     if n < 200:
         result.notes.append(Note("D11", "", f"only {n} rows"))
     if n <= 1_000_000:
-        whole = result.frame.with_columns(pl.Series("\0target", result.y))
-        copies = n - whole.n_unique()
+        copies = n - result.frame.with_columns(pl.Series("\0target", result.y)).n_unique()
         if copies > max(5, 0.01 * n):
             result.notes.append(Note("D08", "", f"{copies} of {n} rows are copies of other rows"))

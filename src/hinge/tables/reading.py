@@ -1,11 +1,11 @@
-"""From a file to a table: CSV, TSV, Parquet, Arrow, JSON lines and LIBSVM text, plain or gzipped."""
+"""Tables from files (CSV, TSV, Parquet, Arrow, JSON lines and LIBSVM text, plain or gzipped) and from data frames."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.tables.csv import MAX_WIDTH, parts_of_separated, read_separated
-from hinge.tables.decoding import Text
+from hinge.tables.columns import read_columns
+from hinge.tables.conversion import from_column
+from hinge.tables.csv import MAX_WIDTH, csv_parts, read_csv
+from hinge.tables.decoding import TextFile
 
 KINDS = {
     ".csv": "text", ".tsv": "text", ".txt": "text", ".tab": "text", ".data": "text", ".dat": "text",
@@ -26,18 +28,20 @@ KINDS = {
 
 @dataclass
 class Table:
-    """A table as it was read.
+    """A table as polars reads it.
 
     Attributes
     ----------
     frame : polars.DataFrame
     path : Path
     notes : list of str
-        What was odd about the file.
+        Irregularities of the file.
     target : str, optional
         The target, where the format names one.
     rows : array of int, optional
-        The numbers of the rows in the file, from 1 below the header, if not all of them are here.
+        The numbers of the rows in the file, from 1 below the header, if some rows were left out.
+    typed : bool
+        The types of columns are the author's, not inferred from text: a categorical column is a category.
     """
 
     frame: Any
@@ -45,72 +49,94 @@ class Table:
     notes: list[str] = field(default_factory=list)
     target: str | None = None
     rows: np.ndarray | None = None
+    typed: bool = True
 
     def numbers(self) -> np.ndarray:
         """The number of every row in the file."""
         return np.arange(1, self.frame.height + 1) if self.rows is None else self.rows
 
 
-def as_table(table: Any) -> Table:
-    """A table from a path or a data frame (pandas, polars, Arrow)."""
-    if isinstance(table, Table):
-        return table
-    if isinstance(table, str | Path):
-        return read_table(table)
-    import narwhals.stable.v1 as nw
-
+def as_table(data: Any) -> Table:
+    """A table from a path, a Table, a pandas, polars or Arrow frame, a dict of columns or an array."""
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, str | Path):
+        return read_table(data)
+    pl = import_polars()
+    path = Path("the table")
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
     try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError:
+        frame = (
+            data.clone()
+            if isinstance(data, pl.DataFrame)
+            else pl.DataFrame([from_column(c) for c in read_columns(data)])
+        )
+    except (TypeError, IndexError, AttributeError):
         raise TypeError(
-            f"table must be a path or a data frame (pandas, polars, Arrow), got {type(table).__name__}."
+            "table must be a path or a data frame (pandas, polars, Arrow, a dict of columns or a two-dimensional array), "
+            f"got {type(data).__name__}."
         ) from None
-    return Table(frame.to_polars().clone(), Path("the table"))  # columns are taken out of it one by one
+    except pl.exceptions.ShapeError as error:
+        raise UserError(f"the columns of the table must have one length: {error}.") from None
+    if frame.height == 0:
+        raise UserError("the table has no rows.")
+    return Table(_flat(frame, path), path)
 
 
-def read_table(path: str | Path) -> Table:
-    """Read a file, or a data set that comes with the package."""
+def import_polars() -> Any:
+    """The module polars, which comes with ``hinge[cli]``."""
+    try:
+        import polars
+    except ImportError:
+        raise ImportError("hg.profile and hinge fit need polars; install it with pip install 'hinge[cli]'.") from None
+    return polars
+
+
+def read_table(path: str | Path, as_text: Collection[str] = ()) -> Table:
+    """Read a file, or a data set of the package; columns in ``as_text`` of text files are not read as numbers."""
+    import_polars()
     path = Path(path)
     if not path.exists() or (path.is_dir() and str(path) in _embedded_names()):
         return _embedded(path)
-    kind, packed = _kind(path)
+    kind, gzipped = _kind(path)
     if kind in ("parquet", "arrow"):
-        table = _read_columnar(path, kind, packed)
+        table = _read_columnar(path, kind, gzipped)
     else:
-        text = Text(path, packed)
+        text = TextFile(path, gzipped)
         if kind == "text":
-            frame, rows = read_separated(text)
-            table = Table(frame, path, rows=rows)
+            frame, rows = read_csv(text, as_text)
+            table = Table(frame, path, rows=rows, typed=False)
         else:
-            table = {"jsonl": _read_jsonl, "json": _read_json, "svm": _read_svm}[kind](path, text.whole())
+            table = {"jsonl": _read_jsonl, "json": _read_json, "svm": _read_svm}[kind](path, text.source())
         table.notes[:0] = text.notes
     if table.frame.height == 0:
         raise UserError(f"{path} has a header but no rows." if kind == "text" else f"{path} has no rows.")
     return table
 
 
-def read_parts(path: str | Path, as_text: set[str], rows: int) -> Iterator[Table]:
-    """The table in parts: one piece of a text file, or so many rows, at a time.
+def read_parts(path: str | Path, as_text: Collection[str], rows: int) -> Iterator[Table]:
+    """The table in parts: one piece of a text file, or a number of rows, at a time.
 
-    JSON, LIBSVM text and packed Parquet are read whole.
+    JSON, LIBSVM text and gzipped Parquet are read at once.
 
     Parameters
     ----------
-    as_text : set of str
-        Columns of a text file that are to be read as text, whatever they look like.
+    as_text : collection of str
+        Columns of a text file that are not read as numbers.
     rows : int
     """
     path = Path(path)
-    kind, packed = _kind(path) if path.exists() else ("", False)
+    kind, gzipped = _kind(path) if path.exists() else ("", False)
     if kind == "text":
-        text, empty = Text(path, packed), True
-        for frame in parts_of_separated(text, as_text):
+        text, empty = TextFile(path, gzipped), True
+        for frame in csv_parts(text, as_text):
             empty = empty and frame.height == 0
-            yield Table(frame, path, text.notes)
+            yield Table(frame, path, text.notes, typed=False)
         if empty:
             raise UserError(f"{path} has a header but no rows.")
         return
-    if kind in ("parquet", "arrow") and not packed:
+    if kind in ("parquet", "arrow") and not gzipped:
         yield from _parts_of_columnar(path, kind, rows)
         return
     table = read_table(path)
@@ -119,20 +145,20 @@ def read_parts(path: str | Path, as_text: set[str], rows: int) -> Iterator[Table
 
 
 def _kind(path: Path) -> tuple[str, bool]:
-    """What kind of file this is, by its name after an optional ``.gz``, and whether it is packed."""
+    """The format of a file, by its name before an optional ``.gz``, and whether it is gzipped."""
     if path.is_dir():
         raise UserError(f"{path} is a folder; give a file.")
     if path.stat().st_size == 0:
         raise UserError(f"{path} is empty.")
     suffixes = [s.lower() for s in path.suffixes]
-    packed = bool(suffixes) and suffixes[-1] == ".gz"
-    kind = KINDS.get((suffixes[-2] if len(suffixes) > 1 else "") if packed else (suffixes[-1] if suffixes else ""))
+    gzipped = bool(suffixes) and suffixes[-1] == ".gz"
+    kind = KINDS.get((suffixes[-2] if len(suffixes) > 1 else "") if gzipped else (suffixes[-1] if suffixes else ""))
     if kind is None and suffixes and suffixes[-1] in (".xls", ".xlsx", ".xlsm", ".ods"):
         raise UserError(f"{path} is a workbook; save its sheet as CSV.")
     if kind is None:
         known = ", ".join(sorted(KINDS))
-        raise UserError(f"{path}: the kind of file cannot be told from its name; expected one of {known} (or .gz).")
-    return kind, packed
+        raise UserError(f"{path}: the ending of the name is unknown; expected one of {known} (or .gz).")
+    return kind, gzipped
 
 
 def _embedded_names() -> tuple[str, ...]:
@@ -148,16 +174,16 @@ def _embedded(path: Path) -> Table:
         names = " or ".join(_embedded_names())
         raise UserError(f"{path} does not exist (nor is it an embedded data set: {names}).")
     content, target = raw_table(str(path))
-    text = Text(path, content=content)
-    return Table(read_separated(text)[0], path, text.notes, target)
+    text = TextFile(path, content=content)
+    return Table(read_csv(text)[0], path, text.notes, target, typed=False)
 
 
-def _read_columnar(path: Path, kind: str, packed: bool) -> Table:
+def _read_columnar(path: Path, kind: str, gzipped: bool) -> Table:
     import polars as pl
 
     source: Any = path
-    with _said_of(path, kind):
-        if packed:
+    with _errors_of(path, kind):
+        if gzipped:
             with gzip.open(path) as file:
                 source = io.BytesIO(file.read())
         frame = (pl.read_parquet if kind == "parquet" else pl.read_ipc)(source)
@@ -167,32 +193,32 @@ def _read_columnar(path: Path, kind: str, packed: bool) -> Table:
 def _parts_of_columnar(path: Path, kind: str, rows: int) -> Iterator[Table]:
     import polars as pl
 
-    with _said_of(path, kind):
-        whole = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path)
-        height = whole.select(pl.len()).collect().item()
+    with _errors_of(path, kind):
+        lazy = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path)
+        height = lazy.select(pl.len()).collect().item()
     if not height:
         raise UserError(f"{path} has no rows.")
     for start in range(0, height, rows):
-        with _said_of(path, kind):
-            frame = whole.slice(start, rows).collect()
+        with _errors_of(path, kind):
+            frame = lazy.slice(start, rows).collect()
         yield Table(_flat(frame, path), path)
 
 
 @contextmanager
-def _said_of(path: Path, kind: str) -> Iterator[None]:
-    """What is wrong with a file of columns, as a UserError."""
+def _errors_of(path: Path, kind: str) -> Iterator[None]:
+    """Turns errors of decompression and parsing into a UserError."""
     import polars as pl
 
     try:
         yield
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise UserError(f"{path} is not a whole gzip file: {error}.") from None
+        raise UserError(f"{path} is not a complete gzip file: {error}.") from None
     except (pl.exceptions.PolarsError, OSError) as error:
         raise UserError(f"{path} is not a {kind} file, or is damaged: {str(error).splitlines()[0]}.") from None
 
 
 def _flat(frame: Any, path: Path) -> Any:
-    """Without columns that hold lists or records; a UserError if nothing is left."""
+    """The frame without columns that hold lists or records; a UserError if no column is left."""
     import polars as pl
 
     nested = [c for c, t in frame.schema.items() if t.is_nested() or t in (pl.Object, pl.Binary)]
@@ -208,28 +234,32 @@ def _read_jsonl(path: Path, source: Any) -> Table:
     try:
         frame = pl.read_ndjson(source, infer_schema_length=10_000)
     except pl.exceptions.PolarsError:
-        frame = _slow_jsonl(path, source)
+        frame = _jsonl_by_lines(path, source)
     return Table(_flat(frame, path), path)
 
 
-def _slow_jsonl(path: Path, source: Any) -> Any:
-    """Line by line: finds the line at fault, and takes columns of mixed kinds as text."""
+def _jsonl_by_lines(path: Path, source: Any) -> Any:
+    """Slower: names the line at fault, and reads columns of mixed types as text."""
     import json
 
     rows = []
-    stream = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue())
-    with stream:
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise UserError(f"{path}, line {number} is not JSON: {error}.") from None
-            if not isinstance(row, dict):
-                raise UserError(f"{path}, line {number} is not a JSON object {{…}}.")
-            rows.append(row)
+    for number, line in _lines(source):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise UserError(f"{path}, line {number} is not JSON: {error}.") from None
+        if not isinstance(row, dict):
+            raise UserError(f"{path}, line {number} is not a JSON object {{…}}.")
+        rows.append(row)
     return _from_records(rows)
+
+
+def _lines(source: Any) -> Iterator[tuple[int, bytes]]:
+    """The lines of a path or of bytes, numbered from 1."""
+    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as stream:
+        yield from enumerate(stream, 1)
 
 
 def _from_records(rows: list[dict[str, Any]]) -> Any:
@@ -271,23 +301,21 @@ def _read_svm(path: Path, source: Any) -> Table:
     columns: list[int] = []
     values: list[float] = []
     labels = []
-    stream = source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue())
-    with stream:
-        for number, line in enumerate(stream, 1):
-            cells = line.split(b"#", 1)[0].split()
-            if not cells:
-                continue
-            try:
-                labels.append(float(cells[0]))
-                for cell in cells[1:]:
-                    index, value = cell.split(b":")
-                    if index == b"qid":
-                        continue
-                    columns.append(int(index))
-                    values.append(float(value))
-                    rows.append(len(labels) - 1)
-            except ValueError:
-                raise UserError(f"{path}, line {number} is not LIBSVM text (label index:value …).") from None
+    for number, line in _lines(source):
+        cells = line.split(b"#", 1)[0].split()
+        if not cells:
+            continue
+        try:
+            labels.append(float(cells[0]))
+            for cell in cells[1:]:
+                index, value = cell.split(b":")
+                if index == b"qid":
+                    continue
+                columns.append(int(index))
+                values.append(float(value))
+                rows.append(len(labels) - 1)
+        except ValueError:
+            raise UserError(f"{path}, line {number} is not LIBSVM text (label index:value …).") from None
     if not labels:
         raise UserError(f"{path} has no rows.")
     width = max(columns, default=0)

@@ -10,11 +10,12 @@ import scipy.sparse
 
 import hinge as hg
 from hinge.explain.calibration import reliability
-from hinge.explain.columns import aligned, columns_of, row_keys
 from hinge.explain.diagnosis.data_checks import check_data, column_skill
 from hinge.explain.drift import ColumnDrift, holm, two_sample_test
 from hinge.select.measure import make_measure
 from hinge.select.resample import make_folds
+from hinge.tables.columns import aligned, row_keys
+from hinge.tables.kinds import typed_columns
 
 
 def checked(X, y, model=None, **options):
@@ -90,7 +91,7 @@ def test_keys_of_rows():
 
 
 def test_texts_are_compared_as_texts():
-    one, two = (columns_of(pd.DataFrame({"c": values}))[0] for values in (["x", "y"], ["y", "z"]))
+    one, two = (typed_columns(pd.DataFrame({"c": values}))[0] for values in (["x", "y"], ["y", "z"]))
     a, b = aligned(one, two)
     assert a[1] == b[0]
     assert len({*a, *b}) == 3

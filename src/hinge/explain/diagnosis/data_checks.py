@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.columns import Column, aligned, columns_of, matrix_of, row_keys
 from hinge.select.measure import Measure
 from hinge.select.resample import HeldOut
+from hinge.tables.columns import Column, aligned, row_keys
+from hinge.tables.kinds import infer_kind, typed_columns
 
 Array = np.ndarray
 BINS = 64
@@ -85,7 +86,7 @@ def check_data(
     X_all: Any = None,
 ) -> DataProblems:
     """Run every check. ``targets`` are coded by the measure; test rows are looked for in ``X_all`` (X if absent)."""
-    columns = columns_of(X)
+    columns = typed_columns(X)
     small = large = None
     if measure.classes is not None:
         counts = np.bincount(targets, minlength=len(measure.classes))
@@ -94,17 +95,19 @@ def check_data(
     doubtful = tuple(int(r) for r in rows[:50])
     if not columns:
         return DataProblems((), (), (), (), 0.0, 0.0, None, 0.0, 0.0, small, large, doubtful, len(rows), expected, 1.0)
-    table = matrix_of(columns)
+    table = np.column_stack([c.values for c in columns])
     inputs = row_keys(table)
     both = row_keys(table, targets)
     return DataProblems(
         leaks=leak_suspects(columns, targets, measure) if len(columns) > 1 else (),
         constant=tuple(c.name for c in columns if _is_constant(c.values)),
         copies=near_copies(columns),
-        ids=tuple(c.name for c in columns if is_id(c)),
+        ids=tuple(c.name for c in columns if infer_kind(c) == "id"),
         duplicates=1.0 - len(np.unique(inputs)) / len(inputs),
         duplicates_across_folds=across(both, folds),
-        duplicates_in_test=None if X_test is None else overlap(columns if X_all is None else columns_of(X_all), X_test),
+        duplicates_in_test=None
+        if X_test is None
+        else overlap(columns if X_all is None else typed_columns(X_all), X_test),
         conflict=conflict_risk(inputs, targets, measure),
         missing=float(np.mean(np.isnan(table))),
         smallest_class=small,
@@ -125,24 +128,12 @@ def _is_constant(values: Array) -> bool:
     return len(known) == 0 or (len(known) == len(values) and bool(np.all(known == known[0])))
 
 
-def is_id(column: Column) -> bool:
-    """Another value in every row: texts, or whole numbers that count up or fill a range like a running number."""
-    values, n = column.values, len(column.values)
-    if n < 50 or np.any(np.isnan(values)) or len(np.unique(values)) < n:
-        return False
-    if column.categorical:
-        return True
-    if np.any(values != np.round(values)):
-        return False
-    return bool(np.all(np.diff(values) > 0) or np.ptp(values) < 1.5 * n)
-
-
 def near_copies(columns: list[Column]) -> tuple[tuple[str, str], ...]:
     """Pairs (later, earlier) of columns that are the same up to shift and scale."""
     kept = [c for c in columns[:MAX_COMPARED] if not _is_constant(c.values) and len(c.values) > 2]
     if len(kept) < 2:
         return ()
-    A = matrix_of(kept)
+    A = np.column_stack([c.values for c in kept])
     A = np.where(np.isnan(A), np.nanmean(A, axis=0), A)
     A = A - A.mean(axis=0)
     size = np.sqrt(np.sum(A**2, axis=0))
@@ -155,7 +146,7 @@ def near_copies(columns: list[Column]) -> tuple[tuple[str, str], ...]:
 
 
 def scale_ratio(columns: list[Column]) -> float:
-    deviations = [np.std(_known(c.values)) for c in columns if not c.categorical and len(_known(c.values)) > 1]
+    deviations = [np.std(_known(c.values)) for c in columns if c.codes is None and len(_known(c.values)) > 1]
     positive = [d for d in deviations if d > 0]
     return float(max(positive) / min(positive)) if positive else 1.0
 
@@ -166,7 +157,7 @@ def leak_suspects(columns: list[Column], targets: Array, measure: Measure) -> tu
     A column is cut into bins (its categories, or quantiles); the mean target of a bin, learned on one half of the rows,
     predicts the other half, and the share of the variance that goes away is compared with ``LEAK``.
     """
-    found = [(c.name, column_skill(c.values, targets, measure)) for c in columns if not is_id(c)]
+    found = [(c.name, column_skill(c.values, targets, measure)) for c in columns if infer_kind(c) != "id"]
     return tuple(sorted(((n, s) for n, s in found if s >= LEAK), key=lambda pair: -pair[1]))
 
 
@@ -207,7 +198,7 @@ def across(keys: Array, folds: Sequence[tuple[Array, Array]]) -> float:
 
 def overlap(columns: list[Column], X_test: Any) -> float:
     """The share of test rows that are also training rows."""
-    pairs = [aligned(one, two) for one, two in zip(columns, columns_of(X_test))]
+    pairs = [aligned(one, two) for one, two in zip(columns, typed_columns(X_test))]
     n = len(columns[0].values)
     keys = row_keys(*(np.concatenate(pair) for pair in pairs))
     return float(np.mean(np.isin(keys[n:], keys[:n])))

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import check_indices
 from hinge.explain.bias_variance import BiasVariance, bootstrap_parts
 from hinge.explain.calibration import reliability
-from hinge.explain.columns import columns_of
 from hinge.explain.diagnosis.advice import advise
 from hinge.explain.diagnosis.alternatives import Rival, constant_held, depends_on_scale, measure_probes, measure_rivals
 from hinge.explain.diagnosis.data_checks import check_data
@@ -28,6 +27,7 @@ from hinge.models.meta import final_step, row_count, take_rows
 from hinge.select.estimate import Estimate, mean_of
 from hinge.select.measure import Measure, make_measure
 from hinge.select.resample import HeldOut, Resampler, fit_quietly, resampler
+from hinge.tables.kinds import typed_columns
 
 Array = np.ndarray
 PARTS = ("learning", "rivals", "probes", "bias_variance", "drift")
@@ -128,7 +128,7 @@ def diagnose(
         model=" ".join(repr(model).split()),
         measure=measure.name,
         rows=row_count(X),
-        columns=int(X.shape[1]) if hasattr(X, "shape") else len(columns_of(X)),
+        columns=int(X.shape[1]) if hasattr(X, "shape") else len(typed_columns(X)),
         used_rows=row_count(X_used),
         train_risk=best_held.train_risk if refitted else mean_of(measure.losses(model, data.X, data.targets)),
         held_out_risk=held.risk,
@@ -211,7 +211,7 @@ def _on_test(
 ) -> tuple[Drift | None, Estimate | None]:
     if X_test is None:
         return None, None
-    drift = None if skip_drift or not columns_of(X) else measure_drift(X, X_test, y, y_test)
+    drift = None if skip_drift or not typed_columns(X) else measure_drift(X, X_test, y, y_test)
     risk = None if y_test is None else mean_of(measure.losses(model, X_test, measure.code(y_test)))
     return drift, risk
 
