@@ -76,6 +76,45 @@ def test_imports_point_downward(path):
             assert module_of(path) == "hinge._native", "only hinge._native may import the compiled core"
 
 
+def cycles(graph: dict[str, set[str]]) -> list[str]:
+    """Nodes that lie on a cycle."""
+
+    def reachable(start: str) -> set[str]:
+        found: set[str] = set()
+        todo = list(graph.get(start, ()))
+        while todo:
+            node = todo.pop()
+            if node not in found:
+                found.add(node)
+                todo.extend(graph.get(node, ()))
+        return found
+
+    return sorted(node for node in graph if node in reachable(node))
+
+
+def test_rooms_do_not_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {}
+    for path in SOURCES:
+        here = room(module_of(path))
+        for module, name in imports(path):
+            there = room(f"hinge.{name}" if module == "hinge" else module) if module.startswith("hinge") else ""
+            if here and there in LEVELS and there != here:
+                graph.setdefault(here, set()).add(there)
+    assert not cycles(graph)
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    """Imports at the top of modules; one inside a function may refer back to its own room."""
+    known = {module_of(path) for path in SOURCES}
+    graph: dict[str, set[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ImportFrom) and node.module in known and module_of(path) != "hinge":
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                graph.setdefault(module_of(path), set()).update((names & known) or {node.module})
+    assert not cycles(graph)
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_models_keep_to_each_others_public_names(path):
     here = module_of(path)

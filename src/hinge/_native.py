@@ -17,8 +17,6 @@ import scipy.linalg.cython_lapack
 import scipy.sparse
 
 from hinge import _core
-from hinge.problem.losses.base import Loss
-from hinge.problem.losses.custom import CustomLoss
 
 core = _core
 Report = Callable[[int, float, float], bool]
@@ -236,15 +234,6 @@ def surely_finite(X: Any) -> bool:
     if not isinstance(values, np.ndarray) or values.dtype not in (np.float64, np.float32):
         return False
     return values.flags.forc and _core.all_finite(np.asarray(values).ravel(order="K"))
-
-
-def native_loss(loss: Loss) -> Any:
-    """The compiled twin of a loss, or a wrapper that calls the Python one once per array."""
-    if not isinstance(loss, CustomLoss):
-        twin = _core.loss(type(loss).__name__, list(loss.params()))
-        if twin is not None:
-            return twin
-    return _core.python_loss(loss)
 
 
 MOST_THREADS = 1024

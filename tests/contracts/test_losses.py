@@ -7,9 +7,10 @@ import pytest
 
 import hinge as hg
 import zoo
-from hinge._native import core, native_loss
+from hinge._native import core
 from hinge.problem.losses import CustomLoss, as_loss
 from hinge.problem.losses.base import Target
+from hinge.problem.losses.native import native_loss
 
 every_loss = pytest.mark.parametrize("loss", zoo.LOSSES, ids=zoo.name)
 

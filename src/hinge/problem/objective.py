@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge._cached import cached_property
-from hinge._native import Design, core, native_loss
+from hinge._native import Design, core
 from hinge.problem.losses import CustomLoss, Loss, Softmax, as_loss, normalise_weights
+from hinge.problem.losses.native import native_loss
 from hinge.problem.numerics import largest_eigenvalue, weighted_sum
 from hinge.problem.penalties import Penalty, as_penalty
 

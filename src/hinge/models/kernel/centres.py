@@ -22,13 +22,14 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 
-from hinge._native import Design, core, native_loss
+from hinge._native import Design, core
 from hinge.models.base import require_no_overflow
 from hinge.models.kernel.expansion import Expansion
 from hinge.models.learner import Fit, Task
 from hinge.problem.certificates.linear import Certificate
 from hinge.problem.kernels import Kernel, Precomputed, evaluate
 from hinge.problem.losses import Squared, normalise_weights
+from hinge.problem.losses.native import native_loss
 from hinge.problem.penalties import L2
 from hinge.problem.root import best_bias
 from hinge.problem.spaces import RKHS

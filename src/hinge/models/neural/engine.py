@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 
-from hinge._native import core, native_loss
+from hinge._native import core
 from hinge.problem.losses import Loss
+from hinge.problem.losses.native import native_loss
 
 ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "gelu")
 Arrays = list[np.ndarray]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge._native import native_loss
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.boosting_loss import BoostedLoss
+from hinge.problem.losses.native import native_loss
 
 
 class History:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from hinge._cached import cached_property
-from hinge._native import native_loss
 from hinge.problem.losses import (
     Absolute,
     CustomLoss,
@@ -27,6 +26,7 @@ from hinge.problem.losses import (
     normalise_weights,
 )
 from hinge.problem.losses.likelihood import LogLink
+from hinge.problem.losses.native import native_loss
 
 NAMES = {
     "squared_error": Squared(), "absolute_error": Absolute(), "huber": Huber(), "poisson": Poisson(),
