@@ -1,3 +1,4 @@
+#include <chrono>
 // Threads, BLAS pointers and views of data.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -113,6 +114,26 @@ void bind_core(nb::module_& m) {
       .def("__enter__", [](SerialBlock& b) { b.serial.emplace(); })
       .def("__exit__", [](SerialBlock& b, nb::args) { b.serial.reset(); });
   m.def("set_num_threads", &set_num_threads, "threads"_a);
+  // Seconds of one parallel_for whose parts add `work` numbers each; the first calls, which wake the workers, not
+  // counted.
+  m.def(
+      "time_parallel_for",
+      [](index_t parts, index_t work, index_t repeats) {
+        std::vector<double> sums(parts);
+        const auto call = [&] {
+          parallel_for(parts, [&](index_t part) {
+            double sum = 0;
+            for (index_t k = 0; k < work; ++k) sum += 1.0 / static_cast<double>(k + 1);
+            sums[part] = sum;
+          });
+        };
+        nb::gil_scoped_release nogil;
+        for (int k = 0; k < 50; ++k) call();
+        const auto began = std::chrono::steady_clock::now();
+        for (index_t k = 0; k < repeats; ++k) call();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / repeats;
+      },
+      "parts"_a, "work"_a, "repeats"_a);
   m.def("set_blas", &set_blas);
 
   nb::class_<Design>(m, "Design")

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <condition_variable>
+#include <cstddef>
 #include <exception>
 #include <fstream>
 #include <memory>
@@ -30,9 +30,10 @@ inline void relax() { __builtin_ia32_pause(); }
 inline void relax() { std::this_thread::yield(); }
 #endif
 
-// Iterations of a worker's spin before it sleeps: about 50 us, enough to bridge the serial gaps inside one
-// solver.
+// Iterations of a worker's spin before it sleeps: 50 to 100 us, enough to bridge the serial gaps inside one solver.
 constexpr int kSpins = 2000;
+// A cache line; two, because processors fetch neighbours in pairs.
+constexpr std::size_t kLine = 128;
 
 int cgroup_limit() {
   std::ifstream v2("/sys/fs/cgroup/cpu.max");
@@ -64,8 +65,9 @@ struct InsidePart {
 struct Job {
   index_t parts = 0;
   detail::Body body{};
-  std::atomic<index_t> next{0};
-  std::atomic<int> workers_inside{0};
+  int width = 0;  // workers that were offered the job
+  alignas(kLine) std::atomic<index_t> next{0};
+  alignas(kLine) std::atomic<int> finished{0};  // workers that took the job and left it
   std::atomic<bool> cancelled{false};
   std::exception_ptr error;
   std::mutex error_mutex;
@@ -93,74 +95,91 @@ struct Job {
   }
 };
 
+// Fork and join. Every worker has a slot on cache lines of its own, through which it is offered a job; it spins on the
+// slot for a while after a job and then sleeps. The caller fills the slots of as many workers as there are parts, wakes
+// two of those that sleep, and each worker wakes two more, so that the caller's cost does not grow with the number of
+// sleepers. When no parts are left the caller takes back the offers that nobody has taken: it waits for workers inside
+// the job, never for one that is still waking up.
 class Pool {
  public:
   // Makes as many workers as there is room for: under limits of memory or processes that may be none.
-  explicit Pool(int wanted) : wanted_(wanted) {
+  explicit Pool(int wanted) : wanted_(wanted), slots_(std::make_unique<Slot[]>(wanted)) {
     try {
       threads_.reserve(wanted);
-      for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { loop(); });
+      for (int i = 0; i < wanted; ++i) threads_.emplace_back([this, i] { loop(i); });
     } catch (const std::system_error&) {  // EAGAIN: no more threads
     } catch (const std::bad_alloc&) {
     }
+    workers_.store(static_cast<int>(threads_.size()));
   }
   ~Pool() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_.store(true);
+    stopping_.store(true);
+    for (int i = 0; i < workers_.load(); ++i) {
+      slots_[i].ticket.fetch_add(1);
+      slots_[i].ticket.notify_one();
     }
-    wake_.notify_all();
     for (auto& t : threads_) t.join();
   }
   int wanted() const { return wanted_; }
 
   void run(Job& job, Monitor* monitor) {
     const int mine = forks.load();
-    {
-      std::lock_guard lock(mutex_);
-      job_ = &job;
-      epoch_.fetch_add(1);
+    job.width = static_cast<int>(std::min<index_t>(workers_.load(), job.parts - 1));
+    for (int i = 0; i < job.width; ++i) {
+      slots_[i].offer.store(&job, std::memory_order_release);
+      slots_[i].ticket.fetch_add(1);
     }
-    wake_.notify_all();
+    wake(0, job.width);
+    wake(1, job.width);
     job.work(monitor);
     // A callback may have forked: in the child the workers, and what they had begun, do not exist.
     if (forks.load() != mine) throw std::runtime_error("the process was forked during this call; fit again");
-    {
-      // From here no worker can enter the job; those inside are waited for.
-      std::lock_guard lock(mutex_);
-      job_ = nullptr;
+    int taken = job.width;
+    for (int i = 0; i < job.width; ++i) {
+      Job* offered = &job;
+      if (slots_[i].offer.compare_exchange_strong(offered, nullptr, std::memory_order_acq_rel)) --taken;
     }
-    while (job.workers_inside.load(std::memory_order_acquire) > 0) relax();
+    for (int spin = 0; job.finished.load(std::memory_order_acquire) < taken; ++spin) {
+      if (spin < kSpins) {
+        relax();
+      } else {
+        std::this_thread::yield();
+      }
+    }
   }
 
  private:
-  void loop() {
-    unsigned seen = 0;
+  struct alignas(kLine) Slot {
+    std::atomic<int> ticket{0};  // changes when there is something to look at
+    std::atomic<Job*> offer{nullptr};
+  };
+
+  void wake(int i, int width) {
+    if (i < width) slots_[i].ticket.notify_one();  // no system call if it does not sleep
+  }
+
+  void loop(int i) {
+    Slot& slot = slots_[i];
+    int seen = 0;
     for (;;) {
-      for (int spin = 0; spin < kSpins && epoch_.load() == seen && !stopping_.load(); ++spin) relax();
-      Job* job = nullptr;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stopping_.load() || epoch_.load() != seen; });
-        if (stopping_.load()) return;
-        seen = epoch_.load();
-        job = job_;
-        if (job) job->workers_inside.fetch_add(1);
-      }
-      if (job) {
+      for (int spin = 0; spin < kSpins && slot.ticket.load(std::memory_order_relaxed) == seen; ++spin) relax();
+      slot.ticket.wait(seen);
+      seen = slot.ticket.load();
+      if (stopping_.load()) return;
+      if (Job* job = slot.offer.exchange(nullptr, std::memory_order_acq_rel)) {
+        wake(2 * i + 2, job->width);
+        wake(2 * i + 3, job->width);
         job->work(nullptr);
-        job->workers_inside.fetch_sub(1, std::memory_order_release);
+        job->finished.fetch_add(1, std::memory_order_release);
       }
     }
   }
 
   const int wanted_;
+  std::unique_ptr<Slot[]> slots_;
   std::vector<std::thread> threads_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::atomic<unsigned> epoch_{0};
+  std::atomic<int> workers_{0};
   std::atomic<bool> stopping_{false};
-  Job* job_ = nullptr;
 };
 
 struct State {
