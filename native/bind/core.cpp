@@ -135,6 +135,25 @@ void bind_core(nb::module_& m) {
       },
       "parts"_a, "work"_a, "repeats"_a);
   m.def("set_blas", &set_blas);
+  // out = (K + K') / 2 for a square K, tile by tile.
+  m.def(
+      "symmetrise",
+      [](Matrix K, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+        const index_t n = static_cast<index_t>(K.shape(0)), tile = 64, tiles = (n + tile - 1) / tile;
+        if (static_cast<index_t>(K.shape(1)) != n || static_cast<index_t>(out.shape(0)) != n ||
+            static_cast<index_t>(out.shape(1)) != n)
+          throw nb::value_error("K and out must be square matrices of one order");
+        const double* k = K.data();
+        double* o = out.data();
+        nb::gil_scoped_release nogil;
+        parallel_for(tiles, [&](index_t a) {
+          for (index_t b = 0; b <= a; ++b)
+            for (index_t i = a * tile; i < std::min(n, (a + 1) * tile); ++i)
+              for (index_t j = b * tile; j < std::min(n, (b + 1) * tile); ++j)
+                o[i * n + j] = o[j * n + i] = 0.5 * (k[i * n + j] + k[j * n + i]);
+        });
+      },
+      "K"_a.noconvert(), "out"_a.noconvert());
 
   nb::class_<Design>(m, "Design")
       .def_prop_ro("shape", [](const Design& x) { return nb::make_tuple(x.rows(), x.cols()); })

@@ -43,7 +43,7 @@ class ChosenSparseRows final : public Products {
   }
 
   void rmatvec(const double* u, double* g) const override {
-    const index_t parts = parts_for(rows_, std::max<index_t>(2048, cols_ / 8), 16);
+    const index_t parts = sum_parts(rows_, 2048, cols_ / 8);
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
       partial[p].assign(cols_, 0.0);

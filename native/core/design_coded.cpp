@@ -11,7 +11,7 @@ namespace hinge {
 namespace {
 
 // Parts of a pass over n rows that keeps an array of `length` per part.
-index_t scatter_parts(index_t n, index_t length) { return parts_for(n, std::max<index_t>(1 << 14, 2 * length), 16); }
+index_t scatter_parts(index_t n, index_t length) { return sum_parts(n, 1 << 14, length); }
 
 }  // namespace
 

@@ -37,7 +37,7 @@ HINGE_INLINE void scatter_axpy(double c, const T* __restrict v, const I* __restr
 // Parts of a scattering pass that keeps one vector of `length` per part: few when the vectors are long
 // compared with the work, since they have to be cleared and added up.
 index_t scatter_parts(index_t stored, index_t length) {
-  return parts_for(stored, std::max<index_t>(1 << 14, 2 * length), 16);
+  return sum_parts(stored, 1 << 14, length);
 }
 
 // Both compressed storages are a list of `major` sparse vectors of length `minor`.
@@ -157,7 +157,7 @@ class Csr final : public Design {
     for (index_t j = 0; j < m; ++j) place[which[j]] = j;
     // Two passes over the rows, cut into parts: count, then fill, each part into its own slots of every
     // column.
-    const index_t parts = parts_for(stored(), 1 << 16, 16);
+    const index_t parts = sum_parts(stored(), 1 << 16, m);
     std::vector<std::vector<index_t>> slot(parts);
     parallel_for(parts, [&](index_t p) {
       slot[p].assign(m, 0);

@@ -40,7 +40,7 @@ inline std::vector<ScaledRow> rows_that_count(index_t total, const double* h) {
 // The same where OuterSum suits, of rows wherever they lie (see row_products.hpp); with y, of [X 1 y] (d counts all).
 template <class Rows>
 void outer_gram(const Rows& row, index_t n, index_t d, const double* h, const double* y, double* G) {
-  const index_t parts = parts_for(n * d, 1 << 15, 16);
+  const index_t parts = sum_parts(n * d, 1 << 15, d * d);
   std::vector<std::vector<double>> partial(parts);
   parallel_for(parts, [&](index_t part) {
     OuterSum sum(d);
@@ -60,7 +60,7 @@ void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_ro
   std::fill(G, G + d * d, 0.0);
   const index_t block = std::clamp<index_t>((index_t{1} << 19) / (d * static_cast<index_t>(sizeof(T))), 64, 1024);
   if (d <= kGramTiled) {
-    const index_t parts = parts_for(n * d, 1 << 15, 16);
+    const index_t parts = sum_parts(n * d, 1 << 15, d * d);
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t part) {
       const index_t begin = range_begin(n, parts, part), end = range_begin(n, parts, part + 1);
@@ -130,7 +130,7 @@ void sparse_row_gram(const SparseRowView<T, I>& X, const Row& row, index_t n, in
       if (!h || h[i] != 0) add_outer(X, row(i), h ? h[i] : 1.0, lo, hi, out, d);
   };
   if (d <= kGramTiled) {
-    const index_t parts = parts_for(n, 1024, 8);
+    const index_t parts = sum_parts(n, 1024, d * d);
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
       partial[p].assign(d * d, 0.0);
@@ -138,7 +138,7 @@ void sparse_row_gram(const SparseRowView<T, I>& X, const Row& row, index_t n, in
     });
     add_parts(partial, G, d * d);
   } else {
-    const index_t parts = parts_for(d, 16, 16);
+    const index_t parts = parts_for(d, 16);
     parallel_for(parts, [&](index_t p) { add(0, n, range_begin(d, parts, p), range_begin(d, parts, p + 1), G); });
   }
   for (index_t j = 0; j < d; ++j)

@@ -73,7 +73,7 @@ void add_up(const T* x, index_t stride, index_t rows, index_t cols, const double
   std::vector<T> tail((rows - free) * width, T(0));
   for (index_t i = free; i < rows; ++i) std::copy_n(x + i * stride, cols, tail.data() + (i - free) * width);
 
-  const index_t parts = parts_for(rows * width, 1 << 15, 16);
+  const index_t parts = parts_for(rows * width, 1 << 15);
   std::vector<std::vector<double>> partial(parts);
   parallel_for(parts, [&](index_t p) {
     partial[p].assign(width * width, 0.0);

@@ -36,11 +36,22 @@ void parallel_for(index_t parts, const F& body) {
 // Splits [0, n) into `parts` nearly equal ranges; returns where range `part` begins.
 inline index_t range_begin(index_t n, index_t parts, index_t part) { return n * part / parts; }
 
+// Enough pieces for any machine: several for each of 16 threads, so that a slow one delays nobody.
+inline constexpr index_t kMostParts = 64;
+
 // How many pieces to cut work into, from its size alone: pieces of at least `grain` units, at most `most` of
 // them.
-inline index_t parts_for(index_t work, index_t grain, index_t most = 32) {
+inline index_t parts_for(index_t work, index_t grain, index_t most = kMostParts) {
   const index_t parts = work / (grain > 0 ? grain : 1);
   return parts < 1 ? 1 : (parts > most ? most : parts);
+}
+
+// The same for sums in which every piece fills a table of its own: fewer where the tables are large, since they take
+// memory (64 MB in all) and have to be cleared and added up.
+inline index_t sum_parts(index_t work, index_t grain, index_t table) {
+  const index_t most = table > 0 ? (index_t{1} << 23) / table : kMostParts;
+  const index_t least = grain > 2 * table ? grain : 2 * table;
+  return parts_for(work, least, most < 4 ? 4 : (most > kMostParts ? kMostParts : most));
 }
 
 }  // namespace hinge

@@ -9,10 +9,7 @@
 namespace hinge {
 
 // Parts of a pass over the rows: enough for any machine, few enough that d-vectors per part cost nothing.
-inline index_t row_parts(index_t n, index_t d) {
-  const index_t most = std::clamp<index_t>((index_t{1} << 23) / std::max<index_t>(d, 1), 2, 32);
-  return parts_for(n * d, 1 << 15, most);
-}
+inline index_t row_parts(index_t n, index_t d) { return sum_parts(n * d, 1 << 15, d); }
 
 // Rows one after the other.
 template <class T>

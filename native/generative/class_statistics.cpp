@@ -23,7 +23,7 @@ std::vector<double> class_weights(const std::int32_t* codes, const double* w, in
 }
 
 // Parts of a pass in which each part fills a table of its own: few if the tables are large beside the work.
-index_t table_parts(index_t work, index_t table) { return parts_for(work, std::max<index_t>(1 << 15, 2 * table), 16); }
+index_t table_parts(index_t work, index_t table) { return sum_parts(work, 1 << 15, table); }
 
 void add_tables(const std::vector<std::vector<double>>& tables, std::vector<double>& out) {
   const index_t size = static_cast<index_t>(out.size()), parts = parts_for(size, 1 << 14);
@@ -239,7 +239,7 @@ RowsByClass rows_by_class(const std::function<index_t(index_t)>& row_size, index
 void pass_rows(const RowsByClass& rows, index_t n, index_t d, const std::int32_t* codes, const AddRows& add,
                double* out) {
   const auto& [first, order, stored] = rows;
-  const index_t parts = parts_for(stored[n], std::max<index_t>(1 << 15, 2 * d), 16);
+  const index_t parts = sum_parts(stored[n], 1 << 15, d);
   const auto cut = [&, &stored = stored](index_t p) {
     if (p == parts) return n;
     return static_cast<index_t>(std::lower_bound(stored.begin(), stored.end(), stored[n] * p / parts) - stored.begin());
@@ -390,7 +390,7 @@ std::vector<double> class_categories(const Design& X, const std::int32_t* codes,
 std::vector<double> class_scatter(const Design& X, const std::int32_t* codes, const double* w, index_t k,
                                   const double* mean, bool pooled) {
   const index_t n = X.rows(), d = X.cols(), tables = pooled ? 1 : k, block = RowBlocks::rows_for(d);
-  const index_t parts = parts_for(n * d * d, std::max<index_t>(1 << 18, 4 * tables * d * d), 16);
+  const index_t parts = sum_parts(n * d * d, 1 << 18, 2 * tables * d * d);
   const RowBlocks blocks(X);
   std::vector<std::vector<double>> partial(parts);
   parallel_for(parts, [&](index_t p) {

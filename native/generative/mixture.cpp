@@ -74,7 +74,7 @@ MixtureMoments mixture_moments(const Design& X, const double* w, const Gaussians
   const index_t n = X.rows(), d = g.d, k = g.k, entries = g.full ? d * d : d;
   // A part has enough rows that adding them costs more than making its sums of d x d products.
   const index_t least = g.full ? std::max<index_t>(4, d / 2) : 4;
-  const index_t parts = parts_for(n * k * entries, std::max<index_t>(1 << 15, least * k * entries), 16);
+  const index_t parts = sum_parts(n * k * entries, std::max<index_t>(1 << 15, least * k * entries), k * entries);
   const index_t block = RowBlocks::rows_for(g.full ? std::max<index_t>(d, 256) : d);
   const RowBlocks blocks(X);
   std::vector<MixtureMoments> partial(parts);

@@ -71,7 +71,7 @@ inline void add_row(const Rows& x, Table& W, index_t width, index_t i, const dou
 // V = sum_i x_i r_i' and v = sum_i r_i; residual(i, r) writes r_i, or returns false if it is zero.
 template <class Residual>
 void sum_rows(const Rows& x, index_t width, const Residual& residual, Table& V, Table& v) {
-  const index_t parts = parts_for((x.indptr ? x.indptr[x.rows] : x.rows * x.cols) * width, 1 << 16, 16);
+  const index_t parts = parts_for((x.indptr ? x.indptr[x.rows] : x.rows * x.cols) * width, 1 << 16);
   std::vector<Table> sums(parts), totals(parts);
   parallel_for(parts, [&](index_t part) {
     sums[part].assign(x.cols * width, 0.0);

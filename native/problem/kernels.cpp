@@ -346,7 +346,7 @@ HINGE_HOT void axpy_row(double c, const T* __restrict k, double* __restrict out,
 // Calls body(part, begin, end, block) for pieces of a, where block is K(a[begin:end], b), row-major with rows of
 // b.n entries. Pieces of one part come in order; parts may run at once.
 constexpr index_t kPassRows = 128;
-index_t pass_parts(index_t n) { return parts_for(n, 2 * kPassRows, 16); }
+index_t pass_parts(index_t n) { return parts_for(n, 2 * kPassRows); }
 
 template <class T, class Body>
 void pass(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const Body& body) {

@@ -214,6 +214,11 @@ class Decomposition {
     batch_.resize(m, p_.groups);
     std::vector<index_t> at(m);
     for (index_t c = 0; c < m; ++c) at[c] = position_[order_[c] % n];
+    const index_t parts = parts_for(m * m, 1 << 13);
+    parallel_for(parts, [&](index_t part) {  // cells far apart: the rows wait for memory, not for each other
+      for (index_t r = range_begin(m, parts, part); r < range_begin(m, parts, part + 1); ++r)
+        gather<T>(rows_[r], at.data(), m, batch_.K.data() + r * batch_.size);
+    });
     for (index_t r = 0; r < m; ++r) {
       const index_t v = order_[r];
       batch_.e[r] = value(v, at[r]);
@@ -221,9 +226,7 @@ class Decomposition {
       batch_.sign[r] = p_.sign[v];
       batch_.upper[r] = p_.upper[v];
       batch_.mark(r);
-      T* to = batch_.K.data() + r * batch_.size;
-      gather<T>(rows_[r], at.data(), m, to);
-      batch_.diagonal[r] = to[r];
+      batch_.diagonal[r] = batch_.K[r * batch_.size + r];
     }
   }
 

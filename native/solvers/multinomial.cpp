@@ -6,8 +6,8 @@
 
 #include "core/blas.hpp"
 #include "core/cholesky.hpp"
-#include "core/random.hpp"
 #include "core/matmul_thin.hpp"
+#include "core/random.hpp"
 #include "problem/softmax.hpp"
 
 namespace hinge {
@@ -56,7 +56,7 @@ class Pass {
   template <index_t K, class View>
   void blocks(const View& view, const double* W, const Body& body, double* G) const {
     const index_t n = X_.rows(), d = X_.cols();
-    const index_t parts = parts_for(X_.stored() * K, 1 << 16, d * K > (1 << 18) ? 4 : 16);
+    const index_t parts = sum_parts(X_.stored() * K, 1 << 16, d * K);
     std::vector<Vec> partial(parts);
     parallel_for(parts, [&](index_t p) {
       partial[p].assign(d * K, 0.0);

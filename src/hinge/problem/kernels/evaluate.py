@@ -120,7 +120,13 @@ def gram(program: Program, A: Any, B: Any) -> Array:
 
 def symmetrise(K: Array) -> Array:
     """(K + K')/2: a matrix product leaves rounding errors that differ on the two sides of the diagonal."""
-    return 0.5 * (K + K.T) if K.shape[0] == K.shape[1] else K
+    if K.shape[0] != K.shape[1]:
+        return K
+    if K.dtype != np.float64 or not K.flags.c_contiguous:
+        return 0.5 * (K + K.T)
+    out = np.empty_like(K)
+    core.symmetrise(K, out)
+    return out
 
 
 def side_by_side(left: Any, right: Any) -> Any:
