@@ -59,6 +59,21 @@ def test_every_file_that_pages_mention_exists():
             assert (path.parent / target).exists() or (ROOT / target).exists(), f"{path.name} links to {target}"
 
 
+def test_the_files_of_follow_a_fit_exist():
+    """Each row of the table in CONTRIBUTING.md names files by their path, or by their name in the folder before it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text[text.index("### Follow a fit") : text.index("## Adding a loss")]
+    most = {"Ridge": 8, "SVC": 10, "DecisionTree": 10, "hinge fit": 12}
+    for row in (line for line in table.splitlines() if ".py`" in line):
+        folder, files = ROOT, re.findall(r"`([\w/]+\.(?:py|[ch]pp))`", row)
+        for name in files:
+            place = ROOT / name if name.startswith("native/") else ROOT / "src" / "hinge" / name
+            place = place if "/" in name else folder / name
+            assert place.exists(), f"{name} in {row[:40]}"
+            folder = place.parent
+        assert len(files) <= next(count for call, count in most.items() if call in row)
+
+
 def test_the_reference_has_every_public_name():
     import hinge as hg
 
