@@ -337,7 +337,7 @@ def test_a_norm_bounds_how_fast_the_score_changes(model, rng):
     change = np.abs(score(at + step) - score(at))
     length = np.linalg.norm(step, axis=1)
     if "Matern" in repr(model):  # the distance in the kernel's own space
-        kernel = model.hypothesis.kernel
+        kernel = model.space.kernel
         length = np.sqrt(
             np.maximum(2.0 - 2.0 * np.array([kernel(a[None], b[None])[0, 0] for a, b in zip(at, at + step)]), 0)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
@@ -67,9 +68,7 @@ class Task:
 @singledispatch
 def minimise(space: Space, task: Task) -> Fit:
     """Minimise a task over a space. Each space registers its own implementation; see ``Space.family``."""
-    raise TypeError(
-        f"hypothesis must be a hypothesis space such as hg.Linear(), got {type(space).__name__}: {space!r}."
-    )
+    raise TypeError(f"space must be a hypothesis space such as hg.Linear(), got {type(space).__name__}: {space!r}.")
 
 
 def _is_tabular(space: Any) -> bool:
@@ -98,7 +97,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     Parameters
     ----------
-    hypothesis : Space
+    space : Space
         What kind of function is learned; ``hg.Linear()`` by default.
     loss : Loss
         A loss of this library, or any object with ``value(y, s)`` and ``gradient(y, s)`` and optionally
@@ -137,7 +136,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def __init__(
         self,
-        hypothesis: Any = None,
+        space: Any = None,
         loss: Any = None,
         penalty: Any = None,
         *,
@@ -147,7 +146,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         random_state: int = 0,
         history: bool = False,
     ) -> None:
-        self.hypothesis = hypothesis
+        self.space = space
         self.loss = loss
         self.penalty = penalty
         self.solver = solver
@@ -163,8 +162,8 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         from sklearn.utils import ClassifierTags, RegressorTags
 
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not _takes_objects(self.hypothesis)
-        tags.input_tags.string = _takes_objects(self.hypothesis)
+        tags.input_tags.sparse = not _takes_objects(self.space)
+        tags.input_tags.string = _takes_objects(self.space)
         tags.target_tags.required = True
         if _classifies(self):
             tags.estimator_type = "classifier"
@@ -187,9 +186,11 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         sample_weight : array of n weights, optional
             A weight of 2 means the same as having the example twice.
         """
-        loss, space = self._loss(), Linear() if self.hypothesis is None else self.hypothesis
-        if isinstance(space, Space) and space.family:
-            importlib.import_module(space.family)
+        loss, space = self._loss(), Linear() if self.space is None else self.space
+        if isinstance(space, Space):
+            self._check_used(space)
+            if space.family:
+                importlib.import_module(space.family)
         weights, targets, classes = sample_weight, y, None
         if _is_tabular(space):
             if _takes_objects(space):
@@ -209,6 +210,16 @@ class Learner(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, value)
         return self
 
+    def _check_used(self, space: Space) -> None:
+        """Refuse parameters that are set but play no part in minimising over this space."""
+        defaults = inspect.signature(Learner).parameters
+        for name in ("solver", "tol", "max_iter", "random_state", "history"):
+            if name not in space.uses and getattr(self, name) != defaults[name].default:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} has no effect over {type(space).__name__}, which uses "
+                    f"{', '.join(sorted(space.uses)) or 'none of the options of Learner'}; leave {name} out."
+                )
+
     def _code(self, loss: Loss, y: np.ndarray) -> tuple[np.ndarray, int | None]:
         if not loss.target.is_classes:
             return np.asarray(y, dtype=np.float64), None
@@ -225,9 +236,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        if not _is_tabular(self.hypothesis):
+        if not _is_tabular(self.space):
             return self.function_.scores(X)
-        if _takes_objects(self.hypothesis):
+        if _takes_objects(self.space):
             return self.function_.scores(objects(X))
         X = check_predict(self, X)
         return keep_float32(self.function_.scores(X), X)
@@ -245,7 +256,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels for classifiers; the mean (for likelihoods) or the score for regressors; sequences of labels."""
-        if not _is_tabular(self.hypothesis):
+        if not _is_tabular(self.space):
             check_is_fitted(self)
             return cast(StructuredFunction, self.function_).predict(X)
         scores = self._scores(X)
@@ -258,7 +269,7 @@ class Learner(CallbackSupportMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy for classifiers (of tokens, for sequences), R² for regressors."""
-        if not _is_tabular(self.hypothesis):
+        if not _is_tabular(self.space):
             check_is_fitted(self)
             return cast(StructuredFunction, self.function_).score(X, y, sample_weight)
         from sklearn.metrics import accuracy_score, r2_score

@@ -16,6 +16,8 @@ class Space:
     """Base class of hypothesis spaces."""
 
     family: ClassVar[str] = ""
+    # The options of Learner, besides loss and penalty, that minimising over the space makes use of.
+    uses: ClassVar[frozenset[str]] = frozenset({"solver", "tol", "max_iter", "random_state", "history"})
     tabular: ClassVar[bool] = True  # inputs are rows of a table, targets one value per row
 
     @property
@@ -64,6 +66,7 @@ class Network(Space):
     learning_rate: float = 0.003
 
     family: ClassVar[str] = "hinge.models.neural.space"
+    uses: ClassVar[frozenset[str]] = frozenset({"solver", "tol", "max_iter", "random_state"})
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Chain(Space):
     min_count: int = 1
 
     family: ClassVar[str] = "hinge.models.structured.space"
+    uses: ClassVar[frozenset[str]] = frozenset({"tol", "max_iter", "random_state"})
     tabular: ClassVar[bool] = False
 
 

@@ -27,6 +27,7 @@ class Tree(Space):
     min_samples_leaf: int = 1
 
     family: ClassVar[str] = "hinge.models.trees.space"
+    uses: ClassVar[frozenset[str]] = frozenset({"random_state"})
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Forest(Space):
     max_features: float = 1.0
 
     family: ClassVar[str] = "hinge.models.trees.space"
+    uses: ClassVar[frozenset[str]] = frozenset({"random_state"})
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Boosted(Space):
     line_search: bool = True
 
     family: ClassVar[str] = "hinge.models.trees.space"
+    uses: ClassVar[frozenset[str]] = frozenset({"random_state"})
 
 
 @dataclass(frozen=True)
@@ -90,3 +93,4 @@ class Stagewise(Space):
     max_thresholds: int = 64
 
     family: ClassVar[str] = "hinge.models.trees.space"
+    uses: ClassVar[frozenset[str]] = frozenset({"random_state"})

@@ -272,7 +272,7 @@ class AnyBoost(_Named):
         self.random_state = random_state
 
     @property
-    def hypothesis(self) -> Boosted:
+    def space(self) -> Boosted:
         base = DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
         return Boosted(base, self.n_estimators, self.learning_rate, self.subsample, self.line_search)
 
@@ -316,7 +316,7 @@ class ForwardStagewise(_Named):
         self.random_state = random_state
 
     @property
-    def hypothesis(self) -> Stagewise:
+    def space(self) -> Stagewise:
         return Stagewise(self.n_estimators, self.max_thresholds)
 
 
