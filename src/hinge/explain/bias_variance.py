@@ -144,13 +144,13 @@ def bootstrap_parts(data: Resampler, learner: Any, repeats: int) -> BiasVariance
         if data.measure.classes is not None and len(np.unique(data.targets[drawn])) < 2:
             continue
         fitted = fit_quietly(learner, take_rows(data.X, drawn), take_rows(data.y, drawn))
-        said = _columns(data.measure.output(fitted, take_rows(data.X, out)))
+        predicted = _columns(data.measure.output(fitted, take_rows(data.X, out)))
         if total is None or square is None:
-            total, square = np.zeros((n, said.shape[1])), np.zeros((n, said.shape[1]))
-        total[out] += said
-        square[out] += said**2
+            total, square = np.zeros((n, predicted.shape[1])), np.zeros((n, predicted.shape[1]))
+        total[out] += predicted
+        square[out] += predicted**2
         count[out] += 1
-        loss[out] += _distance(said, truth[out])
+        loss[out] += _distance(predicted, truth[out])
     seen = count >= 2
     if total is None or square is None or not np.any(seen):
         raise ValueError("too few repeats, or too few examples, to see every example left out twice.")
@@ -161,8 +161,8 @@ def bootstrap_parts(data: Resampler, learner: Any, repeats: int) -> BiasVariance
     return BiasVariance(mean_of(loss[seen] / m), mean_of(variance), None, None, mean_of(rest), repeats)
 
 
-def _columns(said: Array) -> Array:
-    return said[:, None] if said.ndim == 1 else said
+def _columns(predicted: Array) -> Array:
+    return predicted[:, None] if predicted.ndim == 1 else predicted
 
 
 def _as_numbers(data: Resampler) -> Array:
@@ -176,5 +176,5 @@ def _weigh(values: Array, truth: Array) -> Array:
     return values[:, 0] if truth.shape[1] == 1 else 0.5 * values.sum(axis=1)
 
 
-def _distance(said: Array, truth: Array) -> Array:
-    return _weigh((said - truth) ** 2, truth)
+def _distance(predicted: Array, truth: Array) -> Array:
+    return _weigh((predicted - truth) ** 2, truth)

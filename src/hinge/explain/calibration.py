@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 def _outcomes(y_true: Any, y_prob: Any, pos_label: Any, classes: Any = None) -> tuple[Array, Array]:
-    """1 for the positive class (or a right prediction) and the probability said for it.
+    """1 for the positive class (or a right prediction) and the probability predicted for it.
 
     With a matrix of probabilities the prediction is the most probable class, and its probability is the confidence.
     """
@@ -64,8 +64,8 @@ def _curve(y: Array, p: Array, w: Array, place: NDArray[np.intp], n_bins: int) -
     total = np.bincount(place, w, minlength=n_bins)
     used = total > 0
     frequency = np.bincount(place, w * y, minlength=n_bins)[used] / total[used]
-    said = np.bincount(place, w * p, minlength=n_bins)[used] / total[used]
-    return frequency, said, total[used] / total.sum()
+    predicted = np.bincount(place, w * p, minlength=n_bins)[used] / total[used]
+    return frequency, predicted, total[used] / total.sum()
 
 
 def calibration_curve(
@@ -97,14 +97,14 @@ def calibration_curve(
     Examples
     --------
     >>> import hinge as hg
-    >>> true, said = hg.calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.3, 0.9], n_bins=2)
-    >>> true.round(3), said.round(3)
+    >>> true, predicted = hg.calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.3, 0.9], n_bins=2)
+    >>> true.round(3), predicted.round(3)
     (array([0.333, 1.   ]), array([0.233, 0.9  ]))
     """
     y, p = _outcomes(y_true, y_prob, pos_label)
     w = normalise_weights(sample_weight, len(y))
-    frequency, said, _ = _curve(y, p, w, _bins(p, n_bins, strategy), n_bins)
-    return frequency, said
+    frequency, predicted, _ = _curve(y, p, w, _bins(p, n_bins, strategy), n_bins)
+    return frequency, predicted
 
 
 def expected_calibration_error(
@@ -129,8 +129,8 @@ def expected_calibration_error(
     """
     y, p = _outcomes(y_true, y_prob, pos_label, classes)
     w = normalise_weights(sample_weight, len(y))
-    frequency, said, share = _curve(y, p, w, _bins(p, n_bins, strategy), n_bins)
-    return float(share @ np.abs(frequency - said))
+    frequency, predicted, share = _curve(y, p, w, _bins(p, n_bins, strategy), n_bins)
+    return float(share @ np.abs(frequency - predicted))
 
 
 def brier_score(
@@ -156,9 +156,9 @@ def brier_score(
 
 def _squares(y_true: Any, y_prob: Any, pos_label: Any, classes: Any) -> Array:
     p = np.asarray(y_prob, dtype=np.float64)
-    y, said = _outcomes(y_true, p, pos_label, classes)
+    y, predicted = _outcomes(y_true, p, pos_label, classes)
     if p.ndim == 1:
-        return (said - y) ** 2
+        return (predicted - y) ** 2
     labels = np.unique(np.asarray(y_true)) if classes is None else np.asarray(classes)
     return np.sum((p - (np.asarray(y_true)[:, None] == labels)) ** 2, axis=1)
 
@@ -223,7 +223,7 @@ def calibration_report(
     squares = _squares(y_true, y_prob, pos_label, classes)
     n = len(y)
     place = _bins(p, n_bins, strategy)
-    frequency, said, share = _curve(y, p, np.ones(n), place, n_bins)
+    frequency, predicted, share = _curve(y, p, np.ones(n), place, n_bins)
     filled = np.flatnonzero(np.bincount(place, minlength=n_bins))
     rng = np.random.default_rng(random_state)
     errors, briers, curves = [], [], np.full((n_bootstrap, len(filled)), np.nan)
@@ -239,8 +239,8 @@ def calibration_report(
     brier_low, brier_high = np.quantile(briers, ends)
     low, high = np.nanquantile(curves, ends, axis=0)
     return CalibrationReport(
-        float(share @ np.abs(frequency - said)), (float(ece_low), float(ece_high)), float(squares.mean()),
-        (float(brier_low), float(brier_high)), frequency, said, share, (low, high),
+        float(share @ np.abs(frequency - predicted)), (float(ece_low), float(ece_high)), float(squares.mean()),
+        (float(brier_low), float(brier_high)), frequency, predicted, share, (low, high),
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def _hg() -> Any:
 
 
 def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
-    """A class of trees, told which columns are categories."""
+    """A class of trees that knows which columns are categories."""
 
     def make(shape: Shape) -> Any:
         suffix = "Classifier" if shape.task in ("binary", "multiclass") else "Regressor"

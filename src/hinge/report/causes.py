@@ -80,7 +80,7 @@ CAUSES = {
         "Scale the columns before the fit.",
     ),
     "H601": (
-        "The model is too sure of itself, or not sure enough: of rows said to have 80 %, another share came true.",
+        "The model is too sure of itself, or not sure enough: of rows predicted at 80 %, another share came true.",
         "Calibrate it on rows it has not seen (Platt, isotonic, temperature).",
     ),
 }

@@ -103,8 +103,8 @@ def _code(code: str) -> str:
 
 
 def _sentences(e: Evidence) -> str:
-    said = [(code, f"{seen} {action}") for code, seen, action in e.sentences] + [(n.code, n.text) for n in e.notes]
-    found = "".join(f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in said)
+    remarks = [(code, f"{seen} {action}") for code, seen, action in e.sentences] + [(n.code, n.text) for n in e.notes]
+    found = "".join(f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in remarks)
     found = found or "Nothing about the data or the fit calls for a remark."
     facts = "".join(f"<li>{raised(esc(fact))}</li>" for fact in e.facts)
     known = f'<div class="card"><h3>What was measured</h3><ul>{facts}</ul></div>' if facts else ""

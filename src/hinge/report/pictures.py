@@ -149,7 +149,7 @@ def calibration(e: Evidence) -> str:
         chart.whisker(mean, low, high)
         xs.append(mean)
         ys.append(share)
-        hover.append(f"said {mean:.2f}, came true {share:.2f} ({low:.2f} to {high:.2f}), {n} rows")
+        hover.append(f"predicted {mean:.2f}, came true {share:.2f} ({low:.2f} to {high:.2f}), {n} rows")
     chart.line(xs, ys, "", 0, dots=True, hover=hover)
     error = sum(abs(a - b) for a, b in zip(xs, ys)) / max(len(xs), 1)
     return chart.svg(f"Calibration (mean deviation {error:.3f})")
@@ -248,16 +248,16 @@ def count_calibration(e: Evidence) -> str:
     p = e.prediction
     edges = np.unique(np.quantile(p, np.linspace(0, 1, 11)))
     cell = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
-    said = [float(p[cell == k].mean()) for k in np.unique(cell)]
-    came = [float(e.y[cell == k].mean()) for k in np.unique(cell)]
+    predicted = [float(p[cell == k].mean()) for k in np.unique(cell)]
+    observed = [float(e.y[cell == k].mean()) for k in np.unique(cell)]
     error = [float(e.y[cell == k].std() / np.sqrt(np.sum(cell == k))) for k in np.unique(cell)]
-    top = max(*said, *(c + s for c, s in zip(came, error)))
-    chart = Chart((0, max(said)), (0, top), ("mean predicted count", "mean true count"))
+    top = max(*predicted, *(c + s for c, s in zip(observed, error)))
+    chart = Chart((0, max(predicted)), (0, top), ("mean predicted count", "mean true count"))
     chart.line([0, top], [0, top], "", 5, dash=True)
-    for s, c, d in zip(said, came, error):
+    for s, c, d in zip(predicted, observed, error):
         chart.whisker(s, c - 2 * d, c + 2 * d)
-    chart.line(said, came, "", 0, dots=True, hover=[
-        f"said {format_number(s)}, came {format_number(c)} ± {format_number(d)}" for s, c, d in zip(said, came, error)
+    chart.line(predicted, observed, "", 0, dots=True, hover=[
+        f"predicted {format_number(s)}, observed {format_number(c)} ± {format_number(d)}" for s, c, d in zip(predicted, observed, error)
     ])  # fmt: skip
     return chart.svg("Calibration by tenths of the predictions")
 

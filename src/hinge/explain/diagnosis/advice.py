@@ -92,12 +92,12 @@ def _drift(report: RiskReport) -> Iterator[Finding]:
 def _drift_of(drift: Drift) -> Iterator[Finding]:
     if drift.found:
         most = [c for c in drift.columns if c.p < 0.01]
-        told = (
+        listed = (
             "; ".join(f"{c.name} ({c.test} {c.statistic:.2f})" for c in most[:4]) or "no single column, only together"
         )
         yield Finding(
             "H401", Severity.PROBLEM,
-            f"A classifier tells test rows from training rows with AUC {drift.auc:.2f}. Columns that differ: {told}.",
+            f"A classifier tells test rows from training rows with AUC {drift.auc:.2f}. Columns that differ: {listed}.",
             "Train on rows like those to be predicted (newer ones, or weighted ones), or drop or re-express these columns.",
         )  # fmt: skip
     if drift.target is not None and drift.target.p < 1e-3 and drift.target.statistic > 0.1:
@@ -121,10 +121,10 @@ def _exact(report: RiskReport) -> Iterator[Finding]:
 def _data_problems(report: RiskReport) -> Iterator[Finding]:
     data = report.data
     if data.leaks:
-        told = _names(tuple(f"{name} ({100 * share:.0f} %)" for name, share in data.leaks))
+        listed = _names(tuple(f"{name} ({100 * share:.0f} %)" for name, share in data.leaks))
         yield Finding(
             "H501", Severity.PROBLEM,
-            f"One column alone explains nearly all of the target: {told}.",
+            f"One column alone explains nearly all of the target: {listed}.",
             "If it is not known when predictions are made, remove it; all risks here are too good otherwise.",
         )  # fmt: skip
     if data.duplicates_across_folds > 0.01:
@@ -276,9 +276,9 @@ def _data_notes(report: RiskReport) -> Iterator[Finding]:
             "H504", Severity.NOTE, f"The same value in every row: {_names(data.constant)}.", "Remove these columns."
         )
     if data.copies:
-        told = _names(tuple(f"{one} = {two}" for one, two in data.copies))
+        listed = _names(tuple(f"{one} = {two}" for one, two in data.copies))
         yield Finding(
-            "H505", Severity.NOTE, f"Columns that are the same but for scale: {told}.",
+            "H505", Severity.NOTE, f"Columns that are the same but for scale: {listed}.",
             "Remove one of each pair: weights and importances are shared out between them at will.",
         )  # fmt: skip
     if data.smallest_class is not None and (data.smallest_class < 0.05 or (data.smallest_class_count or 0) < 20):

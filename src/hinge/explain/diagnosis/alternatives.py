@@ -158,12 +158,12 @@ def constant_held(data: Resampler) -> HeldOut:
         else:
             guess = np.bincount(y, minlength=len(measure.classes)) / len(y)
             guess = guess if measure.probabilities else np.argmax(guess)
-        said = np.repeat(np.asarray(guess)[None], len(test), axis=0)
-        losses.append(measure.pointwise(data.targets[test], said))
+        constant_output = np.repeat(np.asarray(guess)[None], len(test), axis=0)
+        losses.append(measure.pointwise(data.targets[test], constant_output))
         train.append(float(np.mean(measure.pointwise(y, np.repeat(np.asarray(guess)[None], len(y), axis=0)))))
         rows.append(test)
         fold.append(np.full(len(test), k))
-        output.append(said)
+        output.append(constant_output)
     return HeldOut.join(rows, losses, fold, output, train)
 
 

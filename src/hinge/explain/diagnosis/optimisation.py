@@ -59,12 +59,12 @@ def read_optimisation(model: Any) -> Optimisation:
     if most is None or iterations is None or _rounds_are_capacity(last):
         return Optimisation(None, "none", np.nan, iterations, None, None, NO_SOLVER)
     reached = iterations < most
-    said = (
+    sentence = (
         f"It stopped by itself after {iterations} of at most {most} iterations."
         if reached
         else f"It was stopped at its limit of {most} iterations; there is no certificate to say how far it had come."
     )
-    return Optimisation(reached, "iterations", np.nan, iterations, most, None, said)
+    return Optimisation(reached, "iterations", np.nan, iterations, most, None, sentence)
 
 
 def _rounds_are_capacity(last: Any) -> bool:

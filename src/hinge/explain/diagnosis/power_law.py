@@ -13,7 +13,7 @@ import numpy as np
 from hinge.select.estimate import Estimate
 
 Array = np.ndarray
-# Slower laws than n^(−0.2) cannot be told from a constant on a curve of one or two decades.
+# Slower laws than n^(−0.2) cannot be distinguished from a constant on a curve of one or two decades.
 EXPONENTS = np.linspace(0.2, 1.5, 53)
 
 

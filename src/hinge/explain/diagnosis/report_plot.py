@@ -24,8 +24,8 @@ def draw_report(report: RiskReport, fig: Any = None) -> Any:
     if report.reliability is not None:
         draw_reliability(report.reliability, axes[4])
     elif report.predictions[1].ndim == 1 and report.predictions[1].dtype.kind == "f":
-        y, said = report.predictions
-        axes[4].plot(said, y - said, ".", markersize=3, alpha=0.5)
+        y, predicted = report.predictions
+        axes[4].plot(predicted, y - predicted, ".", markersize=3, alpha=0.5)
         axes[4].axhline(0.0, color="black", linewidth=0.8)
         axes[4].set(xlabel="held-out prediction", ylabel="residual", title="Residuals on rows not seen")
     if report.drift is not None:

@@ -86,13 +86,13 @@ class CalibrationDisplay:
         **kwargs: Any,
     ) -> CalibrationDisplay:
         """Draw from labels and probabilities; ``n_bootstrap`` > 0 adds a 95 % band."""
-        true, said = calibration_curve(y_true, y_prob, pos_label=pos_label, n_bins=n_bins, strategy=strategy)
+        true, predicted = calibration_curve(y_true, y_prob, pos_label=pos_label, n_bins=n_bins, strategy=strategy)
         band = None
         if n_bootstrap:
             band = calibration_report(
                 y_true, y_prob, pos_label=pos_label, n_bins=n_bins, strategy=strategy, n_bootstrap=n_bootstrap
             ).prob_true_band
-        display = cls(true, said, np.asarray(y_prob), estimator_name=name, pos_label=pos_label, band=band)
+        display = cls(true, predicted, np.asarray(y_prob), estimator_name=name, pos_label=pos_label, band=band)
         return display.plot(ax=ax, ref_line=ref_line, **kwargs)
 
     @classmethod
@@ -107,6 +107,6 @@ class CalibrationDisplay:
             )
         positive = classes[1] if pos_label is None else pos_label
         column = int(np.flatnonzero(classes == positive)[0])
-        said = estimator.predict_proba(X)[:, column]
+        predicted = estimator.predict_proba(X)[:, column]
         name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(y, said, pos_label=positive, name=name, **kwargs)
+        return cls.from_predictions(y, predicted, pos_label=positive, name=name, **kwargs)
