@@ -89,4 +89,4 @@ def run(case: str) -> None:
     machine.works(name)
 
 
-GROUP = Group("allocation", cases, run, random, seconds=60.0, alone=True, prepare=prepare)
+GROUP = Group("allocation", cases, run, random, seconds=60.0, prepare=prepare)
