@@ -132,12 +132,13 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_predict(self, X)
         z = Design(X).matmul(self.coef_.T.astype(np.float64)) + self.intercept_
-        return z.astype(self.coef_.dtype, copy=False)
+        require_no_overflow(z)
+        return keep_float32(z, self.coef_)
 
     def predict(self, X: Any) -> np.ndarray:
         """E[y | x] = Σ_c π_c (⟨w_c, x⟩ + b_c)."""
         f = self.predict_components(X)
-        return f @ self.weights_.astype(f.dtype)
+        return keep_float32(f.astype(np.float64) @ self.weights_, self.coef_)
 
     def _joint(self, X: Any, y: Any) -> np.ndarray:
         f = self.predict_components(X).astype(np.float64)
