@@ -182,8 +182,8 @@ class _Problem:
         mean = self.s @ y / self.total
         level = self.s @ (y - mean) ** 2 / self.total
         tiny = np.finfo(np.float64).tiny
-        # Data on one line exactly have no residuals to take a scale from.
-        self.prior_variance = float(max(residual, 1e-12 * level, tiny)) / k**2
+        # Data on one line exactly have no residuals to take a scale from, and constant ones no variance.
+        self.prior_variance = float(max(residual, 1e-12 * level, 1e-24 * mean**2, tiny)) / k**2
         self.one = one
 
     def least_squares(self, h: np.ndarray) -> np.ndarray:
