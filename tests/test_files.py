@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 
@@ -13,13 +14,15 @@ import safetensors.numpy
 import scipy.sparse
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.gaussian_process import kernels
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer, StandardScaler
 
 import hinge as hg
-from hinge.file_values import Reader, Writer
+from hinge.file_values import _TRANSFORMER_HOME, Reader, Writer
 from hinge.files import SCHEMA
+from hinge.problem.kernels.translate import translate
 
 
 @pytest.fixture
@@ -109,6 +112,11 @@ HOSTILE = [
     {"dtype": "datetime64"},
     {"sparse": {"format": "csr", "kind": "array", "shape": [1, 1], "parts": [{"array": "t0"}] * 3}},
     {"sparse": {"format": "coo", "kind": "array", "shape": [1, 1], "parts": []}},
+    {"spline": [{"array": "t0"}, {"array": "t0"}, 3, True]},
+    {"spline": [{"array": "t0"}, {"array": "t0"}, -1, True]},
+    {"spline": [{"array": "t0"}, {"array": "t0"}, 10**9, True]},
+    {"spline": [{"array": "t0"}, {"array": "t0"}, 1, "sideways"]},
+    {"spline": [{"array": "t0"}]},
     {"tuple": 3},
     {"dict": [[1]]},
     {"dict": [[[1], 2]]},
@@ -187,6 +195,56 @@ def test_pipelines_of_transformers_survive(model, tmp_path, rng):
     loaded = hg.load(tmp_path / "pipeline.hinge")
     np.testing.assert_array_equal(loaded.predict_proba(X), pipeline.predict_proba(X))
     assert list(loaded.feature_names_in_) == ["a", "b", "c"]
+
+
+def fitted_transformer(name, X, texts):
+    """A listed transformer of scikit-learn, fitted to what it takes, and that."""
+    cls = getattr(importlib.import_module(_TRANSFORMER_HOME[name]), name)
+    if name == "TransformedTargetRegressor":
+        return cls(hg.Ridge(), transformer=StandardScaler()).fit(X, X[:, 0]), X
+    if name in ("Pipeline", "FeatureUnion", "ColumnTransformer"):
+        part = ("scale", StandardScaler(), [0, 1]) if name == "ColumnTransformer" else ("scale", StandardScaler())
+        return cls([part]).fit(X), X
+    given = texts if name.endswith("Vectorizer") else X[:, 0] if name == "LabelEncoder" else X
+    return cls().fit(np.abs(given) if name == "TfidfTransformer" else given), given
+
+
+@pytest.mark.parametrize("name", sorted(_TRANSFORMER_HOME))
+@pytest.mark.filterwarnings("ignore:n_quantiles", "ignore:.*quantile_method")
+def test_every_listed_transformer_survives(name, tmp_path, rng):
+    X = rng.normal(size=(40, 2))
+    X[:3, 0] = np.nan if name == "MissingIndicator" else X[:3, 0]
+    model, given = fitted_transformer(name, X, ["good day", "bad day"])
+    hg.save(model, tmp_path / "part.hinge")
+    loaded = hg.load(tmp_path / "part.hinge")
+    method = "predict" if hasattr(model, "predict") else "transform"
+    before, after = (getattr(m, method)(given) for m in (model, loaded))
+    before, after = (v.toarray() if scipy.sparse.issparse(v) else v for v in (before, after))
+    np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize("extrapolation", ["error", "constant", "linear", "continue", "periodic"])
+def test_splines_of_any_extrapolation_survive(extrapolation, tmp_path, rng):
+    X = rng.normal(size=(40, 2))
+    model = SplineTransformer(extrapolation=extrapolation).fit(X)
+    hg.save(model, tmp_path / "splines.hinge")
+    np.testing.assert_array_equal(hg.load(tmp_path / "splines.hinge").transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("estimator", [hg.GaussianProcessRegressor, hg.KernelRidge, hg.SVR])
+def test_kernels_of_scikit_learn_are_saved_as_their_translations(estimator, tmp_path, rng):
+    X = rng.normal(size=(20, 2))
+    kernel = kernels.ConstantKernel(2.0) * kernels.RBF(1.5)
+    model = estimator(kernel=kernel).fit(X, X[:, 0])
+    hg.save(model, tmp_path / "kernel.hinge")
+    loaded = hg.load(tmp_path / "kernel.hinge")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert repr(loaded.kernel) == repr(translate(kernel))
+
+
+def test_a_kernel_without_a_translation_is_named(tmp_path):
+    with pytest.raises(TypeError, match=r"model\.kernel is a kernel of scikit-learn without a counterpart"):
+        hg.save(hg.KernelRidge(kernel=kernels.PairwiseKernel()), tmp_path / "no.hinge")
 
 
 def test_a_text_pipeline_survives(tmp_path):

@@ -2,6 +2,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
@@ -114,7 +115,7 @@ void bind_losses(nb::module_& m) {
   m.def("registered_losses", &registered_losses);
   m.def("loss", &make_loss, "name"_a, "params"_a);
   m.def("python_loss",
-        [](nb::object loss) -> std::shared_ptr<Loss> { return std::make_shared<PythonLoss>(std::move(loss)); });
+        [](nb::object loss) -> std::unique_ptr<Loss> { return std::make_unique<PythonLoss>(std::move(loss)); });
 
   // The weighted sum of the softmax loss and c (p - e_y); labels must lie in [0, k).
   m.def(

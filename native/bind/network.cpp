@@ -1,7 +1,10 @@
 // Networks in float (names ending in 32) and double (64). Weights and optimiser state stay NumPy's, changed in place.
+#include "network/network.hpp"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <numeric>
@@ -11,7 +14,6 @@
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "core/random.hpp"
-#include "network/network.hpp"
 
 namespace hinge {
 namespace {

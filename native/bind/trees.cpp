@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -94,7 +95,7 @@ void bind_bins(nb::module_& m) {
         const std::vector<std::uint8_t> flags = column_flags(x, categorical);
         check_weights(weight, static_cast<index_t>(x.shape(0)));
         if (max_bins < 2 || max_bins > 255 || sample < 1) throw nb::value_error("max_bins must lie between 2 and 255");
-        return std::make_shared<Bins>(enter([&](Monitor&) {
+        return std::make_unique<Bins>(enter([&](Monitor&) {
           return make_bins(table(x), weight ? weight->data() : nullptr, flags, {max_bins, sample, seed});
         }));
       },
@@ -108,7 +109,7 @@ void bind_sorted(nb::module_& m) {
       "tree_sorted",
       [](AnyMatrix<T> x, In1<std::uint8_t> categorical) {
         const std::vector<std::uint8_t> flags = column_flags(x, categorical);
-        return std::make_shared<Sorted>(enter([&](Monitor&) { return sort_columns(table(x), flags); }));
+        return std::make_unique<Sorted>(enter([&](Monitor&) { return sort_columns(table(x), flags); }));
       },
       "x"_a.noconvert(), "categorical"_a.noconvert());
   m.def(

@@ -88,12 +88,12 @@ template <class T, class I>
 class Csc;
 
 template <class T>
-std::shared_ptr<Design> dense_rows(const T* data, index_t rows, index_t cols, index_t stride);
+std::unique_ptr<Design> dense_rows(const T* data, index_t rows, index_t cols, index_t stride);
 template <class T>
-std::shared_ptr<Design> dense_cols(const T* data, index_t rows, index_t cols, index_t stride);
+std::unique_ptr<Design> dense_cols(const T* data, index_t rows, index_t cols, index_t stride);
 template <class T, class I>
-std::shared_ptr<Design> csr(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols);
+std::unique_ptr<Design> csr(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols);
 template <class T, class I>
-std::shared_ptr<Design> csc(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols);
+std::unique_ptr<Design> csc(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols);
 
 }  // namespace hinge

@@ -254,8 +254,8 @@ class Coded final : public Design {
   std::vector<index_t> start_;  // the first column of X of every column of codes
 };
 
-std::shared_ptr<Design> coded(std::shared_ptr<Design> dense, std::vector<CodeColumn> columns) {
-  return std::make_shared<Coded>(std::move(dense), std::move(columns));
+std::unique_ptr<Design> coded(std::shared_ptr<Design> dense, std::vector<CodeColumn> columns) {
+  return std::make_unique<Coded>(std::move(dense), std::move(columns));
 }
 
 }  // namespace hinge

@@ -15,6 +15,6 @@ struct CodeColumn {
   index_t levels;
 };
 
-std::shared_ptr<Design> coded(std::shared_ptr<Design> dense, std::vector<CodeColumn> columns);
+std::unique_ptr<Design> coded(std::shared_ptr<Design> dense, std::vector<CodeColumn> columns);
 
 }  // namespace hinge

@@ -309,16 +309,16 @@ class DenseCols final : public Design {
 };
 
 template <class T>
-std::shared_ptr<Design> dense_rows(const T* data, index_t rows, index_t cols, index_t stride) {
-  return std::make_shared<DenseRows<T>>(data, rows, cols, stride);
+std::unique_ptr<Design> dense_rows(const T* data, index_t rows, index_t cols, index_t stride) {
+  return std::make_unique<DenseRows<T>>(data, rows, cols, stride);
 }
 template <class T>
-std::shared_ptr<Design> dense_cols(const T* data, index_t rows, index_t cols, index_t stride) {
-  return std::make_shared<DenseCols<T>>(data, rows, cols, stride);
+std::unique_ptr<Design> dense_cols(const T* data, index_t rows, index_t cols, index_t stride) {
+  return std::make_unique<DenseCols<T>>(data, rows, cols, stride);
 }
-template std::shared_ptr<Design> dense_rows(const float*, index_t, index_t, index_t);
-template std::shared_ptr<Design> dense_rows(const double*, index_t, index_t, index_t);
-template std::shared_ptr<Design> dense_cols(const float*, index_t, index_t, index_t);
-template std::shared_ptr<Design> dense_cols(const double*, index_t, index_t, index_t);
+template std::unique_ptr<Design> dense_rows(const float*, index_t, index_t, index_t);
+template std::unique_ptr<Design> dense_rows(const double*, index_t, index_t, index_t);
+template std::unique_ptr<Design> dense_cols(const float*, index_t, index_t, index_t);
+template std::unique_ptr<Design> dense_cols(const double*, index_t, index_t, index_t);
 
 }  // namespace hinge

@@ -262,17 +262,17 @@ class Csc final : public Design {
 };
 
 template <class T, class I>
-std::shared_ptr<Design> csr(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols) {
-  return std::make_shared<Csr<T, I>>(Compressed<T, I>{data, indices, indptr, rows, cols});
+std::unique_ptr<Design> csr(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols) {
+  return std::make_unique<Csr<T, I>>(Compressed<T, I>{data, indices, indptr, rows, cols});
 }
 template <class T, class I>
-std::shared_ptr<Design> csc(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols) {
-  return std::make_shared<Csc<T, I>>(Compressed<T, I>{data, indices, indptr, cols, rows});
+std::unique_ptr<Design> csc(const T* data, const I* indices, const I* indptr, index_t rows, index_t cols) {
+  return std::make_unique<Csc<T, I>>(Compressed<T, I>{data, indices, indptr, cols, rows});
 }
 
 #define HINGE_SPARSE(T, I)                                                              \
-  template std::shared_ptr<Design> csr(const T*, const I*, const I*, index_t, index_t); \
-  template std::shared_ptr<Design> csc(const T*, const I*, const I*, index_t, index_t);
+  template std::unique_ptr<Design> csr(const T*, const I*, const I*, index_t, index_t); \
+  template std::unique_ptr<Design> csc(const T*, const I*, const I*, index_t, index_t);
 HINGE_SPARSE(float, std::int32_t)
 HINGE_SPARSE(float, std::int64_t)
 HINGE_SPARSE(double, std::int32_t)

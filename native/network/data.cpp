@@ -140,38 +140,38 @@ class OutputCriterion final : public Criterion<T> {
 }  // namespace
 
 template <class T, class S>
-std::shared_ptr<Examples<T>> dense_examples(const S* data, index_t rows, index_t cols, index_t stride) {
-  return std::make_shared<DenseExamples<T, S>>(data, rows, cols, stride);
+std::unique_ptr<Examples<T>> dense_examples(const S* data, index_t rows, index_t cols, index_t stride) {
+  return std::make_unique<DenseExamples<T, S>>(data, rows, cols, stride);
 }
 
 template <class T, class S, class I>
-std::shared_ptr<Examples<T>> sparse_examples(const S* data, const I* indices, const I* indptr, index_t rows,
+std::unique_ptr<Examples<T>> sparse_examples(const S* data, const I* indices, const I* indptr, index_t rows,
                                              index_t cols) {
-  return std::make_shared<SparseExamples<T, S, I>>(data, indices, indptr, rows, cols);
+  return std::make_unique<SparseExamples<T, S, I>>(data, indices, indptr, rows, cols);
 }
 
 template <class T>
-std::shared_ptr<Criterion<T>> softmax_criterion(const double* y, const double* c, index_t outputs) {
-  return std::make_shared<SoftmaxCriterion<T>>(y, c, outputs);
+std::unique_ptr<Criterion<T>> softmax_criterion(const double* y, const double* c, index_t outputs) {
+  return std::make_unique<SoftmaxCriterion<T>>(y, c, outputs);
 }
 
 template <class T>
-std::shared_ptr<Criterion<T>> output_criterion(std::shared_ptr<Loss> loss, const double* y, const double* c,
+std::unique_ptr<Criterion<T>> output_criterion(std::shared_ptr<Loss> loss, const double* y, const double* c,
                                                index_t outputs) {
-  return std::make_shared<OutputCriterion<T>>(std::move(loss), y, c, outputs);
+  return std::make_unique<OutputCriterion<T>>(std::move(loss), y, c, outputs);
 }
 
 #define HINGE_SPARSE(T, S, I) \
-  template std::shared_ptr<Examples<T>> sparse_examples<T, S, I>(const S*, const I*, const I*, index_t, index_t);
+  template std::unique_ptr<Examples<T>> sparse_examples<T, S, I>(const S*, const I*, const I*, index_t, index_t);
 #define HINGE_DATA(T)                                                                                             \
-  template std::shared_ptr<Examples<T>> dense_examples<T, float>(const float*, index_t, index_t, index_t);        \
-  template std::shared_ptr<Examples<T>> dense_examples<T, double>(const double*, index_t, index_t, index_t);      \
+  template std::unique_ptr<Examples<T>> dense_examples<T, float>(const float*, index_t, index_t, index_t);        \
+  template std::unique_ptr<Examples<T>> dense_examples<T, double>(const double*, index_t, index_t, index_t);      \
   HINGE_SPARSE(T, float, std::int32_t)                                                                            \
   HINGE_SPARSE(T, float, std::int64_t)                                                                            \
   HINGE_SPARSE(T, double, std::int32_t)                                                                           \
   HINGE_SPARSE(T, double, std::int64_t)                                                                           \
-  template std::shared_ptr<Criterion<T>> softmax_criterion<T>(const double*, const double*, index_t);             \
-  template std::shared_ptr<Criterion<T>> output_criterion<T>(std::shared_ptr<Loss>, const double*, const double*, \
+  template std::unique_ptr<Criterion<T>> softmax_criterion<T>(const double*, const double*, index_t);             \
+  template std::unique_ptr<Criterion<T>> output_criterion<T>(std::shared_ptr<Loss>, const double*, const double*, \
                                                              index_t);
 HINGE_DATA(float)
 HINGE_DATA(double)

@@ -27,9 +27,9 @@ class Examples {
 };
 
 template <class T, class S>
-std::shared_ptr<Examples<T>> dense_examples(const S* data, index_t rows, index_t cols, index_t stride);
+std::unique_ptr<Examples<T>> dense_examples(const S* data, index_t rows, index_t cols, index_t stride);
 template <class T, class S, class I>
-std::shared_ptr<Examples<T>> sparse_examples(const S* data, const I* indices, const I* indptr, index_t rows,
+std::unique_ptr<Examples<T>> sparse_examples(const S* data, const I* indices, const I* indptr, index_t rows,
                                              index_t cols);
 
 // The loss of a batch of scores (n x outputs).
@@ -45,10 +45,10 @@ class Criterion {
 
 // -log softmax(s)_y for class codes y in 0 ... outputs-1; c weighs the examples.
 template <class T>
-std::shared_ptr<Criterion<T>> softmax_criterion(const double* y, const double* c, index_t outputs);
+std::unique_ptr<Criterion<T>> softmax_criterion(const double* y, const double* c, index_t outputs);
 // A loss of one score, summed over the outputs: y is n x outputs.
 template <class T>
-std::shared_ptr<Criterion<T>> output_criterion(std::shared_ptr<Loss> loss, const double* y, const double* c,
+std::unique_ptr<Criterion<T>> output_criterion(std::shared_ptr<Loss> loss, const double* y, const double* c,
                                                index_t outputs);
 
 }  // namespace hinge::network

@@ -78,15 +78,15 @@ class Arrays final : public Loss {
 };
 
 template <class L>
-std::shared_ptr<Loss> construct(const std::vector<double>& params) {
+std::unique_ptr<Loss> construct(const std::vector<double>& params) {
   L loss{};
   if constexpr (L::params.size() == 1) loss = L{params.at(0)};
-  return std::make_shared<Arrays<L>>(loss);
+  return std::make_unique<Arrays<L>>(loss);
 }
 
 template <class... Ls>
-std::shared_ptr<Loss> find(List<Ls...>, const std::string& name, const std::vector<double>& params) {
-  std::shared_ptr<Loss> found;
+std::unique_ptr<Loss> find(List<Ls...>, const std::string& name, const std::vector<double>& params) {
+  std::unique_ptr<Loss> found;
   ((name == Ls::name ? static_cast<void>(found = construct<Ls>(params)) : static_cast<void>(0)), ...);
   return found;
 }
@@ -121,7 +121,7 @@ void Loss::pointwise(int which, const double* y, const double* s, double* out, i
 
 std::vector<std::pair<std::string, std::vector<std::string>>> registered_losses() { return names(Losses{}); }
 
-std::shared_ptr<Loss> make_loss(const std::string& name, const std::vector<double>& params) {
+std::unique_ptr<Loss> make_loss(const std::string& name, const std::vector<double>& params) {
   return find(Losses{}, name, params);
 }
 

@@ -34,6 +34,6 @@ class Loss {
 
 // From the registry: names with the names of their parameters, and a loss by name. Null if there is none.
 std::vector<std::pair<std::string, std::vector<std::string>>> registered_losses();
-std::shared_ptr<Loss> make_loss(const std::string& name, const std::vector<double>& params);
+std::unique_ptr<Loss> make_loss(const std::string& name, const std::vector<double>& params);
 
 }  // namespace hinge

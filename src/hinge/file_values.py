@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
+from scipy.interpolate import BSpline
 
 import hinge
 from hinge._native import check_indices
 from hinge.file_schema import check_fitted
+from hinge.problem.kernels.translate import is_foreign, translate
 
 MAX_DEPTH = 60
 
@@ -144,6 +146,9 @@ class Writer:
             parts = [self._array(part, where) for part in (matrix.data, matrix.indices, matrix.indptr)]
             kind = "array" if isinstance(value, scipy.sparse.sparray) else "matrix"
             return {"sparse": {"format": matrix.format, "kind": kind, "shape": list(matrix.shape), "parts": parts}}
+        if type(value) is BSpline and value.axis == 0:
+            parts = [self._array(part, where) for part in (value.t, value.c)]
+            return {"spline": [*parts, int(value.k), value.extrapolate]}
         return None
 
     def _array(self, value: np.ndarray, where: str) -> Any:
@@ -161,6 +166,8 @@ class Writer:
         return {"array": name, "columns": True} if columns else {"array": name}
 
     def _object(self, value: Any, where: str) -> Any:
+        if is_foreign(value):
+            value = _translated(value, where)
         name = _class_name(type(value))
         if name is None:
             return None
@@ -183,6 +190,16 @@ class Writer:
 
 def _path(where: str) -> str:
     return where.replace("\n", "")
+
+
+def _translated(kernel: Any, where: str) -> Any:
+    """A kernel of scikit-learn as the one of this library that it stands for."""
+    try:
+        return translate(kernel)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{_path(where)} is a kernel of scikit-learn without a counterpart here: {error} Use pickle for this model."
+        ) from error
 
 
 def _refusal(value: Any, where: str) -> str:
@@ -275,6 +292,15 @@ class Reader:
         check_indices(matrix)
         return matrix
 
+    def _spline(self, node: dict, depth: int) -> BSpline:
+        knots, coefficients, degree, extrapolate = _listed(node["spline"])
+        t, c = self._array(knots, depth), self._array(coefficients, depth)
+        if t.dtype != np.float64 or c.dtype != np.float64 or c.ndim == 0 or not np.isfinite(c).all():
+            raise ValueError("it holds a spline that is not made of finite numbers.")
+        if type(degree) is not int or not 0 <= degree <= 100 or extrapolate not in (True, False, "periodic"):
+            raise ValueError("it holds a spline of an impossible degree or extrapolation.")
+        return BSpline(t, c, degree, extrapolate)  # checks the order and the number of knots
+
     def _enum(self, node: dict, depth: int) -> Any:
         name, member = _listed(node["enum"])
         cls = _find_class(name)
@@ -313,7 +339,7 @@ class Reader:
     _KINDS: ClassVar[dict[str, Any]] = {
         "float": _float, "tuple": _tuple, "dict": _dict, "set": _set, "slice": _slice, "array": _array,
         "scalar": _scalar, "strings": _strings, "objects": _objects, "numpy": _numpy, "dtype": _dtype,
-        "sparse": _sparse, "enum": _enum, "record": _record, "estimator": _estimator,
+        "sparse": _sparse, "spline": _spline, "enum": _enum, "record": _record, "estimator": _estimator,
     }  # fmt: skip
 
 

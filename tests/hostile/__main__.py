@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -28,6 +29,17 @@ def save(outcome: runner.Outcome) -> None:
         (SEEDS / f"{outcome.group}.json").write_text(json.dumps([*known, outcome.case], indent=1) + "\n")
 
 
+def restart(allocation_fails: bool) -> None:
+    """Run this command again in the environment that the groups need, unless it is there.
+
+    BLAS has one thread: the number of its threads changes the last bits, and it is one while any thread is in the core.
+    """
+    needed = {"OPENBLAS_NUM_THREADS": "1"} | (allocation.environment() if allocation_fails else {})
+    if any(name not in os.environ for name in needed):
+        os.environ |= needed
+        os.execv(sys.executable, [sys.executable, "-m", "hostile", *sys.argv[1:]])
+
+
 def long_cases(group: runner.Group, state: dict[str, int], deadline: float, batch: int = 50):
     """Random cases, batch by batch, from where the last run stopped."""
     assert group.random is not None
@@ -44,8 +56,7 @@ def main() -> int:
     parser.add_argument("--state", type=Path, default=Path(".hostile_state.json"), help="where a long run stopped")
     parser.add_argument("--case", help="one case, in this process")
     options = parser.parse_args()
-    if "allocation" in (options.groups or GROUPS):
-        allocation.restart()
+    restart("allocation" in (options.groups or GROUPS))
     chosen = [GROUPS[name] for name in options.groups or GROUPS]
     if options.case is not None:
         chosen[0].prepare()

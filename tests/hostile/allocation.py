@@ -40,12 +40,10 @@ def library() -> Path | None:
     return out
 
 
-def restart() -> None:
-    """Run this command again with the library preloaded, unless it is."""
-    if PRELOADED in os.environ or (found := library()) is None:
-        return
-    os.environ |= {PRELOADED: str(found), "LD_PRELOAD": str(found)}
-    os.execv(sys.executable, [sys.executable, "-m", "hostile", *sys.argv[1:]])
+def environment() -> dict[str, str]:
+    """What must be in the environment for the library to be preloaded."""
+    found = library()
+    return {} if found is None else {PRELOADED: str(found), "LD_PRELOAD": str(found)}
 
 
 @cache
@@ -89,4 +87,4 @@ def run(case: str) -> None:
     machine.works(name)
 
 
-GROUP = Group("allocation", cases, run, random, seconds=60.0, alone=True, prepare=prepare)
+GROUP = Group("allocation", cases, run, random, seconds=60.0, prepare=prepare)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hostile import allocation, machine, model_files, sparse, structured
+from hostile import allocation, api, machine, model_files, sparse, structured
 from hostile.runner import Group
 
 GROUPS: dict[str, Group] = {
-    group.name: group for group in (sparse.GROUP, structured.GROUP, model_files.GROUP, machine.GROUP, allocation.GROUP)
+    group.name: group
+    for group in (sparse.GROUP, structured.GROUP, model_files.GROUP, api.GROUP, machine.GROUP, allocation.GROUP)
 }

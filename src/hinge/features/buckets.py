@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from hinge._validation import validate_data
 from hinge.features.encoders import one_hot
 
 STRATEGIES = ("uniform", "quantile", "tree", "given")

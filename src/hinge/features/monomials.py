@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from hinge._native import check_indices
+from hinge._validation import validate_data
 
 ROWS = 512  # a block of rows whose products stay in the cache
 MOST_OUTPUTS = 2**31 - 1

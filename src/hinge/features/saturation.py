@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._validation import validate_data
 
 SHAPES: dict[str, tuple[Any, Any]] = {
     "log1p": (np.log1p, np.expm1),

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._validation import check_sample_weight, validate_data
 
 
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -67,7 +68,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._check(X, reset=first)
         weights = np.ones(X.shape[0])
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weights = check_sample_weight(sample_weight, X)
             if not np.any(weights > 0):
                 raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
         mean, variance, total = moments(X, weights)

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from hinge._native import check_indices
+from hinge._validation import validate_data
 from hinge.features import encoders
 from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
 from hinge.tables.frames import as_frame, closest_name

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from hinge._native import check_indices, surely_finite
+from hinge._validation import check_sample_weight, validate_data
 from hinge.problem.numerics import OVERFLOWED
 
 ACCEPT_SPARSE = ("csr", "csc")
@@ -75,7 +76,7 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     """Weights as float64, or None. Negative or all-zero weights are refused."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = check_sample_weight(sample_weight, X)
     if not np.any(weights > 0):
         raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
     with np.errstate(over="ignore"):
@@ -145,7 +146,16 @@ def take_input_tags(tags: Any, estimator: Any) -> None:
 
 def keep_float32(values: np.ndarray, X: Any) -> np.ndarray:
     """Numbers computed in double, in the precision of the inputs they came from: float32 in, float32 out."""
-    return values.astype(X.dtype, copy=False) if X.dtype == np.float32 else values
+    return in_precision(values, X.dtype)
+
+
+def in_precision(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Numbers in float32 if that is the type; those that it cannot hold, above 3.4e38, stay in double."""
+    if dtype != np.float32 or values.dtype == np.float32:
+        return values
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return values if np.any(np.isinf(narrow) & np.isfinite(values)) else narrow
 
 
 def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:

@@ -14,7 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.models.base import check_fit, check_objects, check_predict, code_labels, keep_float32, signs
+from hinge.models.base import (
+    check_fit,
+    check_objects,
+    check_predict,
+    code_labels,
+    keep_float32,
+    require_no_overflow,
+    signs,
+)
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.certificates.linear import Certificate
 from hinge.problem.kernels.evaluate import objects
@@ -241,7 +249,9 @@ class Learner(CallbackSupportMixin, BaseEstimator):
         if _takes_objects(self.space):
             return self.function_.scores(objects(X))
         X = check_predict(self, X)
-        return keep_float32(self.function_.scores(X), X)
+        scores = self.function_.scores(X)
+        require_no_overflow(scores)
+        return keep_float32(scores, X)
 
     @available_if(_classifies)
     def decision_function(self, X: Any) -> np.ndarray:

@@ -18,9 +18,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge._native import Design, check_indices, core
+from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, require_no_overflow
 from hinge.solvers.closed_form import Centred
 

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
+from hinge.models.base import check_fit, check_predict, in_precision, keep_float32, require_no_overflow
 from hinge.problem.decisions import Normal, StudentT, in_units_of_target
 from hinge.problem.kernels import evaluate
 from hinge.problem.numerics import weighted_sum
@@ -230,7 +230,7 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
             self.log_evidence_ = -0.5 * (n * np.log(2.0 * np.pi * scale) + self._misfit / scale) + 0.5 * logdet
         self.covariance_ = scale * self._V
         single = np.dtype(np.float32) == dtype
-        self.coef_ = self._mean[:d].astype(np.float32 if single else np.float64)
+        self.coef_ = in_precision(self._mean[:d], np.float32 if single else np.float64)
         self.intercept_ = float(self._mean[d]) if self.fit_intercept else 0.0
         return self
 

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, signs
+from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow, signs
 from hinge.models.bayes.linear import held_bias
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.decisions import Bernoulli
@@ -181,7 +181,10 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEsti
         """Mean and variance of ⟨w, x⟩ + b under the posterior."""
         check_is_fitted(self)
         A = self._columns(check_predict(self, X))
-        return A @ self._mean, np.einsum("ij,ij->i", A @ self.covariance_, A)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, variance = A @ self._mean, np.einsum("ij,ij->i", A @ self.covariance_, A)
+        require_no_overflow(mean, variance)
+        return mean, variance
 
     def decision_function(self, X: Any) -> Array:
         """The log-odds of ``classes_[1]`` at the mode."""

@@ -19,9 +19,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hinge._native import check_indices
+from hinge._validation import validate_data
 from hinge.models.base import take_input_tags
 from hinge.models.meta import take_rows
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin, clone
 from sklearn.model_selection import KFold
-from sklearn.utils.validation import _num_samples, check_array, column_or_1d
+from sklearn.utils.validation import _num_samples, column_or_1d
 
+from hinge._validation import numeric_targets
 from hinge.models.conformal.base import Conformal, upper_quantile
 from hinge.models.leave_one_out import LeaveOneOut, leave_one_out
 from hinge.models.linear.least_squares import Ridge
@@ -94,7 +95,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
         """Fit the estimator and calibrate."""
         X = self._open(X, METHODS)
         n = int(_num_samples(X))
-        y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
+        y = numeric_targets(column_or_1d(y, warn=True))
         if len(y) != n:
             raise ValueError(f"X has {n} rows but y has {len(y)}.")
         self.estimators_: list[Any] = []

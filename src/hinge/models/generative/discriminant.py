@@ -205,7 +205,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if len(self.classes_) == 2:  # the first class has score 0
             W, b = np.concatenate([np.zeros_like(W), W]), np.concatenate([[0.0], b])
         values, _ = core.linear_scores(Design(X).native, np.ascontiguousarray(W.T), b, None, output)
-        return values if output == OUTPUT.best else values.astype(self.coef_.dtype, copy=False)
+        if output == OUTPUT.best:
+            return values
+        return keep_float32(told(values, output, np.log(self.priors_)), self.coef_)
 
 
 class QuadraticDiscriminantAnalysis(_Discriminant):

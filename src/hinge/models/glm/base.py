@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import Design
-from hinge.models.base import check_weights, require_no_overflow
+from hinge.models.base import check_weights, keep_float32, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
 from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
@@ -76,7 +76,7 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         """
         design, z = self._score_rows(X, offset, exposure)
         link = self._pair()[1]
-        mean = link.inverse(z).astype(self.coef_.dtype, copy=False)
+        mean = keep_float32(link.inverse(z), self.coef_)
         if interval is None:
             return mean
         known = self._inference()
@@ -86,7 +86,7 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
 
     def linear_predictor(self, X: Any, *, offset: Any = None, exposure: Any = None) -> np.ndarray:
         """The score ⟨w, x⟩ + b + offset of every row."""
-        return self._score_rows(X, offset, exposure)[1].astype(self.coef_.dtype, copy=False)
+        return keep_float32(self._score_rows(X, offset, exposure)[1], self.coef_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
         """D² = 1 − deviance / deviance of the best constant: the share of deviance explained (R² if Gaussian)."""

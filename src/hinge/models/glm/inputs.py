@@ -14,9 +14,10 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from hinge._native import CodedTable, check_indices
+from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, contiguous
 from hinge.tables.frames import as_frame, chosen_columns, holds_text
 

@@ -9,9 +9,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, check_indices
+from hinge._validation import validate_data
 from hinge.models.base import FLOATS
 from hinge.models.kernel.expansion import named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate, warn_indefinite

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from hinge._native import check_indices, core
+from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_objects, check_weights
 from hinge.problem.kernels import (
     RBF,

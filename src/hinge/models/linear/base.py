@@ -15,12 +15,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
+from hinge._validation import naming
 from hinge.models.base import (
     check_fit,
     check_predict,
     code_labels,
     codes_among,
     drop_absent,
+    in_precision,
+    keep_float32,
+    require_no_overflow,
     signs,
 )
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
@@ -227,7 +231,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         return coef.reshape(w.shape), np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), b.shape)
 
     def _adopt(self, result: Result, dtype: Any) -> None:
-        w, b = result.w.astype(dtype), result.b.astype(dtype)
+        w, b = in_precision(result.w, dtype), in_precision(result.b, dtype)
         self.coef_ = w.T if w.ndim == 2 else w
         self.intercept_ = b if w.ndim == 2 else b[0]
         self.n_iter_ = max(result.solution.iterations, 1)
@@ -237,7 +241,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_predict(self, X)
         z = Design(X, checked=True).matmul(dense(self.coef_).T.astype(np.float64)) + self.intercept_
-        return z.astype(self.coef_.dtype, copy=False)
+        require_no_overflow(z)
+        return keep_float32(z, self.coef_)
 
 
 class LinearRegressor(RegressorMixin, LinearModel):
@@ -262,7 +267,8 @@ class LinearRegressor(RegressorMixin, LinearModel):
     ) -> tuple[Any, np.ndarray, Any]:
         """X, y and weights; y is a matrix only if there are several targets."""
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, multi_output=several, **options)
-        y = np.asarray(y, dtype=np.float64)
+        with naming("y"):
+            y = np.asarray(y, dtype=np.float64)
         return X, y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y, weights
 
 
@@ -344,8 +350,8 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
             X, signs(codes), loss, penalty, sample_weight=weights, fit_intercept=self.fit_intercept
         )
         results = [self._solve(replace(objective, y=np.where(codes == j, 1.0, -1.0))) for j in range(k)]
-        self.coef_ = np.array([r.w for r in results], dtype=X.dtype)
-        self.intercept_ = np.array([r.b[0] for r in results], dtype=X.dtype)
+        self.coef_ = keep_float32(np.array([r.w for r in results]), X)
+        self.intercept_ = keep_float32(np.array([r.b[0] for r in results]), X)
         self.n_iter_ = max(max(r.solution.iterations for r in results), 1)
         self.certificate_ = worst(results)
         self.certificates_ = [r.certificate for r in results]

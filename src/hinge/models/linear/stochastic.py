@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from hinge._native import check_indices
+from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, drop_absent
 from hinge.models.linear.base import LinearClassifier, LinearRegressor, SparseWeights
 from hinge.models.linear.stochastic_base import StochasticModel

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.neural import display

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
+from hinge._validation import naming
 from hinge.models.base import code_labels, signs
 from hinge.models.neural.base import BaseNetwork, is_stochastic
 from hinge.problem.losses import Absolute, Huber, Logistic, Loss, Poisson, Softmax, Squared, as_loss
@@ -365,7 +366,8 @@ n_outputs_, out_activation_
     def _encode(self, y: np.ndarray, *, reset: bool) -> tuple[np.ndarray, int]:
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
-        y = np.asarray(y, dtype=np.float64)
+        with naming("y"):
+            y = np.asarray(y, dtype=np.float64)
         loss = self._resolve_loss()
         if not loss.target.admits(y):
             raise ValueError(f"Some values of y are out of range for loss={self.loss!r}: it needs {loss.target.value}.")

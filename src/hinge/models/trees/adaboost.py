@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from hinge._native import check_indices, core
+from hinge._validation import validate_data
 from hinge.models.base import LogProba, take_input_tags, unique_codes
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.inputs import INT32, check_targets, weights_of

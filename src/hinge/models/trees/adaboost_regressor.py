@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from hinge._validation import numeric_targets
 from hinge.models.base import drop_absent, take_input_tags
 from hinge.models.trees.adaboost import Rounds, check_rounds, checked_table, mean_importances
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
@@ -91,7 +92,7 @@ class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostRegressor:
         """Add members until there are ``n_estimators``, or one is perfect or too poor."""
-        y = check_array(check_targets(self, X, y), ensure_2d=False, dtype=np.float64, input_name="y")
+        y = numeric_targets(check_targets(self, X, y))
         check_rounds(self, self.estimator_)
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")

@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge._native import check_indices, core
+from hinge._validation import numeric_targets, validate_data
 from hinge.models.base import LogProba, codes_among, take_input_tags, unique_codes
 from hinge.models.trees.forest_base import sample_size
 from hinge.models.trees.inputs import INT32, check_targets, is_frequency, weights_of
@@ -336,9 +337,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return DecisionTreeRegressor() if self.estimator is None else self.estimator
 
     def _code(self, y: np.ndarray) -> np.ndarray:
-        from sklearn.utils.validation import check_array
-
-        return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        return numeric_targets(y)
 
     def _outputs(self) -> int:
         return 1

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._validation import numeric_targets
 from hinge.models.base import LogProba, code_labels, signs
 from hinge.models.trees.boosting_base import BaseBoosting, stops_by_size
 from hinge.models.trees.boosting_loss import BoostedLoss, named_loss
@@ -147,9 +148,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         return targets, BoostedLoss(as_loss(loss.definition, targets), 1)
 
     def _code_more(self, y: np.ndarray, loss: BoostedLoss | None = None) -> np.ndarray:
-        from sklearn.utils.validation import check_array
-
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        y = numeric_targets(y)
         definition = (loss or self._loss).definition
         if not definition.target.admits(y):
             raise ValueError(f"{type(definition).__name__} needs y to be {definition.target.value}.")

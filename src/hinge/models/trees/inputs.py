@@ -13,10 +13,11 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from hinge._cached import cached_property
 from hinge._native import check_indices, core
+from hinge._validation import naming, validate_data
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.tables.frames import as_frame, chosen_columns, holds_text
 
@@ -62,6 +63,11 @@ class Coder:
         categories, out = self.categories[k], np.full(len(values), np.nan)
         present = _present(values)
         if len(categories) and present.any():
+            if categories.dtype.kind in "OUS" and values.dtype.kind not in "OUS":
+                raise ValueError(
+                    f"X has numbers in column {self.columns[k]}, which held text or categories when the model was "
+                    "fitted. Pass a data frame with the columns of the training data."
+                )
             known = values[present].astype(categories.dtype, copy=False)
             at = np.minimum(np.searchsorted(categories, known), len(categories) - 1)
             out[present] = np.where(categories[at] == known, self.codes[k][at], np.nan)
@@ -72,6 +78,11 @@ def _present(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "OUS":
         return np.array([v is not None and v == v for v in values], dtype=bool)
     return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+
+
+def _floats(column: np.ndarray) -> np.ndarray:
+    with naming("X"):
+        return column.astype(np.float64)
 
 
 def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Coder]:
@@ -100,7 +111,7 @@ def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
         columns = [_values(frame, j) for j in range(len(frame.columns))]
         at = {j: k for k, j in enumerate(coder.columns)}
         return np.column_stack([
-            coder.code(at[j], c) if j in at else c.astype(np.float64) for j, c in enumerate(columns)
+            coder.code(at[j], c) if j in at else _floats(c) for j, c in enumerate(columns)
         ])  # fmt: skip
     X = _numeric(estimator, X, reset=False)
     if not coder.columns:

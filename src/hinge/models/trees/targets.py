@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
+from hinge._validation import numeric_targets
 from hinge.models.base import unique_codes
 
 
@@ -75,7 +75,7 @@ class RealTargets:
         return tags
 
     def _code(self, y: np.ndarray) -> np.ndarray:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        y = numeric_targets(y)
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         return y
 

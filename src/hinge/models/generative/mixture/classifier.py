@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_fit, code_labels, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.generative.base import JointPosterior, finish, log_prior, told

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
+from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.generative.base import told

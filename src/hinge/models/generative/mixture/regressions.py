@@ -132,12 +132,13 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_predict(self, X)
         z = Design(X).matmul(self.coef_.T.astype(np.float64)) + self.intercept_
-        return z.astype(self.coef_.dtype, copy=False)
+        require_no_overflow(z)
+        return keep_float32(z, self.coef_)
 
     def predict(self, X: Any) -> np.ndarray:
         """E[y | x] = Σ_c π_c (⟨w_c, x⟩ + b_c)."""
         f = self.predict_components(X)
-        return f @ self.weights_.astype(f.dtype)
+        return keep_float32(f.astype(np.float64) @ self.weights_, self.coef_)
 
     def _joint(self, X: Any, y: Any) -> np.ndarray:
         f = self.predict_components(X).astype(np.float64)
@@ -181,8 +182,8 @@ class _Problem:
         mean = self.s @ y / self.total
         level = self.s @ (y - mean) ** 2 / self.total
         tiny = np.finfo(np.float64).tiny
-        # Data on one line exactly have no residuals to take a scale from.
-        self.prior_variance = float(max(residual, 1e-12 * level, tiny)) / k**2
+        # Data on one line exactly have no residuals to take a scale from, and constant ones no variance.
+        self.prior_variance = float(max(residual, 1e-12 * level, 1e-24 * mean**2, tiny)) / k**2
         self.one = one
 
     def least_squares(self, h: np.ndarray) -> np.ndarray:

@@ -17,9 +17,10 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import _check_partial_fit_first_call
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, codes_among, contiguous, unique_codes
 from hinge.models.generative.base import JointPosterior, told
 

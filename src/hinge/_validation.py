@@ -1,0 +1,56 @@
+"""scikit-learn's checks of inputs, with errors that name the argument that is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils import validation
+
+REMEDIES = {
+    "X": "Encode text and categories first, for example with hg.TablePrep(), or use hg.learn.",
+    "y": "Targets of a regression are numbers; for labels use a classifier.",
+    "sample_weight": "Weights are one number per example.",
+}
+
+
+@contextmanager
+def naming(argument: str) -> Iterator[None]:
+    """NumPy's errors about text and whole numbers that are no floats, with the argument that they are about."""
+    try:
+        yield
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, OverflowError) or str(error).startswith("could not convert"):
+            raise ValueError(f"{argument} must hold numbers of float64: {error}. {REMEDIES[argument]}") from error
+        raise
+
+
+def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any) -> Any:
+    """scikit-learn's function of the name."""
+    try:
+        return validation.validate_data(estimator, X, y, **options)
+    except (ValueError, OverflowError):
+        with naming("y" if _are_numbers(X) else "X"):
+            raise
+
+
+def check_sample_weight(sample_weight: Any, X: Any) -> np.ndarray:
+    """Weights, none negative, as scikit-learn checks them."""
+    with naming("sample_weight"):
+        return validation._check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def numeric_targets(y: Any) -> np.ndarray:
+    """Targets of one or several regressions as float64."""
+    with naming("y"):
+        return validation.check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+
+
+def _are_numbers(values: Any) -> bool:
+    try:
+        np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return True

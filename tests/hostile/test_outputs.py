@@ -1,0 +1,116 @@
+"""What the library writes and reads at the edges: full disks, formulas, very wide tables, odd targets."""
+
+from __future__ import annotations
+
+import csv
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hinge as hg
+from hinge.errors import UserError
+from hinge.files import write_whole
+from hinge.learning.write import write
+from kit.command import table
+
+LINEAR = {"models": "linear", "seconds": 600.0}
+FILES = ("model.hinge", "report.html", "predictions.csv")
+# A file grows to LIMIT bytes and no further, as on a disk that is full.
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+import hinge as hg
+from hinge.errors import UserError
+from hinge.learning.write import write
+found = hg.learn(sys.argv[1], "y", models="linear", seconds=600.0)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
+try:
+    write(found, Path(sys.argv[2]))
+except UserError as error:
+    print(error)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 20_000])
+def test_a_full_disk_leaves_old_files_whole_and_no_parts(tmp_path, limit):
+    path, folder = table(tmp_path / "t.csv", n=200, task="binary"), tmp_path / "out"
+    folder.mkdir()
+    for name in FILES:
+        (folder / name).write_text("old")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FULL, str(path), str(folder), str(limit)], capture_output=True, text=True
+    )
+    assert done.returncode == 3, done.stderr
+    assert "cannot be written" in done.stdout
+    assert sorted(p.name for p in folder.iterdir()) == sorted(FILES)
+    assert (folder / "report.html").read_text() == "old"
+    for name in FILES:
+        content = (folder / name).read_bytes()
+        assert content == b"old" or len(content) <= limit  # what fitted was written whole
+    if (folder / "model.hinge").read_bytes() != b"old":
+        hg.load(folder / "model.hinge")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 4095, 99_999])
+def test_a_file_that_does_not_fit_does_not_appear(tmp_path, limit):
+    pid = subprocess.run(
+        [
+            sys.executable, "-c",
+            "import resource, signal, sys; from pathlib import Path; from hinge.files import write_whole\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+            "write_whole(Path(sys.argv[1]), bytes(100_000))",
+            str(tmp_path / "file"),
+        ], capture_output=True, text=True,
+    )  # fmt: skip
+    assert "OSError" in pid.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_fits_appears(tmp_path):
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0
+    write_whole(tmp_path / "file", bytes(100_000))
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+FORMULAS = ("=1+1", "+A1", "-A1", "@SUM(A1)", "\tcmd", '=HYPERLINK("http://x")', "=cmd|' /C calc'!A0")
+
+
+def runs(cell: str) -> bool:
+    """Whether a spreadsheet takes the cell for a formula."""
+    if cell.startswith(("+", "-")):
+        return not cell[1:].replace(".", "", 1).replace("e-", "", 1).isdigit()
+    return cell.startswith(("=", "@", "\t", "\r"))
+
+
+def test_formulas_are_written_as_text(tmp_path, rng):
+    """As labels, and as the name of the target, in the predictions of a classifier."""
+    which = np.arange(210) % len(FORMULAS)
+    frame = pl.DataFrame({"x": which + 0.1 * rng.normal(size=210), FORMULAS[0]: np.array(FORMULAS)[which]})
+    files = write(hg.learn(frame, FORMULAS[0], **LINEAR), tmp_path)
+    with open(files["predictions.csv"], newline="") as f:
+        cells = {cell for row in csv.reader(f) for cell in row}
+    for formula in FORMULAS:
+        assert any(formula.strip() in cell for cell in cells), formula
+    assert not [cell for cell in cells if runs(cell)]
+
+
+@pytest.mark.parametrize("width", [20_001, 100_001])
+def test_tables_that_are_too_wide_are_refused_after_their_first_line(tmp_path, width):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{j}" for j in range(width)) + "\n" + ",".join("1" * width) + "\n")
+    with pytest.raises(UserError, match=f"{width} fields"):
+        hg.learn(path, "c0", **LINEAR)
+
+
+@pytest.mark.parametrize("start", [0, -50])
+def test_whole_numbers_that_are_all_distinct_are_a_regression(rng, start):
+    x = np.arange(200) + rng.normal(size=200)
+    found = hg.learn(pl.DataFrame({"x": x, "y": start + 3 * np.arange(200)}), "y", keep=["x"], **LINEAR)
+    assert found.evidence.task in ("real", "count")
