@@ -60,7 +60,7 @@ def test_certificates_of_generalised_models_take_their_offsets(rng):
 
 def test_the_missing_inference_of_wide_least_squares_is_explained(rng):
     model = hg.LinearRegression().fit(rng.normal(size=(5, 9)), rng.normal(size=5))
-    with pytest.raises(AttributeError, match="5 examples and 9 features.*fewer features, or Ridge or Lasso"):
+    with pytest.raises(AttributeError, match=r"5 examples and 9 features.*fewer features, or Ridge or Lasso"):
         _ = model.inference_
 
 
