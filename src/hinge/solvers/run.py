@@ -284,8 +284,9 @@ def _minimise_shifted(
 
     def report(record: Record) -> bool:
         assert callback is not None
-        known = record.w is not None and record.b is not None
-        return callback(replace(record, b=shift.back(record.w, record.b)) if known else record)
+        if record.w is None or record.b is None:
+            return callback(record)
+        return callback(replace(record, b=shift.back(record.w, record.b)))
 
     chosen, solution = minimise(
         shift.reduced(objective),

@@ -92,9 +92,6 @@ class Certifiable:
 class CertifiedAs:
     """Mixin of estimators that choose a parameter of a plainer estimator, whose problem their weights then solve."""
 
-    coef_: Any
-    intercept_: Any
-
     def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         """The tightest certificate of the fitted weights, for the chosen parameters: see :meth:`Ridge.certify`.
 
@@ -108,8 +105,9 @@ class CertifiedAs:
         Certificate
         """
         check_is_fitted(self)
+        fitted: Any = self
         plain = self._chosen()
-        plain.coef_, plain.intercept_ = self.coef_, self.intercept_
+        plain.coef_, plain.intercept_ = fitted.coef_, fitted.intercept_
         return plain.certify(X, y, sample_weight)
 
     def _chosen(self) -> Any:
