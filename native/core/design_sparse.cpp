@@ -3,6 +3,7 @@
 
 #include "core/design.hpp"
 #include "core/gram.hpp"
+#include "core/matmul_thin.hpp"
 #include "core/pool.hpp"
 #include "core/vec.hpp"
 
@@ -76,7 +77,28 @@ struct Compressed {
     add_parts(partial, out, minor);
   }
 
+  // The same for k <= K columns, with a copy of W whose rows are filled up to K numbers, which registers hold.
+  template <index_t K>
+  void dots_thin(const double* W, index_t k, double* out) const {
+    constexpr index_t block = 64;
+    std::vector<double> wide(minor * K, 0.0);
+    for (index_t j = 0; j < minor; ++j) std::copy(W + j * k, W + (j + 1) * k, wide.begin() + j * K);
+    const SparseRowView<T, I> view{data, indices, indptr};
+    const index_t parts = parts_for((stored() + major) * k, 1 << 15);
+    parallel_for(parts, [&](index_t p) {
+      double z[block * K];
+      for (index_t m = cut(parts, p), last = cut(parts, p + 1); m < last; m += block) {
+        const index_t end = std::min(m + block, last);
+        thin::times<K>(view, m, end, wide.data(), z);
+        for (index_t i = m; i < end; ++i) std::copy(z + (i - m) * K, z + (i - m) * K + k, out + i * k);
+      }
+    });
+  }
+
   void dots_many(const double* W, index_t k, double* out) const {  // out (major x k) = V W
+    if (k <= 24 && stored() > 2 * minor) {
+      return k <= 8 ? dots_thin<8>(W, k, out) : k <= 16 ? dots_thin<16>(W, k, out) : dots_thin<24>(W, k, out);
+    }
     const index_t parts = parts_for((stored() + major) * k, 1 << 15);
     parallel_for(parts, [&](index_t p) {
       for (index_t m = cut(parts, p), last = cut(parts, p + 1); m < last; ++m) {

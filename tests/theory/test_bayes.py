@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.optimize
+import scipy.sparse
 import scipy.stats
 from sklearn.exceptions import ConvergenceWarning
 
@@ -707,3 +708,25 @@ def test_weights_of_any_size_give_a_fit_or_name_themselves(make, rng):
             except ValueError as error:
                 said = 0.0 if "sample_weight" in str(error) else np.nan
         assert np.all(np.isfinite(said))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ard_of_fewer_rows_than_columns_follows_the_formulas_of_many(rng, sparse, weighted):
+    """Σ by n × n inner products is (αX̃'SX̃ + Λ)⁻¹, and the mean is αΣX̃'Sỹ."""
+    X = rng.normal(size=(15, 40)) + 3.0
+    y = X[:, 0] + 0.1 * rng.normal(size=15)
+    s = rng.uniform(0.5, 2.0, 15) if weighted else np.ones(15)
+    model = hg.ARDRegression(max_iter=3, threshold_lambda=1e3)
+    model.fit(scipy.sparse.csr_array(X) if sparse else X, y, sample_weight=s if weighted else None)
+    Xc, yc = X - s @ X / s.sum(), y - s @ y / s.sum()
+    kept = np.flatnonzero(model.lambda_ < 1e3)
+    A = Xc[:, kept]
+    sigma = np.linalg.inv(model.alpha_ * A.T @ (s[:, None] * A) + np.diag(model.lambda_[kept]))
+    np.testing.assert_allclose(model.sigma_, sigma, rtol=1e-6, atol=1e-8 * np.abs(sigma).max())
+    np.testing.assert_allclose(model.coef_[kept], model.alpha_ * sigma @ A.T @ (s * yc), rtol=1e-6, atol=1e-9)
+    # Copies of the rows with weights divided by their number are the same data in more rows than columns.
+    tall = hg.ARDRegression(max_iter=3, threshold_lambda=1e3)
+    tall.fit(np.tile(X, (4, 1)), np.tile(y, 4), sample_weight=np.tile(s, 4) / 4)
+    np.testing.assert_allclose(model.coef_, tall.coef_, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose([model.alpha_, *model.lambda_], [tall.alpha_, *tall.lambda_], rtol=1e-5)

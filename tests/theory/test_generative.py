@@ -637,3 +637,22 @@ def test_the_share_of_ledoit_and_wolf(weighted, rng):
         assert 0 < share < 1
         expected = ((1 - share) * R + share * mu * np.eye(d)) * np.outer(deviation, deviation)
         np.testing.assert_allclose(model.covariance_[c], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_discriminants_of_fewer_rows_than_columns_agree_with_those_of_their_copies(rng, weighted, dtype):
+    """n × n inner products give what the d × d covariance of the same rows, each repeated, gives."""
+    X = (rng.normal(size=(24, 40)) * rng.uniform(0.1, 10.0, 40) + 1.0).astype(dtype)
+    X[:, 5] = 2.0  # without spread
+    y = np.arange(24) % 3
+    s = rng.uniform(0.5, 2.0, 24) if weighted else None
+    wide = hg.LinearDiscriminantAnalysis().fit(X, y, sample_weight=s)
+    copies = None if s is None else np.tile(s, 2)
+    tall = hg.LinearDiscriminantAnalysis().fit(np.tile(X, (2, 1)), np.tile(y, 2), sample_weight=copies)
+    accuracy = {"rtol": 1e-6, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
+    assert wide.coef_.dtype == dtype
+    assert np.abs(wide.coef_[:, 5]).max() < 1e-6 * np.abs(wide.coef_).max()
+    np.testing.assert_allclose(wide.coef_, tall.coef_, **accuracy)
+    np.testing.assert_allclose(wide.intercept_, tall.intercept_, **accuracy)
+    np.testing.assert_allclose(wide.explained_variance_ratio_, tall.explained_variance_ratio_, **accuracy)

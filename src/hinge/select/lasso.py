@@ -10,6 +10,8 @@ from sklearn.model_selection import check_cv
 from hinge._native import Design
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, elastic_penalty
+from hinge.models.linear.certify import CertifiedAs
+from hinge.models.linear.lasso import ElasticNet
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
@@ -17,7 +19,7 @@ from hinge.select.choice import choose_candidate
 from hinge.select.path import path_weights, solve_path, strength_grid
 
 
-class ElasticNetCV(LinearRegressor):
+class ElasticNetCV(CertifiedAs, LinearRegressor):
     """The elastic net, ‖y − Xw − b‖²/(2n) + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²), with α and ρ chosen by cross-validation.
 
     Parameters
@@ -118,6 +120,11 @@ class ElasticNetCV(LinearRegressor):
         self.alphas_ = np.array(grids) if several else grids[0]
         self.mse_path_ = errors if several else errors[0]
         return self
+
+    def _chosen(self) -> Any:
+        return ElasticNet(
+            self.alpha_, l1_ratio=self.l1_ratio_, fit_intercept=self.fit_intercept, positive=self.positive, tol=self.tol
+        )
 
     def _objective(self, X: Any, y: np.ndarray, weights: np.ndarray | None, ratio: float) -> Objective:
         return make_objective(

@@ -10,6 +10,7 @@ from sklearn.model_selection import check_cv
 
 from hinge.models.base import signs
 from hinge.models.linear.base import elastic_penalty
+from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.logistic import LogisticClassifier, LogisticRegression
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.objective import Objective, make_objective
@@ -19,7 +20,7 @@ FOLD_TOL = 1e-4  # scores on folds do not feel smaller gaps
 OLD_PENALTIES = {"l2": [0.0], "l1": [1.0]}
 
 
-class LogisticRegressionCV(LogisticClassifier):
+class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
     """Logistic regression, C Σ sᵢ ℓ(yᵢ, f(xᵢ)) + ρ‖w‖₁ + (1−ρ)/2·‖w‖², with C and ρ chosen by cross-validation.
 
     In every fold the fits go from the strongest penalty to the weakest, each started at the last.
@@ -138,6 +139,12 @@ class LogisticRegressionCV(LogisticClassifier):
             adopt_weights(self, w, b, X.dtype)
         return self
 
+    def _chosen(self) -> LogisticRegression:
+        return LogisticRegression(
+            C=self.C_, l1_ratio=self.l1_ratio_, fit_intercept=self.fit_intercept, class_weight=self.class_weight,
+            tol=self.tol,
+        )  # fmt: skip
+
     def _row(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Weights of a fold, one row per class (one for two classes), with the bias last if there is one."""
         w = np.atleast_2d(w.T)
@@ -158,6 +165,7 @@ class LogisticRegressionCV(LogisticClassifier):
         options = {} if np.all(s == 1) else {"sample_weight": s}
         order = np.argsort(self.Cs_)
         scores, fits = [], []
+        several = len(self.classes_) > 2
         for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
             train, test = train[s[train] > 0], test[s[test] > 0]
             if len(test) == 0:
@@ -169,15 +177,18 @@ class LogisticRegressionCV(LogisticClassifier):
             table = np.empty((len(self.l1_ratios_), len(self.Cs_)))
             solutions: list[list[Any]] = [[None] * len(self.Cs_) for _ in self.l1_ratios_]
             for i, ratio in enumerate(self.l1_ratios_):
-                start = None
+                # Weights of two classes are nearly linear in log C: a fit begins where the last two point.
+                start = last = None
                 for position in order:
                     penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))
                     solution = self._solve_unjudged(objective.with_penalty(penalty), start, tol=max(self.tol, FOLD_TOL))
-                    start = solutions[i][position] = (solution.w, solution.b)
+                    now = solutions[i][position] = (solution.w, solution.b)
+                    start = now if last is None or several else (2.0 * now[0] - last[0], 2.0 * now[1] - last[1])
+                    last = now
                     if scorer is None:
-                        table[i, position] = -held_out.risk(*start)
+                        table[i, position] = -held_out.risk(*now)
                     else:
-                        adopt_weights(fold, *start, X.dtype)
+                        adopt_weights(fold, *now, X.dtype)
                         table[i, position] = scorer(fold, X[test], y[test], **{k: v[test] for k, v in options.items()})
             scores.append(table)
             fits.append(solutions)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hinge.models.linear.base import elastic_penalty
-from hinge.models.linear.multitask import row_penalty
+from hinge.models.linear.multitask import MultiTaskElasticNet, row_penalty
 from hinge.problem.penalties import Penalty
 from hinge.select.lasso import ElasticNetCV
 
@@ -67,6 +67,9 @@ class MultiTaskElasticNetCV(ElasticNetCV):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+    def _chosen(self) -> Any:
+        return MultiTaskElasticNet(self.alpha_, l1_ratio=self.l1_ratio_, fit_intercept=self.fit_intercept, tol=self.tol)
 
     def _penalty(self, ratio: float, y: np.ndarray) -> Penalty:
         return row_penalty(1.0, ratio) if y.ndim == 2 else elastic_penalty(1.0, ratio)  # the norm of one is its size

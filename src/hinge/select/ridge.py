@@ -13,6 +13,8 @@ from sklearn.model_selection import check_cv
 from hinge._native import Design
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength
+from hinge.models.linear.certify import CertifiedAs
+from hinge.models.linear.least_squares import Ridge
 from hinge.problem.certificates.linear import certificate, with_run
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
@@ -23,7 +25,7 @@ from hinge.solvers.ridge_path import RidgePath
 from hinge.solvers.run import Result
 
 
-class RidgeCV(LinearRegressor):
+class RidgeCV(CertifiedAs, LinearRegressor):
     """Ridge regression, Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖², with α chosen by cross-validation.
 
     All strengths, and their exact leave-one-out errors, come from one factorisation on whichever side is smaller: d × d
@@ -119,6 +121,9 @@ class RidgeCV(LinearRegressor):
         self._adopt_path(path, X0, y0, weights0, alphas)
         self._show_as_column(column)
         return self
+
+    def _chosen(self) -> Ridge:
+        return Ridge(self.alpha_, fit_intercept=self.fit_intercept)
 
     def _left_out(self, path: RidgePath, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> list[np.ndarray]:
         """One array (α × examples) of errors per choice to make; their weighted mean is the leave-one-out error."""

@@ -10,11 +10,12 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from hinge.models.linear.base import LinearClassifier
-from hinge.models.linear.ridge_classifier import class_targets
+from hinge.models.linear.certify import CertifiedAs
+from hinge.models.linear.ridge_classifier import RidgeClassifier, class_targets
 from hinge.select.ridge import RidgeCV
 
 
-class RidgeClassifierCV(LinearClassifier):
+class RidgeClassifierCV(CertifiedAs, LinearClassifier):
     """:class:`RidgeClassifier`, Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖² with y = ±1, with α chosen as in :class:`RidgeCV`.
 
     Parameters
@@ -76,6 +77,9 @@ class RidgeClassifierCV(LinearClassifier):
         if self.store_cv_results:
             self.cv_results_ = model.cv_results_
         return self
+
+    def _chosen(self) -> RidgeClassifier:
+        return RidgeClassifier(self.alpha_, fit_intercept=self.fit_intercept, class_weight=self.class_weight)
 
     def _scorer(self) -> Any:
         """A scorer of classes as one of the numbers that stand for them."""

@@ -126,7 +126,10 @@ class Centred:
 
     def residual(self, W: Array) -> Array:
         """Ỹ − X̃W."""
-        return self.Y - self.design.matmul(W) + self.x_mean @ W
+        residual = self.design.matmul(W)
+        np.subtract(self.Y, residual, out=residual)
+        residual += self.x_mean @ W
+        return residual
 
     def moment(self, R: Array) -> Array:
         """X̃'CR."""

@@ -87,9 +87,12 @@ class RidgePath:
         """The residual of every example when it is left out: n × k × (number of α)."""
         left = np.minimum(self.weight, 1.0)[:, None]
         room = 1.0 - left * self.leverages(alphas)
-        residuals = np.stack([self.problem.residual(self.coef(a)[0]) for a in alphas], axis=-1)
+        room = np.where(room > 1e-12, room, np.nan)
+        residuals = np.empty((len(alphas), *self.problem.Y.shape))  # α first in memory: blocks are filled in order
         with np.errstate(divide="ignore", invalid="ignore"):
-            return residuals / np.where(room > 1e-12, room, np.nan)[:, None, :]
+            for i, alpha in enumerate(alphas):
+                np.divide(self.problem.residual(self.coef(alpha)[0]), room[:, i, None], out=residuals[i])
+        return np.moveaxis(residuals, 0, -1)
 
 
 def _eigen(K: Array) -> tuple[Array, Array]:

@@ -25,6 +25,7 @@ from hinge.solvers.base import Need, Record, Solution, Solver, Status, Stop
 from hinge.solvers.constant import best_constant
 from hinge.solvers.row_space import pays, row_space, uniform_ridge
 from hinge.solvers.separation import Separation, find_separation
+from hinge.solvers.shifted import Shift, shift_of
 
 # Name → module and class. Modules are imported when a solver is first wanted.
 SOLVERS: dict[str, tuple[str, str]] = {
@@ -229,6 +230,12 @@ def minimise(
     missing = [] if ours else chosen.missing(objective)
     if missing:
         raise ValueError(_refusal(chosen.name, missing, objective))
+    shift = shift_of(objective, chosen.name)
+    if shift is not None:
+        return _minimise_shifted(
+            shift, objective, start, callback, solver=chosen, tol=tol, max_iter=max_iter, history=history,
+            random_state=random_state,
+        )  # fmt: skip
     if start is None:
         seen = chosen.iterative or history or callback is not None
         w, b = objective.start() if seen else objective.zero()
@@ -264,6 +271,30 @@ def _minimise_in_row_space(
         **options,
     )
     return chosen, replace(solution, w=space.lift(solution.w))
+
+
+def _minimise_shifted(
+    shift: Shift,
+    objective: Objective,
+    start: tuple[Array, Array] | None,
+    callback: Callable[[Record], bool] | None,
+    **options: Any,
+) -> tuple[Solver, Solution]:
+    """``minimise`` for columns far from zero: see :mod:`hinge.solvers.shifted`."""
+
+    def report(record: Record) -> bool:
+        assert callback is not None
+        if record.w is None or record.b is None:
+            return callback(record)
+        return callback(replace(record, b=shift.back(record.w, record.b)))
+
+    chosen, solution = minimise(
+        shift.reduced(objective),
+        start=None if start is None else shift.forward(*start),
+        callback=None if callback is None else report,
+        **options,
+    )
+    return chosen, replace(solution, b=shift.back(solution.w, solution.b))
 
 
 def _callers_level() -> int:

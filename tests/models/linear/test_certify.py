@@ -40,7 +40,28 @@ def test_certificates_on_demand_are_at_least_as_tight_and_change_nothing(estimat
 
 
 def test_most_linear_estimators_certify_on_demand():
-    assert len(ESTIMATORS) >= 12
+    names = {type(estimator).__name__ for estimator in ESTIMATORS}
+    assert len(names) >= 20
+    assert names >= {
+        "ElasticNetCV", "LassoCV", "LogisticRegressionCV", "MultiTaskLassoCV", "RidgeCV", "RidgeClassifier",
+        "RidgeClassifierCV", "GLM", "PoissonRegressor", "NegativeBinomialRegressor",
+    }  # fmt: skip
+
+
+def test_certificates_of_generalised_models_take_their_offsets(rng):
+    X, exposure = rng.normal(size=(80, 3)), rng.uniform(0.5, 5.0, 80)
+    y = rng.poisson(exposure * np.exp(0.3 * X[:, 0]))
+    model = hg.PoissonRegressor(alpha=0.1).fit(X, y, exposure=exposure)
+    tight = model.certify(X, y, exposure=exposure)
+    assert tight.converged
+    assert tight.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    assert model.certify(X, y).primal > tight.primal  # without the exposure it is another problem
+
+
+def test_the_missing_inference_of_wide_least_squares_is_explained(rng):
+    model = hg.LinearRegression().fit(rng.normal(size=(5, 9)), rng.normal(size=5))
+    with pytest.raises(AttributeError, match=r"5 examples and 9 features.*fewer features, or Ridge or Lasso"):
+        _ = model.inference_
 
 
 def large(rng, penalty):

@@ -8,6 +8,8 @@ Reference   MacKay (1992); Tipping (2001), appendix A
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -300,22 +302,23 @@ class ARDRegression(_EvidenceRegressor):
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True)
         problem, total = self._centred(X, y, weights)
         d = X.shape[1]
-        G, moment = total * problem.gram(), total * problem.moment(problem.Y)[:, 0]
+        moment = total * problem.moment(problem.Y)[:, 0]
         yy = total * float(weighted_sum(problem.c, problem.Y[:, 0] ** 2))
-        require_no_overflow(G, moment, yy)
+        posterior_of = _WidePosteriors(problem, total) if len(y) < d else _Posteriors(problem, total, moment)
+        require_no_overflow(moment, yy)
         alpha, lam, w = 1.0 / (yy / total + EPS), np.ones(d), np.zeros(d)
         kept = np.arange(d)
         self.scores_ = []
         with iterations(self, X, y, self.max_iter) as report:
             for iteration in range(1, self.max_iter + 1):
                 self.n_iter_ = iteration
-                sigma, logdet = _posterior(G, kept, alpha, lam)
+                posterior = posterior_of(kept, alpha, lam)
                 old, w = w, np.zeros(d)
-                w[kept] = alpha * sigma @ moment[kept]
-                misfit = max(yy - 2.0 * float(w @ moment) + float(w @ G @ w), EPS * yy)
+                w[kept] = posterior.mean
+                misfit = max(yy - 2.0 * float(w @ moment) + posterior_of.square(w), EPS * yy)
                 if self.compute_score:
-                    self.scores_.append(self._score(w, lam, alpha, misfit, logdet, total))
-                gamma = 1.0 - lam[kept] * np.diag(sigma)
+                    self.scores_.append(self._score(w, lam, alpha, misfit, posterior.logdet, total))
+                gamma = 1.0 - lam[kept] * posterior.variances
                 lam[kept] = (gamma + 2.0 * self.lambda_1) / (w[kept] ** 2 + 2.0 * self.lambda_2)
                 alpha = (total - gamma.sum() + 2.0 * self.alpha_1) / (misfit + 2.0 * self.alpha_2)
                 kept = np.flatnonzero(lam < self.threshold_lambda)
@@ -323,9 +326,10 @@ class ARDRegression(_EvidenceRegressor):
                 stopped = report is not None and report(None)
                 if stopped or not len(kept) or (self.n_iter_ > 1 and float(np.abs(old - w).sum()) < self.tol):
                     break
-        self.sigma_, _ = _posterior(G, kept, alpha, lam)
+        posterior = posterior_of(kept, alpha, lam)
+        self.sigma_ = posterior.covariance()
         w = np.zeros(d)
-        w[kept] = alpha * self.sigma_ @ moment[kept]
+        w[kept] = posterior.mean
         self.alpha_, self.lambda_ = float(alpha), lam
         self.scores_ = np.array(self.scores_)
         self._adopt(X, problem, w, total)
@@ -345,13 +349,71 @@ class ARDRegression(_EvidenceRegressor):
         )  # fmt: skip
 
 
-def _posterior(G: Array, kept: NDArray[np.intp], alpha: float, lam: Array) -> tuple[Array, float]:
-    """(αG + Λ)⁻¹ of the weights that are left, and its log-determinant; scaled by Λ^{−½} so that it is safe."""
-    root = 1.0 / np.sqrt(lam[kept])
-    inner = alpha * root[:, None] * G[np.ix_(kept, kept)] * root[None, :]
-    inner[np.diag_indices_from(inner)] += 1.0
-    require_no_overflow(inner)  # total weight times precision may be too much where neither is
-    e, Q = np.linalg.eigh(inner) if len(kept) else (np.ones(0), np.zeros((0, 0)))
-    e = np.maximum(e, 1.0)  # I plus a positive semidefinite matrix
-    half = root[:, None] * Q / np.sqrt(e)
-    return half @ half.T, -float(np.log(e).sum()) + 2.0 * float(np.log(root).sum())
+@dataclass(frozen=True)
+class _Posterior:
+    """N(mean, Σ) of the weights that are left."""
+
+    mean: Array
+    variances: Array  # the diagonal of Σ
+    logdet: float  # of Σ
+    covariance: Callable[[], Array]
+
+
+class _Posteriors:
+    """Σ = (αG + Λ)⁻¹ for one Gram matrix G after another choice of α and Λ, scaled by Λ^{−½} so that it is safe."""
+
+    def __init__(self, problem: Centred, total: float, moment: Array) -> None:
+        self.G, self.moment = total * problem.gram(), moment
+        require_no_overflow(self.G)
+
+    def square(self, w: Array) -> float:
+        """‖X̃w‖²."""
+        return float(w @ self.G @ w)
+
+    def __call__(self, kept: NDArray[np.intp], alpha: float, lam: Array) -> _Posterior:
+        root = 1.0 / np.sqrt(lam[kept])
+        inner = alpha * root[:, None] * self.G[np.ix_(kept, kept)] * root[None, :]
+        inner[np.diag_indices_from(inner)] += 1.0
+        require_no_overflow(inner)  # total weight times precision may be too much where neither is
+        e, Q = np.linalg.eigh(inner) if len(kept) else (np.ones(0), np.zeros((0, 0)))
+        e = np.maximum(e, 1.0)  # I plus a positive semidefinite matrix
+        half = root[:, None] * Q / np.sqrt(e)
+        sigma = half @ half.T
+        logdet = -float(np.log(e).sum()) + 2.0 * float(np.log(root).sum())
+        return _Posterior(alpha * sigma @ self.moment[kept], np.diag(sigma), logdet, lambda: sigma)
+
+
+class _WidePosteriors:
+    """The same for fewer rows than columns, by eigenvalues of n × n numbers.
+
+    With R = √α·X̃Λ^{−½} and RR' = QS²Q':  Σ = Λ^{−½}(I − R'(I + RR')⁻¹R)Λ^{−½},  mean = √α·Λ^{−½}R'(I + RR')⁻¹ỹ.
+    """
+
+    def __init__(self, problem: Centred, total: float) -> None:
+        X = problem.design.source
+        rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64) - problem.x_mean
+        share = np.sqrt(total * problem.c)
+        self.rows, self.targets = share[:, None] * rows, share * problem.Y[:, 0]
+        require_no_overflow(np.einsum("ij,ij->j", self.rows, self.rows))
+
+    def square(self, w: Array) -> float:
+        """‖X̃w‖²."""
+        scores = self.rows @ w
+        return float(scores @ scores)
+
+    def __call__(self, kept: NDArray[np.intp], alpha: float, lam: Array) -> _Posterior:
+        root = 1.0 / np.sqrt(lam[kept])
+        R = np.sqrt(alpha) * self.rows[:, kept] * root
+        K = R @ R.T
+        require_no_overflow(K)
+        e, Q = np.linalg.eigh(K)
+        e = np.maximum(e, 0.0)  # positive semidefinite
+        half = (Q / np.sqrt(1.0 + e)).T @ R
+        mean = np.sqrt(alpha) * root * (half.T @ (Q.T @ self.targets / np.sqrt(1.0 + e)))
+        variances = root**2 * np.maximum(1.0 - np.einsum("ij,ij->j", half, half), 0.0)
+        logdet = -float(np.log1p(e).sum()) + 2.0 * float(np.log(root).sum())
+
+        def covariance() -> Array:
+            return root[:, None] * (np.eye(len(root)) - half.T @ half) * root
+
+        return _Posterior(mean, variances, logdet, covariance)

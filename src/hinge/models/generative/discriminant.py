@@ -23,6 +23,8 @@ from hinge.models.generative.linear_form import LinearForm
 
 # An eigenvalue this small beside the largest is zero but for rounding.
 SINGULAR = 1e-12
+# Deviations below this share of the mean are rounding.
+ROUNDING = 1e-13
 
 
 class _Discriminant(ClassPosterior, ClassifierMixin, BaseEstimator):
@@ -141,30 +143,59 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._max_components = most if self.n_components is None else int(self.n_components)
         total = float(self._count.sum())
         pooled = self.solver == "svd" and self.shrinkage is None and self.covariance_estimator is None
-        if pooled:
-            if total <= k:
-                raise ValueError(f"There must be more samples than classes: {total:g} samples, {k} classes.")
-            within = core.class_scatter(Design(X).native, codes, weights, self._means, True)
-            covariance = within / total
-            if self.store_covariance:
-                self.covariance_ = np.einsum("c,cij->ij", self.priors_, self._class_covariances(X, codes, weights))
+        if pooled and total <= k:
+            raise ValueError(f"There must be more samples than classes: {total:g} samples, {k} classes.")
+        if pooled and not self.store_covariance and len(X) < d:
+            whiten = self._whitening_of_rows(X, codes, weights)
         else:
-            covariance = np.einsum("c,cij->ij", self.priors_, self._class_covariances(X, codes, weights))
-            self.covariance_ = covariance
-        require_no_overflow(covariance)
-        self._discriminate(covariance, total, X)
+            if not pooled or self.store_covariance:
+                self.covariance_ = np.einsum("c,cij->ij", self.priors_, self._class_covariances(X, codes, weights))
+            whiten = self._whitening(
+                core.class_scatter(Design(X).native, codes, weights, self._means, True) / total
+                if pooled
+                else self.covariance_
+            )
+        self._discriminate(whiten, total, X)
         return self
 
-    def _discriminate(self, covariance: np.ndarray, total: float, X: np.ndarray) -> None:
-        k = len(self.classes_)
-        xbar = self.priors_ @ self._means
-        deviation = np.sqrt(np.diag(covariance))
-        deviation = np.where(deviation > 0, deviation, 1.0)
+    def _whitening(self, covariance: np.ndarray) -> np.ndarray:
+        """A matrix A with A'ΣA = I, on the directions in which there is spread."""
+        require_no_overflow(covariance)
+        deviation = self._deviations(np.diag(covariance))
         values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
+        kept = self._with_spread(values)
+        return vectors[:, kept] / np.sqrt(values[kept]) / deviation[:, None]
+
+    def _whitening_of_rows(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The same from the n × n inner products of the centred rows, where there are fewer rows than columns.
+
+        For Σ = R'R with R = QSV', the eigenvectors V of Σ come from those of RR' = QS²Q' as V = R'Q/S.
+        """
+        share = 1.0 / len(X) if weights is None else (weights / weights.sum())[:, None]
+        R = np.sqrt(share) * (X - self._means[codes])
+        variance = np.einsum("ij,ij->j", R, R)
+        require_no_overflow(variance)
+        deviation = self._deviations(variance)
+        R /= deviation
+        values, vectors = np.linalg.eigh(R @ R.T)
+        kept = self._with_spread(values)
+        return R.T @ (vectors[:, kept] / values[kept]) / deviation[:, None]
+
+    def _deviations(self, variance: np.ndarray) -> np.ndarray:
+        """Standard deviations of the columns; 1 for constant ones, whose variance is that of the rounding of their mean."""
+        deviation = np.sqrt(variance)
+        return np.where(deviation > ROUNDING * np.abs(self._means).max(axis=0), deviation, 1.0)
+
+    def _with_spread(self, values: np.ndarray) -> np.ndarray:
+        """Which eigenvalues of the correlations count as more than zero."""
         kept = values > self.tol**2
         if not np.any(kept):
             raise ValueError("Every class is a single point: there is no covariance to estimate. Use other features.")
-        whiten = vectors[:, kept] / np.sqrt(values[kept]) / deviation[:, None]
+        return kept
+
+    def _discriminate(self, whiten: np.ndarray, total: float, X: np.ndarray) -> None:
+        k = len(self.classes_)
+        xbar = self.priors_ @ self._means
         centred = (self._means - xbar) @ whiten
         _, spread, directions = np.linalg.svd(
             np.sqrt(total * self.priors_ / max(k - 1, 1))[:, None] * centred, full_matrices=False

@@ -13,6 +13,8 @@ from hinge.models.base import check_weights, keep_float32, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
 from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
+from hinge.models.linear.certify import Certifiable
+from hinge.problem.certificates.linear import Certificate
 from hinge.problem.distributions import Distribution
 from hinge.problem.links import Link
 from hinge.problem.losses import Loss
@@ -25,7 +27,7 @@ from hinge.problem.root import best_bias
 from hinge.solvers.run import Result
 
 
-class GeneralisedLinearModel(RegressorMixin, LinearModel):
+class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
     """Base class. Subclasses name a distribution and a link, and have ``alpha``, ``l1_ratio``, ``fit_intercept``,
     ``inference``, ``dispersion`` and ``categorical_features`` among their parameters."""
 
@@ -61,6 +63,22 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         self._adopt(result, objective.design.source.dtype)
         self._conclude(objective, result)
         return self
+
+    def certify(
+        self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> Certificate:
+        """The tightest certificate of the fitted weights, on the data they were fitted to, whatever it costs.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure
+            The training data, as they were passed to ``fit``.
+
+        Returns
+        -------
+        Certificate
+        """
+        return self._certified(X, y, {"sample_weight": sample_weight, "offset": offset, "exposure": exposure})
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None, interval: float | None = None) -> Any:
         """The expected target of every row, with an interval of confidence if asked for.

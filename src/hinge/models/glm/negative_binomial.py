@@ -88,7 +88,9 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     def _pair(self) -> tuple[Distribution, Link]:
         if self.theta is None:
             return PoissonCounts(), LogLink()  # what the search begins with; it has the same targets and link
-        return _counts(check_strength("theta", self.theta, zero=False)), LogLink()
+        # An infinite shape is Poisson's limit, which a fit without a given shape may end at.
+        theta = np.inf if self.theta == np.inf else check_strength("theta", self.theta, zero=False)
+        return _counts(theta), LogLink()
 
     def _fitted_pair(self) -> tuple[Distribution, Link]:
         return _counts(self.theta_), LogLink()
@@ -107,6 +109,9 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
         self._adopt(result, objective.design.source.dtype)
         self._conclude(objective, result)
         return self
+
+    def _prepare_to_certify(self) -> None:
+        self.theta = self.theta_
 
     def _profile(self, objective: Objective) -> tuple[Objective, Result]:
         """Weights for θ, θ for the weights, until θ stands still: the two are all but independent, so a few rounds do."""

@@ -70,17 +70,46 @@ class Certifiable:
         -------
         Certificate
         """
+        return self._certified(X, y, {} if sample_weight is None else {"sample_weight": sample_weight})
+
+    def _certified(self, X: Any, y: Any, others: dict[str, Any]) -> Certificate:
+        """``certify`` with the other arguments of ``fit``."""
         check_is_fitted(self)
         judge: Any = copy.copy(self)
         if hasattr(judge, "densify"):
             judge.densify()
         judge._given = GivenWeights(judge.coef_, judge.intercept_)
         judge._prepare_to_certify()
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the fit has given it already
-            judge.fit(X, y, **weights)
+            judge.fit(X, y, **others)
         return judge.certificate_
 
     def _prepare_to_certify(self) -> None:
         """Changes to the copy that ``fit`` is called on, for estimators that fit more than weights."""
+
+
+class CertifiedAs:
+    """Mixin of estimators that choose a parameter of a plainer estimator, whose problem their weights then solve."""
+
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """The tightest certificate of the fitted weights, for the chosen parameters: see :meth:`Ridge.certify`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training data, as they were passed to ``fit``.
+
+        Returns
+        -------
+        Certificate
+        """
+        check_is_fitted(self)
+        fitted: Any = self
+        plain = self._chosen()
+        plain.coef_, plain.intercept_ = fitted.coef_, fitted.intercept_
+        return plain.certify(X, y, sample_weight)
+
+    def _chosen(self) -> Any:
+        """The plainer estimator with the chosen parameters."""
+        raise NotImplementedError

@@ -117,7 +117,9 @@ class LinearRegression(Certifiable, LinearRegressor):
         gram, x_mean, result, rss, total = self._kept_moments("inference_")
         if len(gram) < len(result.w):
             raise AttributeError(
-                "inference_ exists with no more features than examples: otherwise the weights are not identified."
+                f"inference_ does not exist for {len(gram)} examples and {len(result.w)} features: with more features than "
+                "examples many weights fit equally well, so that standard errors and p-values are not defined. Use fewer "
+                "features, or Ridge or Lasso, whose penalty chooses among the weights."
             )
         names = tuple(getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(gram))]))
         return infer(gram, x_mean, result.w, float(result.b[0]), rss, total, names, fit_intercept=self.fit_intercept)

@@ -8,6 +8,7 @@ import numpy as np
 
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier
+from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.least_squares import Ridge
 
 
@@ -16,7 +17,7 @@ def class_targets(codes: np.ndarray, classes: int) -> np.ndarray:
     return signs(codes) if classes == 2 else np.where(codes[:, None] == np.arange(classes), 1.0, -1.0)
 
 
-class RidgeClassifier(LinearClassifier):
+class RidgeClassifier(Certifiable, LinearClassifier):
     """Ridge regression on classes: minimises Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖² with y = ±1, one column per class if k > 2.
 
     The class is the one with the largest score. Quick, and with a closed form; :class:`LogisticRegression` has
@@ -75,7 +76,9 @@ class RidgeClassifier(LinearClassifier):
         model = Ridge(
             self.alpha, fit_intercept=self.fit_intercept, max_iter=self.max_iter, tol=self.tol, solver=self.solver,
             positive=self.positive, random_state=self.random_state,
-        ).fit(X, class_targets(codes, len(self.classes_)), weights)  # fmt: skip
+        )  # fmt: skip
+        model._given = self._given
+        model.fit(X, class_targets(codes, len(self.classes_)), weights)
         self.coef_, self.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         self.n_iter_, self.solver_, self.certificate_ = model.n_iter_, model.solver_, model.certificate_
         return self

@@ -383,16 +383,22 @@ class _ScaleSearch:
     def at(self, scale: Any) -> tuple[float, Result]:
         scale = check_strength("scale", scale, zero=False)
         result = self.model._solve(self.model._at_scale(self.objective, scale), self.start)
-        self.start = (result.w, result.b)
         self.iterations += max(result.solution.iterations, 1)
         return scale, result
 
-    def residuals(self, fit: Result) -> Array:
+    def trial(self, scale: float) -> Solution:
+        """The weights at a scale that need not be the last: without a certificate."""
+        fit = self.model._solve_unjudged(self.model._at_scale(self.objective, scale), self.start, tol=self.model.tol)
+        self.start = (fit.w, fit.b)
+        self.iterations += max(fit.iterations, 1)
+        return fit
+
+    def residuals(self, fit: Solution) -> Array:
         return self.objective.y - self.objective.scores(fit.w, fit.b)
 
     def slope(self, log_scale: float) -> float:
-        scale, self.last = self.at(float(np.exp(log_scale)))
-        r = self.residuals(self.last) / scale
+        scale = float(np.exp(log_scale))
+        r = self.residuals(self.trial(scale)) / scale
         return 1.0 - float(weighted_sum(self.objective.c, np.minimum(r**2, self.model.epsilon**2)))
 
     def best(self) -> tuple[float, Result]:
@@ -405,19 +411,26 @@ class _ScaleSearch:
         if perfect is not None:
             return floor, perfect
         # Start from the residuals of least squares.
-        fit = self.model._solve(self.model._at_scale(self.objective, 10.0 * spread + floor))
-        self.start = (fit.w, fit.b)
-        squares = self.residuals(fit) ** 2
+        squares = self.residuals(self.trial(10.0 * spread + floor)) ** 2
         guess = np.log(max(float(np.sqrt(weighted_sum(c, squares))), floor))
-        # The weights hardly depend on the scale: in turns, each given the other, a few rounds are enough.
+        # The weights hardly depend on the scale: in turns, each given the other, a few rounds are enough. The best scale
+        # for the weights at scale σ is g(σ), 0 ≤ d log g / d log σ < 1; secants of log g(σ) − log σ find its root.
+        best = scale_of(squares, c, self.model.epsilon)
+        here, change, step, slope = np.log(max(best, 0.5 * floor)), np.nan, 0.0, -1.0
         for _ in range(ROUNDS):
-            scale = scale_of(squares, c, self.model.epsilon)
-            if not scale > floor:
+            if not here > np.log(floor):
                 break
-            scale, fit = self.at(scale)
-            squares = self.residuals(fit) ** 2
-            if abs(np.log(scale_of(squares, c, self.model.epsilon) / scale)) <= 1e-4 * self.model.tol:
-                return scale, fit
+            squares = self.residuals(self.trial(float(np.exp(here)))) ** 2
+            best = scale_of(squares, c, self.model.epsilon)
+            if not best > floor:
+                break
+            last, change = change, float(np.log(best) - here)
+            if abs(change) <= 1e-4 * self.model.tol:
+                return self.at(np.exp(here))
+            if np.isfinite(last):
+                slope = float(np.clip((change - last) / step, -1.0, -0.1))
+            step = -change / slope
+            here += step
         # Otherwise bracket the root, the weights refitted at every trial.
         low, high = guess - 1.0, guess + 0.1
         at_high = self.slope(high)
@@ -429,7 +442,7 @@ class _ScaleSearch:
         at_low = self.slope(low)
         while at_low > 0:
             if low < np.log(floor):  # a perfect fit: every scale down to zero is better than the last
-                return float(np.exp(low)), self.last
+                return self.at(np.exp(low))
             low, high, at_high = low - 1.5, low, at_low
             at_low = self.slope(low)
         return self.at(np.exp(self.root(low, high, at_low, at_high)))

@@ -1,0 +1,65 @@
+"""Columns far from zero: the same problem with X less a constant row, for solvers that factorise Hessians.
+
+Problem     min_{W,b} Σ cᵢ ℓ(yᵢ, W'xᵢ + b) + Ω(W) where |mean| ≫ deviation in some columns of X
+Reduction   with μ any row, W'x + b = W'(x − μ) + (b + W'μ): the bias, which no penalty touches, takes up the shift. The
+            Hessian of the bias and such columns is singular to rounding before the shift and not after it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hinge._native import Design
+from hinge.problem.objective import Array, Objective
+
+SOLVERS_BY_HESSIAN = ("newton", "fisher-scoring")
+SAMPLE = 64  # rows that means and deviations are estimated from
+FAR = 1e3  # deviations between zero and the mean from which on a column is shifted
+CONSTANT = 1e12  # ... and from which on it is a constant but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """A row μ and the matrix X − 1μ'."""
+
+    row: Array
+    design: Design
+
+    def reduced(self, objective: Objective) -> Objective:
+        """The objective of the shifted rows."""
+        return replace(objective, design=self.design)
+
+    def forward(self, w: Array, b: Array) -> tuple[Array, Array]:
+        """Weights and bias for the shifted rows."""
+        return w, np.atleast_1d(b) + self.row @ w
+
+    def back(self, w: Array, b: Array) -> Array:
+        """The bias for the rows as they are."""
+        return b - self.row @ w
+
+
+_KNOWN: weakref.WeakKeyDictionary[Design, Shift | None] = weakref.WeakKeyDictionary()
+
+
+def shift_of(objective: Objective, solver: str) -> Shift | None:
+    """The shift that this solver should work with; None if the columns are not far from zero."""
+    X = objective.design.source
+    if solver not in SOLVERS_BY_HESSIAN or not objective.fit_intercept or not isinstance(X, np.ndarray):
+        return None
+    if objective.design not in _KNOWN:
+        _KNOWN[objective.design] = _find(X)
+    return _KNOWN[objective.design]
+
+
+def _find(X: np.ndarray) -> Shift | None:
+    sample = X[:: max(1, len(X) // SAMPLE)].astype(np.float64)
+    mean = sample.mean(axis=0)
+    size, deviation = np.abs(mean), np.sqrt(np.mean((sample - mean) ** 2, axis=0))
+    far = (size > FAR * deviation) & (size < CONSTANT * deviation)
+    if not far.any():
+        return None
+    row = np.where(far, mean, 0.0)
+    return Shift(row, Design(X - row))
