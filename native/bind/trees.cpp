@@ -3,6 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "core/pool.hpp"
 #include "trees/boosting.hpp"
 #include "trees/cart.hpp"
+#include "trees/nonzeros.hpp"
 #include "trees/predict.hpp"
 #include "trees/shap.hpp"
 #include "trees/stump.hpp"
@@ -91,16 +93,16 @@ void bind_bins(nb::module_& m) {
   m.def(
       "tree_bins",
       [](AnyMatrix<T> x, std::optional<Vector> weight, In1<std::uint8_t> categorical, int max_bins, index_t sample,
-         std::uint64_t seed) {
+         std::uint64_t seed, bool bundle) {
         const std::vector<std::uint8_t> flags = column_flags(x, categorical);
         check_weights(weight, static_cast<index_t>(x.shape(0)));
         if (max_bins < 2 || max_bins > 255 || sample < 1) throw nb::value_error("max_bins must lie between 2 and 255");
         return std::make_unique<Bins>(enter([&](Monitor&) {
-          return make_bins(table(x), weight ? weight->data() : nullptr, flags, {max_bins, sample, seed});
+          return make_bins(table(x), weight ? weight->data() : nullptr, flags, {max_bins, sample, seed, bundle});
         }));
       },
-      "x"_a.noconvert(), "weight"_a.noconvert().none(), "categorical"_a.noconvert(), "max_bins"_a, "sample"_a,
-      "seed"_a);
+      "x"_a.noconvert(), "weight"_a.noconvert().none(), "categorical"_a.noconvert(), "max_bins"_a, "sample"_a, "seed"_a,
+      "bundle"_a);
 }
 
 template <class T>
@@ -121,6 +123,85 @@ void bind_sorted(nb::module_& m) {
       "x"_a.noconvert(), "y"_a.noconvert());
 }
 
+// The columns of a sparse matrix; what comes after trusts its indices.
+template <class T>
+Compressed<T> compressed(const In1<T>& data, const In1<std::int32_t>& row, const In1<std::int64_t>& begin,
+                         index_t rows) {
+  if (begin.shape(0) == 0) throw nb::value_error("the arrays of the sparse matrix are inconsistent");
+  const auto cols = static_cast<index_t>(begin.shape(0)) - 1;
+  const auto size = static_cast<std::int64_t>(data.shape(0));
+  bool ok = row.shape(0) == data.shape(0) && begin.data()[0] == 0 && begin.data()[cols] == size;
+  for (index_t j = 0; ok && j < cols; ++j) {
+    const std::int64_t first = begin.data()[j], last = begin.data()[j + 1];
+    ok = first <= last && last <= size;
+    for (std::int64_t k = first; ok && k < last; ++k)
+      ok = row.data()[k] >= 0 && row.data()[k] < rows && (k == first || row.data()[k] > row.data()[k - 1]);
+  }
+  if (!ok) throw nb::value_error("the arrays of the sparse matrix are inconsistent");
+  return {data.data(), row.data(), begin.data(), rows, cols};
+}
+
+template <class T>
+void bind_nonzeros(nb::module_& m) {
+  using Rows = In1<std::int32_t>;
+  using Begin = In1<std::int64_t>;
+  m.def(
+      "tree_sorted_nonzeros",
+      [](In1<T> data, Rows row, Begin begin, index_t rows) {
+        const Compressed<T> x = compressed(data, row, begin, rows);
+        return std::make_shared<Nonzeros>(enter([&](Monitor&) { return sort_nonzeros(x); }));
+      },
+      "data"_a.noconvert(), "row"_a.noconvert(), "begin"_a.noconvert(), "rows"_a);
+  m.def(
+      "tree_binned_nonzeros",
+      [](In1<T> data, Rows row, Begin begin, index_t rows, std::optional<Vector> weight, int max_bins, index_t sample,
+         std::uint64_t seed) {
+        const Compressed<T> x = compressed(data, row, begin, rows);
+        check_weights(weight, rows);
+        if (max_bins < 2 || max_bins > 255 || sample < 1) throw nb::value_error("max_bins must lie between 2 and 255");
+        return std::make_shared<Nonzeros>(enter(
+            [&](Monitor&) { return bin_nonzeros(x, weight ? weight->data() : nullptr, {max_bins, sample, seed}); }));
+      },
+      "data"_a.noconvert(), "row"_a.noconvert(), "begin"_a.noconvert(), "rows"_a, "weight"_a.noconvert().none(),
+      "max_bins"_a, "sample"_a, "seed"_a);
+  m.def(
+      "order_by_content",
+      [](In1<T> data, Rows row, Begin begin, index_t rows, Vector y) {
+        const Compressed<T> x = compressed(data, row, begin, rows);
+        if (static_cast<index_t>(y.shape(0)) != rows) throw nb::value_error("y must have one entry per row of x");
+        return own(enter([&](Monitor&) { return order_by_content(x, y.data()); }));
+      },
+      "data"_a.noconvert(), "row"_a.noconvert(), "begin"_a.noconvert(), "rows"_a, "y"_a.noconvert());
+}
+
+template <class T>
+void bind_cells(nb::module_& m) {
+  m.def(
+      "tree_cells",
+      [](AnyMatrix<T> x, In1<std::uint8_t> categorical) {
+        const std::vector<std::uint8_t> flags = column_flags(x, categorical);
+        auto cells = std::make_shared<Cells>();
+        cells->table = table(x);
+        cells->rows = static_cast<index_t>(x.shape(0)), cells->cols = static_cast<index_t>(x.shape(1));
+        cells->features.resize(flags.size());
+        for (std::size_t j = 0; j < flags.size(); ++j) cells->features[j].categorical = flags[j];
+        return cells;
+      },
+      "x"_a.noconvert(), "categorical"_a.noconvert(), nb::keep_alive<0, 1>());
+}
+
+using AnyForm =
+    std::variant<std::shared_ptr<Sorted>, std::shared_ptr<Bins>, std::shared_ptr<Nonzeros>, std::shared_ptr<Cells>>;
+
+Forms forms(const AnyForm& table) {
+  const auto get = [&]<class F>(const F*) -> const F* {
+    const auto* held = std::get_if<std::shared_ptr<F>>(&table);
+    return held ? held->get() : nullptr;
+  };
+  return {get(static_cast<const Sorted*>(nullptr)), get(static_cast<const Bins*>(nullptr)),
+          get(static_cast<const Nonzeros*>(nullptr)), get(static_cast<const Cells*>(nullptr))};
+}
+
 CartOptions cart_options(const nb::dict& d) {
   CartOptions o;
   o.criterion = static_cast<Criterion>(option<int>(d, "criterion"));
@@ -138,16 +219,18 @@ CartOptions cart_options(const nb::dict& d) {
   return o;
 }
 
-// Trees on one table: one of sorted and bins is None. Those of an ensemble are numbered from `first` on: the same
+// Trees on one table in any of its forms. Those of an ensemble are numbered from `first` on: the same
 // number and seed give the same tree, whichever are grown with it. With draws > 0 each tree has a bootstrap sample of
 // its own.
-nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_ptr<Bins>& bins, Vector y,
-                     std::optional<Vector> weight, bool frequency, const nb::dict& options, index_t trees,
-                     index_t first, std::uint64_t seed, index_t draws, std::optional<In1<std::uint32_t>> order,
-                     bool want_bags) {
-  if (!sorted == !bins) throw nb::value_error("a table is needed: sorted or in bins");
-  const index_t n = sorted ? sorted->rows : bins->rows, cols = sorted ? sorted->cols : bins->cols;
+nb::tuple grow_trees(const AnyForm& table, Vector y, std::optional<Vector> weight, bool frequency,
+                     const nb::dict& options, index_t trees, index_t first, std::uint64_t seed, index_t draws,
+                     std::optional<In1<std::uint32_t>> order, bool want_bags) {
+  const auto [n, cols] = std::visit([](const auto& form) { return std::pair{form->rows, form->cols}; }, table);
+  const Forms form = forms(table);
   const CartOptions o = cart_options(options);
+  if (form.bins && form.bins->slots.size() < form.bins->features.size())
+    throw nb::value_error("trees need bins in which features do not share slots");
+  if (form.cells && !o.random_thresholds) throw nb::value_error("a table that is not sorted takes random thresholds");
   if (o.targets < 1 || static_cast<index_t>(y.shape(0)) != n * o.targets ||
       (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
     throw nb::value_error("y, weight and order must have one entry per row of the table");
@@ -188,7 +271,7 @@ nb::tuple grow_trees(const std::shared_ptr<Sorted>& sorted, const std::shared_pt
         for (index_t i = 0; i < n; ++i)
           if (!w || w[i] > 0) r.row.push_back(static_cast<std::uint32_t>(i));
       }
-      grown[t] = grow_cart(sorted.get(), bins.get(), y.data(), r, o, mix64(seed + number));
+      grown[t] = grow_cart(form, y.data(), r, o, mix64(seed + number));
     };
     if (trees == 1)
       one(0);  // the tree itself is grown in parallel
@@ -328,9 +411,14 @@ void bind_trees(nb::module_& m) {
   });
   bind_sorted<float>(m);
   bind_sorted<double>(m);
-  m.def("grow_trees", &grow_trees, "sorted"_a.none(), "bins"_a.none(), "y"_a.noconvert(), "weight"_a.noconvert().none(),
-        "frequency"_a, "options"_a, "trees"_a, "first"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(),
-        "want_bags"_a);
+  nb::class_<Nonzeros>(m, "TreeNonzeros");
+  nb::class_<Cells>(m, "TreeCells");
+  bind_nonzeros<float>(m);
+  bind_nonzeros<double>(m);
+  bind_cells<float>(m);
+  bind_cells<double>(m);
+  m.def("grow_trees", &grow_trees, "table"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "frequency"_a,
+        "options"_a, "trees"_a, "first"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
   nb::class_<Stumps>(m, "TreeStumps")
       .def(
           "__init__",

@@ -13,11 +13,9 @@
 #include "trees/radix.hpp"
 
 namespace hinge::trees {
-namespace {
 
-// Cuts the distinct values (increasing, with their weights) into bins of nearly equal weight.
 template <class T>
-void cut(const std::vector<T>& values, const std::vector<double>& weights, int max_bins, Feature& f) {
+void cut_bins(const std::vector<T>& values, const std::vector<double>& weights, int max_bins, Feature& f) {
   const std::size_t m = values.size();
   f.low.clear(), f.high.clear(), f.edge.clear();
   if (m <= static_cast<std::size_t>(max_bins)) {
@@ -41,6 +39,25 @@ void cut(const std::vector<T>& values, const std::vector<double>& weights, int m
   f.bins = std::max<int>(1, static_cast<int>(f.low.size()));
   for (int b = 0; b + 1 < f.bins; ++b) f.edge.push_back(split_threshold(f, b, b + 1));
 }
+template void cut_bins(const std::vector<float>&, const std::vector<double>&, int, Feature&);
+template void cut_bins(const std::vector<double>&, const std::vector<double>&, int, Feature&);
+
+std::vector<std::uint32_t> sample_rows(index_t n, const BinOptions& options) {
+  std::vector<std::uint32_t> rows;
+  if (n <= options.sample) {
+    rows.resize(n);
+    std::iota(rows.begin(), rows.end(), 0u);
+    return rows;
+  }
+  const Random random(options.seed, 0xB135);
+  for (index_t k = 0; k < options.sample; ++k) {  // one row from each of `sample` equal strata
+    const index_t begin = range_begin(n, options.sample, k), end = range_begin(n, options.sample, k + 1);
+    rows.push_back(static_cast<std::uint32_t>(begin + static_cast<index_t>(random.uniform_at(k) * (end - begin))));
+  }
+  return rows;
+}
+
+namespace {
 
 constexpr int kFew = 8;
 
@@ -83,7 +100,7 @@ bool few_values(const T* x, index_t n, std::vector<T>& values, bool& missing) {
 template <class T>
 void find_edges(const T* x, const double* weight, index_t n, int max_bins, Feature& f) {
   std::vector<T> values;
-  if (max_bins >= kFew && few_values(x, n, values, f.missing)) return cut(values, {}, max_bins, f);
+  if (max_bins >= kFew && few_values(x, n, values, f.missing)) return cut_bins(values, {}, max_bins, f);
   values.clear();
   std::vector<Key<T>> keys;
   std::vector<double> w, weights;
@@ -105,22 +122,7 @@ void find_edges(const T* x, const double* weight, index_t n, int max_bins, Featu
     values.push_back(from_key<T>(k));
     weights.push_back(total);
   }
-  cut(values, weights, max_bins, f);
-}
-
-std::vector<std::uint32_t> sample_rows(index_t n, const BinOptions& options) {
-  std::vector<std::uint32_t> rows;
-  if (n <= options.sample) {
-    rows.resize(n);
-    std::iota(rows.begin(), rows.end(), 0u);
-    return rows;
-  }
-  const Random random(options.seed, 0xB135);
-  for (index_t k = 0; k < options.sample; ++k) {  // one row from each of `sample` equal strata
-    const index_t begin = range_begin(n, options.sample, k), end = range_begin(n, options.sample, k + 1);
-    rows.push_back(static_cast<std::uint32_t>(begin + static_cast<index_t>(random.uniform_at(k) * (end - begin))));
-  }
-  return rows;
+  cut_bins(values, weights, max_bins, f);
 }
 
 // Edges of all numeric columns. Neighbouring columns are gathered together: they share cache lines in a table by rows.
@@ -219,7 +221,10 @@ void fill_groups(Bins& bins) {
 }  // namespace
 
 double split_threshold(const Feature& feature, int left, int right) {
-  const double a = feature.high[left], b = feature.low[right];
+  return middle_of(feature.high[left], feature.low[right]);
+}
+
+double middle_of(double a, double b) {
   const double middle = a + 0.5 * (b - a);
   return middle < b && std::isfinite(middle) ? middle : a;
 }
@@ -280,7 +285,7 @@ Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::u
       f.missing |= missing[part * x.cols + j] != 0;
       if (f.categorical) f.bins = std::max(f.bins, largest[part * x.cols + j] + 1);
     }
-  bins.slots = make_slots(bins);
+  bins.slots = make_slots(bins, options.bundle);
   fill_groups(bins);
   return bins;
 }

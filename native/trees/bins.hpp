@@ -63,12 +63,24 @@ struct BinOptions {
   int max_bins = 255;
   index_t sample = 200000;  // rows the edges are computed from
   std::uint64_t seed = 0;
+  bool bundle = true;  // whether features may share slots; trees of their own (cart.hpp) need them apart
 };
 
 // weight may be null. categorical has one flag per column; categorical cells hold codes 0 ... 254 or NaN.
 template <class T>
 Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::uint8_t>& categorical,
                const BinOptions& options);
+
+// Cuts distinct values (increasing, with their weights, which are not read if every value has its own bin) into bins of
+// nearly equal weight.
+template <class T>
+void cut_bins(const std::vector<T>& values, const std::vector<double>& weights, int max_bins, Feature& f);
+
+// The rows that edges are computed from: all, or one from each of `sample` equal strata.
+std::vector<std::uint32_t> sample_rows(index_t n, const BinOptions& options);
+
+// A number t with a <= t < b, the middle if there is one.
+double middle_of(double a, double b);
 
 // The threshold of a split that keeps bins <= left on the left, where `right` is the first bin with data beyond it.
 double split_threshold(const Feature& feature, int left, int right);

@@ -98,9 +98,9 @@ std::vector<Shared> share(const Bins& bins, const std::vector<Candidate>& candid
 
 }  // namespace
 
-std::vector<Slot> make_slots(const Bins& bins) {
-  std::vector<Candidate> candidates(bins.cols);
-  parallel_for(bins.cols, [&](index_t j) { candidates[j] = look(bins, j); });
+std::vector<Slot> make_slots(const Bins& bins, bool bundle) {
+  std::vector<Candidate> candidates(bundle ? bins.cols : 0);
+  parallel_for(static_cast<index_t>(candidates.size()), [&](index_t j) { candidates[j] = look(bins, j); });
   std::erase_if(candidates, [](const Candidate& c) { return c.usual < 0; });
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.away > b.away; });

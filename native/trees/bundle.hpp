@@ -10,7 +10,7 @@
 namespace hinge::trees {
 
 // Shares the features of `bins` out to slots. Only features that never meet go together: nothing is approximated.
-std::vector<Slot> make_slots(const Bins& bins);
+std::vector<Slot> make_slots(const Bins& bins, bool bundle);
 
 // The code of every bin of one feature in its slot (adding up those of the slot's features gives the row's code).
 void slot_codes(const Part& part, int bins, std::uint8_t* codes);

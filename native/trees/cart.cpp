@@ -8,14 +8,25 @@
 namespace hinge::trees {
 namespace cart {
 
-Grower::Grower(const Sorted* sorted, const Bins* bins, const double* y, const CartRows& rows,
-               const CartOptions& options, std::uint64_t seed)
-    : sorted_(sorted), bins_(bins), y_(y), rows_(rows), o_(options), seed_(seed) {
-  cols_ = sorted ? sorted->cols : bins->cols;
+Grower::Grower(const Forms& table, const double* y, const CartRows& rows, const CartOptions& options,
+               std::uint64_t seed)
+    : sorted_(table.sorted),
+      bins_(table.bins),
+      nonzeros_(table.nonzeros),
+      cells_(table.cells),
+      y_(y),
+      rows_(rows),
+      o_(options),
+      seed_(seed) {
+  const auto read = [&](const auto* form) {
+    if (form) cols_ = form->cols, features_ = &form->features;
+  };
+  read(sorted_), read(bins_), read(nonzeros_), read(cells_);
   channels_ = o_.targets > 1 ? 2 + o_.targets : o_.classes > 2 ? 2 + o_.classes : 3;
   outputs_ = std::max(o_.targets, o_.classes);
   const index_t n = static_cast<index_t>(rows.row.size());
-  if (sorted) {
+  size_ = n;
+  if (const Sorted* sorted = sorted_) {
     const index_t all = sorted->rows;
     side_.resize(all);
     if (n < all) {
@@ -32,10 +43,23 @@ Grower::Grower(const Sorted* sorted, const Bins* bins, const double* y, const Ca
     } else {
       entries_ = sorted->entries;
     }
-    size_ = n;
+  } else if (nonzeros_) {
+    side_.resize(nonzeros_->rows);
+    for (const std::uint32_t r : rows.row) side_[r] = 1;
+    const auto kept = [&](std::uint32_t row) { return side_[row] != 0; };
+    std::copy_if(nonzeros_->order.begin(), nonzeros_->order.end(), std::back_inserter(order_), kept);
+    entries_.reserve(nonzeros_->entries.size());
+    for (index_t j = 0; j < cols_; ++j) {
+      const auto begin = static_cast<index_t>(entries_.size());
+      for (index_t k = nonzeros_->begin[j]; k < nonzeros_->begin[j + 1]; ++k)
+        if (kept(nonzeros_->entries[k].row)) entries_.push_back(nonzeros_->entries[k]);
+      const auto end = static_cast<index_t>(entries_.size());
+      if (begin < end) spans_.push_back({static_cast<std::int32_t>(j), begin, end});
+    }
   } else {
     order_ = rows.row;
-    size_ = n;
+    if (cells_) return;
+    const Bins* bins = bins_;
     one_pass_ = o_.targets == 1 &&
                 (o_.criterion == Criterion::squared || (o_.criterion == Criterion::gini && o_.classes == 2)) &&
                 (rows.frequency || !rows.weight) && o_.monotone.empty() && !o_.random_thresholds &&
@@ -52,6 +76,7 @@ CartTree Grower::grow() {
   CartTree tree;
   Node root;
   root.end = size_;
+  root.spans = std::move(spans_);
   Scratch scratch;
   start(root);
   total_weight_ = root.total[1];
@@ -153,7 +178,8 @@ void Grower::add(CartTree& tree, Node& node) const {
 index_t Grower::partition(const Node& node, Scratch& s) {
   const index_t m = node.end - node.begin;
   const Cut& cut = node.cut;
-  if (!sorted_) {
+  if (nonzeros_ || cells_) return partition_rows(node, s);
+  if (bins_) {
     const std::uint8_t* column = bins_->col(cut.feature);
     std::uint32_t* rows = order_.data() + node.begin;
     Tally* kept = weighted_.data() + node.begin;
@@ -205,6 +231,70 @@ index_t Grower::partition(const Node& node, Scratch& s) {
   return lefts;
 }
 
+index_t Grower::partition_rows(const Node& node, Scratch& s) {
+  const index_t m = node.end - node.begin;
+  const Cut& cut = node.cut;
+  std::uint32_t* rows = order_.data() + node.begin;
+  const auto place = [&](const auto& goes) {
+    s.rows.resize(m);
+    index_t left = 0, right = 0;
+    for (index_t i = 0; i < m; ++i) {
+      const std::uint32_t row = rows[i];
+      const bool l = goes(row);
+      rows[left] = row, s.rows[right] = row;
+      left += l, right += !l;
+    }
+    std::copy_n(s.rows.begin(), right, rows + left);
+    return left;
+  };
+  if (cells_)
+    return place([&](std::uint32_t row) {
+      const double v = cells_->at(row, cut.feature);
+      if (v != v) return cut.missing_left;
+      return cut.categorical ? contains(cut.set.data(), static_cast<unsigned>(v)) : v <= cut.threshold;
+    });
+  const bool zero = goes_left(cut, nonzeros_->zero[cut.feature]);
+  for (index_t i = 0; i < m; ++i) side_[rows[i]] = zero;
+  const auto at = std::lower_bound(node.spans.begin(), node.spans.end(), cut.feature,
+                                   [](const Span& a, std::int32_t feature) { return a.feature < feature; });
+  for (index_t k = at->begin; k < at->end; ++k) side_[entries_[k].row] = goes_left(cut, entries_[k].code);
+  return place([&](std::uint32_t row) { return side_[row] != 0; });
+}
+
+void Grower::part_spans(const Node& node, Node& left, Node& right, Scratch& s) {
+  const auto n = static_cast<index_t>(node.spans.size());
+  std::vector<index_t> middle(n);
+  const auto part = [&](index_t begin, index_t end, std::vector<Sorted::Entry>& spare) {
+    for (index_t k = begin; k < end; ++k) {
+      const Span& span = node.spans[k];
+      if (static_cast<index_t>(spare.size()) < span.end - span.begin) spare.resize(span.end - span.begin);
+      index_t l = span.begin, r = 0;
+      for (index_t i = span.begin; i < span.end; ++i) {
+        const Sorted::Entry entry = entries_[i];
+        const bool goes = side_[entry.row];
+        entries_[l] = entry, spare[r] = entry;
+        l += goes, r += !goes;
+      }
+      std::copy_n(spare.begin(), r, entries_.begin() + l);
+      middle[k] = l;
+    }
+  };
+  if (node.end - node.begin >= kParallel) {
+    const index_t parts = std::min<index_t>(n, 32);
+    parallel_for(parts, [&](index_t k) {
+      std::vector<Sorted::Entry> spare;
+      part(range_begin(n, parts, k), range_begin(n, parts, k + 1), spare);
+    });
+  } else {
+    part(0, n, s.entries);
+  }
+  for (index_t k = 0; k < n; ++k) {
+    const Span& span = node.spans[k];
+    if (span.begin < middle[k]) left.spans.push_back({span.feature, span.begin, middle[k]});
+    if (middle[k] < span.end) right.spans.push_back({span.feature, middle[k], span.end});
+  }
+}
+
 std::pair<Node, Node> Grower::split(CartTree& tree, const Node& node, Scratch& s) {
   Nodes& t = tree.nodes;
   const Cut& cut = node.cut;
@@ -215,6 +305,7 @@ std::pair<Node, Node> Grower::split(CartTree& tree, const Node& node, Scratch& s
   left.depth = right.depth = node.depth + 1;
   left.key = mix64(2 * node.key), right.key = mix64(2 * node.key + 1);
   left.lower = right.lower = node.lower, left.upper = right.upper = node.upper;
+  if (nonzeros_ && !(o_.max_depth > 0 && left.depth >= o_.max_depth)) part_spans(node, left, right, s);
   start(left), start(right);
   if (const int direction = o_.monotone.empty() ? 0 : o_.monotone[cut.feature]; direction != 0) {
     const double middle = 0.5 * (left.total[2] / left.total[1] + right.total[2] / right.total[1]);
@@ -227,7 +318,7 @@ std::pair<Node, Node> Grower::split(CartTree& tree, const Node& node, Scratch& s
   t.threshold[node.id] = cut.threshold;
   t.missing_left[node.id] = cut.missing_left;
   t.gain[node.id] = cut.score;
-  if (!sorted_) t.bin[node.id] = static_cast<std::uint8_t>(cut.code);
+  if (bins_) t.bin[node.id] = static_cast<std::uint8_t>(cut.code);
   if (cut.categorical) {
     t.set[node.id] = static_cast<std::int32_t>(t.sets.size() / 8);
     t.sets.insert(t.sets.end(), cut.set.begin(), cut.set.end());
@@ -319,9 +410,9 @@ void Grower::graft(CartTree& tree, std::int32_t id, const CartTree& branch) cons
 
 }  // namespace cart
 
-CartTree grow_cart(const Sorted* sorted, const Bins* bins, const double* y, const CartRows& rows,
-                   const CartOptions& options, std::uint64_t seed) {
-  return cart::Grower(sorted, bins, y, rows, options, seed).grow();
+CartTree grow_cart(const Forms& table, const double* y, const CartRows& rows, const CartOptions& options,
+                   std::uint64_t seed) {
+  return cart::Grower(table, y, rows, options, seed).grow();
 }
 
 }  // namespace hinge::trees

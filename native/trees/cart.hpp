@@ -8,7 +8,9 @@
 // their means, which holds the best one for two classes and for squared error; with three classes or more all two-set
 // splits of up to 8 categories, else the orders of each class's share).
 #pragma once
+#include <bit>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "core/random.hpp"
@@ -30,6 +32,26 @@ constexpr std::uint32_t kAbsent = 0xffffffffu;
 
 template <class T>
 Sorted sort_columns(const Table<T>& x, const std::vector<std::uint8_t>& categorical);
+
+struct Nonzeros;  // nonzeros.hpp
+
+// A dense table as it is: random thresholds need no more than the smallest and the largest value in a node.
+struct Cells {
+  std::variant<Table<float>, Table<double>> table;
+  index_t rows = 0, cols = 0;
+  std::vector<Feature> features;  // nothing but which are categories
+  double at(index_t i, index_t j) const {
+    return std::visit([&](const auto& t) { return static_cast<double>(t.at(i, j)); }, table);
+  }
+};
+
+// The forms of a table that a tree can be grown on.
+struct Forms {
+  const Sorted* sorted = nullptr;
+  const Bins* bins = nullptr;
+  const Nonzeros* nonzeros = nullptr;
+  const Cells* cells = nullptr;
+};
 
 enum class Criterion { gini, entropy, misclassification, squared, absolute, poisson };
 
@@ -55,9 +77,9 @@ struct CartRows {
   bool frequency = false;          // weights are counts
 };
 
-// Exactly one of sorted and bins is given. y holds class codes or targets, those of one row side by side.
-CartTree grow_cart(const Sorted* sorted, const Bins* bins, const double* y, const CartRows& rows,
-                   const CartOptions& options, std::uint64_t seed);
+// Exactly one of the forms is given. y holds class codes or targets, those of one row side by side.
+CartTree grow_cart(const Forms& table, const double* y, const CartRows& rows, const CartOptions& options,
+                   std::uint64_t seed);
 
 // How often each row is drawn for one tree of a bagged ensemble. `order` lists the rows in an order that depends on
 // their contents only, and `count` says how many copies of each there are (null: one): so the draws are the same
@@ -67,6 +89,15 @@ std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const dou
 // Weights scaled so that every class that has any has the same sum, and the sum of all stays: once for each target,
 // with the given numbers of classes. y holds the codes of a single target, or `targets` indicators per row.
 void balance_classes(std::vector<double>& weight, const double* y, int targets, const std::vector<int>& classes);
+// Hashes of the contents of rows, started with the target and continued cell by cell; and rows in their order.
+inline std::uint64_t content_key(double y) { return mix64(std::bit_cast<std::uint64_t>(y)); }
+template <class T>
+std::uint64_t content_key(std::uint64_t key, T cell) {
+  // As float32, so that both precisions draw alike; -0 and 0 are one value.
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(cell));
+  return mix64(key ^ (bits << 1 == 0 ? 0u : bits));
+}
+std::vector<std::uint32_t> order_by_key(const std::vector<std::uint64_t>& key);
 template <class T>
 std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y);
 

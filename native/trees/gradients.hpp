@@ -4,8 +4,8 @@
 #pragma once
 #include <vector>
 
-#include "trees/histogram.hpp"
 #include "problem/loss.hpp"
+#include "trees/histogram.hpp"
 
 namespace hinge::trees {
 

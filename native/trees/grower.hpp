@@ -7,6 +7,7 @@
 #include "trees/absolute.hpp"
 #include "trees/cart.hpp"
 #include "trees/criteria.hpp"
+#include "trees/nonzeros.hpp"
 #include "trees/scan.hpp"
 
 namespace hinge::trees::cart {
@@ -23,8 +24,15 @@ struct Cut {
   std::vector<double> left;  // statistics of the left side
 };
 
+// The entries of one feature of a sparse table in a node.
+struct Span {
+  std::int32_t feature;
+  index_t begin, end;
+};
+
 struct Node {
   index_t begin = 0, end = 0;
+  std::vector<Span> spans;  // of a sparse table: the features that have entries in the node, in increasing order
   int depth = 0;
   std::int32_t id = 0;
   std::uint64_t key = 1;
@@ -46,18 +54,21 @@ struct Scratch {
   std::vector<Tally> tallies = std::vector<Tally>(kGroup * kBins);
   std::vector<std::int32_t> features;  // in the order they are tried
   std::vector<Sorted::Entry> entries;
+  const Span* span = nullptr;       // of the feature that is tried, on a sparse table
+  std::vector<std::int32_t> place;  // by feature: which of the node's spans it has, or -1
+  std::vector<std::uint32_t> code;  // by row
+  std::vector<double> value, left;  // of the node's rows, on a table of cells; statistics of a side
   AbsoluteError absolute;
 };
 
 class Grower {
  public:
-  Grower(const Sorted* sorted, const Bins* bins, const double* y, const CartRows& rows, const CartOptions& options,
-         std::uint64_t seed);
+  Grower(const Forms& table, const double* y, const CartRows& rows, const CartOptions& options, std::uint64_t seed);
 
   CartTree grow();
 
  private:
-  const Feature& feature(index_t j) const { return sorted_ ? sorted_->features[j] : bins_->features[j]; }
+  const Feature& feature(index_t j) const { return (*features_)[j]; }
   double weight(std::uint32_t row) const { return rows_.weight ? rows_.weight[row] : 1.0; }
   double count(std::uint32_t row) const { return rows_.frequency && rows_.weight ? rows_.weight[row] : 1.0; }
 
@@ -98,6 +109,9 @@ class Grower {
 
   // Fills prefix sums over the groups of equal codes in the node, in increasing order of code; missing rows apart.
   void collect(const Node& node, index_t j, Scratch& s) const;
+  void collect_nonzeros(const Node& node, index_t j, Scratch& s) const;
+  template <class Code>
+  void collect_codes(const Node& node, Scratch& s, const Code& code_of) const;
 
   // Rows of the node gathered once, for histograms over many features.
   void gather(const Node& node, Scratch& s) const;
@@ -121,6 +135,9 @@ class Grower {
   void take(const Node& node, index_t j, Scratch& s, index_t i, bool missing_left, Cut& best) const;
 
   void score(const Node& node, index_t j, Scratch& s, index_t n, bool missing_left) const;
+
+  // A random threshold between the smallest and the largest value of the node. False if there is but one value.
+  bool try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
   void try_random(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
@@ -149,6 +166,16 @@ class Grower {
   // False if the feature is constant in the node.
   bool try_feature(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
+  // Features that may not be constant in the node: all, or those with entries.
+  index_t candidates(const Node& node) const { return nonzeros_ ? static_cast<index_t>(node.spans.size()) : cols_; }
+  bool try_candidate(const Node& node, index_t k, Scratch& s, Cut& best) const {
+    if (!nonzeros_) return try_feature(node, k, s, best);
+    s.span = &node.spans[k];
+    return try_feature(node, s.span->feature, s, best);
+  }
+  // The best cut over max_features features that are not constant, drawn one by one.
+  void try_drawn(const Node& node, Scratch& s, Cut& best) const;
+
   void search(Node& node, Scratch& s) const;
 
   double total_weight_or(const Node& node) const { return total_weight_ > 0 ? total_weight_ : node.total[1]; }
@@ -160,6 +187,11 @@ class Grower {
 
   // Reorders the rows of the node; returns the number on the left.
   index_t partition(const Node& node, Scratch& s);
+
+  index_t partition_rows(const Node& node, Scratch& s);
+
+  // The children's entries, after `side_` has been set for the rows of the node.
+  void part_spans(const Node& node, Node& left, Node& right, Scratch& s);
 
   // Splits the node by its cut: two children, added to the tree, started but not searched.
   std::pair<Node, Node> split(CartTree& tree, const Node& node, Scratch& s);
@@ -179,6 +211,9 @@ class Grower {
 
   const Sorted* sorted_;
   const Bins* bins_;
+  const Nonzeros* nonzeros_;
+  const Cells* cells_;
+  const std::vector<Feature>* features_;
   const double* y_;
   const CartRows& rows_;
   const CartOptions& o_;
@@ -188,6 +223,7 @@ class Grower {
   double total_weight_ = 0;
   bool shared_ = false;  // columns other than the first are read where they were sorted
   std::vector<Sorted::Entry> entries_;
+  std::vector<Span> spans_;  // of the root
   std::vector<std::uint8_t> side_;
   std::vector<std::uint32_t> order_;
   bool one_pass_ = false;        // tree_scan.hpp

@@ -195,18 +195,11 @@ index_t scan_small(const Bins& bins, const std::uint32_t* order, const Tally* ro
     for (index_t g = 0; g < bins.groups; ++g)
       std::memcpy(codes.data() + i * stride + g * kGroup, bins.group(g) + static_cast<index_t>(order[i]) * kGroup,
                   kGroup);
-  // Where the bytes of each feature are: in its own slot, or, for features that share one, in its column.
   const auto each_feature = [&](auto&& f) {
     for (index_t g = 0; g < bins.groups; ++g)
       for (index_t k = bins.group_begin[g]; k < bins.group_begin[g + 1]; ++k) {
-        const Slot& slot = bins.slots[k];
         const std::uint8_t* bytes = codes.data() + g * kGroup + (k - bins.group_begin[g]);
-        for (const Part& part : slot.parts) {
-          const std::uint8_t* column = bins.col(part.feature);
-          const bool more = slot.shared() ? f(part.feature, [&](index_t i) { return column[order[i]]; })
-                                          : f(part.feature, [&](index_t i) { return bytes[i * stride]; });
-          if (!more) return;
-        }
+        if (!f(bins.slots[k].parts[0].feature, [&](index_t i) { return bytes[i * stride]; })) return;
       }
   };
   index_t found = -1;
@@ -236,17 +229,8 @@ index_t scan_group(const Bins& bins, index_t group, const std::uint32_t* order, 
     const Slot& slot = bins.slots[begin + k];
     Tally* own = cells + k * kBins;
     const double before = best.score;
-    if (!slot.shared()) {
-      choose_bins(own, slot.codes, search, best);
-      if (best.score > before) found = slot.parts[0].feature;
-      continue;
-    }
-    std::fill_n(own, slot.codes, Tally{});
-    for (const Part& part : slot.parts) {
-      const double so_far = best.score;
-      scan_feature(bins, part.feature, order, rows, m, search, own, best);
-      if (best.score > so_far) found = part.feature;
-    }
+    choose_bins(own, slot.codes, search, best);
+    if (best.score > before) found = slot.parts[0].feature;
   }
   return found;
 }

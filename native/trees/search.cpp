@@ -25,55 +25,103 @@ void Grower::collect(const Node& node, index_t j, Scratch& s) const {
       p.code[groups++] = code;
     }
     for (; i < m; ++i) add_row(s.missing.data(), e[i].row);
-  } else {
-    p.reserve(channels_, kBins);
+  } else if (nonzeros_) {
+    return collect_nonzeros(node, j, s);
+  } else if (bins_) {
     const std::uint8_t* column = bins_->col(j);
     const std::uint32_t* order = order_.data() + node.begin;
-    if (static_cast<index_t>(s.cells.size()) != kBins * channels_) s.cells.assign(kBins * channels_, 0.0);
-    double* cells = s.cells.data();
-    std::uint64_t touched[4] = {0, 0, 0, 0};
-    const double *lw = s.local_w.data(), *ly = s.local_y.data(), *lc = s.local_c.data();
-    if (channels_ == 3) {
-      for (index_t i = 0; i < m; ++i) {
-        const unsigned b = column[order[i]];
-        touched[b >> 6] |= std::uint64_t{1} << (b & 63);
-        double* cell = cells + 3 * b;
-        cell[0] += lc[i], cell[1] += lw[i], cell[2] += ly[i];  // ly holds w * y
-      }
-    } else if (o_.targets > 1) {
-      for (index_t i = 0; i < m; ++i) {
-        const unsigned b = column[order[i]];
-        touched[b >> 6] |= std::uint64_t{1} << (b & 63);
-        double* cell = cells + channels_ * b;
-        cell[0] += lc[i], cell[1] += lw[i];
-        add_targets(cell + 2, order[i], lw[i]);
-      }
-    } else {
-      for (index_t i = 0; i < m; ++i) {
-        const unsigned b = column[order[i]];
-        touched[b >> 6] |= std::uint64_t{1} << (b & 63);
-        double* cell = cells + channels_ * b;
-        cell[0] += lc[i], cell[1] += lw[i], cell[2 + static_cast<int>(ly[i])] += lw[i];  // ly holds the class
-      }
-    }
-    for (unsigned word = 0; word < 4; ++word)
-      for (std::uint64_t bits = touched[word]; bits; bits &= bits - 1) {
-        const unsigned b = 64 * word + static_cast<unsigned>(std::countr_zero(bits));
-        double* cell = cells + channels_ * b;
-        if (b == kMissing) {
-          std::copy_n(cell, channels_, s.missing.begin());
-        } else {
-          for (int c = 0; c < channels_; ++c) p.at(c)[groups] = (s.sum[c] += cell[c]);
-          p.code[groups++] = b;
-        }
-        std::fill_n(cell, channels_, 0.0);
-      }
+    return collect_codes(node, s, [&](index_t i) { return column[order[i]]; });
+  } else {
+    return collect_codes(node, s, [&](index_t i) {
+      const double v = cells_->at(order_[node.begin + i], j);
+      return v == v ? static_cast<std::uint8_t>(v) : kMissing;
+    });
   }
   p.groups = groups;
 }
 
+template <class Code>
+void Grower::collect_codes(const Node& node, Scratch& s, const Code& code_of) const {
+  const index_t m = node.end - node.begin;
+  Prefixes& p = s.prefix;
+  index_t groups = 0;
+  p.reserve(channels_, kBins);
+  const std::uint32_t* order = order_.data() + node.begin;
+  if (static_cast<index_t>(s.cells.size()) != kBins * channels_) s.cells.assign(kBins * channels_, 0.0);
+  double* cells = s.cells.data();
+  std::uint64_t touched[4] = {0, 0, 0, 0};
+  const double *lw = s.local_w.data(), *ly = s.local_y.data(), *lc = s.local_c.data();
+  if (channels_ == 3) {
+    for (index_t i = 0; i < m; ++i) {
+      const unsigned b = code_of(i);
+      touched[b >> 6] |= std::uint64_t{1} << (b & 63);
+      double* cell = cells + 3 * b;
+      cell[0] += lc[i], cell[1] += lw[i], cell[2] += ly[i];  // ly holds w * y
+    }
+  } else if (o_.targets > 1) {
+    for (index_t i = 0; i < m; ++i) {
+      const unsigned b = code_of(i);
+      touched[b >> 6] |= std::uint64_t{1} << (b & 63);
+      double* cell = cells + channels_ * b;
+      cell[0] += lc[i], cell[1] += lw[i];
+      add_targets(cell + 2, order[i], lw[i]);
+    }
+  } else {
+    for (index_t i = 0; i < m; ++i) {
+      const unsigned b = code_of(i);
+      touched[b >> 6] |= std::uint64_t{1} << (b & 63);
+      double* cell = cells + channels_ * b;
+      cell[0] += lc[i], cell[1] += lw[i], cell[2 + static_cast<int>(ly[i])] += lw[i];  // ly holds the class
+    }
+  }
+  for (unsigned word = 0; word < 4; ++word)
+    for (std::uint64_t bits = touched[word]; bits; bits &= bits - 1) {
+      const unsigned b = 64 * word + static_cast<unsigned>(std::countr_zero(bits));
+      double* cell = cells + channels_ * b;
+      if (b == kMissing) {
+        std::copy_n(cell, channels_, s.missing.begin());
+      } else {
+        for (int c = 0; c < channels_; ++c) p.at(c)[groups] = (s.sum[c] += cell[c]);
+        p.code[groups++] = b;
+      }
+      std::fill_n(cell, channels_, 0.0);
+    }
+  p.groups = groups;
+}
+
+void Grower::collect_nonzeros(const Node& node, index_t j, Scratch& s) const {
+  const index_t n = s.span->end - s.span->begin;
+  const Sorted::Entry* e = entries_.data() + s.span->begin;
+  const std::uint32_t zero = nonzeros_->zero[j];
+  Prefixes& p = s.prefix;
+  p.reserve(channels_, n + 1);
+  for (index_t i = 0; i < n; ++i) add_row(s.sum.data(), e[i].row);
+  s.left.resize(channels_);
+  for (int c = 0; c < channels_; ++c) s.left[c] = node.total[c] - s.sum[c];  // of the rows without entries
+  s.sum.assign(channels_, 0.0);
+  index_t groups = 0, i = 0;
+  bool placed = n == node.end - node.begin;
+  while (true) {
+    const bool more = i < n && e[i].code != kAbsent;
+    std::uint32_t code = zero;
+    if (!placed && (!more || e[i].code > zero)) {
+      for (int c = 0; c < channels_; ++c) s.sum[c] += s.left[c];
+      placed = true;
+    } else if (more) {
+      code = e[i].code;
+      for (; i < n && e[i].code == code; ++i) add_row(s.sum.data(), e[i].row);
+    } else {
+      break;
+    }
+    for (int c = 0; c < channels_; ++c) p.at(c)[groups] = s.sum[c];
+    p.code[groups++] = code;
+  }
+  for (; i < n; ++i) add_row(s.missing.data(), e[i].row);
+  p.groups = groups;
+}
+
 void Grower::gather(const Node& node, Scratch& s) const {
-  if (sorted_ || one_pass_) return;
+  if (sorted_ || nonzeros_ || one_pass_) return;
   const index_t m = node.end - node.begin;
   s.local_w.resize(m), s.local_y.resize(m), s.local_c.resize(m);
   for (index_t i = 0; i < m; ++i) {
@@ -123,17 +171,77 @@ void Grower::score(const Node& node, index_t j, Scratch& s, index_t n, bool miss
   AbsoluteError& a = s.absolute;
   const index_t m = node.end - node.begin;
   a.items.clear();
-  for (index_t i = 0; i < m; ++i) {
-    const std::uint32_t row = row_at(node, i);
-    const std::uint32_t code = sorted_ ? 0 : bins_->col(j)[row] == kMissing ? kAbsent : bins_->col(j)[row];
-    if (!sorted_) a.items.push_back({y_[row], weight(row), code});
+  if (nonzeros_) {
+    s.code.resize(nonzeros_->rows);
+    for (index_t i = 0; i < m; ++i) s.code[row_at(node, i)] = nonzeros_->zero[j];
+    for (index_t k = s.span->begin; k < s.span->end; ++k) s.code[entries_[k].row] = entries_[k].code;
   }
-  if (sorted_)
-    for (index_t i = 0; i < m; ++i) {
-      const Sorted::Entry e = list(j, node)[i];
-      a.items.push_back({y_[e.row], weight(e.row), e.code});
-    }
+  for (index_t i = 0; i < m; ++i) {
+    const std::uint32_t row = sorted_ ? list(j, node)[i].row : row_at(node, i);
+    const std::uint32_t code = sorted_                          ? list(j, node)[i].code
+                               : nonzeros_                      ? s.code[row]
+                               : bins_->col(j)[row] == kMissing ? kAbsent
+                                                                : bins_->col(j)[row];
+    a.items.push_back({y_[row], weight(row), code});
+  }
   a.scores(s.prefix.code.data(), n, missing_left, s.prefix.score.data());
+}
+
+bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const {
+  const index_t m = node.end - node.begin;
+  const std::uint32_t* rows = order_.data() + node.begin;
+  s.value.resize(m);
+  double low = kInf, high = -kInf;
+  s.missing.assign(channels_, 0.0);
+  for (index_t i = 0; i < m; ++i) {
+    const double v = s.value[i] = cells_->at(rows[i], j);
+    if (v == v)
+      low = std::min(low, v), high = std::max(high, v);
+    else
+      add_row(s.missing.data(), rows[i]);
+  }
+  const bool missing = s.missing[0] > 0, one_value = low == high;
+  if (low > high || (one_value && !missing)) return false;
+  Random random(seed_ ^ mix64(node.key), static_cast<std::uint64_t>(j) + 1);
+  const double u = random.uniform(), drawn = low + u * (high - low);
+  const bool missing_left = missing && !one_value && random.uniform() < 0.5;
+  // The smallest value goes left and the largest right, whatever the rounding; one value alone is parted from nothing.
+  const auto goes_left = [&](double v) { return v == low || (v <= drawn && v < high); };
+  double a = low, b = one_value ? kInf : high;
+  s.left.assign(channels_, 0.0);
+  for (index_t i = 0; i < m; ++i) {
+    const double v = s.value[i];
+    if (v != v) continue;
+    if (goes_left(v)) {
+      add_row(s.left.data(), rows[i]);
+      a = std::max(a, v);
+    } else {
+      b = std::min(b, v);
+    }
+  }
+  if (missing_left)
+    for (int c = 0; c < channels_; ++c) s.left[c] += s.missing[c];
+  if (!allowed(s.left.data(), node.total.data()) ||
+      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], s.left.data()))
+    return true;
+  Prefixes& p = s.prefix;
+  p.reserve(channels_, 1);
+  p.groups = 1, p.code[0] = 0;
+  for (int c = 0; c < channels_; ++c) p.at(c)[0] = s.left[c];
+  if (o_.criterion == Criterion::absolute) {
+    s.absolute.items.clear();
+    for (index_t i = 0; i < m; ++i) {
+      const double v = s.value[i];
+      s.absolute.items.push_back({y_[rows[i]], weight(rows[i]), v != v ? kAbsent : goes_left(v) ? 0u : 1u});
+    }
+    s.absolute.scores(p.code.data(), 1, missing_left, p.score.data());
+  } else {
+    score_prefixes(o_.criterion, o_.classes, p, 1, node.total.data());
+  }
+  const double before = best.score;
+  take(node, j, s, 0, missing_left, best);
+  if (best.score > before && !one_value) best.threshold = drawn >= a && drawn < b ? drawn : middle_of(a, b);
+  return true;
 }
 
 void Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) const {
@@ -271,6 +379,9 @@ bool Grower::try_feature(const Node& node, index_t j, Scratch& s, Cut& best) con
   if (one_pass_) return try_scan(node, j, s, best);
   const index_t m = node.end - node.begin;
   if (sorted_ && list(j, node)[0].code == list(j, node)[m - 1].code) return false;
+  if (nonzeros_ && s.span->end - s.span->begin == m && entries_[s.span->begin].code == entries_[s.span->end - 1].code)
+    return false;
+  if (cells_ && !feature(j).categorical) return try_cells(node, j, s, best);
   collect(node, j, s);
   const bool missing = s.missing[0] > 0;
   if (s.prefix.groups < 2 && !(missing && s.prefix.groups == 1)) return false;
@@ -293,37 +404,50 @@ bool Grower::try_feature(const Node& node, index_t j, Scratch& s, Cut& best) con
   return true;
 }
 
+void Grower::try_drawn(const Node& node, Scratch& s, Cut& best) const {
+  std::vector<std::int32_t>& order = s.features;
+  order.resize(cols_);
+  std::iota(order.begin(), order.end(), 0);
+  const auto count = static_cast<index_t>(node.spans.size());
+  if (nonzeros_) s.place.resize(cols_, -1);
+  for (index_t k = 0; k < count; ++k) s.place[node.spans[k].feature] = static_cast<std::int32_t>(k);
+  Random random(seed_ ^ mix64(node.key), 0);
+  int tried = 0;
+  index_t left = count;  // features with entries that were not drawn yet
+  for (index_t k = 0; k < cols_ && tried < o_.max_features; ++k) {
+    if (nonzeros_ && left == 0) break;
+    std::swap(order[k], order[k + random.below(cols_ - k)]);
+    const index_t at = nonzeros_ ? s.place[order[k]] : order[k];
+    if (at < 0) continue;
+    --left;
+    tried += try_candidate(node, at, s, best);
+  }
+  for (const Span& span : node.spans) s.place[span.feature] = -1;
+}
+
 void Grower::search(Node& node, Scratch& s) const {
   if (node.final) return;
   gather(node, s);
   Cut best;
   if (o_.max_features > 0 && o_.max_features < cols_) {
-    std::vector<std::int32_t>& order = s.features;
-    order.resize(cols_);
-    std::iota(order.begin(), order.end(), 0);
-    Random random(seed_ ^ mix64(node.key), 0);
-    int tried = 0;
-    for (index_t k = 0; k < cols_ && tried < o_.max_features; ++k) {
-      std::swap(order[k], order[k + random.below(cols_ - k)]);
-      tried += try_feature(node, order[k], s, best);
-    }
+    try_drawn(node, s, best);
   } else if (one_pass_ && node.end - node.begin <= kSmallNode) {
     try_small(node, s, best);
   } else if (one_pass_) {
     try_groups(node, s, best);
-  } else if ((node.end - node.begin) * cols_ >= kParallel) {
-    const index_t parts = std::min<index_t>(cols_, 32);
+  } else if ((node.end - node.begin) * candidates(node) >= kParallel) {
+    const index_t count = candidates(node), parts = std::min<index_t>(count, 32);
     std::vector<Cut> found(parts);
     parallel_for(parts, [&](index_t part) {
       thread_local Scratch mine;  // kept between nodes and trees: fresh memory would cost more than the search
-      if (!sorted_) mine.local_w = s.local_w, mine.local_y = s.local_y, mine.local_c = s.local_c;
-      for (index_t j = range_begin(cols_, parts, part); j < range_begin(cols_, parts, part + 1); ++j)
-        try_feature(node, j, mine, found[part]);
+      if (bins_ || cells_) mine.local_w = s.local_w, mine.local_y = s.local_y, mine.local_c = s.local_c;
+      for (index_t k = range_begin(count, parts, part); k < range_begin(count, parts, part + 1); ++k)
+        try_candidate(node, k, mine, found[part]);
     });
     for (const Cut& cut : found)
       if (cut.feature >= 0 && clearly_better(cut.score, best.score)) best = cut;
   } else {
-    for (index_t j = 0; j < cols_; ++j) try_feature(node, j, s, best);
+    for (index_t k = 0; k < candidates(node); ++k) try_candidate(node, k, s, best);
   }
   if (best.feature < 0) {
     node.final = true;

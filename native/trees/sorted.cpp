@@ -50,26 +50,26 @@ Sorted sort_columns(const Table<T>& x, const std::vector<std::uint8_t>& categori
 template Sorted sort_columns(const Table<float>&, const std::vector<std::uint8_t>&);
 template Sorted sort_columns(const Table<double>&, const std::vector<std::uint8_t>&);
 
+std::vector<std::uint32_t> order_by_key(const std::vector<std::uint64_t>& key) {
+  std::vector<std::uint32_t> order(key.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return key[a] < key[b] || (key[a] == key[b] && a < b); });
+  return order;
+}
+
 template <class T>
 std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y) {
   std::vector<std::uint64_t> key(x.rows);
   const index_t parts = parts_for(x.rows, 1024);
   parallel_for(parts, [&](index_t part) {
     for (index_t i = range_begin(x.rows, parts, part); i < range_begin(x.rows, parts, part + 1); ++i) {
-      std::uint64_t k = mix64(std::bit_cast<std::uint64_t>(y[i]));
-      for (index_t j = 0; j < x.cols; ++j) {
-        // As float32, so that both precisions draw alike; -0 and 0 are one value.
-        const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x.at(i, j)));
-        k = mix64(k ^ (bits << 1 == 0 ? 0u : bits));
-      }
+      std::uint64_t k = content_key(y[i]);
+      for (index_t j = 0; j < x.cols; ++j) k = content_key(k, x.at(i, j));
       key[i] = k;
     }
   });
-  std::vector<std::uint32_t> order(x.rows);
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return key[a] < key[b] || (key[a] == key[b] && a < b); });
-  return order;
+  return order_by_key(key);
 }
 template std::vector<std::uint32_t> order_by_content(const Table<float>&, const double*);
 template std::vector<std::uint32_t> order_by_content(const Table<double>&, const double*);

@@ -75,9 +75,9 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.trees.anyboost": ("AnyBoost", "ForwardStagewise"),
     "hinge.problem.tree_spaces": ("Boosted", "Forest", "Stagewise", "Tree"),
     "hinge.models.trees.boosting": (
-        "GradientBoostingClassifier", "GradientBoostingRegressor", "HistGradientBoostingClassifier",
-        "HistGradientBoostingRegressor",
+        "HistGradientBoostingClassifier", "HistGradientBoostingRegressor",
     ),
+    "hinge.models.trees.gradient_boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
     "hinge.features.buckets": ("Buckets",),
     "hinge.features.images": ("ImageVectors",),
     "hinge.features.monomials": ("PolynomialFeatures",),

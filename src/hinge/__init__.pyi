@@ -258,8 +258,6 @@ from hinge.models.trees.bagging import (
     BaggingRegressor as BaggingRegressor,
 )
 from hinge.models.trees.boosting import (
-    GradientBoostingClassifier as GradientBoostingClassifier,
-    GradientBoostingRegressor as GradientBoostingRegressor,
     HistGradientBoostingClassifier as HistGradientBoostingClassifier,
     HistGradientBoostingRegressor as HistGradientBoostingRegressor,
 )
@@ -272,6 +270,10 @@ from hinge.models.trees.forest import (
     ExtraTreesRegressor as ExtraTreesRegressor,
     RandomForestClassifier as RandomForestClassifier,
     RandomForestRegressor as RandomForestRegressor,
+)
+from hinge.models.trees.gradient_boosting import (
+    GradientBoostingClassifier as GradientBoostingClassifier,
+    GradientBoostingRegressor as GradientBoostingRegressor,
 )
 from hinge.models.trees.show import (
     export_text as export_text,

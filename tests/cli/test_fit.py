@@ -324,7 +324,7 @@ def test_boosting_takes_the_rounds_that_are_best_over_all_folds(rng):
     X, noise = rng.normal(size=(400, 3)), rng.normal(size=400)
     y = np.digitize(X[:, 0] + 0.5 * noise, [-0.5, 0.5])
     models = [
-        hg.GradientBoostingClassifier(max_iter=60, n_iter_no_change=5, early_stopping=True).fit(
+        hg.HistGradientBoostingClassifier(max_iter=60, n_iter_no_change=5, early_stopping=True).fit(
             X[rows], y[rows], X_val=X[~rows], y_val=y[~rows]
         )
         for rows in (np.arange(400) % 2 == 0, np.arange(400) % 2 == 1)

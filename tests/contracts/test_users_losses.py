@@ -94,7 +94,7 @@ def test_a_gradient_that_is_wrong_in_one_place_only_is_found():
             return np.where(s - y > 5, 5.0, s - y)
 
     with pytest.raises(ValueError, match="gradient of Tail"):
-        hg.GradientBoostingRegressor(Tail()).fit(np.arange(20.0)[:, None], np.arange(20.0))
+        hg.HistGradientBoostingRegressor(Tail()).fit(np.arange(20.0)[:, None], np.arange(20.0))
 
 
 class TestDeclarations:
@@ -190,7 +190,7 @@ class TestCertificates:
 
 
 LEARNERS = {
-    "boosting": lambda loss: hg.GradientBoostingRegressor(loss, max_iter=50),
+    "boosting": lambda loss: hg.HistGradientBoostingRegressor(loss, max_iter=50),
     "tree": lambda loss: hg.Learner(hg.Tree(max_depth=3), loss),
     "forest": lambda loss: hg.Learner(hg.Forest(trees=5), loss),
     "boosted": lambda loss: hg.Learner(hg.Boosted(hg.Tree(max_depth=2), 50), loss),
@@ -272,7 +272,7 @@ def test_two_classes_with_a_loss_of_ones_own(rng):
             p = 1 / (1 + np.exp(2 * y * s))
             return -4 * y * p**2 * (1 - p)
 
-    assert hg.GradientBoostingClassifier(Savage(), max_iter=30).fit(X, y).score(X, y) > 0.9
+    assert hg.HistGradientBoostingClassifier(Savage(), max_iter=30).fit(X, y).score(X, y) > 0.9
     assert hg.Learner(hg.Tree(max_depth=2), Savage()).fit(X, y).score(X, y) > 0.9
     assert hg.ForwardStagewise(Savage(), n_estimators=5).fit(X, y).score(X, y) > 0.9
 

@@ -26,7 +26,7 @@ def labelled(rng):
 MODELS = [
     hg.LogisticRegression(tol=1e-10),
     hg.DecisionTreeClassifier(max_depth=3),
-    hg.GradientBoostingClassifier(max_iter=5),
+    hg.HistGradientBoostingClassifier(max_iter=5),
 ]
 
 
@@ -109,7 +109,7 @@ class TestValidationCurve:
 
     def test_rounds_of_boosting_cost_one_fit(self, labelled):
         rounds = [1, 3, 8, 20]
-        model = hg.GradientBoostingClassifier(early_stopping=False, random_state=0)
+        model = hg.HistGradientBoostingClassifier(early_stopping=False, random_state=0)
         warm = hg.validation_curve(model, *labelled, param_name="max_iter", param_range=rounds, cv=3)
         cold = hg.validation_curve(model, *labelled, param_name="max_iter", param_range=rounds, cv=3, warm_start=False)
         np.testing.assert_array_equal(warm.test_scores, cold.test_scores)

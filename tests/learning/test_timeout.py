@@ -24,7 +24,7 @@ def endless(rng):
 @pytest.mark.parametrize(
     "model",
     [
-        hg.GradientBoostingRegressor(max_iter=10**6, early_stopping=False),
+        hg.HistGradientBoostingRegressor(max_iter=10**6, early_stopping=False),
         hg.MLPRegressor(hidden_layer_sizes=(200, 200), max_iter=10**6, n_iter_no_change=10**6, tol=0.0),
         hg.RandomForestRegressor(n_estimators=10**5),
     ],

@@ -80,7 +80,7 @@ def test_values_at_a_threshold_take_the_same_path(rng):
     """Thresholds in single precision would send these the other way."""
     X = rng.normal(size=(500, 3))
     y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
-    model = hg.GradientBoostingRegressor(max_iter=40).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(max_iter=40).fit(X, y)
     thresholds = model.trees_.threshold[model.trees_.feature == 0]
     probes = np.repeat(X[:1], 3 * len(thresholds), axis=0)
     probes[:, 0] = np.concatenate([np.nextafter(thresholds, -np.inf), thresholds, np.nextafter(thresholds, np.inf)])

@@ -43,10 +43,10 @@ CASES = [
     (hg.SVC(tol=1e-6, kernel="poly"), {"C": [1.0, 0.1]}, classes(k=3)),
     (hg.SVC(tol=1e-6, multi_class="ovr", class_weight="balanced"), {"C": [1.0, 10.0]}, classes(k=3)),
     (hg.SVR(tol=1e-6), {"C": [0.1, 1.0, 10.0], "epsilon": [0.1, 0.3]}, regression()),
-    (hg.GradientBoostingClassifier(min_samples_leaf=5), {"max_iter": [3, 30, 10], "learning_rate": [0.1, 0.3]}, classes()),
-    (hg.GradientBoostingClassifier(min_samples_leaf=5), {"max_iter": [3, 12]}, classes(k=3)),
-    (hg.GradientBoostingRegressor(min_samples_leaf=5), {"max_iter": [5, 20], "max_leaf_nodes": [3, 8]}, regression()),
-    (hg.GradientBoostingRegressor(min_samples_leaf=5, early_stopping=True), {"max_iter": [5, 50]}, regression()),
+    (hg.HistGradientBoostingClassifier(min_samples_leaf=5), {"max_iter": [3, 30, 10], "learning_rate": [0.1, 0.3]}, classes()),
+    (hg.HistGradientBoostingClassifier(min_samples_leaf=5), {"max_iter": [3, 12]}, classes(k=3)),
+    (hg.HistGradientBoostingRegressor(min_samples_leaf=5), {"max_iter": [5, 20], "max_leaf_nodes": [3, 8]}, regression()),
+    (hg.HistGradientBoostingRegressor(min_samples_leaf=5, early_stopping=True), {"max_iter": [5, 50]}, regression()),
     (hg.DecisionTreeRegressor(), {"max_depth": [1, 3, None]}, regression()),
     (hg.LinearSVC(tol=1e-9), {"C": [0.01, 1.0]}, classes()),
 ]  # fmt: skip
@@ -74,7 +74,7 @@ def test_scores_and_choice_are_those_of_brute_force(case):
 def test_probabilities_and_scores_can_be_judged():
     X, y = classes(k=3)
     for learner, grid in (
-        (hg.GradientBoostingClassifier(min_samples_leaf=5), {"max_iter": [2, 8]}),
+        (hg.HistGradientBoostingClassifier(min_samples_leaf=5), {"max_iter": [2, 8]}),
         (hg.LogisticRegression(tol=1e-9), {"C": [0.1, 1.0]}),
     ):
         brute = GridSearchCV(learner, grid, cv=3, scoring="neg_log_loss").fit(X, y)
@@ -159,7 +159,7 @@ def test_one_standard_error_rule():
 
 @pytest.mark.parametrize(
     "learner",
-    [hg.Lasso(), hg.Ridge(), hg.SVR(), hg.KernelRidge(kernel="rbf"), hg.GradientBoostingRegressor(max_iter=20),
+    [hg.Lasso(), hg.Ridge(), hg.SVR(), hg.KernelRidge(kernel="rbf"), hg.HistGradientBoostingRegressor(max_iter=20),
      make_pipeline(hg.StandardScaler(), hg.ElasticNet())],
     ids=str,
 )  # fmt: skip
@@ -287,7 +287,14 @@ def test_bad_arguments_are_named():
 
 
 def test_learners_that_share():
-    for learner in (hg.Lasso(), hg.Ridge(), hg.SVC(), hg.KernelRidge(), hg.GradientBoostingRegressor(), hg.LinearSVC()):
+    for learner in (
+        hg.Lasso(),
+        hg.Ridge(),
+        hg.SVC(),
+        hg.KernelRidge(),
+        hg.HistGradientBoostingRegressor(),
+        hg.LinearSVC(),
+    ):
         has = hasattr(learner, "warm_start") or not isinstance(learner, hg.LinearSVC)
         assert isinstance(sharing_for(learner), Separately) is not has
     assert isinstance(sharing_for(hg.DecisionTreeRegressor()), Separately)

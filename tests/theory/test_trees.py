@@ -343,12 +343,14 @@ def test_full_trees_and_squared_loss_interpolate(rng):
     X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
     slow = hg.AnyBoost(estimator=hg.DecisionTreeRegressor(), n_estimators=1, learning_rate=1.0).fit(X, y)
     np.testing.assert_allclose(slow.predict(X), y, atol=1e-9)
-    fast = hg.GradientBoostingRegressor(
+    fast = hg.HistGradientBoostingRegressor(
         max_iter=3, learning_rate=1.0, max_leaf_nodes=100, min_samples_leaf=1, early_stopping=False
     ).fit(X, y)
     np.testing.assert_allclose(fast.predict(X), y, atol=1e-7)
     # One tree with step 1 is CART; the start is the mean.
-    one = hg.GradientBoostingRegressor(max_iter=1, learning_rate=1.0, max_leaf_nodes=6, min_samples_leaf=1).fit(X, y)
+    one = hg.HistGradientBoostingRegressor(max_iter=1, learning_rate=1.0, max_leaf_nodes=6, min_samples_leaf=1).fit(
+        X, y
+    )
     cart = hg.DecisionTreeRegressor(max_leaf_nodes=6).fit(X, y)
     np.testing.assert_allclose(one.predict(X), cart.predict(X), atol=1e-9)
     assert one.baseline_[0] == pytest.approx(y.mean())
@@ -405,7 +407,7 @@ def test_additivity_of_tree_shap(rng):
     X = rng.normal(size=(300, 4))
     X[rng.random(X.shape) < 0.1] = np.nan
     y = np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) + np.nan_to_num(X[:, 2])
-    model = hg.GradientBoostingRegressor(max_iter=10, max_leaf_nodes=8).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(max_iter=10, max_leaf_nodes=8).fit(X, y)
     phi, base = model.shap_values(X[:20])
     np.testing.assert_allclose(phi.sum(axis=1) + base, model.predict(X[:20]), atol=1e-9)
     # Against the definition: the sum over all subsets of features, for one tree.

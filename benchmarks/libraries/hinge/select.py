@@ -25,5 +25,5 @@ def offer(name: str, problem: Problem, **fixed: object) -> Iterator[Contender]:
 OFFERS = {
     "tune_lasso": partial(offer, "Lasso"),
     "tune_svc": partial(offer, "SVC"),
-    "tune_boost": partial(offer, "GradientBoostingRegressor", early_stopping=False),
+    "tune_boost": partial(offer, "HistGradientBoostingRegressor", early_stopping=False),
 }

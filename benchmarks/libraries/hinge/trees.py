@@ -33,19 +33,19 @@ def predicting(problem: Problem) -> Iterator[Contender]:
     def construct(p: Problem) -> Any:
         import hinge as hg
 
-        return hg.GradientBoostingRegressor(
+        return hg.HistGradientBoostingRegressor(
             n_estimators=p.params["rounds"], learning_rate=p.params["rate"], max_depth=p.params["depth"],
             max_leaf_nodes=2 ** p.params["depth"], grow="level", random_state=p.params["seed"],
         )  # fmt: skip
 
-    yield prediction("hinge", "GradientBoostingRegressor", construct)
+    yield prediction("hinge", "HistGradientBoostingRegressor", construct)
 
 
 OFFERS = {
     "tree_predict": predicting,
-    "boosting_binary": named("GradientBoostingClassifier", boosting, NO_LADDER),
-    "boosting_classes": named("GradientBoostingClassifier", boosting, NO_LADDER),
-    "boosting_regression": named("GradientBoostingRegressor", boosting, NO_LADDER),
+    "boosting_binary": named("HistGradientBoostingClassifier", boosting, NO_LADDER),
+    "boosting_classes": named("HistGradientBoostingClassifier", boosting, NO_LADDER),
+    "boosting_regression": named("HistGradientBoostingRegressor", boosting, NO_LADDER),
     "forest_classes": named("RandomForestClassifier", forest, NO_LADDER),
     "forest_regression": named("RandomForestRegressor", forest, NO_LADDER),
     "tree_classes": named("DecisionTreeClassifier", lambda p: {"random_state": p.params["seed"]}, NO_LADDER),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from hinge.models.trees.boosting import GradientBoostingClassifier
+from hinge.models.trees.boosting import HistGradientBoostingClassifier
 from hinge.tables.columns import aligned
 from hinge.tables.kinds import typed_columns
 
@@ -112,7 +112,7 @@ def two_sample_test(table: Array, side: Array, random_state: int = 0, folds: int
         n1, n0 = int(np.sum(side[test] == 1)), int(np.sum(side[test] == 0))
         if not n0 or not n1:
             continue
-        guesser = GradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0)
+        guesser = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0)
         score = guesser.fit(table[learn], side[learn]).predict_proba(table[test])[:, 1]
         ranks = scipy.stats.rankdata(score)
         aucs.append((ranks[side[test] == 1].sum() - n1 * (n1 + 1) / 2) / (n0 * n1))

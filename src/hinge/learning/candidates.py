@@ -83,7 +83,7 @@ def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
         if "leaf" in given:  # a share of the rows, between limits
             share, least, most = given.pop("leaf")
             given["min_samples_leaf"] = int(np.clip(share * shape.rows, least, most))
-        if kind == "GradientBoosting":
+        if kind == BOOST:
             given.setdefault("early_stopping", True)
             if shape.task == "count":
                 given["loss"] = "poisson"
@@ -155,7 +155,7 @@ def _constant(shape: Shape) -> Any:
     return getattr(_hg(), "DecisionTree" + suffix)(min_impurity_decrease=np.finfo(float).max)
 
 
-BOOST = "GradientBoosting"
+BOOST = "HistGradientBoosting"
 LEAF = (0.02, 5, 20)
 
 

@@ -31,7 +31,7 @@ from hinge.models.kernel.svm_base import ones_or
 from hinge.models.linear.base import LinearModel
 from hinge.models.linear.lasso import ElasticNet
 from hinge.models.linear.least_squares import Ridge
-from hinge.models.trees.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from hinge.models.trees.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from hinge.models.trees.inputs import predict_table
 from hinge.problem.certificates.kernel_machine import Dual, classification, regression
 from hinge.problem.kernels import RBF, Kernel, full_gram
@@ -347,7 +347,7 @@ class BoostedRounds(Sharing):
         del model._binned
         X = predict_table(model, fold.X_test, model._coder)
         k = model._loss.outputs
-        scores, done = np.repeat(model.baseline_[None, :], len(X), axis=0), 0
+        scores, done = model._start(X), 0
         for i in np.argsort(rounds, kind="stable"):
             until = min(int(rounds[i]), model.n_iter_)
             if until > done:
@@ -356,7 +356,7 @@ class BoostedRounds(Sharing):
             yield int(i), self._told(model, scores.copy())
 
     def _told(self, model: Any, s: np.ndarray) -> Any:
-        if isinstance(model, GradientBoostingRegressor):
+        if isinstance(model, HistGradientBoostingRegressor):
             return ToldRegressor(model._loss_link(s[:, 0]))
         shown = s[:, 0] if model._loss.outputs == 1 else s
         p = model._probabilities(s) if model._loss.probabilistic else None
@@ -383,7 +383,7 @@ class WarmStarts(Sharing):
 
 def sharing_for(learner: Any) -> Sharing:
     """The way of sharing for a learner; :class:`Separately` if there is none."""
-    if isinstance(learner, (GradientBoostingClassifier, GradientBoostingRegressor)):
+    if isinstance(learner, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)):
         return BoostedRounds()
     if type(learner) in (SVC, SVR):
         return SupportVectors()

@@ -44,7 +44,7 @@ class TestImportance:
                                        scipy.sparse.csr_array], ids=["array", "pandas", "polars", "sparse"])  # fmt: skip
     def test_quick_ways_are_the_slow_way(self, frame, curved):
         X, y = curved
-        for model in (hg.Ridge(), hg.Lasso(alpha=0.3), hg.GradientBoostingRegressor(max_iter=10)):
+        for model in (hg.Ridge(), hg.Lasso(alpha=0.3), hg.HistGradientBoostingRegressor(max_iter=10)):
             fitted = model.fit(frame(X) if frame is scipy.sparse.csr_array else X, y)
             quick = hg.permutation_importance(fitted, X, y)
             slow = hg.permutation_importance(fitted, X, y, scoring="r2")
@@ -89,7 +89,7 @@ class TestImportance:
 class TestPartialDependence:
     @pytest.mark.parametrize(
         "model",
-        [hg.Ridge(), hg.GradientBoostingRegressor(max_iter=20), hg.DecisionTreeRegressor(max_depth=4),
+        [hg.Ridge(), hg.HistGradientBoostingRegressor(max_iter=20), hg.DecisionTreeRegressor(max_depth=4),
          hg.RandomForestRegressor(n_estimators=5, random_state=0), hg.SVR()],
         ids=lambda m: type(m).__name__,
     )  # fmt: skip
@@ -130,7 +130,7 @@ class TestPartialDependence:
 
     def test_display(self, curved):
         X, y = curved
-        model = hg.GradientBoostingRegressor(max_iter=10).fit(X, y)
+        model = hg.HistGradientBoostingRegressor(max_iter=10).fit(X, y)
         display = hg.plots.PartialDependenceDisplay.from_estimator(
             model, X, [0, 1, (0, 1)], kind="both", subsample=30, grid_resolution=10
         )

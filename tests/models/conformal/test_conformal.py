@@ -55,7 +55,7 @@ def test_split_coverage_is_exact(rng):
 def test_regression_coverage(rng, method):
     X, y = wavy(rng, 3000)
     base = hg.KernelRidge(alpha=1.0, kernel="rbf", gamma=2.0) if method == "jackknife+" else None
-    base = hg.GradientBoostingRegressor(max_iter=30, max_leaf_nodes=8) if method in ("normalized", "cv+") else base
+    base = hg.HistGradientBoostingRegressor(max_iter=30, max_leaf_nodes=8) if method in ("normalized", "cv+") else base
     n = 300 if method == "jackknife+" else 800
     model = hg.ConformalRegressor(base, method=method, coverage=0.9).fit(X[:n], y[:n])
     inside = covers(model.predict_interval(X[800:]), y[800:])
@@ -69,14 +69,14 @@ def test_regression_coverage(rng, method):
 @pytest.mark.parametrize("method", ["normalized", "quantile"])
 def test_adaptive_intervals_are_wide_where_the_noise_is(rng, method):
     X, y = wavy(rng, 3000)
-    base = hg.GradientBoostingRegressor(max_iter=40, max_leaf_nodes=8) if method == "normalized" else None
+    base = hg.HistGradientBoostingRegressor(max_iter=40, max_leaf_nodes=8) if method == "normalized" else None
     model = hg.ConformalRegressor(base, method=method).fit(X[:2000], y[:2000])
     width = np.diff(model.predict_interval(X[2000:])).ravel()
     loud = np.abs(X[2000:, 1])
     assert scipy.stats.spearmanr(width, loud).statistic > 0.7
     # One width everywhere covers too much where it is quiet and too little where it is loud; these do not.
     inside = covers(model.predict_interval(X[2000:]), y[2000:])
-    plain = covers(hg.ConformalRegressor(hg.GradientBoostingRegressor()).fit(X[:2000], y[:2000])
+    plain = covers(hg.ConformalRegressor(hg.HistGradientBoostingRegressor()).fit(X[:2000], y[:2000])
                    .predict_interval(X[2000:]), y[2000:])  # fmt: skip
     quiet = loud < 0.3
     assert abs(inside[quiet].mean() - inside[~quiet].mean()) < abs(plain[quiet].mean() - plain[~quiet].mean())
@@ -142,7 +142,7 @@ def regression_set(path, target, most=6000):
 )
 def test_real_regression_coverage(real_data, name, target, method):
     X, y = regression_set(real_data(f"{name}.csv.gz"), target, 4000)
-    base = hg.GradientBoostingRegressor(max_iter=60) if method != "quantile" else None
+    base = hg.HistGradientBoostingRegressor(max_iter=60) if method != "quantile" else None
     model = hg.ConformalRegressor(base, method=method, coverage=0.9).fit(X[:2000], y[:2000])
     inside = covers(model.predict_interval(X[2000:]), y[2000:])
     assert within_binomial_error(inside, len(model.scores_), 0.9)

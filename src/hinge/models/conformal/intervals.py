@@ -14,7 +14,7 @@ from hinge.models.conformal.base import Conformal, upper_quantile
 from hinge.models.leave_one_out import LeaveOneOut, leave_one_out
 from hinge.models.linear.least_squares import Ridge
 from hinge.models.meta import take_rows
-from hinge.models.trees.boosting import GradientBoostingRegressor
+from hinge.models.trees.boosting import HistGradientBoostingRegressor
 
 Array = np.ndarray
 METHODS = ("split", "cv+", "jackknife+", "normalized", "quantile")
@@ -89,7 +89,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
     def _base(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        return GradientBoostingRegressor(loss="quantile", quantile=0.5) if self.method == "quantile" else Ridge()
+        return HistGradientBoostingRegressor(loss="quantile", quantile=0.5) if self.method == "quantile" else Ridge()
 
     def fit(self, X: Any, y: Any) -> ConformalRegressor:
         """Fit the estimator and calibrate."""
@@ -145,7 +145,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
         self.least_ = 1e-3 * max(float(np.median(errors)), float(np.finfo(np.float64).tiny))
         model = self.scale_estimator
         if model is None:
-            model = GradientBoostingRegressor(max_iter=50, max_leaf_nodes=8, early_stopping=False, random_state=0)
+            model = HistGradientBoostingRegressor(max_iter=50, max_leaf_nodes=8, early_stopping=False, random_state=0)
         return clone(model).fit(X, np.log(errors + self.least_))
 
     def _scale(self, X: Any) -> Array:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
@@ -302,7 +303,7 @@ class _TreeRounds(Rounds):
         plain = base.max_depth == 1 and base.splitter == "best" and base.monotonic_cst is None
         if not plain or base.n_classes_ != 2 or feature_count(base.max_features, d) < d:
             return None
-        if self.table.missing.any() or base._coder.columns:
+        if self.table.missing.any() or base._coder.columns or scipy.sparse.issparse(self.table.X):
             return None
         return core.TreeStumps(self.table.native, np.ascontiguousarray(self.y, dtype=np.float64))
 

@@ -4,7 +4,7 @@ AnyBoost (gradient boosting)           f ← f + η v h,  h fitted to −∂ℓ/
 forward stagewise additive modelling   f ← f + v h,    (v, h) = argmin_{v, h} Σ w ℓ(y, f + v h)
 
 With the exponential loss and classifiers ±1 the second is AdaBoost with v = α/2. For speed use
-:class:`hinge.GradientBoostingRegressor` and :class:`hinge.GradientBoostingClassifier`.
+:class:`hinge.HistGradientBoostingRegressor` and :class:`hinge.HistGradientBoostingClassifier`.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from hinge._native import core
 
 SHAPE = ("feature", "threshold", "left", "missing_left", "set")
 DETAILS = ("gain", "weight", "count", "impurity")
+BLOCK = 1 << 20  # cells of a sparse table that are made dense at a time
 
 
 @dataclass(eq=False)
@@ -123,27 +124,49 @@ class Trees:
             raise ValueError("it holds trees without a number of outputs.")
         self._predictor = core.TreePredictor(self.arrays())
 
-    def add(self, X: np.ndarray, out: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
+    def add(self, X: Any, out: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
         """Add the trees first … last − 1, evaluated on X, to out (n × outputs)."""
-        self.predictor.add(X, first, len(self) if last is None else last, out)
+        for rows, part, predictor in self._blocks(X):
+            predictor.add(part, first, len(self) if last is None else last, out[rows])
         return out
 
-    def sums(self, X: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
+    def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, Any]]:
+        """Blocks of rows, made dense, and what evaluates them; of a sparse table only the columns that the trees use."""
+        if not scipy.sparse.issparse(X):
+            yield slice(0, len(X)), X, self.predictor
+            return
+        inner = self.feature >= 0
+        used, at = np.unique(self.feature[inner], return_inverse=True)
+        feature = np.full(len(self.feature), -1, dtype=self.feature.dtype)
+        feature[inner] = at
+        predictor = core.TreePredictor(self.arrays() | {"feature": feature})
+        X = X[:, used]
+        step = max(1, BLOCK // max(1, len(used)))
+        for begin in range(0, X.shape[0], step):
+            rows = slice(begin, min(begin + step, X.shape[0]))
+            yield rows, X[rows].toarray(), predictor
+
+    def sums(self, X: Any, first: int = 0, last: int | None = None) -> np.ndarray:
         """The sum of the trees first … last − 1."""
-        return self.add(X, np.zeros((len(X), self.outputs)), first, last)
+        return self.add(X, np.zeros((X.shape[0], self.outputs)), first, last)
 
-    def leaves(self, X: np.ndarray) -> np.ndarray:
+    def leaves(self, X: Any) -> np.ndarray:
         """The node in which each row ends, for every tree."""
-        return self.predictor.leaves(X)
+        return np.concatenate([predictor.leaves(part) for _, part, predictor in self._blocks(X)])
 
-    def paths(self, X: np.ndarray) -> Any:
+    def out_of_bag(self, X: Any, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sum, and the number, of the trees whose bag does not hold the row; bags: trees × n."""
+        found = [p.out_of_bag(part, np.ascontiguousarray(bags[:, rows])) for rows, part, p in self._blocks(X)]
+        return np.concatenate([sums for sums, _ in found]), np.concatenate([count for _, count in found])
+
+    def paths(self, X: Any) -> Any:
         """A sparse matrix of (row, node) with a one wherever a row passes a node; nodes of all trees side by side."""
         parent = np.full(self.node_count, -1)
         inner = np.flatnonzero(self.feature >= 0)
         begin = np.repeat(self.start[:-1], np.diff(self.start))[inner]
         parent[begin + self.left[inner]] = parent[begin + self.left[inner] + 1] = inner
         at = (self.leaves(X) + self.start[:-1]).ravel()
-        row = np.repeat(np.arange(len(X)), len(self))
+        row = np.repeat(np.arange(X.shape[0]), len(self))
         rows, nodes = [], []
         while len(at):
             rows.append(row)
@@ -151,7 +174,9 @@ class Trees:
             at = parent[at]
             row, at = row[at >= 0], at[at >= 0]
         found = np.concatenate(rows), np.concatenate(nodes)
-        return scipy.sparse.csr_array((np.ones(len(found[0]), dtype=np.int64), found), shape=(len(X), self.node_count))
+        return scipy.sparse.csr_array(
+            (np.ones(len(found[0]), dtype=np.int64), found), shape=(X.shape[0], self.node_count)
+        )
 
     def nodes(self, t: int) -> slice:
         """Where tree t is in the arrays."""

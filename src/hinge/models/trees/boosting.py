@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._validation import numeric_targets
 from hinge.models.base import LogProba, code_labels, signs
-from hinge.models.trees.boosting_base import BaseBoosting, stops_by_size
+from hinge.models.trees.boosting_base import BaseBoosting
 from hinge.models.trees.boosting_loss import BoostedLoss, named_loss
 from hinge.problem.losses import Logistic, Softmax, as_loss
 
 
-class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
+class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
     """Gradient boosting of histogram trees, for any loss.
 
     Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t: every tree takes a Newton step on the loss
@@ -45,7 +45,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         Features may occur together on a path only if one of these groups holds them all.
     early_stopping : bool or "auto"
         Stop when the loss of held-out rows has not fallen by ``tol`` for ``n_iter_no_change`` rounds (10 if None).
-        "auto": if ``n_iter_no_change`` is given, or with ``max_iter`` and more than 10 000 rows.
+        "auto": with more than 10 000 rows.
     scoring : str, callable or None
         What early stopping watches: "loss" (which is to fall), or a score (which is to rise).
     warm_start, validation_fraction, tol, verbose, random_state
@@ -57,8 +57,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         the fall of the impurity.
     min_weight_fraction_leaf : float
         The least share of all rows in a leaf; of the weight where weights are whole numbers, that is, counts of rows.
-    init : None or "zero"
-        Start from the best constant, or from zero; ``fit(init_score=...)`` starts from anything.
+    init : None, "zero" or an estimator
+        Start from the best constant, from zero, or from the predictions of an estimator that is fitted first;
+        ``fit(init_score=...)`` starts from anything.
     ccp_alpha : float
         Every tree is cut back to the subtree that is best when each leaf costs this much (cost-complexity pruning); the
         unit is that of ``min_impurity_decrease``.
@@ -87,7 +88,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     --------
     >>> import numpy as np, hinge as hg
     >>> X = np.arange(200.0)[:, None]
-    >>> model = hg.GradientBoostingRegressor(max_iter=200, min_samples_leaf=5).fit(X, np.sin(X[:, 0] / 20))
+    >>> model = hg.HistGradientBoostingRegressor(max_iter=200, min_samples_leaf=5).fit(X, np.sin(X[:, 0] / 20))
     >>> bool(model.score(X, np.sin(X[:, 0] / 20)) > 0.99)
     True
     """
@@ -143,7 +144,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         loss = BoostedLoss(named_loss(self.loss, self.alpha if self.quantile is None else self.quantile), 1)
         if loss.definition.target.is_classes:
             name = type(loss.definition).__name__
-            raise ValueError(f"{name} is a loss for classes; use GradientBoostingClassifier.")
+            raise ValueError(f"{name} is a loss for classes; use the classifier of that name.")
         targets = self._code_more(y, loss)
         return targets, BoostedLoss(as_loss(loss.definition, targets), 1)
 
@@ -174,7 +175,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         return self._leaves(X)[:, :, 0]
 
 
-class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
+class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     """Gradient boosting of histogram trees, for two or more classes.
 
     Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t, where ℓ is the logistic loss (softmax for
@@ -187,7 +188,7 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         "log_loss", "exponential", or a margin loss such as ``hg.Hinge()`` (two classes).
     class_weight : dict, "balanced" or None
     learning_rate, max_iter, … :
-        As for :class:`GradientBoostingRegressor`.
+        As for :class:`HistGradientBoostingRegressor`.
 
     Attributes
     ----------
@@ -200,7 +201,7 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     >>> import numpy as np, hinge as hg
     >>> X = np.arange(100.0)[:, None]
     >>> y = np.where((X[:, 0] // 25) % 2 == 0, "even", "odd")
-    >>> hg.GradientBoostingClassifier(max_iter=30).fit(X, y).score(X, y)
+    >>> hg.HistGradientBoostingClassifier(max_iter=30).fit(X, y).score(X, y)
     1.0
     """
 
@@ -254,7 +255,7 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         k = self.n_classes_ = len(self.classes_)
         loss = named_loss(self.loss)
         if not loss.target.is_classes:
-            raise ValueError(f"{type(loss).__name__} is a loss for numbers; use GradientBoostingRegressor.")
+            raise ValueError(f"{type(loss).__name__} is a loss for numbers; use the regressor of that name.")
         if k == 2 and not isinstance(loss, Softmax):
             return signs(codes), BoostedLoss(loss, 1)
         if not isinstance(loss, (Logistic, Softmax)):
@@ -315,46 +316,7 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
             yield self._probabilities(s)
 
 
-class _StopsBySize:
-    """Early stopping by default as in scikit-learn's histogram form."""
-
-    def _stops_by_default(self, n: int) -> bool:
-        return stops_by_size(n)
-
-
-class HistGradientBoostingRegressor(_StopsBySize, GradientBoostingRegressor):
-    """:class:`GradientBoostingRegressor` under the name of scikit-learn's histogram form.
-
-    All that differs is when early stopping is on by default: with more than 10 000 rows, whatever else is given.
-
-    Examples
-    --------
-    >>> import numpy as np, hinge as hg
-    >>> X = np.arange(200.0)[:, None]
-    >>> model = hg.HistGradientBoostingRegressor(max_iter=200, min_samples_leaf=5).fit(X, X[:, 0] ** 2)
-    >>> bool(model.score(X, X[:, 0] ** 2) > 0.99)
-    True
-    """
-
-
-class HistGradientBoostingClassifier(_StopsBySize, GradientBoostingClassifier):
-    """:class:`GradientBoostingClassifier` under the name of scikit-learn's histogram form.
-
-    All that differs is when early stopping is on by default: with more than 10 000 rows, whatever else is given.
-
-    Examples
-    --------
-    >>> import numpy as np, hinge as hg
-    >>> X = np.arange(100.0)[:, None]
-    >>> y = np.where((X[:, 0] // 25) % 2 == 0, "even", "odd")
-    >>> hg.HistGradientBoostingClassifier(max_iter=30).fit(X, y).score(X, y)
-    1.0
-    """
-
-
 __all__ = [
-    "GradientBoostingClassifier",
-    "GradientBoostingRegressor",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
 ]

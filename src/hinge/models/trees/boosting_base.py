@@ -17,6 +17,7 @@ from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callba
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.boosting_history import History
 from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
+from hinge.models.trees.boosting_start import fitted_start, start_scores
 from hinge.models.trees.inputs import (
     INT32,
     Binned,
@@ -32,11 +33,6 @@ from hinge.models.trees.tree import feature_count, limit_of_rows
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
 ROUNDS = 100
 INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # how many features may meet in a branch
-
-
-def stops_by_size(n: int) -> bool:
-    """Whether there are rows enough to set some aside."""
-    return n > 10_000
 
 
 class BaseBoosting(CallbackSupportMixin, BaseEstimator):
@@ -155,10 +151,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
         if self.criterion not in CRITERIA:
             raise ValueError(f"criterion must be one of {CRITERIA}, which all mean the same; got {self.criterion!r}.")
-        if not (self.init is None or (isinstance(self.init, str) and self.init == "zero")):
-            raise ValueError(
-                'init must be None or "zero". To start from another model, give its scores: fit(X, y, init_score=...).'
-            )
+        if not (self.init is None or hasattr(self.init, "fit") or (isinstance(self.init, str) and self.init == "zero")):
+            raise ValueError(f'init must be None, "zero" or an estimator; got {self.init!r}.')
 
     def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
@@ -183,13 +177,13 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         if not 0 <= self.min_weight_fraction_leaf <= 0.5:
             raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
         least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
-        leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, n // max(1, int(least))))
+        leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, int(rows) // max(1, int(least))))
         return {
             "max_leaves": int(leaves),
             "max_depth": self.max_depth or 0,
             "by_level": self.grow == "level",
             "l2": float(self.l2_regularization),
-            "min_hessian": 1e-3,
+            "min_hessian": 1e-3 * total / rows,  # of a row of mean weight: the unit of the weights does not matter
             "min_count": int(least),
             "min_split": int(limit_of_rows(self.min_samples_split, rows, "min_samples_split", 2)),
             # The gain of squared error is the fall of the sum of squares: impurity times weight.
@@ -211,6 +205,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         y_val: Any = None,
         sample_weight_val: Any = None,
         init_score: Any = None,
+        monitor: Any = None,
     ) -> Any:
         """Add trees one after the other.
 
@@ -224,6 +219,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             Watched for early stopping; otherwise a share of the rows is set aside.
         init_score : array of n scores (n × k for k > 2 classes), optional
             Where boosting starts instead of the best constant. Not part of the predictions of the fitted model.
+        monitor : callable, optional
+            Called after each round as ``monitor(round, self, locals())``; boosting ends if it returns True.
         """
         y = check_targets(self, X, y)
         self._check()
@@ -258,12 +255,12 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             else:
                 raise ValueError("early_stopping with init_score needs X_val and y_val.")
         with iterations(self, X, y, self.rounds) as report:
-            self._boost(X, targets, weight, loss, watch, seed, init_score, report)
+            self._boost(X, targets, weight, loss, watch, seed, init_score, report, monitor)
         return self
 
     def _stops_by_default(self, n: int) -> bool:
-        """Whether to stop early if nobody said so."""
-        return self.n_iter_no_change is not None or (self.n_estimators is None and stops_by_size(n))
+        """Whether to stop early by default: with rows enough to set some aside."""
+        return n > 10_000
 
     def _continues(self) -> bool:
         """Whether this fit adds to trees that an earlier one kept for that purpose."""
@@ -291,6 +288,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         seed: int,
         init_score: Any,
         report: Any,
+        monitor: Any,
     ) -> None:
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
@@ -299,6 +297,9 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         continued = self._continues()
         if not continued:
             self.baseline_ = loss.start(y, weight) if self.init is None else np.zeros(loss.outputs)
+            self.init_ = None
+            if hasattr(self.init, "fit") and init_score is None:
+                self.init_ = fitted_start(self.init, X, self._decode(y), weight)
             self.trees_ = None
             self._grown: list[Any] = []
         booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), options)
@@ -309,14 +310,16 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
                 raise ValueError(f"init_score must have {loss.outputs} numbers per row; got {given.shape[1]}.")
             booster.set_scores(np.ascontiguousarray(given.T))
             self.baseline_ = np.zeros(loss.outputs)
-        elif continued:
-            booster.set_scores(np.ascontiguousarray(self._raw(X).T))
+        elif continued or self.init_ is not None:
+            booster.set_scores(np.ascontiguousarray((self._raw(X) if continued else self._start(X)).T))
 
         boost = rounds_of(booster, loss, self.learning_rate, self.subsample, features)
         history = History(self, loss, watch, booster)
         for round_ in range(len(self._grown) // loss.outputs, self.rounds):
             self._grown += boost((seed + 7919 * round_) % 2**63)
             if history.stop(self._grown[-loss.outputs :], round_, y, weight) or (report and report(None)):
+                break
+            if monitor is not None and monitor(round_, self, locals()):
                 break
         self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
         self.n_iter_ = len(self._grown) // loss.outputs
@@ -334,8 +337,13 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             shared[key] = Binned(X, self._coder, weight, self.max_bins, seed)
         return shared[key]
 
+    def _start(self, X: np.ndarray) -> np.ndarray:
+        """The scores before the first round."""
+        start = np.repeat(self.baseline_[None, :], len(X), axis=0)
+        return start if self.init_ is None else start + start_scores(self.init_, X, self._loss, self)
+
     def _raw(self, X: np.ndarray, rounds: int | None = None) -> np.ndarray:
-        out = np.repeat(self.baseline_[None, :], len(X), axis=0)
+        out = self._start(X)
         trees = self.trees_ if self.trees_ is not None else Trees.stack(self._grown, self._loss.outputs, additive=True)
         last = None if rounds is None else rounds * self._loss.outputs
         return trees.add(X, out, 0, last)
@@ -347,7 +355,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
         X = predict_table(self, X, self._coder)
-        out, k = np.repeat(self.baseline_[None, :], len(X), axis=0), self._loss.outputs
+        out, k = self._start(X), self._loss.outputs
         for round_ in range(self.n_iter_):
             yield self.trees_.add(X, out, k * round_, k * (round_ + 1)).copy()
 

@@ -36,9 +36,7 @@ class History:
         self.judge = None
         if watch is not None:
             self.judge = self._scorer()
-            self.scores = estimator._raw(watch[0]) if continued else np.repeat(
-                estimator.baseline_[None, :], len(watch[0]), axis=0
-            )  # fmt: skip
+            self.scores = estimator._raw(watch[0]) if continued else estimator._start(watch[0])
 
     def _scorer(self) -> Any:
         """What ``scoring`` says of the held-out rows after this round; None if it is the loss."""
@@ -90,3 +88,6 @@ class History:
             vars(e).pop(name, None)
             if self.samples:
                 setattr(e, name, np.array(values))
+        vars(e).pop("oob_score_", None)
+        if self.samples:
+            e.oob_score_ = self.outside[-1]

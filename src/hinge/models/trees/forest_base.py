@@ -25,6 +25,7 @@ from hinge.models.trees.inputs import (
     fit_table,
     grow_table,
     is_frequency,
+    order_of_rows,
     predict_table,
     weights_of,
 )
@@ -35,13 +36,6 @@ from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, cart_options
 
 SUBSAMPLE = "balanced_subsample"
-
-
-def _order(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The rows in an order that depends on their contents only."""
-    if y.ndim == 1:
-        return core.order_by_content(X, y)
-    return core.order_by_content(np.column_stack([X, y[:, 1:]]), np.ascontiguousarray(y[:, 0]))
 
 
 def sample_size(max_samples: Any, total: int) -> int:
@@ -142,9 +136,9 @@ class BaseForest(Members, BaseEstimator):
             if self.n_estimators == len(before):
                 warnings.warn("warm_start without a larger n_estimators adds no trees.", UserWarning, stacklevel=2)
                 return self
-            X = grow_table(self, X, self._coder)
+            X = grow_table(self, X, self._coder, sparse=True)
         else:
-            X, self._coder = fit_table(self, X, self.categorical_features)
+            X, self._coder = fit_table(self, X, self.categorical_features, sparse=True)
         weight = weights_of(sample_weight, X, self._class_weight(), y)
         X, y, weight = drop_absent(X, y, weight)
         if before is not None:
@@ -155,7 +149,7 @@ class BaseForest(Members, BaseEstimator):
             self._out_of_bag(X, y, weight, bags)
         if self.keep_leaves:
             self.leaves_, self.targets_ = self.trees_.leaves(X), codes
-            self.target_weights_ = np.ones(len(X)) if weight is None else weight
+            self.target_weights_ = np.ones(X.shape[0]) if weight is None else weight
         return self
 
     def _class_weight(self) -> Any:
@@ -186,10 +180,10 @@ class BaseForest(Members, BaseEstimator):
         first = 0 if before is None else len(before)
         draws, order = 0, None
         if self.bootstrap:
-            draws, order = sample_size(self.max_samples, rows), _order(X, y)
-        table = Binned(X, self._coder, weight, self.max_bins, self._seed)
+            draws, order = sample_size(self.max_samples, rows), order_of_rows(X, y)
+        table = Binned(X, self._coder, weight, self.max_bins, self._seed, bundle=False)
         grown, bags = core.grow_trees(
-            None, table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
+            table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
             order, bool(self.oob_score),
         )  # fmt: skip
         self.trees_ = self._keep(grown, before)
@@ -246,7 +240,7 @@ class BaseForest(Members, BaseEstimator):
         return len(self.trees_)
 
     def _out_of_bag(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, bags: np.ndarray) -> None:
-        sums, count = self.trees_.predictor.out_of_bag(X, bags)
+        sums, count = self.trees_.out_of_bag(X, bags)
         with np.errstate(invalid="ignore"):
             mean = sums / count[:, None]  # NaN for rows that were in every bag
         seen = count > 0
@@ -254,17 +248,17 @@ class BaseForest(Members, BaseEstimator):
 
     def _means(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self.trees_.sums(predict_table(self, X, self._coder)) / len(self.trees_)
+        return self.trees_.sums(predict_table(self, X, self._coder, sparse=True)) / len(self.trees_)
 
     def apply(self, X: Any) -> np.ndarray:
         """The leaf of each row in each tree."""
         check_is_fitted(self)
-        return self.trees_.leaves(predict_table(self, X, self._coder))
+        return self.trees_.leaves(predict_table(self, X, self._coder, sparse=True))
 
     def decision_path(self, X: Any) -> tuple[Any, np.ndarray]:
         """A sparse matrix of (row, node), one for every node a row passes, and where the nodes of each tree begin."""
         check_is_fitted(self)
-        return self.trees_.paths(predict_table(self, X, self._coder)), self.trees_.start
+        return self.trees_.paths(predict_table(self, X, self._coder, sparse=True)), self.trees_.start
 
     def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = 0) -> np.ndarray:
         """How much the score on X, y falls when a feature is shuffled: (features × repeats).

@@ -85,15 +85,18 @@ def _floats(column: np.ndarray) -> np.ndarray:
         return column.astype(np.float64)
 
 
-def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Coder]:
-    """X as a float matrix (missing values are NaN) and the coder of its categorical columns."""
+def fit_table(estimator: Any, X: Any, categorical: Any, *, sparse: bool = False) -> tuple[Any, Coder]:
+    """X as a float matrix (missing values are NaN) and the coder of its categorical columns.
+
+    sparse: a sparse X without categorical columns stays sparse, by rows.
+    """
     coder = Coder()
     frame = as_frame(X)
     chosen = chosen_columns(X, frame, categorical)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, skip_check_array=True)
         return _from_frame(frame, coder, chosen), coder
-    X = _numeric(estimator, X)
+    X = _numeric(estimator, X, sparse=sparse and not chosen)
     if not chosen:
         return X, coder
     X = np.array(X)
@@ -103,8 +106,8 @@ def fit_table(estimator: Any, X: Any, categorical: Any) -> tuple[np.ndarray, Cod
     return X, coder
 
 
-def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
-    """New data, coded as the training table was."""
+def predict_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False) -> Any:
+    """New data, coded as the training table was; a sparse X may stay sparse, as in :func:`fit_table`."""
     frame = as_frame(X)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, reset=False, skip_check_array=True)
@@ -113,7 +116,7 @@ def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
         return np.column_stack([
             coder.code(at[j], c) if j in at else _floats(c) for j, c in enumerate(columns)
         ])  # fmt: skip
-    X = _numeric(estimator, X, reset=False)
+    X = _numeric(estimator, X, reset=False, sparse=sparse and not coder.columns)
     if not coder.columns:
         return X
     X = np.array(X)
@@ -122,26 +125,35 @@ def predict_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
     return X
 
 
-def grow_table(estimator: Any, X: Any, coder: Coder) -> np.ndarray:
+def grow_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False) -> Any:
     """More training data, coded with categories added where there are new ones."""
     frame = as_frame(X)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         for k, j in enumerate(coder.columns):
             coder.grow(k, _values(frame, j))
-    else:
+    elif coder.columns:
         table = _numeric(estimator, X, reset=False)
         for k, j in enumerate(coder.columns):
             coder.grow(k, table[:, j])
-    return predict_table(estimator, X, coder)
+    return predict_table(estimator, X, coder, sparse=sparse)
 
 
-def _numeric(estimator: Any, X: Any, reset: bool = True) -> np.ndarray:
+def _numeric(estimator: Any, X: Any, reset: bool = True, sparse: bool = False) -> Any:
     check_indices(X)
     X = validate_data(
         estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite="allow-nan", accept_sparse=("csr", "csc", "coo")
     )
+    if sparse and scipy.sparse.issparse(X):
+        return X.tocsr()
     return contiguous(X.toarray() if scipy.sparse.issparse(X) else X)
+
+
+def nonzeros(X: Any) -> tuple[Any, ...]:
+    """A sparse matrix as the native code takes it: values, rows and beginnings of its columns, and how many rows it has."""
+    X = X.tocsc(copy=True)
+    X.sum_duplicates()
+    return X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64), X.shape[0]
 
 
 def _values(frame: Any, j: int) -> np.ndarray:
@@ -205,34 +217,61 @@ def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
 class Prepared:
     """A checked table in one of its native forms."""
 
-    X: np.ndarray
+    X: Any  # an array or a sparse matrix
     native: Any
 
     @cached_property
     def missing(self) -> np.ndarray:
         """Which features have missing values."""
-        return np.isnan(self.X).any(axis=0)
+        if not scipy.sparse.issparse(self.X):
+            return np.isnan(self.X).any(axis=0)
+        found = np.zeros(self.X.shape[1], dtype=bool)
+        found[self.X.indices[np.isnan(self.X.data)]] = True
+        return found
 
 
 class Binned(Prepared):
     """A table cut into bins, and its native form."""
 
     def __init__(
-        self, X: np.ndarray, coder: Coder, weight: np.ndarray | None = None, max_bins: int = 255, seed: int = 0
-    ) -> None:
+        self, X: Any, coder: Coder, weight: np.ndarray | None = None, max_bins: int = 255, seed: int = 0,
+        bundle: bool = True,
+    ) -> None:  # fmt: skip
         self.X = X
-        self.native = core.tree_bins(X, weight, coder.flags(X.shape[1]), max_bins, 200_000, seed)
+        if scipy.sparse.issparse(X):
+            self.native = core.tree_binned_nonzeros(*nonzeros(X), weight, max_bins, 200_000, seed)
+        else:
+            self.native = core.tree_bins(X, weight, coder.flags(X.shape[1]), max_bins, 200_000, seed, bundle)
 
 
 class Presorted(Prepared):
-    """A table with every column sorted once, and its native form."""
+    """A table with every column sorted once (of a sparse one, its nonzero entries), and its native form."""
+
+    def __init__(self, X: Any, coder: Coder) -> None:
+        self.X = X
+        if scipy.sparse.issparse(X):
+            self.native = core.tree_sorted_nonzeros(*nonzeros(X))
+        else:
+            self.native = core.tree_sorted(X, coder.flags(X.shape[1]))
+
+
+class Unsorted(Prepared):
+    """A dense table as it is, on which trees with random thresholds are grown."""
 
     def __init__(self, X: np.ndarray, coder: Coder) -> None:
         self.X = X
-        self.native = core.tree_sorted(X, coder.flags(X.shape[1]))
+        self.native = core.tree_cells(X, coder.flags(X.shape[1]))
 
 
-def weights_of(sample_weight: Any, X: np.ndarray, class_weight: Any = None, y: Any = None) -> np.ndarray | None:
+def order_of_rows(X: Any, y: np.ndarray) -> np.ndarray:
+    """The rows in an order that depends on their contents only: y has one number per row, or several."""
+    if y.ndim == 1:
+        return core.order_by_content(*(nonzeros(X) if scipy.sparse.issparse(X) else (X,)), y)
+    stack = scipy.sparse.hstack if scipy.sparse.issparse(X) else np.column_stack
+    return order_of_rows(stack([X, y[:, 1:].astype(X.dtype, copy=False)]), np.ascontiguousarray(y[:, 0]))
+
+
+def weights_of(sample_weight: Any, X: Any, class_weight: Any = None, y: Any = None) -> np.ndarray | None:
     """Sample weights times class weights, or None."""
     weight = check_weights(sample_weight, X)
     if class_weight is None:
@@ -247,12 +286,16 @@ __all__ = [
     "INT32",
     "Binned",
     "Coder",
+    "Prepared",
     "Presorted",
+    "Unsorted",
     "check_targets",
     "fit_table",
     "grow_table",
     "is_frequency",
     "monotone_list",
+    "nonzeros",
+    "order_of_rows",
     "predict_table",
     "weights_of",
 ]

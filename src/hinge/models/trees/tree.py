@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +17,9 @@ from hinge.models.trees.inputs import (
     INT32,
     Binned,
     Coder,
+    Prepared,
     Presorted,
+    Unsorted,
     check_targets,
     fit_table,
     is_frequency,
@@ -118,15 +121,18 @@ class BaseTree(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def prepare(self, X: Any) -> Presorted | Binned:
+    def prepare(self, X: Any) -> Prepared:
         """X checked and sorted (or binned) once, for many fits on the same rows with :meth:`fit_prepared`."""
-        X, self._coder = fit_table(self, X, self.categorical_features)
+        X, self._coder = fit_table(self, X, self.categorical_features, sparse=True)
         return self._arrange(X, None)
 
-    def _arrange(self, X: np.ndarray, weight: np.ndarray | None) -> Presorted | Binned:
+    def _arrange(self, X: Any, weight: np.ndarray | None) -> Prepared:
         if self.splitter not in ("best", "random", "hist"):
             raise ValueError(f'splitter must be "best", "random" or "hist"; got {self.splitter!r}.')
-        return Binned(X, self._coder, weight) if self.splitter == "hist" else Presorted(X, self._coder)
+        if self.splitter == "hist":
+            return Binned(X, self._coder, weight, bundle=False)
+        unsorted = self.splitter == "random" and not scipy.sparse.issparse(X)
+        return Unsorted(X, self._coder) if unsorted else Presorted(X, self._coder)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Grow the tree (and prune it, if ``ccp_alpha`` > 0).
@@ -141,30 +147,29 @@ class BaseTree(BaseEstimator):
             A weight of 2 means the same as having the row twice.
         """
         y = check_targets(self, X, y, several=True)
-        X, self._coder = fit_table(self, X, self.categorical_features)
+        X, self._coder = fit_table(self, X, self.categorical_features, sparse=True)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         X, y, weight = drop_absent(X, y, weight)
         return self.fit_prepared(self._arrange(X, weight), self._code(y), weight)
 
-    def fit_prepared(self, table: Presorted | Binned, y: np.ndarray, weight: np.ndarray | None) -> Any:
+    def fit_prepared(self, table: Prepared, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Grow the tree on a prepared table; y as ``_code`` makes it."""
         y = np.ascontiguousarray(y, dtype=np.float64).ravel()
         options = self.options_for(table, weight)
         if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
         seed = int(check_random_state(self.random_state).randint(INT32))
-        parts = (None, table.native) if isinstance(table, Binned) else (table.native, None)
-        grown, _ = core.grow_trees(*parts, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
+        grown, _ = core.grow_trees(table.native, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
         return self.keep(grown[0], table)
 
-    def options_for(self, table: Presorted | Binned, weight: np.ndarray | None) -> dict[str, Any]:
+    def options_for(self, table: Prepared, weight: np.ndarray | None) -> dict[str, Any]:
         """The settings as the native code takes them."""
         n, d = table.X.shape
         total = float(n if weight is None else weight.sum())
         count = total if is_frequency(weight) else n
         return cart_options(self, d, count, total, self._shape(), random=self.splitter == "random")
 
-    def keep(self, grown: dict[str, np.ndarray], table: Presorted | Binned) -> Any:
+    def keep(self, grown: dict[str, np.ndarray], table: Prepared) -> Any:
         """A tree grown by the native code on the table becomes the fit."""
         per_target(grown, self.n_outputs_)
         self.trees_ = Trees.stack([grown], grown["value"].shape[1], additive=False)
@@ -177,9 +182,9 @@ class BaseTree(BaseEstimator):
             self.trees_ = prune_trees(self.trees_, self.ccp_alpha)
         return self
 
-    def _table(self, X: Any) -> np.ndarray:
+    def _table(self, X: Any) -> Any:
         check_is_fitted(self)
-        return predict_table(self, X, self._coder)
+        return predict_table(self, X, self._coder, sparse=True)
 
     def _values(self, X: Any) -> np.ndarray:
         table = self._table(X)
