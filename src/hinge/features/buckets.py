@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import heapq
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from hinge._parameters import Constraints, Estimator, count, one_of
 from hinge.features.encoders import one_hot
 
 STRATEGIES = ("uniform", "quantile", "tree", "given")
 ENCODINGS = ("onehot", "onehot-dense", "ordinal", "thermometer")
 
 
-class Buckets(TransformerMixin, BaseEstimator):
+class Buckets(TransformerMixin, Estimator):
     """Cuts every feature at edges e₁ < … < e_{k−1}; bucket i is [eᵢ, eᵢ₊₁), the outer ones reach to infinity.
 
     A linear function of the one-hot outputs is any step function of the feature: non-monotone effects become linear.
@@ -52,6 +53,13 @@ class Buckets(TransformerMixin, BaseEstimator):
     >>> float(tree.bin_edges_[0][1])
     1.5
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_bins": [count(2)],
+        "encode": [one_of(*ENCODINGS)],
+        "strategy": [one_of(*STRATEGIES)],
+        "edges": ["array-like", None],
+    }
 
     def __init__(
         self, n_bins: int = 5, *, encode: str = "onehot", strategy: str = "quantile", edges: Any = None

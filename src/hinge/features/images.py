@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import DTYPE, Constraints, Estimator, count
 
-class ImageVectors(TransformerMixin, BaseEstimator):
+
+class ImageVectors(TransformerMixin, Estimator):
     """Pixels, row by row, as one vector per image: n × h × w (× c) → R^{h·w·c}.
 
     Parameters
@@ -35,6 +37,12 @@ class ImageVectors(TransformerMixin, BaseEstimator):
     >>> hg.ImageVectors(pool=2).fit_transform(images).tolist()
     [[0.75]]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "pool": [count()],
+        "scale": ["boolean"],
+        "dtype": DTYPE,
+    }
 
     def __init__(self, *, pool: int = 1, scale: bool = True, dtype: Any = np.float64) -> None:
         self.pool = pool

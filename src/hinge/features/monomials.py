@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
 from math import comb, factorial, inf, lgamma, log, prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of
 
 ROWS = 512  # a block of rows whose products stay in the cache
 MOST_OUTPUTS = 2**31 - 1
@@ -26,7 +27,7 @@ MOST_NAMES = 10_000_000
 MOST_DEGREE = 1_000_000
 
 
-class PolynomialFeatures(TransformerMixin, BaseEstimator):
+class PolynomialFeatures(TransformerMixin, Estimator):
     """Products of features: φ(x) = (x^a) for all exponents a with min ≤ |a| ≤ M, times weights if asked.
 
     Parameters
@@ -63,6 +64,15 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     >>> round(float(z[0] @ z[1]))  # (1 + 1·3 + 2·4)³
     1728
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "degree": [count(0), numbers(0, size=2)],
+        "interaction_only": ["boolean"],
+        "include_bias": ["boolean"],
+        "order": [one_of("C", "F")],
+        "kernel_weights": ["boolean"],
+        "coef0": [at_least(0)],
+    }
 
     def __init__(
         self,

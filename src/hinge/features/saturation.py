@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, above, one_of
 
 SHAPES: dict[str, tuple[Any, Any]] = {
     "log1p": (np.log1p, np.expm1),
@@ -19,7 +20,7 @@ SHAPES: dict[str, tuple[Any, Any]] = {
 }
 
 
-class Saturate(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """z = sign(x) · g(|x| / s), feature by feature, with a concave g, g(0) = 0.
 
     log1p: log(1 + u);  sqrt: √u;  ratio: u/(1 + u), half way at u = 1;  tanh: tanh u. Zeros stay zeros, so sparse
@@ -44,6 +45,11 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> hg.Saturate("ratio", scale=10.0).fit_transform([[0.0], [10.0], [-30.0]]).ravel().tolist()
     [0.0, 0.5, -0.75]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "shape": [one_of(*SHAPES)],
+        "scale": [one_of("median"), above(0)],
+    }
 
     def __init__(self, shape: str = "log1p", *, scale: Any = 1.0) -> None:
         self.shape = shape

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from hinge._native import check_indices
+from hinge._parameters import DTYPE, Constraints, Estimator, count, one_of
 from hinge.features import encoders
 from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
 from hinge.tables.frames import as_frame, closest_name
@@ -23,7 +24,7 @@ SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller
 SPARSE_FROM = 40  # … and this many outputs
 
 
-class TablePrep(TransformerMixin, BaseEstimator):
+class TablePrep(TransformerMixin, Estimator):
     """Turns a raw table into numbers: z = (φ₁(x₁), …, φ_p(x_p)), one map φⱼ per column, learned from training rows.
 
     The kind of a column is inferred from its values (see ``kinds_``) by the rules of :func:`hinge.profile`, or given in
@@ -100,6 +101,20 @@ class TablePrep(TransformerMixin, BaseEstimator):
     age     number    2        1        gaps filled with 45 and marked
     city    category  3        1        one output for each of 2 levels; levels not seen in training count as zeros
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "kinds": [dict, None],
+        "encode": [one_of("onehot", "codes")],
+        "missing": [one_of("indicator", "impute", "keep")],
+        "scale": ["boolean"],
+        "max_categories": [count()],
+        "min_frequency": [count()],
+        "text": [one_of("tfidf", "counts", "presence", "drop")],
+        "max_words": [count()],
+        "missing_values": ["array-like", set, frozenset],
+        "sparse": ["boolean", one_of("auto")],
+        "dtype": DTYPE,
+    }
 
     def __init__(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, count
 from hinge.features.encoders import unit_rows
 from hinge.features.text_base import TextVectorizer
 from hinge.features.tokenize import TOKEN, HashedPlaces, count_terms, document_frequencies
@@ -136,7 +137,7 @@ class CountVectorizer(TextVectorizer):
             kept = sorted(kept[k] for k in order)
         if not kept:
             raise ValueError(
-                "No terms are left: the texts are empty, or min_df, max_df and stop_words leave nothing of them."
+                "No terms are left: the texts are empty, or token_pattern, min_df, max_df and stop_words leave nothing of them."
             )
         self.vocabulary_ = {term: k for k, term in enumerate(kept)}
 
@@ -185,6 +186,12 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
     >>> hg.TfidfVectorizer().fit_transform(["good day", "good night"]).toarray().round(2).tolist()
     [[0.81, 0.58, 0.0], [0.0, 0.58, 0.81]]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "use_idf": ["boolean"],
+        "smooth_idf": ["boolean"],
+        "sublinear_tf": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -271,6 +278,11 @@ ngram_range, analyzer, binary, dtype
     >>> Z.shape, abs(Z).sum(axis=1).tolist()
     ((2, 1024), [2.0, 3.0])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_features": [count()],
+        "alternate_sign": ["boolean"],
+    }
 
     def __init__(
         self,

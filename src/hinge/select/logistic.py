@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from hinge._parameters import Constraints, above, count, numbers, one_of, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.logistic import LogisticClassifier, LogisticRegression
@@ -70,6 +71,19 @@ class LogisticRegressionCV(LogisticClassifier):
     """
 
     weights_are_averaged = False
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "class_weight", "rule"),
+        "max_iter": [count(0), None],
+        "Cs": [count(), numbers(0, open_low=True)],
+        "l1_ratios": [numbers(0), one_of("warn"), None],
+        "dual": ["boolean"],
+        "penalty": [one_of("l1", "l2", "elasticnet", "deprecated")],
+        "scoring": [str, callable, None],
+        "refit": ["boolean"],
+        "intercept_scaling": [above(0)],
+        "use_legacy_attributes": ["boolean", one_of("warn")],
+    }
 
     def __init__(
         self,

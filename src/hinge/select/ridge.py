@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, above, numbers, one_of, shared
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength
 from hinge.problem.certificates.linear import certificate, with_run
@@ -70,6 +71,15 @@ class RidgeCV(LinearRegressor):
     weights_are_averaged = False
 
     ridge_form = True
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "rule"),
+        "alphas": [numbers(0, open_low=True), above(0)],
+        "scoring": [str, callable, None],
+        "gcv_mode": [one_of("auto", "svd", "eigen"), None],
+        "store_cv_results": ["boolean"],
+        "alpha_per_target": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -207,7 +217,7 @@ def _weighted(weights: np.ndarray) -> dict[str, np.ndarray]:
     return {} if np.all(weights == 1) else {"sample_weight": weights}
 
 
-class _Constant(RegressorMixin, BaseEstimator):
+class _Constant(RegressorMixin, Estimator):
     """Predicts what it was given, so that scorers can be applied to predictions."""
 
     def __init__(self, predictions: np.ndarray) -> None:

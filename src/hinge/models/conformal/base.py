@@ -13,23 +13,31 @@ APS; Barber et al. (2021), jackknife+ and CV+.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, between, has, shared
 from hinge.models.base import take_input_tags
 from hinge.models.meta import take_rows
 
 Array = np.ndarray
 
 
-class Conformal(MetaEstimatorMixin, BaseEstimator):
+class Conformal(MetaEstimatorMixin, Estimator):
     """What intervals and sets share: rows set aside, folds, levels."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "random_state"),
+        "estimator": [has("fit", "predict"), None],
+        "coverage": [between(0, 1, "neither")],
+        "calibration_size": [between(0, 1, "neither")],
+    }
 
     estimator: Any
     method: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d
 
+from hinge._parameters import Constraints, has, one_of
 from hinge.models.conformal.base import Conformal, upper_quantile
 from hinge.models.leave_one_out import LeaveOneOut, leave_one_out
 from hinge.models.linear.least_squares import Ridge
@@ -65,6 +66,11 @@ class ConformalRegressor(RegressorMixin, Conformal):
     >>> bool(0.83 < np.mean((low <= y[200:]) & (y[200:] <= high)) < 0.97)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "method": [one_of(*METHODS)],
+        "scale_estimator": [has("fit", "predict"), None],
+    }
 
     def __init__(
         self,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import _num_samples, column_or_1d
 
+from hinge._parameters import Constraints, one_of
 from hinge.models.base import code_labels
 from hinge.models.conformal.base import Conformal, upper_quantile
 from hinge.models.linear.logistic import LogisticRegression
@@ -74,6 +75,12 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     >>> bool(0.83 < np.mean(inside[truth]) < 0.97)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "method": [one_of(*METHODS)],
+        "conformity": [one_of(*SCORES)],
+        "allow_empty": ["boolean"],
+    }
 
     def __init__(
         self,

@@ -8,15 +8,16 @@ With one Σ the quadratic terms cancel and p(class | x) is the softmax of linear
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, Estimator, between, count, has, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow
 from hinge.models.generative.base import OUTPUT, ClassPosterior, log_prior, told
 from hinge.models.generative.linear_form import LinearForm
@@ -25,8 +26,16 @@ from hinge.models.generative.linear_form import LinearForm
 SINGULAR = 1e-12
 
 
-class _Discriminant(ClassPosterior, ClassifierMixin, BaseEstimator):
+class _Discriminant(ClassPosterior, ClassifierMixin, Estimator):
     """Checking, class means, shrinkage, and what is made of the scores."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol"),
+        "shrinkage": [one_of("auto"), between(0, 1), None],
+        "priors": [numbers(), None],
+        "store_covariance": ["boolean"],
+        "covariance_estimator": [has("fit"), None],
+    }
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """X, codes and weights; sets ``classes_``, ``priors_`` and ``means_``."""
@@ -111,6 +120,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     array([1])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "solver": [one_of("svd", "lsqr", "eigen")],
+        "n_components": [count(), None],
+    }
+
     def __init__(
         self,
         solver: str = "svd",
@@ -161,9 +175,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         deviation = np.sqrt(np.diag(covariance))
         deviation = np.where(deviation > 0, deviation, 1.0)
         values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
-        kept = values > self.tol**2
+        kept = np.sqrt(np.maximum(values, 0.0)) > self.tol
         if not np.any(kept):
-            raise ValueError("Every class is a single point: there is no covariance to estimate. Use other features.")
+            raise ValueError(
+                "Every class is a single point: there is no covariance to estimate. Use other features, or a smaller tol."
+            )
         whiten = vectors[:, kept] / np.sqrt(values[kept]) / deviation[:, None]
         centred = (self._means - xbar) @ whiten
         _, spread, directions = np.linalg.svd(
@@ -247,6 +263,11 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
     >>> hg.QuadraticDiscriminantAnalysis().fit(X, [1, 1, 1, 2, 2, 2]).predict([[-0.8, -1]])
     array([1])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "solver": [one_of("svd", "eigen")],
+        "reg_param": [between(0, 1)],
+    }
 
     def __init__(
         self,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import Design
+from hinge._parameters import Constraints, above, at_least, count, one_of, shared
 from hinge.models.base import check_weights, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
@@ -28,6 +29,15 @@ from hinge.solvers.run import Result
 class GeneralisedLinearModel(RegressorMixin, LinearModel):
     """Base class. Subclasses name a distribution and a link, and have ``alpha``, ``l1_ratio``, ``fit_intercept``,
     ``inference``, ``dispersion`` and ``categorical_features`` among their parameters."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "alpha": [at_least(0)],
+        "max_iter": [count()],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "inference": ["boolean"],
+        "dispersion": [one_of("pearson"), above(0), None],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.optimize
 from scipy.special import digamma
 
+from hinge._parameters import Constraints, above
 from hinge.models.glm.base import GeneralisedLinearModel
 from hinge.models.linear.base import check_strength
 from hinge.problem.distributions import Distribution, NegativeBinomialCounts, PoissonCounts
@@ -55,6 +56,10 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     >>> bool(abs(model.theta_ - 2.0) < 0.2)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "theta": [above(0), None],
+    }
 
     def __init__(
         self,

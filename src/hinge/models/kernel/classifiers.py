@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, above, at_least, between, count, one_of, shared
 from hinge.models.base import code_labels, signs
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
 from hinge.models.kernel.expansion import (
     BLOCK_ROWS,
+    NAMES,
     Expansion,
     check_kernel_fit,
     check_kernel_predict,
@@ -39,8 +41,16 @@ from hinge.problem.spaces import RKHS
 Array = NDArray[np.float64]
 
 
-class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
+class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, Estimator):
     """Tags, labels and scores; one function per class for several classes."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "random_state"),
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
+        "degree": [at_least(0)],
+        "coef0": [between(None, None, "neither")],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -106,6 +116,12 @@ class KernelLogisticRegression(_KernelClassifier):
     >>> bool(model.predict_proba([[3.0]])[0, 1] > 0.9)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol"),
+        "C": [above(0)],
+        "centres": [count(), None],
+    }
 
     def __init__(
         self,
@@ -199,6 +215,10 @@ class KernelPerceptron(_KernelClassifier):
     >>> hg.KernelPerceptron(kernel="poly", degree=2).fit(X, [1, 0, 0, 1]).separated_
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("shuffle"),
+    }
 
     def __init__(
         self,

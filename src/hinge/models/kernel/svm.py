@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from hinge._parameters import Constraints, at_least, between
 from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
 from hinge.models.kernel.expansion import check_kernel_fit
@@ -107,6 +108,10 @@ class SVC(SupportVectorClassifier):
     array([0, 1])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "C": [between(0, None, "right")],
+    }
+
     def __init__(
         self,
         *,
@@ -188,6 +193,10 @@ class SVR(RegressorMixin, SupportVectorMachine):
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.02)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "epsilon": [at_least(0)],
+    }
 
     def __init__(
         self,

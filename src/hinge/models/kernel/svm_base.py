@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, above, at_least, between, count, one_of, shared
 from hinge.models.callbacks import CallbackSupportMixin, iterations
 from hinge.models.kernel.expansion import (
+    NAMES,
     Expansion,
     check_kernel_predict,
     is_precomputed,
@@ -28,8 +30,25 @@ from hinge.solvers.decomposition import DualSolution, make_certificate, solve_du
 Array = NDArray[np.float64]
 
 
-class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
+class SupportVectorMachine(CallbackSupportMixin, Estimator):
     """Base class of support vector machines."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("shrinking", "class_weight", "verbose", "random_state"),
+        "nu": [between(0, 1, "right")],
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "degree": [at_least(0)],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
+        "coef0": [between(None, None, "neither")],
+        "probability": ["boolean", one_of("deprecated")],
+        "tol": [above(0)],
+        "cache_size": [above(0)],
+        "max_iter": [count(-1)],
+        "decision_function_shape": [one_of("ovo", "ovr")],
+        "break_ties": ["boolean"],
+        "multi_class": [one_of("ovo", "ovr")],
+        "C": [above(0)],
+    }
 
     def _kernel(self) -> Kernel:
         return named_kernel(self.kernel, self.gamma, self.degree, self.coef0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty, solve_each_output
 from hinge.models.linear.certify import Certifiable
@@ -97,6 +98,12 @@ class ElasticNet(SquaredWithPenalty):
     array([1.5, 0. ])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio", "positive", "selection"),
+        "alpha": [at_least(0)],
+        "precompute": ["boolean", "array-like"],
+    }
+
     def __init__(
         self,
         alpha: float = 1.0,
@@ -183,6 +190,12 @@ class GroupLasso(SquaredWithPenalty):
     """
 
     joint = True
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "groups": ["array-like", None],
+        "alpha": [at_least(0)],
+        "group_weights": [numbers(0), None],
+    }
 
     def __init__(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge._cached import cached_property
 from hinge._native import Design
+from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import check_predict, is_column
 from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
 from hinge.models.linear.certify import Certifiable
@@ -64,6 +65,10 @@ class LinearRegression(Certifiable, LinearRegressor):
     columns_stay = True
 
     ridge_form = True
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("positive"),
+    }
 
     def __init__(
         self,
@@ -219,6 +224,11 @@ class Ridge(Certifiable, LinearRegressor):
     weights_are_averaged = False
 
     ridge_form = True
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("positive"),
+        "alpha": [at_least(0), numbers(0)],
+    }
 
     def __init__(
         self,

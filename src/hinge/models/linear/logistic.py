@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, above, between, count, one_of, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
 from hinge.models.linear.certify import Certifiable
@@ -103,6 +104,16 @@ class LogisticRegression(Certifiable, LogisticClassifier):
     """
 
     weights_are_averaged = False
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+        "penalty": [one_of("l1", "l2", "elasticnet", "deprecated"), None],
+        "max_iter": [count(0), None],
+        "C": [between(0, None, "right")],
+        "l1_ratio": [between(0, 1), None],
+        "dual": ["boolean"],
+        "intercept_scaling": [above(0)],
+    }
 
     def __init__(
         self,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, at_least, shared
 from hinge.models.linear.base import check_strength, elastic_penalty
 from hinge.models.linear.lasso import SquaredWithPenalty
 from hinge.problem.penalties import GroupNorm, Penalty
@@ -88,6 +89,11 @@ class MultiTaskElasticNet(SquaredWithPenalty):
     """
 
     joint = columns_stay = True
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio", "selection"),
+        "alpha": [at_least(0)],
+    }
 
     def __init__(
         self,

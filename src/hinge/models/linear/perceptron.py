@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, above, at_least, one_of, shared
 from hinge.models.base import check_predict, require_no_overflow
 from hinge.models.linear.base import LinearClassifier, check_strength, dense, named_penalty, rows_of, seed_of, taken
 from hinge.problem.losses import PerceptronLoss
@@ -119,6 +120,23 @@ class Perceptron(LinearClassifier):
 
     weights_mean = "step"
     _state: list[Walk]
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared(
+            "l1_ratio",
+            "max_iter",
+            "shuffle",
+            "early_stopping",
+            "validation_fraction",
+            "n_iter_no_change",
+            "class_weight",
+        ),
+        "penalty": [one_of("l2", "l1", "elasticnet"), None],
+        "alpha": [at_least(0)],
+        "tol": [at_least(0), None],
+        "eta0": [above(0)],
+        "average": ["boolean", one_of("voted")],
+    }
 
     def __init__(
         self,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
 from hinge.models.base import require_no_overflow
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
 from hinge.models.linear.certify import Certifiable
@@ -80,6 +81,13 @@ class QuantileRegressor(_RealLoss):
     3.0
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "quantile": [between(0, 1, "neither")],
+        "alpha": [at_least(0)],
+        "solver_options": [dict, None],
+    }
+
     def __init__(
         self,
         *,
@@ -130,6 +138,11 @@ class LeastAbsoluteDeviations(_RealLoss):
     >>> round(float(model.coef_[0]), 4)
     1.0
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "alpha": [at_least(0)],
+    }
 
     def __init__(
         self,
@@ -196,6 +209,16 @@ class LinearSVR(_RealLoss):
     """
 
     weights_are_averaged = False
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "epsilon": [at_least(0)],
+        "max_iter": [count(0), None],
+        "C": [above(0)],
+        "loss": [one_of("epsilon_insensitive", "squared_epsilon_insensitive")],
+        "intercept_scaling": [above(0)],
+        "dual": ["boolean", one_of("auto")],
+    }
 
     def __init__(
         self,
@@ -296,6 +319,14 @@ class HuberRegressor(Certifiable, LinearRegressor):
 
     weights_are_averaged = False
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "epsilon": [between(1, 1e150)],
+        "max_iter": [count(0), None],
+        "alpha": [at_least(0)],
+        "scale": [above(0), None],
+    }
+
     def __init__(
         self,
         *,
@@ -322,8 +353,6 @@ class HuberRegressor(Certifiable, LinearRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HuberRegressor:
         """Fit; a weight of 2 means the same as having the example twice."""
         X, y, weights = self._check(X, y, sample_weight)
-        if not self.epsilon >= 1:
-            raise ValueError(f"epsilon must be at least 1, got {self.epsilon!r}.")
         check_strength("alpha", self.alpha)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
         search = _ScaleSearch(self, objective)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificates.fast import quick_certificate
@@ -85,6 +86,19 @@ def share_of_nonzeros(X: Any) -> float:
 
 class StochasticModel(Certifiable, LinearModel):
     """What SGDClassifier and SGDRegressor share; parameters are described there."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "shuffle", "early_stopping", "validation_fraction", "n_iter_no_change"),
+        "penalty": [one_of("l2", "l1", "elasticnet"), None],
+        "alpha": [at_least(0)],
+        "l1_ratio": [between(0, 1), None],
+        "tol": [at_least(0), None],
+        "epsilon": [at_least(0)],
+        "learning_rate": [one_of(*RATES)],
+        "eta0": [above(0)],
+        "power_t": [between(None, None, "neither")],
+        "average": ["boolean", count()],
+    }
 
     weights_mean = "step"
     losses: dict[str, Any]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge._native import Design
+from hinge._parameters import Constraints, above, between, count, one_of, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
 from hinge.models.linear.certify import Certifiable
@@ -104,6 +105,18 @@ class LinearSVC(Certifiable, MarginClassifier):
     """
 
     weights_are_averaged = False
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+        "penalty": [one_of("l1", "l2")],
+        "max_iter": [count(0), None],
+        "loss": [one_of(*LOSSES)],
+        "dual": ["boolean", one_of("auto")],
+        "C": [above(0)],
+        "multi_class": [one_of("ovr", "crammer_singer")],
+        "intercept_scaling": [above(0)],
+        "l1_ratio": [between(0, 1), None],
+    }
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from hinge._parameters import Constraints, has, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, codes_among, drop_absent
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
@@ -154,6 +155,11 @@ class OneVsRestClassifier(Reduction):
     array(['b'], dtype='<U1')
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("n_jobs", "verbose"),
+        "estimator": [has("fit")],
+    }
+
     def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
@@ -225,6 +231,12 @@ class OneVsOneClassifier(Reduction):
     >>> hg.OneVsOneClassifier(LogisticRegression()).fit(X, ["a", "a", "b", "b", "c", "c"]).predict([[4, 0]])
     array(['b'], dtype='<U1')
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("n_jobs"),
+        "estimator": [has("fit")],
+        "vote": [one_of("majority", "score", "probability")],
+    }
 
     def __init__(self, estimator: Any, *, vote: str = "majority", n_jobs: int | None = None) -> None:
         self.estimator = estimator

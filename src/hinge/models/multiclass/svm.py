@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -12,10 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, above, count, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
+from hinge.models.kernel.expansion import NAMES
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 from hinge.problem.certificates.linear import Certificate
+from hinge.problem.kernels import Kernel
 from hinge.problem.losses.multiclass import cost_matrix
 
 
@@ -70,6 +73,15 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     >>> hg.MulticlassSVM(C=10.0).fit(X, ["a", "b", "c"]).predict([[2, 0.5]])
     array(['a'], dtype='<U1')
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("fit_intercept", "tol", "max_iter"),
+        "C": [above(0)],
+        "cost": [numbers(0), None],
+        "kernel": [one_of(*NAMES), Kernel, callable, None],
+        "intercept_scaling": [above(0)],
+        "random_state": [count(0)],
+    }
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
+from hinge._parameters import Constraints, one_of, shared
 from hinge.models.base import code_labels, signs
 from hinge.models.neural.base import BaseNetwork, is_stochastic
 from hinge.problem.losses import Absolute, Huber, Logistic, Loss, Poisson, Softmax, Squared, as_loss
@@ -121,6 +122,11 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
     >>> net.predict(X).tolist()
     [0, 1, 1, 0]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+        "loss": [Loss, None],
+    }
 
     def __init__(
         self,
@@ -313,6 +319,10 @@ n_outputs_, out_activation_
     >>> bool(net.score(X, y) > 0.99)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "loss": [one_of(*REGRESSION_LOSSES), Loss],
+    }
 
     def __init__(
         self,

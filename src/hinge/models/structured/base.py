@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge.models.structured.constraints import Forbidden, neighbours
+from hinge._parameters import Constraints, Estimator, above, count, one_of, shared
+from hinge.models.structured.constraints import RULES, Forbidden, neighbours
 from hinge.models.structured.features import Cache, Encoded, Vocabulary
 from hinge.problem.losses.base import normalise_weights
 
@@ -39,8 +39,19 @@ class Corpus:
         return None if self.held is None else self.held.native(), self.held_codes, self.patience
 
 
-class StructuredEstimator(BaseEstimator):
+class StructuredEstimator(Estimator):
     """Base class; a subclass has the parameters named below and a ``fit``."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "max_iter", "early_stopping", "validation_fraction", "n_iter_no_change"),
+        "alpha": [above(0)],
+        "features": [callable, None],
+        "constraints": [one_of(*RULES), callable, None],
+        "min_count": [count()],
+        "pair_features": [one_of("observed"), callable, None],
+        "average": ["boolean"],
+        "random_state": [count(0)],
+    }
 
     features: Any
     constraints: Any

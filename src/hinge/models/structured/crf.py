@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge._native import core
+from hinge._parameters import Constraints, above, count, one_of, shared
 from hinge.models.structured.base import StructuredEstimator
 from hinge.models.structured.constraints import neighbours
 from hinge.models.structured.features import Encoded
@@ -107,6 +108,16 @@ class ChainCRF(StructuredEstimator):
     >>> tagger.predict([["A", "dog", "sleeps"]])
     [['DET', 'NOUN', 'VERB']]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "markov": ["boolean"],
+        "all_pairs": ["boolean"],
+        "solver": [one_of("lbfgs", "sgd")],
+        "memory": [count()],
+        "eta0": [above(0), None],
+        "batch_size": [count()],
+    }
 
     def __init__(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge._native import core
+from hinge._parameters import Constraints, numbers
 from hinge.models.structured.base import StructuredEstimator
 from hinge.problem.certificates.linear import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
@@ -54,6 +55,10 @@ class StructuredSVM(StructuredEstimator):
     >>> model.predict([[["a"], ["dog"]]])
     [['D', 'N']]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "cost": [numbers(0), None],
+    }
 
     def __init__(
         self,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
 from hinge._native import check_indices, core
+from hinge._parameters import Constraints, Estimator, above, count, has, shared
 from hinge.models.base import LogProba, take_input_tags, unique_codes
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
@@ -20,7 +21,7 @@ from hinge.models.trees.tree import DecisionTreeClassifier, feature_count
 from hinge.problem.numerics import weighted_sum
 
 
-class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
+class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
     """AdaBoost (SAMME for more than two classes) over any classifier that takes weights.
 
     Minimises  Σ wᵢ exp(−yᵢ F(xᵢ))  stage by stage, F = Σ_t v_t h_t with h_t(x) = ±1: each round fits h_t to the weights
@@ -58,6 +59,13 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
     >>> hg.AdaBoostClassifier(n_estimators=20).fit(X, y).score(X, y)
     1.0
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state"),
+        "estimator": [has("fit", "predict"), None],
+        "n_estimators": [count()],
+        "learning_rate": [above(0)],
+    }
 
     def __init__(
         self, estimator: Any = None, *, n_estimators: int = 50, learning_rate: float = 1.0, random_state: Any = 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, above, count, has, one_of, shared
 from hinge.models.base import drop_absent, take_input_tags
 from hinge.models.trees.adaboost import Rounds, check_rounds, checked_table, mean_importances
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
@@ -24,7 +25,7 @@ LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
+class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     """AdaBoost.R2 (Drucker 1997) over any regressor that takes weights: the weighted median of its members.
 
     Every round fits a member to the weights wᵢ. Its errors eᵢ = |yᵢ − h(xᵢ)| / maxⱼ |yⱼ − h(xⱼ)| count as losses Lᵢ =
@@ -59,6 +60,14 @@ class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
     >>> bool(hg.AdaBoostRegressor().fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.9)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state"),
+        "estimator": [has("fit", "predict"), None],
+        "n_estimators": [count()],
+        "learning_rate": [above(0)],
+        "loss": [one_of(*LOSSES)],
+    }
 
     def __init__(
         self,

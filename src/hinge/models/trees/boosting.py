@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, between, shared
 from hinge.models.base import LogProba, code_labels, signs
 from hinge.models.trees.boosting_base import BaseBoosting, stops_by_size
 from hinge.models.trees.boosting_loss import BoostedLoss, named_loss
@@ -90,6 +91,11 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     >>> bool(model.score(X, np.sin(X[:, 0] / 20)) > 0.99)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "quantile": [between(0, 1), None],
+        "alpha": [between(0, 1, "neither")],
+    }
 
     def __init__(
         self,
@@ -204,6 +210,10 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     >>> hg.GradientBoostingClassifier(max_iter=30).fit(X, y).score(X, y)
     1.0
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+    }
 
     def __init__(
         self,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import core
+from hinge._parameters import Constraints, Estimator, above, at_least, between, count, fraction, one_of, shared
 from hinge.models.base import drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
@@ -28,6 +28,7 @@ from hinge.models.trees.inputs import (
     weights_of,
 )
 from hinge.models.trees.tree import feature_count, limit_of_rows
+from hinge.problem.losses import Loss
 
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
 ROUNDS = 100
@@ -39,11 +40,41 @@ def stops_by_size(n: int) -> bool:
     return n > 10_000
 
 
-class BaseBoosting(CallbackSupportMixin, BaseEstimator):
+class BaseBoosting(CallbackSupportMixin, Estimator):
     """What the classifier and the regressor share."""
 
     trees_: Any  # Trees, or None before the first round
     n_iter_: int
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "warm_start", "tol", "verbose", "random_state"),
+        "loss": [str, Loss],
+        "learning_rate": [above(0)],
+        "max_leaf_nodes": [count(2), None],
+        "max_depth": [count(), None],
+        "min_samples_leaf": [count(), fraction()],
+        "l2_regularization": [at_least(0)],
+        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
+        "max_bins": [count(2, 255)],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [one_of(*INTERACTIONS), "array-like", None],
+        "early_stopping": ["boolean", one_of("auto")],
+        "scoring": [str, callable, None],
+        "validation_fraction": [between(0, 1, "neither"), count(), None],
+        "n_iter_no_change": [count(), None],
+        "subsample": [between(0, 1, "right")],
+        "min_gain": [at_least(0)],
+        "grow": [one_of("leaf", "level")],
+        "quantize": ["boolean", one_of("auto")],
+        "n_estimators": [count(), None],
+        "criterion": [one_of("friedman_mse", "squared_error", "deprecated"), None],
+        "min_samples_split": [count(2), fraction()],
+        "min_weight_fraction_leaf": [between(0, 0.5)],
+        "min_impurity_decrease": [at_least(0)],
+        "init": [one_of("zero"), None],
+        "ccp_alpha": [at_least(0)],
+    }
 
     def __init__(
         self,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
+from hinge._parameters import Constraints, Estimator, at_least, between, count, fraction, one_of, shared
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.trees.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
@@ -32,7 +33,13 @@ from hinge.models.trees.members import Members, forest_trees
 from hinge.models.trees.out_of_bag import out_of_bag_score
 from hinge.models.trees.pruning import prune_trees
 from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
-from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, cart_options
+from hinge.models.trees.tree import (
+    CLASSIFICATION,
+    REGRESSION,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    cart_options,
+)
 
 SUBSAMPLE = "balanced_subsample"
 
@@ -57,7 +64,7 @@ def sample_size(max_samples: Any, total: int) -> int:
     return max(1, round(max_samples * total))
 
 
-class BaseForest(Members, BaseEstimator):
+class BaseForest(Members, Estimator):
     """What all forests share."""
 
     _random_thresholds = False
@@ -65,6 +72,25 @@ class BaseForest(Members, BaseEstimator):
     n_outputs_: int
     _coder: Coder
     _gains: Any  # (trees × features): each tree's importances
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("bootstrap", "n_jobs", "random_state", "verbose", "warm_start"),
+        "n_estimators": [count()],
+        "max_depth": [count(), None],
+        "min_samples_split": [count(2), fraction()],
+        "min_samples_leaf": [count(), fraction()],
+        "min_weight_fraction_leaf": [between(0, 0.5)],
+        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
+        "max_leaf_nodes": [count(2), None],
+        "min_impurity_decrease": [at_least(0)],
+        "oob_score": ["boolean", callable],
+        "ccp_alpha": [at_least(0)],
+        "max_samples": [count(), fraction(), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "max_bins": [count(2, 255)],
+        "keep_leaves": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -299,6 +325,11 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
 
     _tree_classes = (DecisionTreeClassifier, ExtraTreeClassifier)
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "criterion": [one_of(*CLASSIFICATION)],
+        "class_weight": [dict, list, one_of("balanced", "balanced_subsample"), None],
+    }
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -366,6 +397,10 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
     """A forest of regression trees: the mean of their values."""
 
     _tree_classes = (DecisionTreeRegressor, ExtraTreeRegressor)
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "criterion": [one_of(*REGRESSION)],
+    }
 
     def __init__(
         self,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
+from hinge._parameters import Constraints, Estimator, at_least, between, count, fraction, one_of, shared
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.inputs import (
@@ -105,8 +106,25 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
     }
 
 
-class BaseTree(BaseEstimator):
+class BaseTree(Estimator):
     """What the classifier and the regressor share."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state"),
+        "criterion": [one_of(*CLASSIFICATION)],
+        "splitter": [one_of("best", "random", "hist")],
+        "max_depth": [count(), None],
+        "min_samples_split": [count(2), fraction()],
+        "min_samples_leaf": [count(), fraction()],
+        "min_weight_fraction_leaf": [between(0, 0.5)],
+        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
+        "max_leaf_nodes": [count(2), None],
+        "min_impurity_decrease": [at_least(0)],
+        "class_weight": [dict, list, one_of("balanced"), None],
+        "ccp_alpha": [at_least(0)],
+        "monotonic_cst": ["array-like", dict, None],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+    }
 
     trees_: Trees
     n_outputs_: int
@@ -375,6 +393,10 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
     >>> hg.DecisionTreeRegressor(max_depth=1).fit(X, [0.0, 2.0, 10.0, 12.0]).predict([[0.5], [9.0]])
     array([ 1., 11.])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "criterion": [one_of(*REGRESSION)],
+    }
 
     def __init__(
         self,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of, shared
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.generative.base import told
@@ -23,7 +24,7 @@ STARTS = ("kmeans", "k-means++", "random", "random_from_data")
 NO_SPREAD = 1e-8
 
 
-class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
+class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
     """A mixture of Gaussians, fitted by EM.
 
     Maximises  Σ sᵢ log Σ_c π_c N(xᵢ; μ_c, Σ_c) − ½ Σ_c [ν log|Σ_c| + tr(Ψ Σ_c⁻¹)],  Ψ = ν·diag(var)/k^(2/d) + reg_covar·I,
@@ -85,6 +86,22 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
     >>> np.sort(mixture.means_[:, 0]).round(2)
     array([ 1.17, 10.17])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "random_state", "warm_start", "verbose"),
+        "n_components": [count(), one_of("bic", "heldout")],
+        "covariance_type": [one_of(*SHAPES)],
+        "reg_covar": [at_least(0)],
+        "max_iter": [count(0)],
+        "n_init": [count()],
+        "init_params": [one_of(*STARTS)],
+        "weights_init": [numbers(), None],
+        "means_init": [numbers(), None],
+        "precisions_init": [numbers(), None],
+        "verbose_interval": [count()],
+        "prior_observations": [at_least(0)],
+        "max_components": [count()],
+    }
 
     def __init__(
         self,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, above, count, shared
 from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.generative.base import OUTPUT, finish
@@ -31,7 +32,7 @@ class Lines(NamedTuple):
     variance: np.ndarray
 
 
-class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
     """Several linear regressions at once, each example belonging to one of them, nobody knows which.
 
     Maximises  Σ sᵢ log Σ_c π_c N(yᵢ; ⟨w_c, xᵢ⟩ + b_c, σ_c²) − ½ Σ_c [ν log σ_c² + (ν σ₀² + α‖w_c‖²)/σ_c²]  by EM: every
@@ -71,6 +72,14 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     >>> np.sort(model.coef_[:, 0]).round(2)
     array([-2.,  2.])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "max_iter", "random_state"),
+        "n_components": [count()],
+        "n_init": [count()],
+        "alpha": [above(0)],
+        "prior_observations": [above(0)],
+    }
 
     def __init__(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, at_least, numbers
 from hinge.models.generative.base import finish, log_prior
 from hinge.models.generative.linear_form import LinearForm, linear_form
 from hinge.models.generative.naive_bayes.base import NaiveBayes
@@ -48,6 +49,12 @@ class GaussianNB(NaiveBayes):
 
     theta_: np.ndarray
     _scatter: np.ndarray
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "priors": [numbers(), None],
+        "var_smoothing": [at_least(0)],
+        "shared_variance": ["boolean"],
+    }
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9, shared_variance: bool = False) -> None:
         self.priors = priors
