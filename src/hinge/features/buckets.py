@@ -77,12 +77,6 @@ class Buckets(TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: Any = None) -> Buckets:
         """Find the edges."""
-        if self.strategy not in STRATEGIES:
-            raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}; got {self.strategy!r}.")
-        if self.encode not in ENCODINGS:
-            raise ValueError(f"encode must be one of {', '.join(map(repr, ENCODINGS))}; got {self.encode!r}.")
-        if not (isinstance(self.n_bins, int | np.integer) and self.n_bins >= 2):
-            raise ValueError(f"n_bins must be a whole number of at least 2, got {self.n_bins!r}.")
         targets = None
         if self.strategy == "tree":
             X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)

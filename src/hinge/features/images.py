@@ -57,8 +57,6 @@ class ImageVectors(TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: Any = None) -> ImageVectors:
         """Keep the shape."""
-        if not (isinstance(self.pool, int | np.integer) and self.pool >= 1):
-            raise ValueError(f"pool must be a whole number of at least 1, got {self.pool!r}.")
         self.shape_ = tuple(int(size) for size in self._images(X).shape[1:])
         h, w = self.shape_[:2]
         if h < self.pool or w < self.pool:

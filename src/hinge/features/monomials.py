@@ -100,10 +100,6 @@ class PolynomialFeatures(TransformerMixin, Estimator):
     def fit(self, X: Any, y: Any = None) -> PolynomialFeatures:
         """Count the outputs; only the number of features matters."""
         low, high = self._degrees()
-        if self.order not in ("C", "F"):
-            raise ValueError(f'order must be "C" or "F", got {self.order!r}.')
-        if not self.coef0 >= 0:
-            raise ValueError(f"coef0 must not be negative, got {self.coef0!r}.")
         check_indices(X)
         d = validate_data(self, X, accept_sparse=("csr", "csc")).shape[1]
         count = self._count(d, low, high)

@@ -63,15 +63,9 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: Any = None) -> Saturate:
         """Learn the scales, where asked."""
-        if self._shape() not in SHAPES:
-            raise ValueError(f"shape must be one of {', '.join(map(repr, SHAPES))}; got {self._shape()!r}.")
         X = self._check(X, reset=True)
         if isinstance(self.scale, str):
-            if self.scale != "median":
-                raise ValueError(f'scale must be a number greater than 0 or "median", got {self.scale!r}.')
             self.scale_ = np.array([_median_size(X, j) for j in range(X.shape[1])])
-        elif not (np.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f'scale must be a number greater than 0 or "median", got {self.scale!r}.')
         else:
             self.scale_ = np.full(X.shape[1], float(self.scale))
         return self

@@ -154,7 +154,6 @@ class TablePrep(TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: Any = None) -> TablePrep:
         """Learn the encoder of every column from training rows; y is ignored."""
-        self._check_parameters()
         X = self._check(X, reset=True)
         given = self._given_kinds()
         sample = () if scipy.sparse.issparse(X) else read_columns(X[:SAMPLE], self.missing_values)
@@ -226,16 +225,6 @@ class TablePrep(TransformerMixin, Estimator):
             extra = [c for c in frame.columns if c not in set(self.feature_names_in_)]
             raise ValueError(f"X lacks columns that training had: {', '.join(map(repr, gone))}.{_renamed(gone, extra)}")
         return frame.select(list(self.feature_names_in_)).to_native()
-
-    def _check_parameters(self) -> None:
-        _one_of("encode", self.encode, ("onehot", "codes"))
-        _one_of("missing", self.missing, ("indicator", "impute", "keep"))
-        _one_of("text", self.text, ("tfidf", "counts", "presence", "drop"))
-        if self.sparse not in (True, False, "auto"):
-            raise ValueError(f'sparse must be True, False or "auto", got {self.sparse!r}.')
-        for name in ("max_categories", "min_frequency", "max_words"):
-            if not (isinstance(value := getattr(self, name), int | np.integer) and value >= 1):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
     def _check(self, X: Any, reset: bool) -> Any:
         """X as a data frame, a sparse matrix or an array, with as many columns, named as in training."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,7 +129,7 @@ class CountVectorizer(TextVectorizer):
     def _learn(self, texts: list[str]) -> None:
         cut = self.build_analyzer()
         frequency = document_frequencies(texts, cut)
-        least, most = _threshold("min_df", self.min_df, len(texts)), _threshold("max_df", self.max_df, len(texts))
+        least, most = _threshold(self.min_df, len(texts)), _threshold(self.max_df, len(texts))
         kept = sorted(term for term, count in frequency.items() if least <= count <= most)
         if self.max_features is not None and len(kept) > self.max_features:
             places = {term: (k, 1.0) for k, term in enumerate(kept)}
@@ -231,7 +232,6 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
         """Learn terms and factors, and apply them."""
-        _check_norm(self.norm)
         counts = self._learn_and_count(raw_documents)
         n, frequency = counts.shape[0], np.bincount(counts.indices, minlength=counts.shape[1])
         extra = float(self.smooth_idf)
@@ -331,9 +331,7 @@ ngram_range, analyzer, binary, dtype
 
     def transform(self, raw_documents: Any) -> Any:
         """Counts by hash, as a sparse matrix."""
-        _check_norm(self.norm)
-        if not (isinstance(self.n_features, int | np.integer) and self.n_features >= 1):
-            raise ValueError(f"n_features must be a whole number of at least 1, got {self.n_features!r}.")
+        self._validate_params()
         places = HashedPlaces(int(self.n_features), self.alternate_sign)
         texts = self._texts(raw_documents)
         counts = self._finish(count_terms(texts, self.build_analyzer(), places.__getitem__, int(self.n_features)))
@@ -342,17 +340,9 @@ ngram_range, analyzer, binary, dtype
         return counts.astype(self.dtype)
 
 
-def _threshold(name: str, value: Any, n: int) -> float:
-    if isinstance(value, int | np.integer) and value >= 1:
-        return int(value)
-    if isinstance(value, float) and 0.0 <= value <= 1.0:
-        return value * n
-    raise ValueError(f"{name} must be a share between 0.0 and 1.0, or a whole number of at least 1; got {value!r}.")
-
-
-def _check_norm(norm: str | None) -> None:
-    if norm not in ("l2", "l1", None):
-        raise ValueError(f"norm must be 'l2', 'l1' or None, got {norm!r}.")
+def _threshold(value: float, n: int) -> float:
+    """A number of texts, from a number or from a share of all n."""
+    return int(value) if isinstance(value, Integral) else value * n
 
 
 def _divide_rows(matrix: scipy.sparse.csr_array, norm: str | None) -> None:

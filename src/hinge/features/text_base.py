@@ -92,8 +92,6 @@ class TextVectorizer(TransformerMixin, Estimator):
     def get_stop_words(self) -> frozenset[str] | None:
         """The words that are left out."""
         if isinstance(self.stop_words, str):
-            if self.stop_words != "english":
-                raise ValueError(f"stop_words must be None, 'english' or a list of words, got {self.stop_words!r}.")
             from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # here: few want it
 
             return ENGLISH_STOP_WORDS
@@ -110,8 +108,6 @@ class TextVectorizer(TransformerMixin, Estimator):
     def _texts(self, texts: Iterable[Any]) -> list[Any]:
         if isinstance(texts, str):
             raise ValueError("Give a list of texts, not one text.")
-        if self.input not in ("content", "filename", "file"):
-            raise ValueError(f"input must be 'content', 'filename' or 'file', got {self.input!r}.")
         items = list(np.asarray(texts, dtype=object).ravel()) if hasattr(texts, "__array__") else list(texts)
         items = [self.decode(item) for item in items]
         whole = self.preprocessor is None and not callable(self.analyzer)  # one's own functions may read anything

@@ -130,8 +130,6 @@ class LogisticRegressionCV(LogisticClassifier):
         """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice."""
         X, codes, weights = self._check(X, y, sample_weight)
         self.Cs_ = np.geomspace(1e-4, 1e4, self.Cs) if np.ndim(self.Cs) == 0 else np.asarray(self.Cs, dtype=np.float64)
-        if np.any(self.Cs_ <= 0):
-            raise ValueError("Cs must be above zero.")
         ratios = OLD_PENALTIES.get(self.penalty, self.l1_ratios)
         self.l1_ratios_ = np.array([0.0]) if ratios is None else np.atleast_1d(np.asarray(ratios, dtype=np.float64))
         rows = X.tocsr() if hasattr(X, "tocsr") else X

@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from hinge._native import Design
 from hinge._parameters import Constraints, Estimator, above, numbers, one_of, shared
 from hinge.models.base import is_column
-from hinge.models.linear.base import LinearRegressor, check_strength
+from hinge.models.linear.base import LinearRegressor
 from hinge.problem.certificates.linear import certificate, with_run
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
@@ -113,7 +113,7 @@ class RidgeCV(LinearRegressor):
         X, y, weights = self._check(X, y, sample_weight, several=True)
         if len(y) < 2:
             raise ValueError("RidgeCV needs at least two examples, to leave one out; got n_samples = 1.")
-        alphas = np.array([check_strength("alphas", a, zero=False) for a in np.ravel(self.alphas)])
+        alphas = np.ravel(self.alphas).astype(np.float64)
         weights = np.ones(len(y)) if weights is None else weights
         used = np.flatnonzero(weights > 0)
         X0, y0, weights0 = (X, y, weights) if len(used) == len(y) else (X[used], y[used], weights[used])

@@ -247,9 +247,6 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         """L with Σ₀ = LL'."""
         given = np.asarray(1.0 if self.prior_covariance is None else self.prior_covariance, dtype=np.float64)
         noise = self.noise_variance
-        number = not isinstance(noise, str) and noise is not None
-        if (isinstance(noise, str) and noise != "conjugate") or (number and not (np.isfinite(noise) and noise > 0)):
-            raise ValueError(f"noise_variance must be greater than 0, 'conjugate' or None, got {noise!r}.")
         if self.prior_covariance is None and isinstance(noise, str):
             raise ValueError("noise_variance='conjugate' needs a prior_covariance, in units of the noise variance.")
         if given.ndim == 2 and given.shape == (d, d) and np.allclose(given, given.T):

@@ -126,10 +126,7 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimato
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLogisticRegression:
         """Fit; a weight of 2 means the same as having the example twice."""
-        averaged_sigmoid(np.zeros(1), np.zeros(1), self.predictive)
         given = self.prior_variance
-        if given is not None and not (np.isfinite(given) and given > 0):
-            raise ValueError(f"prior_variance must be greater than 0, or None; got {given!r}.")
         X, y, weights = check_fit(self, X, y, sample_weight)
         codes = code_labels(self, y)
         if len(self.classes_) > 2:

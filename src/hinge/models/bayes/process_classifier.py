@@ -197,9 +197,6 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
 
     def fit(self, X: Any, y: Any) -> GaussianProcessClassifier:
         """Fit the parameters of the kernel, and find the mode."""
-        if self.multi_class != "one_vs_rest":
-            raise ValueError(f"multi_class must be 'one_vs_rest', got {self.multi_class!r}.")
-        averaged_sigmoid(np.zeros(1), np.zeros(1), self.predictive)
         kernel = default_kernel(self.kernel)
         X, y, _ = check_kernel_fit(self, kernel, X, y)
         codes = code_labels(self, y)

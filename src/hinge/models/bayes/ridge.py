@@ -56,9 +56,6 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
         return tags
 
     def _centred(self, X: Any, y: Any, weights: Array | None) -> tuple[Centred, float]:
-        for name in ("alpha_1", "alpha_2", "lambda_1", "lambda_2"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be zero or more, got {getattr(self, name)!r}.")
         s = np.ones(X.shape[0]) if weights is None else weights
         total = float(s.sum())
         problem = Centred(Design(X), np.asarray(y, dtype=np.float64), s / total, self.fit_intercept)

@@ -209,10 +209,6 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifierCV:
         """Fit classifiers and their maps; a weight of 2 means the same as having the example twice."""
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {self.method!r}.")
-        if self.ensemble not in (True, False, "auto"):
-            raise ValueError(f"ensemble must be True, False or 'auto', got {self.ensemble!r}.")
         base = self._base()
         X, y = self._check(X, y)
         codes = code_labels(self, y)

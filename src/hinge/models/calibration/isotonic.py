@@ -108,10 +108,6 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IsotonicRegression:
         """Fit; X is one feature, of shape (n,) or (n, 1). A weight of 2 means the same as having the example twice."""
-        if self.out_of_bounds not in ("nan", "clip", "raise"):
-            raise ValueError(f"out_of_bounds must be 'nan', 'clip' or 'raise', got {self.out_of_bounds!r}.")
-        if self.increasing not in (True, False, "auto"):
-            raise ValueError(f"increasing must be True, False or 'auto', got {self.increasing!r}.")
         x = _one_feature(X)
         y = check_array(y, ensure_2d=False, input_name="y", dtype=[np.float64, np.float32])
         check_consistent_length(x, y)

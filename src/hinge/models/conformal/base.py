@@ -55,13 +55,8 @@ class Conformal(MetaEstimatorMixin, Estimator):
     def _base(self) -> Any:
         raise NotImplementedError
 
-    def _open(self, X: Any, methods: tuple[str, ...]) -> Any:
-        """Check the settings and take note of the columns; X as a table."""
-        if self.method not in methods:
-            raise ValueError(f"method must be one of {', '.join(map(repr, methods))}, got {self.method!r}.")
-        self._level(self.coverage)
-        if not 0 < self.calibration_size < 1:
-            raise ValueError(f"calibration_size must lie between 0 and 1, got {self.calibration_size!r}.")
+    def _open(self, X: Any) -> Any:
+        """Take note of the columns; X as a table."""
         X = as_table(X)
         check_indices(X)
         validate_data(self, X, skip_check_array=True)

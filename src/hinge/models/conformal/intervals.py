@@ -98,7 +98,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
 
     def fit(self, X: Any, y: Any) -> ConformalRegressor:
         """Fit the estimator and calibrate."""
-        X = self._open(X, METHODS)
+        X = self._open(X)
         n = int(_num_samples(X))
         y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
         if len(y) != n:

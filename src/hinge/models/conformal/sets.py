@@ -114,9 +114,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     def fit(self, X: Any, y: Any) -> ConformalClassifier:
         """Fit the estimator and calibrate."""
-        if self.conformity not in SCORES:
-            raise ValueError(f"conformity must be one of {', '.join(map(repr, SCORES))}, got {self.conformity!r}.")
-        X = self._open(X, METHODS)
+        X = self._open(X)
         n = int(_num_samples(X))
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")

@@ -39,7 +39,6 @@ class _Discriminant(ClassPosterior, ClassifierMixin, Estimator):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """X, codes and weights; sets ``classes_``, ``priors_`` and ``means_``."""
-        _check_shrinkage(self.shrinkage)
         X, y, weights = check_fit(self, X, y, sample_weight, accept_sparse=False)
         codes = np.ascontiguousarray(code_labels(self, y), dtype=np.int32)
         k = len(self.classes_)
@@ -145,8 +144,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearDiscriminantAnalysis:
         """Fit; a weight of 2 means the same as having the example twice."""
-        if self.solver not in ("svd", "lsqr", "eigen"):
-            raise ValueError(f'solver must be "svd", "lsqr" or "eigen", got {self.solver!r}.')
         X, codes, weights = self._prepare(X, y, sample_weight)
         k, d = self._means.shape
         most = min(k - 1, d)
@@ -290,10 +287,6 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuadraticDiscriminantAnalysis:
         """Fit; a weight of 2 means the same as having the example twice."""
-        if self.solver not in ("svd", "eigen"):
-            raise ValueError(f'solver must be "svd" or "eigen", got {self.solver!r}.')
-        if not 0 <= self.reg_param <= 1:
-            raise ValueError(f"reg_param must lie between 0 and 1, got {self.reg_param!r}.")
         X, codes, weights = self._prepare(X, y, sample_weight)
         few = np.flatnonzero(self._count <= 1)
         if few.size:
@@ -339,13 +332,6 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
         return told(values, output, prior)
-
-
-def _check_shrinkage(value: Any) -> None:
-    if value is None or value == "auto":
-        return
-    if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-        raise ValueError(f'shrinkage must be None, "auto" or a number between 0 and 1, got {value!r}.')
 
 
 def _toward_sphere(S: np.ndarray, share: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from hinge._parameters import Constraints, above, at_least, count, one_of, share
 from hinge.models.base import check_weights, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
-from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
+from hinge.models.linear.base import LinearModel, elastic_penalty
 from hinge.problem.distributions import Distribution
 from hinge.problem.links import Link
 from hinge.problem.losses import Loss
@@ -117,7 +117,7 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
 
     def _objective(self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any) -> Objective:
         distribution, link = self._pair()
-        penalty = elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        penalty = elastic_penalty(float(self.alpha), self.l1_ratio)
         reference = isinstance(penalty, NoPenalty) and self.fit_intercept
         X, y, self._coding = fit_table(self, X, y, self.categorical_features, reference)
         if not distribution.target.admits(y):
@@ -221,11 +221,9 @@ class GeneralisedLinearModel(RegressorMixin, LinearModel):
         if self.dispersion is None:
             estimated = not distribution.unit_dispersion
         elif isinstance(self.dispersion, str):
-            if self.dispersion != "pearson":
-                raise ValueError(f"dispersion must be None, 'pearson' or a number, got {self.dispersion!r}.")
             estimated = True
         else:
-            return check_strength("dispersion", self.dispersion, zero=False), False
+            return float(self.dispersion), False
         return (pearson / dof if dof > 0 else np.nan, True) if estimated else (1.0, False)
 
     def _fitted_pair(self) -> tuple[Distribution, Link]:

@@ -11,7 +11,6 @@ from scipy.special import digamma
 
 from hinge._parameters import Constraints, above
 from hinge.models.glm.base import GeneralisedLinearModel
-from hinge.models.linear.base import check_strength
 from hinge.problem.distributions import Distribution, NegativeBinomialCounts, PoissonCounts
 from hinge.problem.links import Link, LogLink
 from hinge.problem.losses import Loss
@@ -93,7 +92,7 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     def _pair(self) -> tuple[Distribution, Link]:
         if self.theta is None:
             return PoissonCounts(), LogLink()  # what the search begins with; it has the same targets and link
-        return _counts(check_strength("theta", self.theta, zero=False)), LogLink()
+        return _counts(float(self.theta)), LogLink()
 
     def _fitted_pair(self) -> tuple[Distribution, Link]:
         return _counts(self.theta_), LogLink()

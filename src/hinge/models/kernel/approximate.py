@@ -104,8 +104,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         kernel = named_kernel(with_parameters(self.kernel, self.kernel_params), self.gamma, degree, coef0)
         if isinstance(kernel, Precomputed):
             raise ValueError("Nystroem needs the inputs themselves, not a precomputed kernel matrix.")
-        if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
-            raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
         X = self._check(kernel, X, reset=True)
         self.kernel_ = kernel.resolve(X)
         n = evaluate.length(X)
@@ -200,8 +198,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
         """Draw frequencies; of X only the number of features (and the scale, where asked) matters."""
-        if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
-            raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
         check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         kernel = named_kernel(self.kernel, self.gamma, 3, 1.0).resolve(X)

@@ -149,8 +149,6 @@ class KernelLogisticRegression(_KernelClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
         """Learn from labelled examples."""
-        if not (np.isreal(self.C) and 0 < self.C < np.inf):
-            raise ValueError(f"C must be a number greater than 0, got {self.C!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         self.kernel_ = self._kernel().resolve(X, weights)
@@ -244,8 +242,6 @@ class KernelPerceptron(_KernelClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelPerceptron:
         """Learn from labelled examples, in their order; weights scale the steps."""
-        if not self.max_iter > 0:
-            raise ValueError(f"max_iter must be greater than 0, got {self.max_iter!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         steps = np.ones(len(codes)) if weights is None else weights

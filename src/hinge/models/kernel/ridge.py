@@ -221,11 +221,7 @@ class KernelRidge(RegressorMixin, Estimator):
         name = "alpha" if self.alphas is None else "alphas"
         values = np.asarray(getattr(self, name), dtype=np.float64)
         if self.alphas is not None:
-            if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
-                raise ValueError(f"alphas must hold finite numbers greater than 0, got {self.alphas!r}.")
             return values
-        if not np.all((values >= 0) & np.isfinite(values)):
-            raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}.")
         outputs = 1 if y.ndim == 1 else y.shape[1]
         if values.ndim and values.shape not in ((1,), (outputs,)):
             raise ValueError(f"alpha must be a number, or one per target ({outputs}); got {values.size} numbers.")

@@ -228,11 +228,6 @@ class SVR(RegressorMixin, SupportVectorMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Learn from examples; a weight of 2 means the same as having an example twice."""
-        self._check_parameters()
-        if not np.isfinite(self.C):
-            raise ValueError("C must be finite for regression.")
-        if not self.epsilon >= 0:
-            raise ValueError(f"epsilon must not be negative, got {self.epsilon!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
         require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
         self.kernel_ = self._kernel().resolve(X, weights)

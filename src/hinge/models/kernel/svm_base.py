@@ -60,17 +60,6 @@ class SupportVectorMachine(CallbackSupportMixin, Estimator):
         tags.input_tags.string = takes_objects(self.kernel)
         return tags
 
-    def _check_parameters(self) -> None:
-        parameters = self.get_params(deep=False)
-        if "C" in parameters and not (np.isreal(self.C) and self.C > 0):
-            raise ValueError(f"C must be greater than 0, got {self.C!r}.")
-        if "nu" in parameters and not (np.isreal(self.nu) and 0 < self.nu <= 1):
-            raise ValueError(f"nu must lie in (0, 1], got {self.nu!r}.")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be greater than 0, got {self.tol!r}.")
-        if not self.cache_size > 0:
-            raise ValueError(f"cache_size must be a positive number of megabytes, got {self.cache_size!r}.")
-
     def _solve(self, X: Any, dual: Dual, max_iter: int | None = None) -> DualSolution:
         limit = self.max_iter if max_iter is None else max_iter
         with iterations(self, X, None, self.max_iter if self.max_iter >= 0 else None) as report:

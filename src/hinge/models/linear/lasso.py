@@ -8,7 +8,7 @@ import numpy as np
 
 from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import is_column
-from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty, solve_each_output
+from hinge.models.linear.base import LinearRegressor, elastic_penalty, solve_each_output
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
@@ -134,7 +134,7 @@ class ElasticNet(SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio, positive=self.positive)
+        return elastic_penalty(float(self.alpha), self.l1_ratio, positive=self.positive)
 
 
 class Lasso(ElasticNet):
@@ -221,4 +221,4 @@ class GroupLasso(SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        return GroupNorm(check_strength("alpha", self.alpha), self.groups, self.group_weights)
+        return GroupNorm(float(self.alpha), self.groups, self.group_weights)

@@ -11,7 +11,7 @@ from hinge._cached import cached_property
 from hinge._native import Design
 from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import check_predict, is_column
-from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
+from hinge.models.linear.base import LinearRegressor, solve_each_output
 from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.inference import Inference, infer
 from hinge.problem.losses import Squared
@@ -262,7 +262,7 @@ class Ridge(Certifiable, LinearRegressor):
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True, **options)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
-        alphas = np.unique([check_strength("alpha", a) for a in np.ravel(self.alpha)])
+        alphas = np.unique(np.ravel(self.alpha).astype(np.float64))
         if np.size(self.alpha) not in (1, objective.outputs):
             raise ValueError(
                 f"alpha has {np.size(self.alpha)} entries; expected 1 or {objective.outputs}, one per target."

@@ -8,7 +8,7 @@ import numpy as np
 
 from hinge._parameters import Constraints, above, between, count, one_of, shared
 from hinge.models.base import signs
-from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
+from hinge.models.linear.base import LinearClassifier, elastic_penalty
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.penalties import NoPenalty, Penalty
@@ -46,11 +46,9 @@ def logistic_penalty(C: Any, l1_ratio: float | None, total: float, old: Any = "d
     ratios = {"l1": 1.0, "l2": 0.0, "elasticnet": l1_ratio, "deprecated": l1_ratio}
     if old is None or old == "none":
         return NoPenalty()
-    if old not in ratios:
-        raise ValueError(f"penalty must be 'l1', 'l2', 'elasticnet' or None, got {old!r}.")
     if isinstance(C, float) and np.isposinf(C):
         return NoPenalty()
-    return elastic_penalty(1.0 / (check_strength("C", C, zero=False) * total), ratios[old])
+    return elastic_penalty(1.0 / (C * total), ratios[old])
 
 
 class LogisticRegression(Certifiable, LogisticClassifier):

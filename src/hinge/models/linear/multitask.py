@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hinge._parameters import Constraints, at_least, shared
-from hinge.models.linear.base import check_strength, elastic_penalty
+from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.lasso import SquaredWithPenalty
 from hinge.problem.penalties import GroupNorm, Penalty
 
@@ -121,11 +121,11 @@ class MultiTaskElasticNet(SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        return row_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return row_penalty(float(self.alpha), self.l1_ratio)
 
     def _penalty_of_one(self) -> Penalty:
         """The norm of a row with one entry is its absolute value."""
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return elastic_penalty(float(self.alpha), self.l1_ratio)
 
 
 class MultiTaskLasso(MultiTaskElasticNet):

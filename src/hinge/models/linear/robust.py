@@ -113,7 +113,7 @@ class QuantileRegressor(_RealLoss):
         return Quantile(self.quantile)
 
     def _penalty(self, total: float) -> Penalty:
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return elastic_penalty(float(self.alpha), self.l1_ratio)
 
 
 class LeastAbsoluteDeviations(_RealLoss):
@@ -165,7 +165,7 @@ class LeastAbsoluteDeviations(_RealLoss):
         return Absolute()
 
     def _penalty(self, total: float) -> Penalty:
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return elastic_penalty(float(self.alpha), self.l1_ratio)
 
 
 class LinearSVR(_RealLoss):
@@ -254,14 +254,12 @@ class LinearSVR(_RealLoss):
             "epsilon_insensitive": EpsilonInsensitive,
             "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
         }
-        if self.loss not in losses:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, losses))}, got {self.loss!r}.")
         if self.epsilon == 0:
             return Absolute() if self.loss == "epsilon_insensitive" else SquaredEpsilonInsensitive(0.0)
         return losses[self.loss](self.epsilon)
 
     def _penalty(self, total: float) -> Penalty:
-        return elastic_penalty(1.0 / (check_strength("C", self.C, zero=False) * total), self.l1_ratio)
+        return elastic_penalty(1.0 / (self.C * total), self.l1_ratio)
 
     def _adopt(self, result: Result, dtype: Any) -> None:
         super()._adopt(result, dtype)
@@ -353,7 +351,6 @@ class HuberRegressor(Certifiable, LinearRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HuberRegressor:
         """Fit; a weight of 2 means the same as having the example twice."""
         X, y, weights = self._check(X, y, sample_weight)
-        check_strength("alpha", self.alpha)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
         search = _ScaleSearch(self, objective)
         self.scale_, result = search.at(self.scale) if self.scale is not None else search.best()

@@ -107,10 +107,6 @@ class StochasticModel(Certifiable, LinearModel):
     def _loss(self) -> Loss:
         if isinstance(self.loss, Loss):
             return self.loss
-        if self.loss not in self.losses:
-            raise ValueError(
-                f"loss must be a hinge loss or one of {', '.join(map(repr, self.losses))}, got {self.loss!r}."
-            )
         cls = self.losses[self.loss]
         if cls in (Huber, EpsilonInsensitive, SquaredEpsilonInsensitive):
             return cls(self.epsilon)
@@ -121,8 +117,6 @@ class StochasticModel(Certifiable, LinearModel):
 
     def _rate(self, loss: Loss) -> tuple[float, float, float]:
         """η₀, decay and power of η_t = η₀/(1 + decay·t)^power."""
-        if self.learning_rate not in RATES:
-            raise ValueError(f"learning_rate must be one of {', '.join(map(repr, RATES))}, got {self.learning_rate!r}.")
         if self.learning_rate == "optimal":
             alpha = check_strength("alpha", self.alpha, zero=False)
             # Bottou's rule: the first step is as long as typical weights are large.
@@ -130,7 +124,7 @@ class StochasticModel(Certifiable, LinearModel):
             slope = float(np.abs(loss.gradient(np.ones(1), np.array([-typical])))[0])
             first = typical / max(1.0, slope)
             return first, first * alpha, 1.0
-        first = check_strength("eta0", self.eta0, zero=False)
+        first = float(self.eta0)
         return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)
 
     def _options(self, penalty: Penalty, X: Any) -> dict[str, Any]:

@@ -142,8 +142,6 @@ class OutputCodeClassifier(Reduction):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OutputCodeClassifier:
         """Fit one learner per bit."""
-        if self.decoding not in ("hamming", "score"):
-            raise ValueError(f"decoding={self.decoding!r} must be 'hamming' or 'score'.")
         X, codes, weights = self._check(X, y, sample_weight)
         self.code_ = self._table(len(self.classes_))
         self.separation_ = row_separation(self.code_)

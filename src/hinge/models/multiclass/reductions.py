@@ -245,7 +245,6 @@ class OneVsOneClassifier(Reduction):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsOneClassifier:
         """Fit one learner per pair of classes."""
-        self._check_vote()
         X, codes, weights = self._check(X, y, sample_weight)
         self._learn(self._in_pairs(X, codes, weights))
         return self
@@ -257,14 +256,9 @@ class OneVsOneClassifier(Reduction):
         ``classes`` lists all labels and is needed in the first call. A learner that has met neither of its classes yet
         cannot vote: predict when every class has been seen.
         """
-        self._check_vote()
         X, codes, weights, first = self._check_piece(X, y, classes, sample_weight)
         self._learn_piece(self._in_pairs(X, codes, weights), first)
         return self
-
-    def _check_vote(self) -> None:
-        if self.vote not in ("score", "majority", "probability"):
-            raise ValueError(f"vote={self.vote!r} must be 'score', 'majority' or 'probability'.")
 
     def _in_pairs(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[Problem]:
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))

@@ -114,8 +114,6 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVM:
         """Learn from examples; a weight of 2 means the same as having the example twice."""
         begun = time.perf_counter()
-        if not self.C > 0:
-            raise ValueError(f"C={self.C!r} must be positive.")
         X, y, weights = check_fit(self, X, y, sample_weight)
         if weights is not None and np.any(weights == 0):
             kept = np.flatnonzero(weights > 0)

@@ -110,11 +110,6 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
     coefs_: list[np.ndarray]
     intercepts_: list[np.ndarray]
 
-    def _take(self, arguments: dict[str, Any]) -> None:
-        """Store the arguments of ``__init__``, given as its ``locals()``, under their own names."""
-        for name in self._get_param_names():
-            setattr(self, name, arguments[name])
-
     # What a subclass gives -------------------------------------------------------------------------------------
 
     def _resolve_loss(self) -> Loss:

@@ -161,7 +161,35 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         clip_norm: float | None = None,
         precision: str = "auto",
     ) -> None:
-        self._take(locals())
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.max_fun = max_fun
+        self.loss = loss
+        self.class_weight = class_weight
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.precision = precision
 
     def _resolve_loss(self) -> Loss:
         if self.loss is None:
@@ -356,16 +384,40 @@ n_outputs_, out_activation_
         clip_norm: float | None = None,
         precision: str = "auto",
     ) -> None:
-        self._take(locals())
+        self.loss = loss
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.max_fun = max_fun
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.precision = precision
 
     def _estimator_type_is_regressor(self) -> bool:
         return True
 
     def _resolve_loss(self) -> Loss:
         if isinstance(self.loss, str):
-            if self.loss not in REGRESSION_LOSSES:
-                known = ", ".join(map(repr, REGRESSION_LOSSES))
-                raise ValueError(f"loss must be one of {known} or a hinge loss; got {self.loss!r}.")
             return REGRESSION_LOSSES[self.loss]()
         loss = as_loss(self.loss)
         if loss.target.is_classes:

@@ -75,8 +75,6 @@ class StructuredEstimator(Estimator):
         _require_pairs(X, y)
         if len(X) == 0:
             raise ValueError("X has no sequences: there is nothing to learn from.")
-        if self.min_count < 1:
-            raise ValueError(f"min_count={self.min_count!r} must be at least 1.")
         if parents is not None and (not hasattr(parents, "__len__") or len(parents) != len(X)):
             raise ValueError(f"parents must be a list of {len(X)} lists, one per sequence of X.")
         names: dict[Any, int] = {}
@@ -103,11 +101,6 @@ class StructuredEstimator(Estimator):
 
     def _hold_out(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The sequences to learn from and those held out, both in order."""
-        if not 0 < self.validation_fraction < 1 or self.n_iter_no_change < 1:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1 and "
-                f"n_iter_no_change={self.n_iter_no_change!r} at least 1."
-            )
         size = int(np.ceil(n * self.validation_fraction))
         if size >= n:
             raise ValueError(f"early_stopping needs sequences to learn from: {n} are too few to hold {size} out.")

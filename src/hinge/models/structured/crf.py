@@ -177,8 +177,6 @@ class ChainCRF(StructuredEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> ChainCRF:
         begun = time.perf_counter()
-        if not self.alpha > 0 or not 0 <= self.l1_ratio <= 1:
-            raise ValueError(f"alpha={self.alpha!r} must be positive and l1_ratio={self.l1_ratio!r} in [0, 1].")
         self._check_solver()
         corpus = self._read(X, y, sample_weight, parents)
         encoded, codes = corpus.encoded, corpus.codes
@@ -208,14 +206,8 @@ class ChainCRF(StructuredEstimator):
         return self
 
     def _check_solver(self) -> None:
-        if self.solver not in ("lbfgs", "sgd"):
-            raise ValueError(f"solver={self.solver!r} is not known; expected 'lbfgs' or 'sgd'.")
         if self.solver == "sgd" and self.l1_ratio > 0:
             raise ValueError("solver='sgd' knows no L1 penalty; set l1_ratio=0 or solver='lbfgs'.")
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size={self.batch_size!r} must be at least 1.")
-        if self.eta0 is not None and not self.eta0 > 0:
-            raise ValueError(f"eta0={self.eta0!r} must be positive, or None to have it chosen.")
 
     def _places(self, encoded: Encoded, codes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
         """Which weights exist: offsets per attribute, their labels (None: all), and label pairs."""

@@ -92,8 +92,6 @@ class StructuredSVM(StructuredEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, parents: Any = None) -> StructuredSVM:
         """Learn from labelled sequences, or from trees where ``parents`` is given (−1 for roots)."""
         begun = time.perf_counter()
-        if not self.alpha > 0:
-            raise ValueError(f"alpha={self.alpha!r} must be positive.")
         corpus = self._read(X, y, sample_weight, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
         unary, pair, cross, self.n_iter_, done, _, primal, gap, early, scores = core.chain_svm(

@@ -256,8 +256,6 @@ def check_rounds(model: Any, base: Any) -> None:
     """Refuses learners without weights and rounds or steps that are no number of them."""
     if not has_fit_parameter(base, "sample_weight"):
         raise ValueError(f"estimator must take sample_weight in fit; {type(base).__name__} does not.")
-    if model.n_estimators < 1 or not model.learning_rate > 0:
-        raise ValueError("n_estimators must be at least 1 and learning_rate greater than zero.")
 
 
 def mean_importances(model: Any) -> np.ndarray:
@@ -298,6 +296,7 @@ class _TreeRounds(Rounds):
     def __init__(self, base: DecisionTreeClassifier, X: Any, codes: np.ndarray) -> None:
         super().__init__(base, X, codes)
         self.template = clone(base)
+        self.template._validate_params()
         self.table = self.template.prepare(X)
         self.template.classes_ = np.unique(codes)
         self.template.n_classes_, self.template.n_outputs_ = len(self.template.classes_), 1

@@ -102,8 +102,6 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
         """Add members until there are ``n_estimators``, or one is perfect or too poor."""
         y = check_array(check_targets(self, X, y), ensure_2d=False, dtype=np.float64, input_name="y")
         check_rounds(self, self.estimator_)
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
         X = checked_table(self, X)
         X, y, weight = drop_absent(X, y, weights_of(sample_weight, X))
         self._boost(Rounds(self.estimator_, X, y), y, np.ones(len(y)) if weight is None else weight)

@@ -78,8 +78,6 @@ class BaseBagging(Members, Estimator):
         rows. Whole-number weights are counts of rows; other weights multiply the counts.
         """
         y = check_targets(self, X, y)
-        if self.n_estimators < 1:
-            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
         X = _checked(self, X)
         weight = weights_of(sample_weight, X)
         codes = self._code(y)

@@ -135,11 +135,16 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         ccp_alpha: float = 0.0,
     ) -> None:
         super().__init__(
-            loss, learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization,
-            max_features, max_bins, categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping,
-            scoring, validation_fraction, n_iter_no_change, tol, verbose, random_state, subsample, min_gain, grow,
-            quantize, n_estimators, criterion, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease, init,
-            ccp_alpha,
+            loss=loss, learning_rate=learning_rate, max_iter=max_iter, max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, l2_regularization=l2_regularization,
+            max_features=max_features, max_bins=max_bins, categorical_features=categorical_features,
+            monotonic_cst=monotonic_cst, interaction_cst=interaction_cst, warm_start=warm_start,
+            early_stopping=early_stopping, scoring=scoring, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, tol=tol, verbose=verbose, random_state=random_state,
+            subsample=subsample, min_gain=min_gain, grow=grow, quantize=quantize, n_estimators=n_estimators,
+            criterion=criterion, min_samples_split=min_samples_split,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, min_impurity_decrease=min_impurity_decrease, init=init,
+            ccp_alpha=ccp_alpha,
         )  # fmt: skip
         self.quantile = quantile
         self.alpha = alpha
@@ -252,11 +257,16 @@ class GradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         ccp_alpha: float = 0.0,
     ) -> None:
         super().__init__(
-            loss, learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization,
-            max_features, max_bins, categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping,
-            scoring, validation_fraction, n_iter_no_change, tol, verbose, random_state, subsample, min_gain, grow,
-            quantize, n_estimators, criterion, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease, init,
-            ccp_alpha,
+            loss=loss, learning_rate=learning_rate, max_iter=max_iter, max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, l2_regularization=l2_regularization,
+            max_features=max_features, max_bins=max_bins, categorical_features=categorical_features,
+            monotonic_cst=monotonic_cst, interaction_cst=interaction_cst, warm_start=warm_start,
+            early_stopping=early_stopping, scoring=scoring, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, tol=tol, verbose=verbose, random_state=random_state,
+            subsample=subsample, min_gain=min_gain, grow=grow, quantize=quantize, n_estimators=n_estimators,
+            criterion=criterion, min_samples_split=min_samples_split,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, min_impurity_decrease=min_impurity_decrease, init=init,
+            ccp_alpha=ccp_alpha,
         )  # fmt: skip
         self.class_weight = class_weight
 

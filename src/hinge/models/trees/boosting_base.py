@@ -46,6 +46,9 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
     trees_: Any  # Trees, or None before the first round
     n_iter_: int
 
+    _parameter_hints: ClassVar[dict[str, str]] = {
+        "init": "To start from another model, give its scores: fit(X, y, init_score=...)."
+    }
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "warm_start", "tol", "verbose", "random_state"),
         "loss": [str, Loss],
@@ -164,33 +167,6 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         """For how many rounds early stopping waits."""
         return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
 
-    def _check(self) -> None:
-        for name in ("learning_rate", "subsample"):
-            value = getattr(self, name)
-            if not value > 0 or (name == "subsample" and value > 1):
-                limit = "greater than zero" if name == "learning_rate" else "in (0, 1]"
-                raise ValueError(f"{name} must be {limit}; got {value}.")
-        if self.patience < 1:
-            raise ValueError(f"n_iter_no_change must be at least 1 or None; got {self.n_iter_no_change}.")
-        if self.rounds < 1:
-            name = "max_iter" if self.n_estimators is None else "n_estimators"
-            raise ValueError(f"{name} must be at least 1; got {self.rounds}.")
-        if not 2 <= self.max_bins <= 255:
-            raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
-        if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
-            raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
-        for name in ("l2_regularization", "min_gain", "min_impurity_decrease", "ccp_alpha"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative; got {getattr(self, name)}.")
-        if self.grow not in ("leaf", "level"):
-            raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
-        if self.criterion not in CRITERIA:
-            raise ValueError(f"criterion must be one of {CRITERIA}, which all mean the same; got {self.criterion!r}.")
-        if not (self.init is None or (isinstance(self.init, str) and self.init == "zero")):
-            raise ValueError(
-                'init must be None or "zero". To start from another model, give its scores: fit(X, y, init_score=...).'
-            )
-
     def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
         allowed = []
@@ -210,9 +186,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
             allowed += [[f] for f in range(d) if f not in used]
         total = float(n if weight is None else weight.sum())
         rows = total if is_frequency(weight) else n
-        least = limit_of_rows(self.min_samples_leaf, rows, "min_samples_leaf", 1)
-        if not 0 <= self.min_weight_fraction_leaf <= 0.5:
-            raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
+        least = limit_of_rows(self.min_samples_leaf, rows, 1)
         least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
         leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, n // max(1, int(least))))
         return {
@@ -222,7 +196,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
             "l2": float(self.l2_regularization),
             "min_hessian": 1e-3,
             "min_count": int(least),
-            "min_split": int(limit_of_rows(self.min_samples_split, rows, "min_samples_split", 2)),
+            "min_split": int(limit_of_rows(self.min_samples_split, rows, 2)),
             # The gain of squared error is the fall of the sum of squares: impurity times weight.
             "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
             "prune": self.ccp_alpha * total,
@@ -257,7 +231,6 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
             Where boosting starts instead of the best constant. Not part of the predictions of the fitted model.
         """
         y = check_targets(self, X, y)
-        self._check()
         X, coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         if init_score is not None and weight is not None:
@@ -276,8 +249,6 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         watch = None
         stop = self.early_stopping
         if isinstance(stop, str):
-            if stop != "auto":
-                raise ValueError(f'early_stopping must be "auto", True or False; got {stop!r}.')
             stop = X_val is not None or self._stops_by_default(len(X))
         self.do_early_stopping_ = bool(stop)
         if stop:

@@ -56,11 +56,9 @@ def sample_size(max_samples: Any, total: int) -> int:
     if max_samples is None:
         return total
     if isinstance(max_samples, (int, np.integer)):
-        if not 1 <= max_samples <= total:
-            raise ValueError(f"max_samples must lie between 1 and {total}; got {max_samples}.")
+        if max_samples > total:
+            raise ValueError(f"max_samples must be at most {total}, the number of rows; got {max_samples}.")
         return int(max_samples)
-    if not 0 < max_samples <= 1:
-        raise ValueError(f"max_samples as a fraction must lie in (0, 1]; got {max_samples}.")
     return max(1, round(max_samples * total))
 
 
@@ -192,12 +190,8 @@ class BaseForest(Members, Estimator):
             raise ValueError(f"warm_start needs as many targets as the first fit, {self.n_outputs_}; y is {y.shape}.")
 
     def _check(self, y: np.ndarray) -> None:
-        if self.n_estimators < 1:
-            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
-        if self.ccp_alpha < 0:
-            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
 
     def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
         n, d = X.shape
@@ -357,9 +351,12 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
         keep_leaves: bool = False,
     ) -> None:
         super().__init__(
-            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
-            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
-            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
+            max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            warm_start=warm_start, ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features, max_bins=max_bins, keep_leaves=keep_leaves,
         )  # fmt: skip
         self.class_weight = class_weight
 
@@ -428,9 +425,12 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
         keep_leaves: bool = False,
     ) -> None:
         super().__init__(
-            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
-            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
-            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
+            max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            warm_start=warm_start, ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features, max_bins=max_bins, keep_leaves=keep_leaves,
         )  # fmt: skip
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:

@@ -46,37 +46,21 @@ def feature_count(max_features: Any, d: int) -> int:
         return max(1, int(np.sqrt(d)))
     if max_features == "log2":
         return max(1, int(np.log2(d)))
-    if isinstance(max_features, str):
-        raise ValueError(f'max_features must be "sqrt", "log2", a number or None; got {max_features!r}.')
     if isinstance(max_features, (int, np.integer)):
-        if max_features < 1:
-            raise ValueError(f"max_features must be at least 1; got {max_features}.")
         return min(d, int(max_features))
-    if not 0 < max_features <= 1:
-        raise ValueError(f"max_features as a fraction must lie in (0, 1]; got {max_features}.")
     return max(1, int(max_features * d))
 
 
-def limit_of_rows(value: float, total: float, name: str, least: int) -> float:
+def limit_of_rows(value: float, total: float, least: int) -> float:
     """A limit given as a number of rows, or as a fraction of all of them."""
     if isinstance(value, (int, np.integer)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least} (or a fraction in (0, 1]); got {value}.")
         return float(value)
-    if not 0 < value <= 1:
-        raise ValueError(f"{name} as a fraction must lie in (0, 1]; got {value}.")
     return max(float(least), float(np.ceil(value * total)))
 
 
 def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Shape, *, random: bool) -> dict[str, Any]:
     """The settings of a tree or forest as the native code takes them."""
     allowed = CLASSIFICATION if isinstance(estimator, ClassifierMixin) else REGRESSION
-    if estimator.criterion not in allowed:
-        raise ValueError(f"criterion must be one of {', '.join(allowed)}; got {estimator.criterion!r}.")
-    for name in ("max_depth", "max_leaf_nodes"):
-        limit = getattr(estimator, name)
-        if limit is not None and limit < (1 if name == "max_depth" else 2):
-            raise ValueError(f"{name} must be at least {1 if name == 'max_depth' else 2} or None; got {limit}.")
     monotone = monotone_list(estimator.monotonic_cst, d, getattr(estimator, "feature_names_in_", None))
     if monotone and (shape.classes > 2 or shape.outputs > 1):
         raise ValueError("monotonic_cst needs a single score: two classes, or regression of one target.")
@@ -96,8 +80,8 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
         "max_depth": estimator.max_depth or 0,
         "max_leaf_nodes": estimator.max_leaf_nodes or 0,
         "max_features": 0 if features == d else features,
-        "min_samples_split": limit_of_rows(estimator.min_samples_split, count, "min_samples_split", 2),
-        "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
+        "min_samples_split": limit_of_rows(estimator.min_samples_split, count, 2),
+        "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, 1),
         "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
         "min_decrease": estimator.min_impurity_decrease * shape.outputs,
         "balanced": [],
@@ -142,8 +126,6 @@ class BaseTree(Estimator):
         return self._arrange(X, None)
 
     def _arrange(self, X: np.ndarray, weight: np.ndarray | None) -> Presorted | Binned:
-        if self.splitter not in ("best", "random", "hist"):
-            raise ValueError(f'splitter must be "best", "random" or "hist"; got {self.splitter!r}.')
         return Binned(X, self._coder, weight) if self.splitter == "hist" else Presorted(X, self._coder)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -189,8 +171,6 @@ class BaseTree(Estimator):
         self.n_features_in_ = table.X.shape[1]
         self.max_features_ = feature_count(self.max_features, self.n_features_in_)
         self.missing_features_ = table.missing
-        if self.ccp_alpha < 0:
-            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
         if self.ccp_alpha > 0:
             self.trees_ = prune_trees(self.trees_, self.ccp_alpha)
         return self

@@ -143,7 +143,6 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
         """Fit; a weight of 2 means the same as having the example twice."""
-        self._check_parameters()
         X = contiguous(validate_data(self, X, dtype=FLOATS, ensure_min_samples=1))
         weights = check_weights(sample_weight, X)
         random = check_random_state(self.random_state)
@@ -321,24 +320,6 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
             case _:
                 z *= np.sqrt(components.covariances)[labels, None]
         return components.means[labels] + z, labels
-
-    def _check_parameters(self) -> None:
-        k = self.n_components
-        if isinstance(k, str):
-            if k not in ("bic", "heldout"):
-                raise ValueError(f'n_components must be a whole number above zero, "bic" or "heldout", got {k!r}.')
-        elif not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f'n_components must be a whole number above zero, "bic" or "heldout", got {k!r}.')
-        if self.covariance_type not in SHAPES:
-            raise ValueError(f"covariance_type must be one of {', '.join(SHAPES)}; got {self.covariance_type!r}.")
-        if self.init_params not in STARTS:
-            raise ValueError(f"init_params must be one of {', '.join(STARTS)}; got {self.init_params!r}.")
-        for name in ("max_iter", "n_init", "max_components"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
-        for name in ("tol", "reg_covar", "prior_observations"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be of zero or more, got {getattr(self, name)!r}.")
 
 
 def _densities(components: Components, X: np.ndarray) -> np.ndarray:

@@ -103,12 +103,6 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MixtureOfRegressions:
         """Fit; a weight of 2 means the same as having the example twice."""
-        for name in ("n_components", "max_iter", "n_init"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
-        for name in ("alpha", "prior_observations"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above zero, got {getattr(self, name)!r}.")
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, accept_sparse=False)
         y = np.asarray(y, dtype=np.float64)
         require_no_overflow(np.sum(y**2))

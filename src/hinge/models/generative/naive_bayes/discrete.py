@@ -18,8 +18,6 @@ def check_alpha(alpha: Any, force: bool, shape: tuple[int, ...] = ()) -> np.ndar
     values = np.asarray(alpha, dtype=np.float64)
     if values.ndim and values.shape != shape:
         raise ValueError(f"alpha must be a number or have one entry per feature {shape}, got shape {values.shape}.")
-    if not np.all(values >= 0):
-        raise ValueError(f"alpha must be of zero or more, got {alpha!r}.")
     return values if force else np.maximum(values, 1e-10)
 
 

@@ -71,8 +71,6 @@ class GaussianNB(NaiveBayes):
         self.class_count_, self.theta_, self._scatter = count, mean, square
 
     def _estimate(self) -> None:
-        if not self.var_smoothing >= 0:
-            raise ValueError(f"var_smoothing must be a number of zero or more, got {self.var_smoothing!r}.")
         self.class_prior_ = np.exp(log_prior(self.priors, self.class_count_, name="priors"))
         total = self.class_count_.sum()
         share = self.class_count_[:, None] / total

@@ -160,8 +160,6 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
     def _chosen(self, X: Any) -> dict[int, str]:
         """The distributions that were asked for, by column number."""
         if isinstance(self.distributions, str):
-            if self.distributions != "auto":
-                raise ValueError(f'distributions must be "auto", a list or a dict, got {self.distributions!r}.')
             return {}
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
         if isinstance(self.distributions, dict):
