@@ -65,9 +65,20 @@ def count(low: int = 1, high: int | None = None) -> Interval:
     return Interval(Integral, low, high, closed="left" if high is None else "both")
 
 
-def one_of(*names: str) -> StrOptions:
+class Names(StrOptions):
+    """One of some names, listed in the order of their declaration."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(set(names))
+        self.names = names
+
+    def __str__(self) -> str:
+        return f"a str among {{{', '.join(map(repr, self.names))}}}"
+
+
+def one_of(*names: str) -> Names:
     """One of some names."""
-    return StrOptions(set(names))
+    return Names(*names)
 
 
 def has(*methods: str) -> HasMethods:
@@ -212,7 +223,7 @@ def _checks(cls: type[Estimator]) -> list[tuple[str, Any, list[Any]]]:
             for name, constraints in cls._parameter_constraints.items()
             if not isinstance(constraints, str)
         ]
-        cls._compiled_parameters = found  # type: ignore[attr-defined]
+        cls._compiled_parameters = found
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hinge._parameters import Constraints, Estimator, count, shared
+from hinge._parameters import Constraints, Estimator, count, has, shared
 from hinge.models.base import check_fit, check_objects, check_predict, code_labels, keep_float32, signs
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.certificates.linear import Certificate
@@ -138,8 +138,8 @@ class Learner(CallbackSupportMixin, Estimator):
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("tol", "random_state"),
         "hypothesis": "no_validation",
-        "loss": [Loss, None],
-        "penalty": [Penalty, None],
+        "loss": [has("value", "gradient"), None],
+        "penalty": [has("value"), None],
         "solver": [str, Solver],
         "max_iter": [count(), None],
         "history": ["boolean"],

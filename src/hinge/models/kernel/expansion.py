@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 BLOCK_ROWS = 512
 
 
-NAMES = (
+NAMES: tuple[str, ...] = (
     "linear", "rbf", "poly", "polynomial", "sigmoid", "laplacian", "cosine", "matern", "chi2", "precomputed",
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
-from hinge._parameters import Constraints, one_of, shared
+from hinge._parameters import Constraints, has, one_of, shared
 from hinge.models.base import code_labels, signs
 from hinge.models.neural.base import BaseNetwork, is_stochastic
 from hinge.problem.losses import Absolute, Huber, Logistic, Loss, Poisson, Softmax, Squared, as_loss
@@ -125,7 +125,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("class_weight"),
-        "loss": [Loss, None],
+        "loss": [has("value", "gradient"), None],
     }
 
     def __init__(
@@ -349,7 +349,7 @@ n_outputs_, out_activation_
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "loss": [one_of(*REGRESSION_LOSSES), Loss],
+        "loss": [one_of(*REGRESSION_LOSSES), has("value", "gradient")],
     }
 
     def __init__(

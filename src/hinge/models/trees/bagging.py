@@ -36,7 +36,7 @@ class BaseBagging(Members, Estimator):
         "max_samples": [count(), fraction(), None],
         "max_features": [count(), fraction()],
         "bootstrap_features": ["boolean"],
-        "oob_score": ["boolean"],
+        "oob_score": ["boolean", callable],
     }
 
     def __init__(

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import core
-from hinge._parameters import Constraints, Estimator, above, at_least, between, count, fraction, one_of, shared
+from hinge._parameters import Constraints, Estimator, above, at_least, between, count, fraction, has, one_of, shared
 from hinge.models.base import drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
@@ -28,7 +28,6 @@ from hinge.models.trees.inputs import (
     weights_of,
 )
 from hinge.models.trees.tree import feature_count, limit_of_rows
-from hinge.problem.losses import Loss
 
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
 ROUNDS = 100
@@ -51,7 +50,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
     }
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "warm_start", "tol", "verbose", "random_state"),
-        "loss": [str, Loss],
+        "loss": [str, has("value", "gradient")],
         "learning_rate": [above(0)],
         "max_leaf_nodes": [count(2), None],
         "max_depth": [count(), None],

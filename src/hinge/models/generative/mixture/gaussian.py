@@ -19,7 +19,7 @@ from hinge.models.generative.base import told
 from hinge.models.generative.mixture.components import SHAPES, Components, Prior, central
 from hinge.models.generative.mixture.em import Run, draw, draw_order, expectation_maximisation, k_means, start_from
 
-STARTS = ("kmeans", "k-means++", "random", "random_from_data")
+STARTS: tuple[str, ...] = ("kmeans", "k-means++", "random", "random_from_data")
 # Spread in some direction, relative to the data's, below which a component would be as good as a point.
 NO_SPREAD = 1e-8
 
