@@ -310,7 +310,7 @@ def test_what_nu_cannot_do_is_refused(rng):
         hg.NuSVC(nu=0.01, kernel="linear").fit(X, y)
     for bad in (0.0, 1.5):
         for machine in (hg.NuSVC, hg.NuSVR, hg.OneClassSVM):
-            with pytest.raises(ValueError, match="nu must"):
+            with pytest.raises(ValueError, match="'nu' parameter"):
                 machine(nu=bad).fit(X, y)
 
 

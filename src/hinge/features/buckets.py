@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, count, one_of
 from hinge._validation import validate_data
 from hinge.features.encoders import one_hot
 
@@ -18,7 +19,7 @@ STRATEGIES = ("uniform", "quantile", "tree", "given")
 ENCODINGS = ("onehot", "onehot-dense", "ordinal", "thermometer")
 
 
-class Buckets(TransformerMixin, BaseEstimator):
+class Buckets(TransformerMixin, Estimator):
     """Cuts every feature at edges e₁ < … < e_{k−1}; bucket i is [eᵢ, eᵢ₊₁), the outer ones reach to infinity.
 
     A linear function of the one-hot outputs is any step function of the feature: non-monotone effects become linear.
@@ -54,6 +55,13 @@ class Buckets(TransformerMixin, BaseEstimator):
     1.5
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_bins": [count(2)],
+        "encode": [one_of(*ENCODINGS)],
+        "strategy": [one_of(*STRATEGIES)],
+        "edges": ["array-like", None],
+    }
+
     def __init__(
         self, n_bins: int = 5, *, encode: str = "onehot", strategy: str = "quantile", edges: Any = None
     ) -> None:
@@ -70,12 +78,6 @@ class Buckets(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Buckets:
         """Find the edges."""
-        if self.strategy not in STRATEGIES:
-            raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}; got {self.strategy!r}.")
-        if self.encode not in ENCODINGS:
-            raise ValueError(f"encode must be one of {', '.join(map(repr, ENCODINGS))}; got {self.encode!r}.")
-        if not (isinstance(self.n_bins, int | np.integer) and self.n_bins >= 2):
-            raise ValueError(f"n_bins must be a whole number of at least 2, got {self.n_bins!r}.")
         targets = None
         if self.strategy == "tree":
             X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import DTYPE, Constraints, Estimator, count
 
-class ImageVectors(TransformerMixin, BaseEstimator):
+
+class ImageVectors(TransformerMixin, Estimator):
     """Pixels, row by row, as one vector per image: n × h × w (× c) → R^{h·w·c}.
 
     Parameters
@@ -36,6 +38,12 @@ class ImageVectors(TransformerMixin, BaseEstimator):
     [[0.75]]
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "pool": [count()],
+        "scale": ["boolean"],
+        "dtype": DTYPE,
+    }
+
     def __init__(self, *, pool: int = 1, scale: bool = True, dtype: Any = np.float64) -> None:
         self.pool = pool
         self.scale = scale
@@ -49,8 +57,6 @@ class ImageVectors(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> ImageVectors:
         """Keep the shape."""
-        if not (isinstance(self.pool, int | np.integer) and self.pool >= 1):
-            raise ValueError(f"pool must be a whole number of at least 1, got {self.pool!r}.")
         self.shape_ = tuple(int(size) for size in self._images(X).shape[1:])
         h, w = self.shape_[:2]
         if h < self.pool or w < self.pool:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement
 from math import comb, factorial, inf, lgamma, log, prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of
 from hinge._validation import validate_data
 
 ROWS = 512  # a block of rows whose products stay in the cache
@@ -27,7 +28,7 @@ MOST_NAMES = 10_000_000
 MOST_DEGREE = 1_000_000
 
 
-class PolynomialFeatures(TransformerMixin, BaseEstimator):
+class PolynomialFeatures(TransformerMixin, Estimator):
     """Products of features: φ(x) = (x^a) for all exponents a with min ≤ |a| ≤ M, times weights if asked.
 
     Parameters
@@ -65,6 +66,15 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     1728
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "degree": [count(0), numbers(0, size=2)],
+        "interaction_only": ["boolean"],
+        "include_bias": ["boolean"],
+        "order": [one_of("C", "F")],
+        "kernel_weights": ["boolean"],
+        "coef0": [at_least(0)],
+    }
+
     def __init__(
         self,
         degree: Any = 2,
@@ -91,10 +101,6 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> PolynomialFeatures:
         """Count the outputs; only the number of features matters."""
         low, high = self._degrees()
-        if self.order not in ("C", "F"):
-            raise ValueError(f'order must be "C" or "F", got {self.order!r}.')
-        if not self.coef0 >= 0:
-            raise ValueError(f"coef0 must not be negative, got {self.coef0!r}.")
         check_indices(X)
         d = validate_data(self, X, accept_sparse=("csr", "csc")).shape[1]
         count = self._count(d, low, high)

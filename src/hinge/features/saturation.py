@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, above, one_of
 from hinge._validation import validate_data
 
 SHAPES: dict[str, tuple[Any, Any]] = {
@@ -20,7 +21,7 @@ SHAPES: dict[str, tuple[Any, Any]] = {
 }
 
 
-class Saturate(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """z = sign(x) · g(|x| / s), feature by feature, with a concave g, g(0) = 0.
 
     log1p: log(1 + u);  sqrt: √u;  ratio: u/(1 + u), half way at u = 1;  tanh: tanh u. Zeros stay zeros, so sparse
@@ -46,6 +47,11 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [0.0, 0.5, -0.75]
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "shape": [one_of(*SHAPES)],
+        "scale": [one_of("median"), above(0)],
+    }
+
     def __init__(self, shape: str = "log1p", *, scale: Any = 1.0) -> None:
         self.shape = shape
         self.scale = scale
@@ -58,15 +64,9 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Saturate:
         """Learn the scales, where asked."""
-        if self._shape() not in SHAPES:
-            raise ValueError(f"shape must be one of {', '.join(map(repr, SHAPES))}; got {self._shape()!r}.")
         X = self._check(X, reset=True)
         if isinstance(self.scale, str):
-            if self.scale != "median":
-                raise ValueError(f'scale must be a number greater than 0 or "median", got {self.scale!r}.')
             self.scale_ = np.array([_median_size(X, j) for j in range(X.shape[1])])
-        elif not (np.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f'scale must be a number greater than 0 or "median", got {self.scale!r}.')
         else:
             self.scale_ = np.full(X.shape[1], float(self.scale))
         return self

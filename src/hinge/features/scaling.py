@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator
 from hinge._validation import check_sample_weight, validate_data
 
 
-class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """z = (x − mean) / deviation, feature by feature; mean and deviation are those of the training rows.
 
     Missing values (NaN) are left out of both and stay missing. Sparse matrices stay sparse: they need
@@ -43,6 +44,12 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     mean_: Any
     var_: Any
     scale_: Any
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "copy": ["boolean"],
+        "with_mean": ["boolean"],
+        "with_std": ["boolean"],
+    }
 
     def __init__(self, *, copy: bool = True, with_mean: bool = True, with_std: bool = True) -> None:
         self.copy = copy

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from hinge._native import check_indices
+from hinge._parameters import DTYPE, Constraints, Estimator, count, one_of
 from hinge._validation import validate_data
 from hinge.features import encoders
 from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
@@ -24,7 +25,7 @@ SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller
 SPARSE_FROM = 40  # … and this many outputs
 
 
-class TablePrep(TransformerMixin, BaseEstimator):
+class TablePrep(TransformerMixin, Estimator):
     """Turns a raw table into numbers: z = (φ₁(x₁), …, φ_p(x_p)), one map φⱼ per column, learned from training rows.
 
     The kind of a column is inferred from its values (see ``kinds_``) by the rules of :func:`hinge.profile`, or given in
@@ -102,6 +103,20 @@ class TablePrep(TransformerMixin, BaseEstimator):
     city    category  3        1        one output for each of 2 levels; levels not seen in training count as zeros
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "kinds": [dict, None],
+        "encode": [one_of("onehot", "codes")],
+        "missing": [one_of("indicator", "impute", "keep")],
+        "scale": ["boolean"],
+        "max_categories": [count()],
+        "min_frequency": [count()],
+        "text": [one_of("tfidf", "counts", "presence", "drop")],
+        "max_words": [count()],
+        "missing_values": ["array-like", set, frozenset],
+        "sparse": ["boolean", one_of("auto")],
+        "dtype": DTYPE,
+    }
+
     def __init__(
         self,
         kinds: dict[Any, str] | None = None,
@@ -140,7 +155,6 @@ class TablePrep(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> TablePrep:
         """Learn the encoder of every column from training rows; y is ignored."""
-        self._check_parameters()
         X = self._check(X, reset=True)
         given = self._given_kinds()
         sample = () if scipy.sparse.issparse(X) else read_columns(X[:SAMPLE], self.missing_values)
@@ -212,16 +226,6 @@ class TablePrep(TransformerMixin, BaseEstimator):
             extra = [c for c in frame.columns if c not in set(self.feature_names_in_)]
             raise ValueError(f"X lacks columns that training had: {', '.join(map(repr, gone))}.{_renamed(gone, extra)}")
         return frame.select(list(self.feature_names_in_)).to_native()
-
-    def _check_parameters(self) -> None:
-        _one_of("encode", self.encode, ("onehot", "codes"))
-        _one_of("missing", self.missing, ("indicator", "impute", "keep"))
-        _one_of("text", self.text, ("tfidf", "counts", "presence", "drop"))
-        if self.sparse not in (True, False, "auto"):
-            raise ValueError(f'sparse must be True, False or "auto", got {self.sparse!r}.')
-        for name in ("max_categories", "min_frequency", "max_words"):
-            if not (isinstance(value := getattr(self, name), int | np.integer) and value >= 1):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
     def _check(self, X: Any, reset: bool) -> Any:
         """X as a data frame, a sparse matrix or an array, with as many columns, named as in training."""

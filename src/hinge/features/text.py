@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, count
 from hinge.features.encoders import unit_rows
 from hinge.features.text_base import TextVectorizer
 from hinge.features.tokenize import TOKEN, HashedPlaces, count_terms, document_frequencies
@@ -127,7 +129,7 @@ class CountVectorizer(TextVectorizer):
     def _learn(self, texts: list[str]) -> None:
         cut = self.build_analyzer()
         frequency = document_frequencies(texts, cut)
-        least, most = _threshold("min_df", self.min_df, len(texts)), _threshold("max_df", self.max_df, len(texts))
+        least, most = _threshold(self.min_df, len(texts)), _threshold(self.max_df, len(texts))
         kept = sorted(term for term, count in frequency.items() if least <= count <= most)
         if self.max_features is not None and len(kept) > self.max_features:
             places = {term: (k, 1.0) for k, term in enumerate(kept)}
@@ -136,7 +138,7 @@ class CountVectorizer(TextVectorizer):
             kept = sorted(kept[k] for k in order)
         if not kept:
             raise ValueError(
-                "No terms are left: the texts are empty, or min_df, max_df and stop_words leave nothing of them."
+                "No terms are left: the texts are empty, or token_pattern, min_df, max_df and stop_words leave nothing of them."
             )
         self.vocabulary_ = {term: k for k, term in enumerate(kept)}
 
@@ -186,6 +188,12 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
     [[0.81, 0.58, 0.0], [0.0, 0.58, 0.81]]
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "use_idf": ["boolean"],
+        "smooth_idf": ["boolean"],
+        "sublinear_tf": ["boolean"],
+    }
+
     def __init__(
         self,
         *,
@@ -224,7 +232,6 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
         """Learn terms and factors, and apply them."""
-        _check_norm(self.norm)
         counts = self._learn_and_count(raw_documents)
         n, frequency = counts.shape[0], np.bincount(counts.indices, minlength=counts.shape[1])
         extra = float(self.smooth_idf)
@@ -271,6 +278,11 @@ ngram_range, analyzer, binary, dtype
     >>> Z.shape, abs(Z).sum(axis=1).tolist()
     ((2, 1024), [2.0, 3.0])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_features": [count()],
+        "alternate_sign": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -319,9 +331,7 @@ ngram_range, analyzer, binary, dtype
 
     def transform(self, raw_documents: Any) -> Any:
         """Counts by hash, as a sparse matrix."""
-        _check_norm(self.norm)
-        if not (isinstance(self.n_features, int | np.integer) and self.n_features >= 1):
-            raise ValueError(f"n_features must be a whole number of at least 1, got {self.n_features!r}.")
+        self._validate_params()
         places = HashedPlaces(int(self.n_features), self.alternate_sign)
         texts = self._texts(raw_documents)
         counts = self._finish(count_terms(texts, self.build_analyzer(), places.__getitem__, int(self.n_features)))
@@ -330,17 +340,9 @@ ngram_range, analyzer, binary, dtype
         return counts.astype(self.dtype)
 
 
-def _threshold(name: str, value: Any, n: int) -> float:
-    if isinstance(value, int | np.integer) and value >= 1:
-        return int(value)
-    if isinstance(value, float) and 0.0 <= value <= 1.0:
-        return value * n
-    raise ValueError(f"{name} must be a share between 0.0 and 1.0, or a whole number of at least 1; got {value!r}.")
-
-
-def _check_norm(norm: str | None) -> None:
-    if norm not in ("l2", "l1", None):
-        raise ValueError(f"norm must be 'l2', 'l1' or None, got {norm!r}.")
+def _threshold(value: float, n: int) -> float:
+    """A number of texts, from a number or from a share of all n."""
+    return int(value) if isinstance(value, Integral) else value * n
 
 
 def _divide_rows(matrix: scipy.sparse.csr_array, norm: str | None) -> None:

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 
+from hinge._parameters import DTYPE, Constraints, Estimator, between, count, has, numbers, one_of
 from hinge.features.tokenize import cutter, strip_accents
 
 
-class TextVectorizer(TransformerMixin, BaseEstimator):
+class TextVectorizer(TransformerMixin, Estimator):
     """What the vectorisers share: cutting texts into terms."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "input": [one_of("filename", "file", "content")],
+        "encoding": [str],
+        "decode_error": [one_of("strict", "ignore", "replace")],
+        "strip_accents": [one_of("ascii", "unicode"), None, callable],
+        "lowercase": ["boolean"],
+        "preprocessor": [callable, None],
+        "tokenizer": [callable, None],
+        "stop_words": [one_of("english"), list, tuple, set, frozenset, None],
+        "token_pattern": [str, None],
+        "ngram_range": [numbers(1, size=2)],
+        "analyzer": [one_of("word", "char", "char_wb"), callable],
+        "max_df": [between(0, 1), count()],
+        "min_df": [between(0, 1), count()],
+        "max_features": [count(), None],
+        "vocabulary": [Mapping, has("__iter__"), None],
+        "binary": ["boolean"],
+        "dtype": DTYPE,
+        "norm": [one_of("l1", "l2"), None],
+    }
 
     input: str
     encoding: str
@@ -54,8 +76,6 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         if self.preprocessor is not None:
             return self.preprocessor
         bare = self.strip_accents
-        if not (bare is None or bare in ("ascii", "unicode") or callable(bare)):
-            raise ValueError(f"strip_accents must be None, 'ascii', 'unicode' or a function, got {bare!r}.")
         if bare is None:
             return str.lower if self.lowercase else str
         strip = bare if callable(bare) else partial(strip_accents, how=bare)
@@ -63,13 +83,15 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
 
     def build_tokenizer(self) -> Callable[[str], list[str]]:
         """A function from a text to its words."""
-        return self.tokenizer if self.tokenizer is not None else re.compile(self.token_pattern).findall
+        if self.tokenizer is not None:
+            return self.tokenizer
+        if self.token_pattern is None:
+            raise ValueError("token_pattern=None needs a tokenizer.")
+        return re.compile(self.token_pattern).findall
 
     def get_stop_words(self) -> frozenset[str] | None:
         """The words that are left out."""
         if isinstance(self.stop_words, str):
-            if self.stop_words != "english":
-                raise ValueError(f"stop_words must be None, 'english' or a list of words, got {self.stop_words!r}.")
             from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # here: few want it
 
             return ENGLISH_STOP_WORDS
@@ -86,8 +108,6 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     def _texts(self, texts: Iterable[Any]) -> list[Any]:
         if isinstance(texts, str):
             raise ValueError("Give a list of texts, not one text.")
-        if self.input not in ("content", "filename", "file"):
-            raise ValueError(f"input must be 'content', 'filename' or 'file', got {self.input!r}.")
         items = list(np.asarray(texts, dtype=object).ravel()) if hasattr(texts, "__array__") else list(texts)
         items = [self.decode(item) for item in items]
         whole = self.preprocessor is None and not callable(self.analyzer)  # one's own functions may read anything

@@ -7,13 +7,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, count, has, shared
 from hinge.models.base import (
     check_fit,
     check_objects,
@@ -97,7 +97,7 @@ def _gives_probabilities(learner: Learner) -> bool:
     return _classifies(learner) and type(learner._loss()).inverse_link is not Loss.inverse_link
 
 
-class Learner(CallbackSupportMixin, BaseEstimator):
+class Learner(CallbackSupportMixin, Estimator):
     """Empirical risk minimisation over a hypothesis space.
 
     Minimises  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(f)  over f in the space. Whether this is a regressor or a classifier
@@ -141,6 +141,16 @@ class Learner(CallbackSupportMixin, BaseEstimator):
     >>> robust.certificate_.converged
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "random_state"),
+        "hypothesis": "no_validation",
+        "loss": [has("value", "gradient"), None],
+        "penalty": [has("value"), None],
+        "solver": [str, Solver],
+        "max_iter": [count(), None],
+        "history": ["boolean"],
+    }
 
     def __init__(
         self,

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.linalg
 
 OVERFLOWED = (
-    "The computation overflowed: X, y or sample_weight has values too large, or too different in size, for floating point. "
+    "The computation overflowed: X, y, sample_weight or a parameter has values too large, or too different in size, for "
+    "floating point. "
     "Rescale them; StandardScaler does it for X."
 )
 

@@ -11,16 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge._native import Design, check_indices, core
+from hinge._parameters import Constraints, Estimator, at_least, count, has, shared
 from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, require_no_overflow
 from hinge.solvers.closed_form import Centred
@@ -130,8 +131,16 @@ class LeastSquaresErrors:
         return sets
 
 
-class FeatureSearch(SelectorMixin, BaseEstimator):
+class FeatureSearch(SelectorMixin, Estimator):
     """Base class of the searches."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "fit_intercept"),
+        "estimator": [has("fit", "predict"), None],
+        "n_features_to_select": [count(), None],
+        "lam": [at_least(0)],
+        "scoring": [str, callable, None],
+    }
 
     def __init__(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
 from hinge._native import Design
+from hinge._parameters import Constraints, above, between, count, numbers, one_of, shared
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, elastic_penalty
 from hinge.models.linear.certify import CertifiedAs
@@ -61,6 +62,14 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
     """
 
     several = False  # targets at once
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "positive", "selection", "rule"),
+        "l1_ratio": [between(0, 1), numbers(0)],
+        "eps": [above(0)],
+        "alphas": [count(), numbers(0)],
+        "precompute": ["boolean", one_of("auto"), "array-like"],
+    }
 
     def __init__(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from hinge._parameters import Constraints, above, count, numbers, one_of, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.certify import CertifiedAs
@@ -72,6 +73,19 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
 
     weights_are_averaged = False
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "class_weight", "rule"),
+        "max_iter": [count(0), None],
+        "Cs": [count(), numbers(0, open_low=True)],
+        "l1_ratios": [numbers(0), one_of("warn"), None],
+        "dual": ["boolean"],
+        "penalty": [one_of("l1", "l2", "elasticnet", "deprecated")],
+        "scoring": [str, callable, None],
+        "refit": ["boolean"],
+        "intercept_scaling": [above(0)],
+        "use_legacy_attributes": ["boolean", one_of("warn")],
+    }
+
     def __init__(
         self,
         *,
@@ -117,8 +131,6 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice."""
         X, codes, weights = self._check(X, y, sample_weight)
         self.Cs_ = np.geomspace(1e-4, 1e4, self.Cs) if np.ndim(self.Cs) == 0 else np.asarray(self.Cs, dtype=np.float64)
-        if np.any(self.Cs_ <= 0):
-            raise ValueError("Cs must be above zero.")
         ratios = OLD_PENALTIES.get(self.penalty, self.l1_ratios)
         self.l1_ratios_ = np.array([0.0]) if ratios is None else np.atleast_1d(np.asarray(ratios, dtype=np.float64))
         rows = X.tocsr() if hasattr(X, "tocsr") else X

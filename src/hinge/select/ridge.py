@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, above, numbers, one_of, shared
 from hinge.models.base import is_column
-from hinge.models.linear.base import LinearRegressor, check_strength
+from hinge.models.linear.base import LinearRegressor
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.least_squares import Ridge
 from hinge.problem.certificates.linear import certificate, with_run
@@ -73,6 +74,15 @@ class RidgeCV(CertifiedAs, LinearRegressor):
 
     ridge_form = True
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "rule"),
+        "alphas": [numbers(0, open_low=True), above(0)],
+        "scoring": [str, callable, None],
+        "gcv_mode": [one_of("auto", "svd", "eigen"), None],
+        "store_cv_results": ["boolean"],
+        "alpha_per_target": ["boolean"],
+    }
+
     def __init__(
         self,
         alphas: Any = (0.1, 1.0, 10.0),
@@ -105,7 +115,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         X, y, weights = self._check(X, y, sample_weight, several=True)
         if len(y) < 2:
             raise ValueError("RidgeCV needs at least two examples, to leave one out; got n_samples = 1.")
-        alphas = np.array([check_strength("alphas", a, zero=False) for a in np.ravel(self.alphas)])
+        alphas = np.ravel(self.alphas).astype(np.float64)
         weights = np.ones(len(y)) if weights is None else weights
         used = np.flatnonzero(weights > 0)
         X0, y0, weights0 = (X, y, weights) if len(used) == len(y) else (X[used], y[used], weights[used])
@@ -212,7 +222,7 @@ def _weighted(weights: np.ndarray) -> dict[str, np.ndarray]:
     return {} if np.all(weights == 1) else {"sample_weight": weights}
 
 
-class _Constant(RegressorMixin, BaseEstimator):
+class _Constant(RegressorMixin, Estimator):
     """Predicts what it was given, so that scorers can be applied to predictions."""
 
     def __init__(self, predictions: np.ndarray) -> None:

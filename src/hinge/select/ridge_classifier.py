@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
+from hinge._parameters import Constraints, Estimator, above, numbers, shared
 from hinge.models.linear.base import LinearClassifier
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.ridge_classifier import RidgeClassifier, class_targets
@@ -43,6 +44,13 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
     """
 
     weights_are_averaged = False
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "class_weight", "rule"),
+        "alphas": [numbers(0, open_low=True), above(0)],
+        "scoring": [str, callable, None],
+        "store_cv_results": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -94,7 +102,7 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
         return score
 
 
-class _Known(ClassifierMixin, BaseEstimator):
+class _Known(ClassifierMixin, Estimator):
     """Says what it was given, so that scorers of classes can be applied to scores."""
 
     def __init__(self, classes: np.ndarray, scores: np.ndarray) -> None:

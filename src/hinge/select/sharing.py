@@ -275,7 +275,7 @@ class SupportVectors(KernelSharing):
         across = _part(K, test, train)
         for k in np.argsort(Cs, kind="stable"):
             model.set_params(**values[k])
-            model._check_parameters()
+            model._validate_params()
             scores = np.empty((len(test), len(machines)))
             for m, (rows, target) in enumerate(machines):
                 upper = Cs[k] * ones[rows]

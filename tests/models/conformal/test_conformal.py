@@ -120,11 +120,11 @@ def test_empty_sets_can_be_filled(rng):
 
 def test_wrong_arguments(rng):
     X, y = wavy(rng, 30)
-    with pytest.raises(ValueError, match="method must be one of"):
+    with pytest.raises(ValueError, match="'method' parameter"):
         hg.ConformalRegressor(method="bayes").fit(X, y)
-    with pytest.raises(ValueError, match="coverage must lie"):
+    with pytest.raises(ValueError, match="'coverage' parameter"):
         hg.ConformalRegressor(coverage=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="conformity must be"):
+    with pytest.raises(ValueError, match="'conformity' parameter"):
         hg.ConformalClassifier(conformity="none").fit(X, np.arange(30) % 2)
     assert np.all(np.isinf(hg.ConformalRegressor(coverage=0.99).fit(X, y).predict_interval(X)))
 

@@ -56,13 +56,13 @@ def test_wrong_arguments_are_named(rng):
         hg.MulticlassSVM(cost=np.eye(2)).fit(X, y)
     with pytest.raises(ValueError, match="zero on the diagonal"):
         hg.MulticlassSVM(cost=np.ones((3, 3))).fit(X, y)
-    with pytest.raises(ValueError, match="C="):
+    with pytest.raises(ValueError, match="'C' parameter"):
         hg.MulticlassSVM(C=0).fit(X, y)
-    with pytest.raises(ValueError, match="vote="):
+    with pytest.raises(ValueError, match="'vote' parameter"):
         hg.OneVsOneClassifier(BASE, vote="loud").fit(X, y)
     with pytest.raises(ValueError, match="bits="):
         hg.OutputCodeClassifier(BASE, bits=1).fit(X, y)
-    with pytest.raises(ValueError, match="code_size="):
+    with pytest.raises(ValueError, match="'code_size' parameter"):
         hg.OutputCodeClassifier(BASE, code_size=0.0).fit(X, y)
     with pytest.raises(ValueError, match="give one"):
         hg.OutputCodeClassifier(BASE, bits=3, code_size=1.0).fit(X, y)

@@ -229,9 +229,9 @@ def test_a_loss_written_in_python() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"activation": "step"}, "activation must be one of"),
-        ({"solver": "newton"}, "solver must be one of"),
-        ({"learning_rate": "fast"}, "learning_rate must be one of"),
+        ({"activation": "step"}, "'activation' parameter"),
+        ({"solver": "newton"}, "'solver' parameter"),
+        ({"learning_rate": "fast"}, "'learning_rate' parameter"),
         ({"hidden_layer_sizes": (5, 0)}, "hidden_layer_sizes"),
         ({"alpha": -1.0}, "alpha"),
         ({"dropout": 1.0}, "dropout"),
@@ -254,7 +254,7 @@ def test_wrong_data_is_explained() -> None:
     X, y = blobs(20)
     with pytest.raises(ValueError, match="out of range"):
         hg.MLPRegressor("poisson").fit(X, -np.ones(20))
-    with pytest.raises(ValueError, match="loss must be one of"):
+    with pytest.raises(ValueError, match="'loss' parameter"):
         hg.MLPRegressor("hinge").fit(X, y)
     with pytest.raises(ValueError, match="use MLPClassifier"):
         hg.MLPRegressor(hg.Hinge()).fit(X, y)

@@ -110,7 +110,7 @@ def test_constraints_are_kept():
     assert all(np.all(m[0, inside] == 0) for m in model.predict_marginals(noise))
     with pytest.raises(ValueError, match="breaks the constraints"):
         hg.ChainCRF(constraints="bio").fit(tokens[:1], [["O", "I-A", "O", "O", "O", "O", "O", "O"]])
-    with pytest.raises(ValueError, match="constraints="):
+    with pytest.raises(ValueError, match="'constraints' parameter"):
         hg.ChainCRF(constraints="bip").fit(tokens, tags)
 
 

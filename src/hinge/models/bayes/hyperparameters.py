@@ -44,8 +44,6 @@ def fit_kernel(kernel: Kernel, evidence: Evidence, model: Any, n: int, rng: Any)
     ``(objective, theta, bounds) → (theta, value)``, as in scikit-learn.
     """
     optimizer, start = model.optimizer, kernel.theta
-    if not (optimizer is None or callable(optimizer) or optimizer == "fmin_l_bfgs_b"):
-        raise ValueError(f"optimizer must be 'fmin_l_bfgs_b', a function or None, got {optimizer!r}.")
     if optimizer is None or not len(start):
         return kernel
     low, high = model.bounds

@@ -9,17 +9,18 @@ Sequential  V ← V − VX'(S⁻¹ + XVX')⁻¹XV for the rows of a new batch (S
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, above, at_least, between, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, in_precision, keep_float32, require_no_overflow
 from hinge.problem.decisions import Normal, StudentT, in_units_of_target
 from hinge.problem.kernels import evaluate
@@ -73,7 +74,7 @@ def _learns_in_steps(model: Any) -> bool:
     return True
 
 
-class BayesianLinearRegression(RegressorMixin, BaseEstimator):
+class BayesianLinearRegression(RegressorMixin, Estimator):
     """Linear regression with w ~ N(0, Σ₀) and Gaussian noise: the whole posterior, not only its mode.
 
     μ = (X'X + σ²Σ₀⁻¹)⁻¹X'y and Σ = (X'X/σ² + Σ₀⁻¹)⁻¹. The mode is the minimiser of
@@ -115,6 +116,14 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
     >>> bool(low[0] < 0.8 < high[0])
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("fit_intercept"),
+        "prior_covariance": [between(0, 1e150, "right"), numbers(), None],
+        "noise_variance": [above(0), one_of("conjugate"), None],
+        "noise_shape": [at_least(0)],
+        "noise_rate": [at_least(0)],
+    }
 
     def __init__(
         self,
@@ -238,9 +247,6 @@ class BayesianLinearRegression(RegressorMixin, BaseEstimator):
         """L with Σ₀ = LL'."""
         given = np.asarray(1.0 if self.prior_covariance is None else self.prior_covariance, dtype=np.float64)
         noise = self.noise_variance
-        number = not isinstance(noise, str) and noise is not None
-        if (isinstance(noise, str) and noise != "conjugate") or (number and not (np.isfinite(noise) and noise > 0)):
-            raise ValueError(f"noise_variance must be greater than 0, 'conjugate' or None, got {noise!r}.")
         if self.prior_covariance is None and isinstance(noise, str):
             raise ValueError("noise_variance='conjugate' needs a prior_covariance, in units of the noise variance.")
         if given.ndim == 2 and given.shape == (d, d) and np.allclose(given, given.T):

@@ -10,16 +10,17 @@ Reference   MacKay (1992), "The evidence framework applied to classification net
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, above, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow, signs
 from hinge.models.bayes.linear import held_bias
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
@@ -55,7 +56,7 @@ def averaged_sigmoid(mean: Array, variance: Array, how: str) -> Array:
     raise ValueError(f"predictive must be 'probit' or 'quadrature', got {how!r}.")
 
 
-class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimator):
     """Logistic regression for two classes with w ~ N(0, τ²I), and probabilities averaged over the posterior.
 
     ``coef_`` minimises Σ sᵢ log(1 + exp(−yᵢ(⟨w, xᵢ⟩ + b))) + ‖w‖²/2τ². Far from the data, where the weights are not
@@ -95,6 +96,12 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEsti
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("fit_intercept", "tol", "max_iter"),
+        "prior_variance": [above(0), None],
+        "predictive": [one_of("probit", "quadrature")],
+    }
+
     def __init__(
         self,
         prior_variance: float | None = 1.0,
@@ -119,10 +126,7 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, BaseEsti
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLogisticRegression:
         """Fit; a weight of 2 means the same as having the example twice."""
-        averaged_sigmoid(np.zeros(1), np.zeros(1), self.predictive)
         given = self.prior_variance
-        if given is not None and not (np.isfinite(given) and given > 0):
-            raise ValueError(f"prior_variance must be greater than 0, or None; got {given!r}.")
         X, y, weights = check_fit(self, X, y, sample_weight)
         codes = code_labels(self, y)
         if len(self.classes_) > 2:

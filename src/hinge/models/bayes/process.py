@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
+from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of, shared
 from hinge.models.base import require_no_overflow
 from hinge.models.bayes.hyperparameters import fit_kernel
 from hinge.models.kernel.expansion import (
@@ -89,7 +90,7 @@ def likelihood_gradient(kernel: Kernel, X: Any, fitted: Factored) -> Array:
     return np.array(gradient)
 
 
-class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
+class GaussianProcessRegressor(RegressorMixin, Estimator):
     """Gaussian-process regression.
 
     f is a Gaussian process with covariance k, and y = f(x) + noise of variance ``alpha``. Given the examples, f(x) is
@@ -142,6 +143,18 @@ class GaussianProcessRegressor(RegressorMixin, BaseEstimator):
     >>> bool(abs(mean[0] - np.sin(3.0)) < 0.01), bool(std[0] < 0.01 < std[1])
     (True, True)
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state", "tol"),
+        "kernel": [Kernel, callable, None],
+        "alpha": [at_least(0), np.ndarray],
+        "optimizer": [one_of("fmin_l_bfgs_b"), callable, None],
+        "n_restarts_optimizer": [count(0)],
+        "normalize_y": ["boolean"],
+        "copy_X_train": ["boolean"],
+        "n_targets": [count(), None],
+        "bounds": [numbers(0, open_low=True, size=2)],
+    }
 
     def __init__(
         self,

@@ -10,15 +10,16 @@ Reference   Rasmussen & Williams (2006), algorithms 3.1, 3.2 and 5.1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, count, numbers, one_of, shared
 from hinge.models.base import code_labels
 from hinge.models.bayes.hyperparameters import Evidence, fit_kernel
 from hinge.models.bayes.logistic import averaged_sigmoid
@@ -96,7 +97,7 @@ def laplace_gradient(kernel: Kernel, X: Any, K: Array, y: Array, fitted: Laplace
     return np.array(gradient)
 
 
-class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
+class GaussianProcessClassifier(ClassifierMixin, Estimator):
     """Gaussian-process classification: P(y | f) = σ(y f), f a Gaussian process, by Laplace's approximation.
 
     Probabilities are averaged over what f may be. The parameters of the kernel maximise the approximate evidence
@@ -142,6 +143,18 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
     (['a', 'b'], [[0.5, 0.5]])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("warm_start", "random_state", "n_jobs", "tol"),
+        "kernel": [Kernel, callable, None],
+        "optimizer": [one_of("fmin_l_bfgs_b"), callable, None],
+        "n_restarts_optimizer": [count(0)],
+        "max_iter_predict": [count()],
+        "copy_X_train": ["boolean"],
+        "multi_class": [one_of("one_vs_rest")],
+        "bounds": [numbers(0, open_low=True, size=2)],
+        "predictive": [one_of("probit", "quadrature")],
+    }
+
     def __init__(
         self,
         kernel: Any = None,
@@ -184,9 +197,6 @@ class GaussianProcessClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> GaussianProcessClassifier:
         """Fit the parameters of the kernel, and find the mode."""
-        if self.multi_class != "one_vs_rest":
-            raise ValueError(f"multi_class must be 'one_vs_rest', got {self.multi_class!r}.")
-        averaged_sigmoid(np.zeros(1), np.zeros(1), self.predictive)
         kernel = default_kernel(self.kernel)
         X, y, _ = check_kernel_fit(self, kernel, X, y)
         codes = code_labels(self, y)

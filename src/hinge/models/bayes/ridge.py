@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, at_least, shared
 from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.models.bayes.linear import predicted
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
@@ -31,8 +32,17 @@ Array = NDArray[np.float64]
 EPS = np.finfo(np.float64).eps
 
 
-class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
     """What the two share: the centred problem, and predictions with their variance."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "tol", "fit_intercept", "copy_X", "verbose"),
+        "alpha_1": [at_least(0)],
+        "alpha_2": [at_least(0)],
+        "lambda_1": [at_least(0)],
+        "lambda_2": [at_least(0)],
+        "compute_score": ["boolean"],
+    }
 
     coef_: Array
     intercept_: float
@@ -48,9 +58,6 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _centred(self, X: Any, y: Any, weights: Array | None) -> tuple[Centred, float]:
-        for name in ("alpha_1", "alpha_2", "lambda_1", "lambda_2"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be zero or more, got {getattr(self, name)!r}.")
         s = np.ones(X.shape[0]) if weights is None else weights
         total = float(s.sum())
         problem = Centred(Design(X), np.asarray(y, dtype=np.float64), s / total, self.fit_intercept)
@@ -126,6 +133,11 @@ class BayesianRidge(_EvidenceRegressor):
     >>> model.coef_.round(2)
     array([2.])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "alpha_init": [at_least(0), None],
+        "lambda_init": [at_least(0), None],
+    }
 
     def __init__(
         self,
@@ -268,6 +280,10 @@ class ARDRegression(_EvidenceRegressor):
     >>> np.flatnonzero(np.abs(model.coef_) > 0.1)
     array([0])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "threshold_lambda": [at_least(0)],
+    }
 
     def __init__(
         self,

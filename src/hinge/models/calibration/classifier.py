@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.optimize
 import sklearn.frozen
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -32,6 +32,7 @@ from sklearn.utils.validation import (
 )
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, Folds, has, one_of, shared
 from hinge.models.base import check_weights, code_labels, take_input_tags
 from hinge.models.calibration.isotonic import IsotonicRegression
 from hinge.models.calibration.platt import fit_sigmoid, sigmoid
@@ -141,7 +142,7 @@ def fit_sharpness(logits: Array, codes: NDArray[np.intp], weight: Array) -> floa
     return float(np.exp(best)) / scale
 
 
-class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
     """Any classifier with calibrated probabilities, learned by cross-validation.
 
     Parameters
@@ -173,6 +174,14 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("n_jobs"),
+        "cv": [Folds(), one_of("prefit")],
+        "estimator": [has("fit", "predict_proba"), has("fit", "decision_function"), None],
+        "method": [one_of(*METHODS)],
+        "ensemble": ["boolean", one_of("auto")],
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -200,10 +209,6 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifierCV:
         """Fit classifiers and their maps; a weight of 2 means the same as having the example twice."""
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {self.method!r}.")
-        if self.ensemble not in (True, False, "auto"):
-            raise ValueError(f"ensemble must be True, False or 'auto', got {self.ensemble!r}.")
         base = self._base()
         X, y = self._check(X, y)
         codes = code_labels(self, y)

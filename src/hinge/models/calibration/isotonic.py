@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from hinge._native import core
+from hinge._parameters import Constraints, Estimator, between, one_of
 from hinge.models.base import check_weights
 from hinge.problem.numerics import Z95
 
@@ -52,7 +53,7 @@ def isotonic_regression(
     return np.clip(f, y_min, y_max) if y_min is not None or y_max is not None else f
 
 
-class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):
+class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
     """The monotone function of one feature that minimises Σ sᵢ (yᵢ − f(xᵢ))²; between examples it is linear.
 
     Parameters
@@ -79,6 +80,13 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):
     __metadata_request__predict = {"T": "__unused__"}  # noqa: RUF012
     __metadata_request__transform = {"T": "__unused__"}  # noqa: RUF012
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "y_min": [between(None, None), None],
+        "y_max": [between(None, None), None],
+        "increasing": ["boolean", one_of("auto")],
+        "out_of_bounds": [one_of("nan", "clip", "raise")],
+    }
+
     def __init__(
         self,
         *,
@@ -100,10 +108,6 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IsotonicRegression:
         """Fit; X is one feature, of shape (n,) or (n, 1). A weight of 2 means the same as having the example twice."""
-        if self.out_of_bounds not in ("nan", "clip", "raise"):
-            raise ValueError(f"out_of_bounds must be 'nan', 'clip' or 'raise', got {self.out_of_bounds!r}.")
-        if self.increasing not in (True, False, "auto"):
-            raise ValueError(f"increasing must be True, False or 'auto', got {self.increasing!r}.")
         x = _one_feature(X)
         y = check_array(y, ensure_2d=False, input_name="y", dtype=[np.float64, np.float32])
         check_consistent_length(x, y)

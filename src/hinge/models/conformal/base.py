@@ -13,15 +13,16 @@ APS; Barber et al. (2021), jackknife+ and CV+.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, between, has, shared
 from hinge._validation import validate_data
 from hinge.models.base import take_input_tags
 from hinge.models.meta import take_rows
@@ -29,8 +30,15 @@ from hinge.models.meta import take_rows
 Array = np.ndarray
 
 
-class Conformal(MetaEstimatorMixin, BaseEstimator):
+class Conformal(MetaEstimatorMixin, Estimator):
     """What intervals and sets share: rows set aside, folds, levels."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("cv", "random_state"),
+        "estimator": [has("fit", "predict"), None],
+        "coverage": [between(0, 1, "neither")],
+        "calibration_size": [between(0, 1, "neither")],
+    }
 
     estimator: Any
     method: str
@@ -48,13 +56,8 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):
     def _base(self) -> Any:
         raise NotImplementedError
 
-    def _open(self, X: Any, methods: tuple[str, ...]) -> Any:
-        """Check the settings and take note of the columns; X as a table."""
-        if self.method not in methods:
-            raise ValueError(f"method must be one of {', '.join(map(repr, methods))}, got {self.method!r}.")
-        self._level(self.coverage)
-        if not 0 < self.calibration_size < 1:
-            raise ValueError(f"calibration_size must lie between 0 and 1, got {self.calibration_size!r}.")
+    def _open(self, X: Any) -> Any:
+        """Take note of the columns; X as a table."""
         X = as_table(X)
         check_indices(X)
         validate_data(self, X, skip_check_array=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _num_samples, column_or_1d
 
+from hinge._parameters import Constraints, has, one_of
 from hinge._validation import numeric_targets
 from hinge.models.conformal.base import Conformal, upper_quantile
 from hinge.models.leave_one_out import LeaveOneOut, leave_one_out
@@ -67,6 +68,11 @@ class ConformalRegressor(RegressorMixin, Conformal):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "method": [one_of(*METHODS)],
+        "scale_estimator": [has("fit", "predict"), None],
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -93,7 +99,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
 
     def fit(self, X: Any, y: Any) -> ConformalRegressor:
         """Fit the estimator and calibrate."""
-        X = self._open(X, METHODS)
+        X = self._open(X)
         n = int(_num_samples(X))
         y = numeric_targets(column_or_1d(y, warn=True))
         if len(y) != n:

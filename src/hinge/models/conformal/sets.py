@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import _num_samples, column_or_1d
 
+from hinge._parameters import Constraints, one_of
 from hinge.models.base import code_labels
 from hinge.models.conformal.base import Conformal, upper_quantile
 from hinge.models.linear.logistic import LogisticRegression
@@ -75,6 +76,12 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "method": [one_of(*METHODS)],
+        "conformity": [one_of(*SCORES)],
+        "allow_empty": ["boolean"],
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -107,9 +114,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
 
     def fit(self, X: Any, y: Any) -> ConformalClassifier:
         """Fit the estimator and calibrate."""
-        if self.conformity not in SCORES:
-            raise ValueError(f"conformity must be one of {', '.join(map(repr, SCORES))}, got {self.conformity!r}.")
-        X = self._open(X, METHODS)
+        X = self._open(X)
         n = int(_num_samples(X))
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")

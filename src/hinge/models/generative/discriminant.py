@@ -8,15 +8,16 @@ With one Σ the quadratic terms cancel and p(class | x) is the softmax of linear
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, Estimator, between, count, has, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow
 from hinge.models.generative.base import OUTPUT, ClassPosterior, log_prior, told
 from hinge.models.generative.linear_form import LinearForm
@@ -27,12 +28,19 @@ SINGULAR = 1e-12
 ROUNDING = 1e-13
 
 
-class _Discriminant(ClassPosterior, ClassifierMixin, BaseEstimator):
+class _Discriminant(ClassPosterior, ClassifierMixin, Estimator):
     """Checking, class means, shrinkage, and what is made of the scores."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol"),
+        "shrinkage": [one_of("auto"), between(0, 1), None],
+        "priors": [numbers(), None],
+        "store_covariance": ["boolean"],
+        "covariance_estimator": [has("fit"), None],
+    }
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """X, codes and weights; sets ``classes_``, ``priors_`` and ``means_``."""
-        _check_shrinkage(self.shrinkage)
         X, y, weights = check_fit(self, X, y, sample_weight, accept_sparse=False)
         codes = np.ascontiguousarray(code_labels(self, y), dtype=np.int32)
         k = len(self.classes_)
@@ -113,6 +121,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     array([1])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "solver": [one_of("svd", "lsqr", "eigen")],
+        "n_components": [count(), None],
+    }
+
     def __init__(
         self,
         solver: str = "svd",
@@ -133,8 +146,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearDiscriminantAnalysis:
         """Fit; a weight of 2 means the same as having the example twice."""
-        if self.solver not in ("svd", "lsqr", "eigen"):
-            raise ValueError(f'solver must be "svd", "lsqr" or "eigen", got {self.solver!r}.')
         X, codes, weights = self._prepare(X, y, sample_weight)
         k, d = self._means.shape
         most = min(k - 1, d)
@@ -188,9 +199,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _with_spread(self, values: np.ndarray) -> np.ndarray:
         """Which eigenvalues of the correlations count as more than zero."""
-        kept = values > self.tol**2
+        kept = np.sqrt(np.maximum(values, 0.0)) > self.tol
         if not np.any(kept):
-            raise ValueError("Every class is a single point: there is no covariance to estimate. Use other features.")
+            raise ValueError(
+                "Every class is a single point: there is no covariance to estimate. Use other features, or a smaller tol."
+            )
         return kept
 
     def _discriminate(self, whiten: np.ndarray, total: float, X: np.ndarray) -> None:
@@ -281,6 +294,11 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
     array([1])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "solver": [one_of("svd", "eigen")],
+        "reg_param": [between(0, 1)],
+    }
+
     def __init__(
         self,
         *,
@@ -302,10 +320,6 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuadraticDiscriminantAnalysis:
         """Fit; a weight of 2 means the same as having the example twice."""
-        if self.solver not in ("svd", "eigen"):
-            raise ValueError(f'solver must be "svd" or "eigen", got {self.solver!r}.')
-        if not 0 <= self.reg_param <= 1:
-            raise ValueError(f"reg_param must lie between 0 and 1, got {self.reg_param!r}.")
         X, codes, weights = self._prepare(X, y, sample_weight)
         few = np.flatnonzero(self._count <= 1)
         if few.size:
@@ -351,13 +365,6 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
         return told(values, output, prior)
-
-
-def _check_shrinkage(value: Any) -> None:
-    if value is None or value == "auto":
-        return
-    if not (isinstance(value, int | float | np.number) and 0 <= value <= 1):
-        raise ValueError(f'shrinkage must be None, "auto" or a number between 0 and 1, got {value!r}.')
 
 
 def _toward_sphere(S: np.ndarray, share: float) -> np.ndarray:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import Design
+from hinge._parameters import Constraints, above, at_least, count, one_of, shared
 from hinge.models.base import check_weights, keep_float32, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
-from hinge.models.linear.base import LinearModel, check_strength, elastic_penalty
+from hinge.models.linear.base import LinearModel, elastic_penalty
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificates.linear import Certificate
 from hinge.problem.distributions import Distribution
@@ -30,6 +31,15 @@ from hinge.solvers.run import Result
 class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
     """Base class. Subclasses name a distribution and a link, and have ``alpha``, ``l1_ratio``, ``fit_intercept``,
     ``inference``, ``dispersion`` and ``categorical_features`` among their parameters."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "alpha": [at_least(0)],
+        "max_iter": [count()],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "inference": ["boolean"],
+        "dispersion": [one_of("pearson"), above(0), None],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,7 +135,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
 
     def _objective(self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any) -> Objective:
         distribution, link = self._pair()
-        penalty = elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        penalty = elastic_penalty(float(self.alpha), self.l1_ratio)
         reference = isinstance(penalty, NoPenalty) and self.fit_intercept
         X, y, self._coding = fit_table(self, X, y, self.categorical_features, reference)
         if not distribution.target.admits(y):
@@ -229,11 +239,9 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         if self.dispersion is None:
             estimated = not distribution.unit_dispersion
         elif isinstance(self.dispersion, str):
-            if self.dispersion != "pearson":
-                raise ValueError(f"dispersion must be None, 'pearson' or a number, got {self.dispersion!r}.")
             estimated = True
         else:
-            return check_strength("dispersion", self.dispersion, zero=False), False
+            return float(self.dispersion), False
         return (pearson / dof if dof > 0 else np.nan, True) if estimated else (1.0, False)
 
     def _fitted_pair(self) -> tuple[Distribution, Link]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from hinge._parameters import Constraints
 from hinge.models.glm.base import GeneralisedLinearModel
 from hinge.problem.distributions import Distribution, as_distribution
 from hinge.problem.links import Link, as_link
@@ -51,6 +52,11 @@ class GLM(GeneralisedLinearModel):
     >>> model.coef_.round(4), model.inference_.standard_error.round(4)
     (array([0.5403]), array([0.5263, 0.1291]))
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "distribution": [str, Distribution],
+        "link": [str, Link, None],
+    }
 
     def __init__(
         self,

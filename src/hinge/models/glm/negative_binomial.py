@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.optimize
 from scipy.special import digamma
 
+from hinge._parameters import Constraints, above
 from hinge.models.glm.base import GeneralisedLinearModel
-from hinge.models.linear.base import check_strength
 from hinge.problem.distributions import Distribution, NegativeBinomialCounts, PoissonCounts
 from hinge.problem.links import Link, LogLink
 from hinge.problem.losses import Loss
@@ -56,6 +56,10 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "theta": [above(0), None],
+    }
+
     def __init__(
         self,
         *,
@@ -88,9 +92,7 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     def _pair(self) -> tuple[Distribution, Link]:
         if self.theta is None:
             return PoissonCounts(), LogLink()  # what the search begins with; it has the same targets and link
-        # An infinite shape is Poisson's limit, which a fit without a given shape may end at.
-        theta = np.inf if self.theta == np.inf else check_strength("theta", self.theta, zero=False)
-        return _counts(theta), LogLink()
+        return _counts(float(self.theta)), LogLink()
 
     def _fitted_pair(self) -> tuple[Distribution, Link]:
         return _counts(self.theta_), LogLink()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from hinge._parameters import Constraints, between
 from hinge.models.glm.base import GeneralisedLinearModel
 from hinge.problem.distributions import Distribution, GammaAmounts, PoissonCounts, tweedie
 from hinge.problem.links import Link, LogLink, as_link
@@ -140,6 +141,11 @@ class TweedieRegressor(GeneralisedLinearModel):
     >>> hg.TweedieRegressor(power=1.5, alpha=0.0).fit(X, y).predict([[0.0], [1.0]]).round(2)
     array([2., 6.])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "power": [between(None, None, "neither")],
+        "link": [str, Link],
+    }
 
     def __init__(
         self,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, check_indices
+from hinge._parameters import Constraints, Estimator, at_least, between, count, one_of, shared
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS
-from hinge.models.kernel.expansion import named_kernel, takes_objects, with_parameters
+from hinge.models.kernel.expansion import NAMES, named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate, warn_indefinite
 from hinge.problem.kernels.base import Scaled
 
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 NEGATIVE = 1e-6
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Features φ(x) = K_mm^{−½} k(centres, x), whose inner products are the best the span of m centres can do.
 
     Parameters
@@ -60,6 +61,16 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state", "n_jobs"),
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0), None],
+        "coef0": [between(None, None, "neither"), None],
+        "degree": [at_least(0), None],
+        "kernel_params": [dict, None],
+        "n_components": [count()],
+    }
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -94,8 +105,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         kernel = named_kernel(with_parameters(self.kernel, self.kernel_params), self.gamma, degree, coef0)
         if isinstance(kernel, Precomputed):
             raise ValueError("Nystroem needs the inputs themselves, not a precomputed kernel matrix.")
-        if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
-            raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
         X = self._check(kernel, X, reset=True)
         self.kernel_ = kernel.resolve(X)
         n = evaluate.length(X)
@@ -127,7 +136,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return phi if takes_objects(self.kernel_) else phi.astype(X.dtype, copy=False)
 
 
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Features √(2/D)·cos(ω'x + b) whose inner products have mean k(x, x'), for shift-invariant kernels.
 
     ω is drawn from the Fourier transform of the kernel: Gaussian for RBF, Cauchy for Laplacian, Student's t for Matérn.
@@ -159,6 +168,14 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state"),
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
+        "n_components": [count()],
+        "orthogonal": ["boolean"],
+    }
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -182,8 +199,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
         """Draw frequencies; of X only the number of features (and the scale, where asked) matters."""
-        if not (isinstance(self.n_components, int | np.integer) and self.n_components > 0):
-            raise ValueError(f"n_components must be a positive whole number, got {self.n_components!r}.")
         check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         kernel = named_kernel(self.kernel, self.gamma, 3, 1.0).resolve(X)

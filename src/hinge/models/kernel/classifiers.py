@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, above, at_least, between, count, one_of, shared
 from hinge.models.base import code_labels, signs
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
 from hinge.models.kernel.expansion import (
     BLOCK_ROWS,
+    NAMES,
     Expansion,
     check_kernel_fit,
     check_kernel_predict,
@@ -39,8 +41,16 @@ from hinge.problem.spaces import RKHS
 Array = NDArray[np.float64]
 
 
-class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
+class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, Estimator):
     """Tags, labels and scores; one function per class for several classes."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "random_state"),
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
+        "degree": [at_least(0)],
+        "coef0": [between(None, None, "neither")],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -107,6 +117,12 @@ class KernelLogisticRegression(_KernelClassifier):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol"),
+        "C": [above(0)],
+        "centres": [count(), None],
+    }
+
     def __init__(
         self,
         *,
@@ -133,8 +149,6 @@ class KernelLogisticRegression(_KernelClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
         """Learn from labelled examples."""
-        if not (np.isreal(self.C) and 0 < self.C < np.inf):
-            raise ValueError(f"C must be a number greater than 0, got {self.C!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         self.kernel_ = self._kernel().resolve(X, weights)
@@ -200,6 +214,10 @@ class KernelPerceptron(_KernelClassifier):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("shuffle"),
+    }
+
     def __init__(
         self,
         *,
@@ -224,8 +242,6 @@ class KernelPerceptron(_KernelClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelPerceptron:
         """Learn from labelled examples, in their order; weights scale the steps."""
-        if not self.max_iter > 0:
-            raise ValueError(f"max_iter must be greater than 0, got {self.max_iter!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         steps = np.ones(len(codes)) if weights is None else weights

@@ -34,6 +34,11 @@ Array = NDArray[np.float64]
 BLOCK_ROWS = 512
 
 
+NAMES: tuple[str, ...] = (
+    "linear", "rbf", "poly", "polynomial", "sigmoid", "laplacian", "cosine", "matern", "chi2", "precomputed",
+)  # fmt: skip
+
+
 def named_kernel(kernel: Any, gamma: Any, degree: float, coef0: float) -> Kernel:
     """A kernel from scikit-learn's names and parameters, from a kernel of this library, or from a function."""
     if not isinstance(kernel, str):

@@ -210,9 +210,6 @@ class NuSVR(RegressorMixin, SupportVectorMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
         """Learn from examples; a weight of 2 means the same as having an example twice."""
-        self._check_parameters()
-        if not np.isfinite(self.C):
-            raise ValueError("C must be finite for regression.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
         require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
         self.kernel_ = self._kernel().resolve(X, weights)
@@ -298,7 +295,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Learn from examples without labels; a weight of 2 means the same as having an example twice."""
-        self._check_parameters()
         X, weights = check_kernel_inputs(self, self._kernel(), X, sample_weight)
         self.kernel_ = self._kernel().resolve(X, weights)
         upper = ones_or(weights, X.shape[0])

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, at_least, between, numbers, one_of
 from hinge.models.kernel.expansion import (
+    NAMES,
     Expansion,
     check_kernel_fit,
     check_kernel_predict,
@@ -23,7 +25,7 @@ from hinge.models.kernel.expansion import (
     with_parameters,
 )
 from hinge.problem.certificates.linear import Certificate
-from hinge.problem.kernels import Definiteness, definiteness, full_gram, warn_indefinite
+from hinge.problem.kernels import Definiteness, Kernel, definiteness, full_gram, warn_indefinite
 from hinge.solvers.base import Status
 
 Array = NDArray[np.float64]
@@ -93,7 +95,7 @@ def inverse_values(values: Array, alpha: float) -> Array:
     return np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, shifted))
 
 
-class KernelRidge(RegressorMixin, BaseEstimator):
+class KernelRidge(RegressorMixin, Estimator):
     """Kernel ridge regression.
 
     Minimises  Σ sᵢ (yᵢ − f(xᵢ))² + α‖f‖²  over f in the space of the kernel; f = Σ cⱼ k(xⱼ, ·), (K + αS⁻¹)c = y.
@@ -137,6 +139,17 @@ class KernelRidge(RegressorMixin, BaseEstimator):
     >>> bool(model.loo_error_ < 1e-4)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "alpha": [at_least(0), numbers(0)],
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0), None],
+        "degree": [at_least(0)],
+        "coef0": [between(None, None, "neither")],
+        "kernel_params": [dict, None],
+        "alphas": [numbers(0, open_low=True), None],
+        "loo": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -208,11 +221,7 @@ class KernelRidge(RegressorMixin, BaseEstimator):
         name = "alpha" if self.alphas is None else "alphas"
         values = np.asarray(getattr(self, name), dtype=np.float64)
         if self.alphas is not None:
-            if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
-                raise ValueError(f"alphas must hold finite numbers greater than 0, got {self.alphas!r}.")
             return values
-        if not np.all((values >= 0) & np.isfinite(values)):
-            raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}.")
         outputs = 1 if y.ndim == 1 else y.shape[1]
         if values.ndim and values.shape not in ((1,), (outputs,)):
             raise ValueError(f"alpha must be a number, or one per target ({outputs}); got {values.size} numbers.")

@@ -49,11 +49,6 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return solution
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> list[DualSolution]:
-        self._check_parameters()
-        if self.multi_class not in ("ovo", "ovr"):
-            raise ValueError(f"multi_class must be 'ovo' or 'ovr', got {self.multi_class!r}.")
-        if self.decision_function_shape not in ("ovo", "ovr"):
-            raise ValueError(f"decision_function_shape must be 'ovo' or 'ovr', got {self.decision_function_shape!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         self.kernel_ = self._kernel().resolve(X, weights)

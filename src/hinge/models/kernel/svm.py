@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from hinge._parameters import Constraints, at_least, between
 from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
 from hinge.models.kernel.expansion import check_kernel_fit
@@ -107,6 +108,10 @@ class SVC(SupportVectorClassifier):
     array([0, 1])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "C": [between(0, None, "right")],
+    }
+
     def __init__(
         self,
         *,
@@ -189,6 +194,10 @@ class SVR(RegressorMixin, SupportVectorMachine):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "epsilon": [at_least(0)],
+    }
+
     def __init__(
         self,
         *,
@@ -219,11 +228,6 @@ class SVR(RegressorMixin, SupportVectorMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Learn from examples; a weight of 2 means the same as having an example twice."""
-        self._check_parameters()
-        if not np.isfinite(self.C):
-            raise ValueError("C must be finite for regression.")
-        if not self.epsilon >= 0:
-            raise ValueError(f"epsilon must not be negative, got {self.epsilon!r}.")
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
         require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
         self.kernel_ = self._kernel().resolve(X, weights)

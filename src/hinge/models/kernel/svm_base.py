@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, above, at_least, between, count, one_of, shared
 from hinge.models.callbacks import CallbackSupportMixin, iterations
 from hinge.models.kernel.expansion import (
+    NAMES,
     Expansion,
     check_kernel_predict,
     is_precomputed,
@@ -28,8 +30,25 @@ from hinge.solvers.decomposition import DualSolution, make_certificate, solve_du
 Array = NDArray[np.float64]
 
 
-class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
+class SupportVectorMachine(CallbackSupportMixin, Estimator):
     """Base class of support vector machines."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("shrinking", "class_weight", "verbose", "random_state"),
+        "nu": [between(0, 1, "right")],
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "degree": [at_least(0)],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
+        "coef0": [between(None, None, "neither")],
+        "probability": ["boolean", one_of("deprecated")],
+        "tol": [above(0)],
+        "cache_size": [above(0)],
+        "max_iter": [count(-1)],
+        "decision_function_shape": [one_of("ovo", "ovr")],
+        "break_ties": ["boolean"],
+        "multi_class": [one_of("ovo", "ovr")],
+        "C": [above(0)],
+    }
 
     def _kernel(self) -> Kernel:
         return named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
@@ -40,17 +59,6 @@ class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.string = takes_objects(self.kernel)
         return tags
-
-    def _check_parameters(self) -> None:
-        parameters = self.get_params(deep=False)
-        if "C" in parameters and not (np.isreal(self.C) and self.C > 0):
-            raise ValueError(f"C must be greater than 0, got {self.C!r}.")
-        if "nu" in parameters and not (np.isreal(self.nu) and 0 < self.nu <= 1):
-            raise ValueError(f"nu must lie in (0, 1], got {self.nu!r}.")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be greater than 0, got {self.tol!r}.")
-        if not self.cache_size > 0:
-            raise ValueError(f"cache_size must be a positive number of megabytes, got {self.cache_size!r}.")
 
     def _solve(self, X: Any, dual: Dual, max_iter: int | None = None) -> DualSolution:
         limit = self.max_iter if max_iter is None else max_iter

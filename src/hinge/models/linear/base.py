@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, count, shared
 from hinge._validation import naming
 from hinge.models.base import (
     check_fit,
@@ -32,7 +33,7 @@ from hinge.problem.certificates.linear import certificate, with_run
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L1, L2, Elastic, NoPenalty, Penalty
-from hinge.solvers.base import Solution, Status
+from hinge.solvers.base import Solution, Solver, Status
 from hinge.solvers.run import Result, minimise, solve
 
 # Names of scikit-learn's solvers. They are accepted so that its code runs unchanged, and mean "auto" here.
@@ -90,9 +91,7 @@ def named_penalty(name: Any, alpha: Any, l1_ratio: Any) -> Penalty:
     ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": l1_ratio}
     if name is None:
         return NoPenalty()
-    if name not in ratios:
-        raise ValueError(f"penalty must be 'l2', 'l1', 'elasticnet' or None, got {name!r}.")
-    return elastic_penalty(check_strength("alpha", alpha), ratios[name])
+    return elastic_penalty(float(alpha), ratios[name])
 
 
 def rows_of(X: Any) -> Any:
@@ -147,12 +146,18 @@ def times(weights: np.ndarray | None, factor: np.ndarray | None) -> np.ndarray |
     return weights * factor
 
 
-class LinearModel(CallbackSupportMixin, BaseEstimator):
+class LinearModel(CallbackSupportMixin, Estimator):
     """Base class: minimising, adopting a solution, scores.
 
     Subclasses have ``tol``, ``max_iter`` and ``fit_intercept`` among their parameters, and may have ``solver``,
     ``warm_start`` and ``random_state``.
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("fit_intercept", "tol", "warm_start", "verbose", "copy_X", "random_state", "n_jobs"),
+        "solver": [str, Solver],
+        "max_iter": [count(), None],
+    }
 
     coef_: Any
     n_iter_: Any

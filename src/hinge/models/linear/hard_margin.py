@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse
 
+from hinge._parameters import Constraints, one_of
 from hinge.models.base import drop_absent, signs
 from hinge.models.linear.svm import MarginClassifier
 from hinge.problem.losses import Hinge
@@ -87,6 +88,10 @@ class MaxMarginClassifier(MarginClassifier):
     >>> round(float(model.geometric_margin_), 4), round(float(-model.intercept_[0] / model.coef_[0, 0]), 4)
     (1.5, 0.5)
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "inseparable": [one_of("raise", "soft")],
+    }
 
     def __init__(
         self,

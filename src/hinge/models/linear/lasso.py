@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import is_column
-from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty, solve_each_output
+from hinge.models.linear.base import LinearRegressor, elastic_penalty, solve_each_output
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
@@ -97,6 +98,12 @@ class ElasticNet(SquaredWithPenalty):
     array([1.5, 0. ])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio", "positive", "selection"),
+        "alpha": [at_least(0)],
+        "precompute": ["boolean", "array-like"],
+    }
+
     def __init__(
         self,
         alpha: float = 1.0,
@@ -127,7 +134,7 @@ class ElasticNet(SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio, positive=self.positive)
+        return elastic_penalty(float(self.alpha), self.l1_ratio, positive=self.positive)
 
 
 class Lasso(ElasticNet):
@@ -184,6 +191,12 @@ class GroupLasso(SquaredWithPenalty):
 
     joint = True
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "groups": ["array-like", None],
+        "alpha": [at_least(0)],
+        "group_weights": [numbers(0), None],
+    }
+
     def __init__(
         self,
         groups: Any = None,
@@ -208,4 +221,4 @@ class GroupLasso(SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        return GroupNorm(check_strength("alpha", self.alpha), self.groups, self.group_weights)
+        return GroupNorm(float(self.alpha), self.groups, self.group_weights)

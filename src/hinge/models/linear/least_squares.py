@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge._cached import cached_property
 from hinge._native import Design
+from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import check_predict, is_column
-from hinge.models.linear.base import LinearRegressor, check_strength, solve_each_output
+from hinge.models.linear.base import LinearRegressor, solve_each_output
 from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.inference import Inference, infer
 from hinge.problem.losses import Squared
@@ -64,6 +65,10 @@ class LinearRegression(Certifiable, LinearRegressor):
     columns_stay = True
 
     ridge_form = True
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("positive"),
+    }
 
     def __init__(
         self,
@@ -222,6 +227,11 @@ class Ridge(Certifiable, LinearRegressor):
 
     ridge_form = True
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("positive"),
+        "alpha": [at_least(0), numbers(0)],
+    }
+
     def __init__(
         self,
         alpha: Any = 1.0,
@@ -254,7 +264,7 @@ class Ridge(Certifiable, LinearRegressor):
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True, **options)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
-        alphas = np.unique([check_strength("alpha", a) for a in np.ravel(self.alpha)])
+        alphas = np.unique(np.ravel(self.alpha).astype(np.float64))
         if np.size(self.alpha) not in (1, objective.outputs):
             raise ValueError(
                 f"alpha has {np.size(self.alpha)} entries; expected 1 or {objective.outputs}, one per target."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, above, between, count, one_of, shared
 from hinge.models.base import signs
-from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
+from hinge.models.linear.base import LinearClassifier, elastic_penalty
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.penalties import NoPenalty, Penalty
@@ -45,11 +46,9 @@ def logistic_penalty(C: Any, l1_ratio: float | None, total: float, old: Any = "d
     ratios = {"l1": 1.0, "l2": 0.0, "elasticnet": l1_ratio, "deprecated": l1_ratio}
     if old is None or old == "none":
         return NoPenalty()
-    if old not in ratios:
-        raise ValueError(f"penalty must be 'l1', 'l2', 'elasticnet' or None, got {old!r}.")
     if isinstance(C, float) and np.isposinf(C):
         return NoPenalty()
-    return elastic_penalty(1.0 / (check_strength("C", C, zero=False) * total), ratios[old])
+    return elastic_penalty(1.0 / (C * total), ratios[old])
 
 
 class LogisticRegression(Certifiable, LogisticClassifier):
@@ -103,6 +102,16 @@ class LogisticRegression(Certifiable, LogisticClassifier):
     """
 
     weights_are_averaged = False
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+        "penalty": [one_of("l1", "l2", "elasticnet", "deprecated"), None],
+        "max_iter": [count(0), None],
+        "C": [between(0, None, "right")],
+        "l1_ratio": [between(0, 1), None],
+        "dual": ["boolean"],
+        "intercept_scaling": [above(0)],
+    }
 
     def __init__(
         self,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.models.linear.base import check_strength, elastic_penalty
+from hinge._parameters import Constraints, at_least, shared
+from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.lasso import SquaredWithPenalty
 from hinge.problem.penalties import GroupNorm, Penalty
 
@@ -89,6 +90,11 @@ class MultiTaskElasticNet(SquaredWithPenalty):
 
     joint = columns_stay = True
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio", "selection"),
+        "alpha": [at_least(0)],
+    }
+
     def __init__(
         self,
         alpha: float = 1.0,
@@ -115,11 +121,11 @@ class MultiTaskElasticNet(SquaredWithPenalty):
         self.solver = solver
 
     def _penalty(self) -> Penalty:
-        return row_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return row_penalty(float(self.alpha), self.l1_ratio)
 
     def _penalty_of_one(self) -> Penalty:
         """The norm of a row with one entry is its absolute value."""
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return elastic_penalty(float(self.alpha), self.l1_ratio)
 
 
 class MultiTaskLasso(MultiTaskElasticNet):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, above, at_least, one_of, shared
 from hinge.models.base import check_predict, require_no_overflow
-from hinge.models.linear.base import LinearClassifier, check_strength, dense, named_penalty, rows_of, seed_of, taken
+from hinge.models.linear.base import LinearClassifier, dense, named_penalty, rows_of, seed_of, taken
 from hinge.problem.losses import PerceptronLoss
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import Penalty
@@ -120,6 +121,23 @@ class Perceptron(LinearClassifier):
     weights_mean = "step"
     _state: list[Walk]
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared(
+            "l1_ratio",
+            "max_iter",
+            "shuffle",
+            "early_stopping",
+            "validation_fraction",
+            "n_iter_no_change",
+            "class_weight",
+        ),
+        "penalty": [one_of("l2", "l1", "elasticnet"), None],
+        "alpha": [at_least(0)],
+        "tol": [at_least(0), None],
+        "eta0": [above(0)],
+        "average": ["boolean", one_of("voted")],
+    }
+
     def __init__(
         self,
         *,
@@ -227,15 +245,12 @@ class Perceptron(LinearClassifier):
         self.n_iter_ = max(len(counts) for counts in self.mistakes_per_epoch_)
 
     def _check_options(self) -> None:
-        if self.average not in AVERAGES:
-            raise ValueError(f"average must be one of {AVERAGES}, got {self.average!r}.")
         if self.average == "voted" and len(self.classes_) > 2:
             raise ValueError(f"average='voted' is for two classes; y has {len(self.classes_)}. Use average=True.")
         if self.average == "voted" and self.penalty is not None:
             raise ValueError(
                 "average='voted' keeps the examples of the mistakes only; use average=True with a penalty."
             )
-        check_strength("eta0", self.eta0, zero=False)
 
     def _walks(self, count: int, d: int, coef: Any = None, intercept: Any = None) -> list[Walk]:
         if coef is None and self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (count, d):

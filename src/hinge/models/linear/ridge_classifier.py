@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier
 from hinge.models.linear.certify import Certifiable
@@ -46,6 +47,11 @@ class RidgeClassifier(Certifiable, LinearClassifier):
     """
 
     weights_are_averaged = False
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight", "positive"),
+        "alpha": [at_least(0), numbers(0)],
+    }
 
     def __init__(
         self,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
 from hinge.models.base import require_no_overflow
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
 from hinge.models.linear.certify import Certifiable
@@ -80,6 +81,13 @@ class QuantileRegressor(_RealLoss):
     3.0
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "quantile": [between(0, 1, "neither")],
+        "alpha": [at_least(0)],
+        "solver_options": [dict, None],
+    }
+
     def __init__(
         self,
         *,
@@ -105,7 +113,7 @@ class QuantileRegressor(_RealLoss):
         return Quantile(self.quantile)
 
     def _penalty(self, total: float) -> Penalty:
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return elastic_penalty(float(self.alpha), self.l1_ratio)
 
 
 class LeastAbsoluteDeviations(_RealLoss):
@@ -131,6 +139,11 @@ class LeastAbsoluteDeviations(_RealLoss):
     1.0
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "alpha": [at_least(0)],
+    }
+
     def __init__(
         self,
         alpha: float = 1e-6,
@@ -152,7 +165,7 @@ class LeastAbsoluteDeviations(_RealLoss):
         return Absolute()
 
     def _penalty(self, total: float) -> Penalty:
-        return elastic_penalty(check_strength("alpha", self.alpha), self.l1_ratio)
+        return elastic_penalty(float(self.alpha), self.l1_ratio)
 
 
 class LinearSVR(_RealLoss):
@@ -197,6 +210,16 @@ class LinearSVR(_RealLoss):
 
     weights_are_averaged = False
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "epsilon": [at_least(0)],
+        "max_iter": [count(0), None],
+        "C": [above(0)],
+        "loss": [one_of("epsilon_insensitive", "squared_epsilon_insensitive")],
+        "intercept_scaling": [above(0)],
+        "dual": ["boolean", one_of("auto")],
+    }
+
     def __init__(
         self,
         *,
@@ -231,14 +254,12 @@ class LinearSVR(_RealLoss):
             "epsilon_insensitive": EpsilonInsensitive,
             "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
         }
-        if self.loss not in losses:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, losses))}, got {self.loss!r}.")
         if self.epsilon == 0:
             return Absolute() if self.loss == "epsilon_insensitive" else SquaredEpsilonInsensitive(0.0)
         return losses[self.loss](self.epsilon)
 
     def _penalty(self, total: float) -> Penalty:
-        return elastic_penalty(1.0 / (check_strength("C", self.C, zero=False) * total), self.l1_ratio)
+        return elastic_penalty(1.0 / (self.C * total), self.l1_ratio)
 
     def _adopt(self, result: Result, dtype: Any) -> None:
         super()._adopt(result, dtype)
@@ -296,6 +317,14 @@ class HuberRegressor(Certifiable, LinearRegressor):
 
     weights_are_averaged = False
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "epsilon": [between(1, 1e150)],
+        "max_iter": [count(0), None],
+        "alpha": [at_least(0)],
+        "scale": [above(0), None],
+    }
+
     def __init__(
         self,
         *,
@@ -322,9 +351,6 @@ class HuberRegressor(Certifiable, LinearRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HuberRegressor:
         """Fit; a weight of 2 means the same as having the example twice."""
         X, y, weights = self._check(X, y, sample_weight)
-        if not self.epsilon >= 1:
-            raise ValueError(f"epsilon must be at least 1, got {self.epsilon!r}.")
-        check_strength("alpha", self.alpha)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
         search = _ScaleSearch(self, objective)
         self.scale_, result = search.at(self.scale) if self.scale is not None else search.best()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, one_of, shared
 from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, drop_absent
 from hinge.models.linear.base import LinearClassifier, LinearRegressor, SparseWeights
@@ -17,6 +18,7 @@ from hinge.problem.losses import (
     Hinge,
     Huber,
     Logistic,
+    Loss,
     ModifiedHuber,
     PerceptronLoss,
     Squared,
@@ -104,6 +106,11 @@ class SGDClassifier(StochasticModel, LinearClassifier):
     """
 
     losses = MARGIN_LOSSES
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+        "loss": [one_of(*MARGIN_LOSSES), Loss],
+    }
 
     def __init__(
         self,
@@ -216,6 +223,10 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
     """
 
     losses = REAL_LOSSES
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "loss": [one_of(*REAL_LOSSES), Loss],
+    }
 
     def __init__(
         self,

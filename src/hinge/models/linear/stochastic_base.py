@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificates.fast import quick_certificate
@@ -86,6 +87,19 @@ def share_of_nonzeros(X: Any) -> float:
 class StochasticModel(Certifiable, LinearModel):
     """What SGDClassifier and SGDRegressor share; parameters are described there."""
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "shuffle", "early_stopping", "validation_fraction", "n_iter_no_change"),
+        "penalty": [one_of("l2", "l1", "elasticnet"), None],
+        "alpha": [at_least(0)],
+        "l1_ratio": [between(0, 1), None],
+        "tol": [at_least(0), None],
+        "epsilon": [at_least(0)],
+        "learning_rate": [one_of(*RATES)],
+        "eta0": [above(0)],
+        "power_t": [between(None, None, "neither")],
+        "average": ["boolean", count()],
+    }
+
     weights_mean = "step"
     losses: dict[str, Any]
     _state: list[Stream]
@@ -93,10 +107,6 @@ class StochasticModel(Certifiable, LinearModel):
     def _loss(self) -> Loss:
         if isinstance(self.loss, Loss):
             return self.loss
-        if self.loss not in self.losses:
-            raise ValueError(
-                f"loss must be a hinge loss or one of {', '.join(map(repr, self.losses))}, got {self.loss!r}."
-            )
         cls = self.losses[self.loss]
         if cls in (Huber, EpsilonInsensitive, SquaredEpsilonInsensitive):
             return cls(self.epsilon)
@@ -107,8 +117,6 @@ class StochasticModel(Certifiable, LinearModel):
 
     def _rate(self, loss: Loss) -> tuple[float, float, float]:
         """η₀, decay and power of η_t = η₀/(1 + decay·t)^power."""
-        if self.learning_rate not in RATES:
-            raise ValueError(f"learning_rate must be one of {', '.join(map(repr, RATES))}, got {self.learning_rate!r}.")
         if self.learning_rate == "optimal":
             alpha = check_strength("alpha", self.alpha, zero=False)
             # Bottou's rule: the first step is as long as typical weights are large.
@@ -116,7 +124,7 @@ class StochasticModel(Certifiable, LinearModel):
             slope = float(np.abs(loss.gradient(np.ones(1), np.array([-typical])))[0])
             first = typical / max(1.0, slope)
             return first, first * alpha, 1.0
-        first = check_strength("eta0", self.eta0, zero=False)
+        first = float(self.eta0)
         return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)
 
     def _options(self, penalty: Penalty, X: Any) -> dict[str, Any]:

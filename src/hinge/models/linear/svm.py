@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge._native import Design
+from hinge._parameters import Constraints, above, between, count, one_of, shared
 from hinge.models.base import signs
-from hinge.models.linear.base import LinearClassifier, check_strength, elastic_penalty
+from hinge.models.linear.base import LinearClassifier, elastic_penalty
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Hinge, Loss, SquaredHinge
 from hinge.solvers.run import Result
@@ -105,6 +106,18 @@ class LinearSVC(Certifiable, MarginClassifier):
 
     weights_are_averaged = False
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+        "penalty": [one_of("l1", "l2")],
+        "max_iter": [count(0), None],
+        "loss": [one_of(*LOSSES)],
+        "dual": ["boolean", one_of("auto")],
+        "C": [above(0)],
+        "multi_class": [one_of("ovr", "crammer_singer")],
+        "intercept_scaling": [above(0)],
+        "l1_ratio": [between(0, 1), None],
+    }
+
     def __init__(
         self,
         penalty: str = "l2",
@@ -145,7 +158,7 @@ class LinearSVC(Certifiable, MarginClassifier):
             return self._fit_as_one_problem(X, codes, weights)
         total = float(len(codes)) if weights is None else float(weights.sum())
         ratio = self._l1_ratio()
-        penalty = elastic_penalty(1.0 / (check_strength("C", self.C, zero=False) * total), ratio)
+        penalty = elastic_penalty(1.0 / (self.C * total), ratio)
         results = self._one_vs_rest(X, codes, self._loss(), penalty, weights)
         self._weights = 1.0 if weights is None else weights
         self._adopt_margins(X, codes, results, self.C)
@@ -167,15 +180,9 @@ class LinearSVC(Certifiable, MarginClassifier):
         return self
 
     def _l1_ratio(self) -> float:
-        if self.multi_class != "ovr":
-            raise ValueError(f"multi_class must be 'ovr' or 'crammer_singer', got {self.multi_class!r}.")
-        if self.penalty not in ("l1", "l2"):
-            raise ValueError(f"penalty must be 'l2' or 'l1', got {self.penalty!r}.")
         return self.l1_ratio if self.l1_ratio is not None else float(self.penalty == "l1")
 
     def _loss(self) -> Loss:
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {self.loss!r}.")
         return LOSSES[self.loss]()
 
     def _alphas(self, result: Result, y: np.ndarray, margins: np.ndarray) -> np.ndarray:

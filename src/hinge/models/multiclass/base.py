@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
+
+from hinge._parameters import Estimator
 
 
 def one_score_for_two(scores: np.ndarray) -> np.ndarray:
@@ -13,7 +15,7 @@ def one_score_for_two(scores: np.ndarray) -> np.ndarray:
     return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
-class HighestScore(ClassifierMixin, BaseEstimator):
+class HighestScore(ClassifierMixin, Estimator):
     """A classifier that predicts  argmax_j f_j(x)."""
 
     classes_: np.ndarray

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from hinge._parameters import Constraints, between, count, has, numbers, one_of, shared
 from hinge.models.multiclass.base import one_score_for_two
 from hinge.models.multiclass.reductions import Reduction
 
@@ -111,6 +112,15 @@ class OutputCodeClassifier(Reduction):
     array(['b'], dtype='<U1')
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("n_jobs", "random_state"),
+        "estimator": [has("fit", "predict")],
+        "code": [numbers(0), None],
+        "bits": [count(), None],
+        "code_size": [between(0, 1e9, "right"), None],
+        "decoding": [one_of("hamming", "score")],
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -132,8 +142,6 @@ class OutputCodeClassifier(Reduction):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OutputCodeClassifier:
         """Fit one learner per bit."""
-        if self.decoding not in ("hamming", "score"):
-            raise ValueError(f"decoding={self.decoding!r} must be 'hamming' or 'score'.")
         X, codes, weights = self._check(X, y, sample_weight)
         self.code_ = self._table(len(self.classes_))
         self.separation_ = row_separation(self.code_)
@@ -155,8 +163,6 @@ class OutputCodeClassifier(Reduction):
             return self.bits
         if self.bits is not None:
             raise ValueError(f"bits={self.bits!r} and code_size={self.code_size!r} both say how long; give one.")
-        if not self.code_size > 0:
-            raise ValueError(f"code_size={self.code_size!r} must be positive.")
         wanted = max(int(k * self.code_size), 1)
         return wanted if k > 20 else min(wanted, 2 ** (k - 1) - 1)
 

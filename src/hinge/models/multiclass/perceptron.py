@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, count, shared
 from hinge.models.base import check_fit, check_predict, code_labels, drop_absent, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
 from hinge.models.linear.base import rows_of
@@ -66,6 +67,13 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
     """
 
     weights_mean = "step"
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "fit_intercept", "shuffle"),
+        "joint": [callable, None],
+        "average": ["boolean"],
+        "random_state": [count(0)],
+    }
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from hinge._parameters import Constraints, has, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, codes_among, drop_absent
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 
@@ -154,6 +155,11 @@ class OneVsRestClassifier(Reduction):
     array(['b'], dtype='<U1')
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("n_jobs", "verbose"),
+        "estimator": [has("fit")],
+    }
+
     def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
@@ -226,6 +232,12 @@ class OneVsOneClassifier(Reduction):
     array(['b'], dtype='<U1')
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("n_jobs"),
+        "estimator": [has("fit")],
+        "vote": [one_of("majority", "score", "probability")],
+    }
+
     def __init__(self, estimator: Any, *, vote: str = "majority", n_jobs: int | None = None) -> None:
         self.estimator = estimator
         self.vote = vote
@@ -233,7 +245,6 @@ class OneVsOneClassifier(Reduction):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsOneClassifier:
         """Fit one learner per pair of classes."""
-        self._check_vote()
         X, codes, weights = self._check(X, y, sample_weight)
         self._learn(self._in_pairs(X, codes, weights))
         return self
@@ -245,14 +256,9 @@ class OneVsOneClassifier(Reduction):
         ``classes`` lists all labels and is needed in the first call. A learner that has met neither of its classes yet
         cannot vote: predict when every class has been seen.
         """
-        self._check_vote()
         X, codes, weights, first = self._check_piece(X, y, classes, sample_weight)
         self._learn_piece(self._in_pairs(X, codes, weights), first)
         return self
-
-    def _check_vote(self) -> None:
-        if self.vote not in ("score", "majority", "probability"):
-            raise ValueError(f"vote={self.vote!r} must be 'score', 'majority' or 'probability'.")
 
     def _in_pairs(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[Problem]:
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))

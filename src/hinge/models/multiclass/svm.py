@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -12,10 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, above, count, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
+from hinge.models.kernel.expansion import NAMES
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
 from hinge.problem.certificates.linear import Certificate
+from hinge.problem.kernels import Kernel
 from hinge.problem.losses.multiclass import cost_matrix
 
 
@@ -71,6 +74,15 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     array(['a'], dtype='<U1')
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("fit_intercept", "tol", "max_iter"),
+        "C": [above(0)],
+        "cost": [numbers(0), None],
+        "kernel": [one_of(*NAMES), Kernel, callable, None],
+        "intercept_scaling": [above(0)],
+        "random_state": [count(0)],
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -102,8 +114,6 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVM:
         """Learn from examples; a weight of 2 means the same as having the example twice."""
         begun = time.perf_counter()
-        if not self.C > 0:
-            raise ValueError(f"C={self.C!r} must be positive.")
         X, y, weights = check_fit(self, X, y, sample_weight)
         if weights is not None and np.any(weights == 0):
             kept = np.flatnonzero(weights > 0)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._parameters import INFINITY, Constraints, Estimator, above, at_least, between, count, one_of, shared
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.neural import display
-from hinge.models.neural.engine import Engine, initial_weights, scores
-from hinge.models.neural.settings import check_settings, hidden_sizes, rule
+from hinge.models.neural.engine import ACTIVATIONS, Engine, initial_weights, scores
+from hinge.models.neural.learning_rate import NAMES
+from hinge.models.neural.settings import SOLVERS, check_settings, hidden_sizes, rule
 from hinge.models.neural.trace import BackpropTrace, backprop_trace
 from hinge.models.neural.training import (
     Data,
@@ -43,8 +44,40 @@ def is_stochastic(estimator: Any) -> bool:
     return True
 
 
-class BaseNetwork(CallbackSupportMixin, BaseEstimator):
+class BaseNetwork(CallbackSupportMixin, Estimator):
     """A feed-forward network fitted by backpropagation. Subclasses say what the targets and the loss are."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared(
+            "max_iter",
+            "shuffle",
+            "random_state",
+            "tol",
+            "verbose",
+            "warm_start",
+            "early_stopping",
+            "validation_fraction",
+        ),
+        "hidden_layer_sizes": ["array-like", count()],
+        "activation": [one_of(*ACTIVATIONS)],
+        "solver": [one_of(*SOLVERS)],
+        "alpha": [at_least(0)],
+        "batch_size": [one_of("auto"), count()],
+        "learning_rate": [one_of(*NAMES), callable],
+        "learning_rate_init": [above(0)],
+        "power_t": [at_least(0)],
+        "momentum": [between(0, 1, "left")],
+        "nesterovs_momentum": ["boolean"],
+        "beta_1": [between(0, 1, "left")],
+        "beta_2": [between(0, 1, "left")],
+        "epsilon": [above(0)],
+        "n_iter_no_change": [count(), INFINITY],
+        "max_fun": [count()],
+        "dropout": [between(0, 1, "left")],
+        "weight_decay": [at_least(0)],
+        "clip_norm": [above(0), None],
+        "precision": [one_of("auto", "float32", "float64")],
+    }
 
     hidden_layer_sizes: Any
     activation: str
@@ -77,11 +110,6 @@ class BaseNetwork(CallbackSupportMixin, BaseEstimator):
 
     coefs_: list[np.ndarray]
     intercepts_: list[np.ndarray]
-
-    def _take(self, arguments: dict[str, Any]) -> None:
-        """Store the arguments of ``__init__``, given as its ``locals()``, under their own names."""
-        for name in self._get_param_names():
-            setattr(self, name, arguments[name])
 
     # What a subclass gives -------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
+from hinge._parameters import Constraints, has, one_of, shared
 from hinge._validation import naming
 from hinge.models.base import code_labels, signs
 from hinge.models.neural.base import BaseNetwork, is_stochastic
@@ -123,6 +124,11 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
     [0, 1, 1, 0]
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+        "loss": [has("value", "gradient"), None],
+    }
+
     def __init__(
         self,
         hidden_layer_sizes: Any = (100,),
@@ -156,7 +162,35 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         clip_norm: float | None = None,
         precision: str = "auto",
     ) -> None:
-        self._take(locals())
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.max_fun = max_fun
+        self.loss = loss
+        self.class_weight = class_weight
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.precision = precision
 
     def _resolve_loss(self) -> Loss:
         if self.loss is None:
@@ -315,6 +349,10 @@ n_outputs_, out_activation_
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "loss": [one_of(*REGRESSION_LOSSES), has("value", "gradient")],
+    }
+
     def __init__(
         self,
         loss: Any = "squared_error",
@@ -347,16 +385,40 @@ n_outputs_, out_activation_
         clip_norm: float | None = None,
         precision: str = "auto",
     ) -> None:
-        self._take(locals())
+        self.loss = loss
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.max_fun = max_fun
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.precision = precision
 
     def _estimator_type_is_regressor(self) -> bool:
         return True
 
     def _resolve_loss(self) -> Loss:
         if isinstance(self.loss, str):
-            if self.loss not in REGRESSION_LOSSES:
-                known = ", ".join(map(repr, REGRESSION_LOSSES))
-                raise ValueError(f"loss must be one of {known} or a hinge loss; got {self.loss!r}.")
             return REGRESSION_LOSSES[self.loss]()
         loss = as_loss(self.loss)
         if loss.target.is_classes:

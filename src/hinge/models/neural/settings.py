@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.models.neural.engine import ACTIVATIONS, Rule
-from hinge.models.neural.learning_rate import NAMES
+from hinge.models.neural.engine import Rule
 
 SOLVERS = ("adam", "sgd", "lbfgs")
 
@@ -42,27 +41,9 @@ def within(name: str, value: Any, low: float, high: float = np.inf, *, open_low:
 
 
 def check_settings(estimator: Any) -> None:
-    """Refuse parameters outside their range before anything is computed."""
+    """Refuse parameters that do not fit each other, before anything is computed."""
     e = estimator
     hidden_sizes(e.hidden_layer_sizes)
-    one_of("activation", e.activation, ACTIVATIONS)
-    one_of("solver", e.solver, SOLVERS)
-    one_of("precision", e.precision, ("auto", "float32", "float64"))
-    if not callable(e.learning_rate):
-        one_of("learning_rate", e.learning_rate, NAMES)
-    for name in ("alpha", "tol", "power_t", "weight_decay"):
-        within(name, getattr(e, name), 0.0)
-    for name in ("learning_rate_init", "epsilon"):
-        within(name, getattr(e, name), 0.0, open_low=True)
-    for name in ("momentum", "beta_1", "beta_2", "dropout"):
-        within(name, getattr(e, name), 0.0, 1.0)
-    for name in ("max_iter", "max_fun", "n_iter_no_change"):
-        within(name, getattr(e, name), 1)
-    within("validation_fraction", e.validation_fraction, 0.0, 1.0, open_low=True)
-    if e.clip_norm is not None:
-        within("clip_norm", e.clip_norm, 0.0, open_low=True)
-    if e.batch_size != "auto":
-        within("batch_size", e.batch_size, 1)
     if e.solver == "lbfgs":
         refused = [name for name in ("dropout", "weight_decay", "clip_norm", "early_stopping") if getattr(e, name)]
         if refused:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge.models.structured.constraints import Forbidden, neighbours
+from hinge._parameters import Constraints, Estimator, above, count, one_of, shared
+from hinge.models.structured.constraints import RULES, Forbidden, neighbours
 from hinge.models.structured.features import Cache, Encoded, Vocabulary
 from hinge.problem.losses.base import normalise_weights
 
@@ -39,8 +39,19 @@ class Corpus:
         return None if self.held is None else self.held.native(), self.held_codes, self.patience
 
 
-class StructuredEstimator(BaseEstimator):
+class StructuredEstimator(Estimator):
     """Base class; a subclass has the parameters named below and a ``fit``."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "max_iter", "early_stopping", "validation_fraction", "n_iter_no_change"),
+        "alpha": [above(0)],
+        "features": [callable, None],
+        "constraints": [one_of(*RULES), callable, None],
+        "min_count": [count()],
+        "pair_features": [one_of("observed"), callable, None],
+        "average": ["boolean"],
+        "random_state": [count(0)],
+    }
 
     features: Any
     constraints: Any
@@ -64,8 +75,6 @@ class StructuredEstimator(BaseEstimator):
         _require_pairs(X, y)
         if len(X) == 0:
             raise ValueError("X has no sequences: there is nothing to learn from.")
-        if self.min_count < 1:
-            raise ValueError(f"min_count={self.min_count!r} must be at least 1.")
         if parents is not None and (not hasattr(parents, "__len__") or len(parents) != len(X)):
             raise ValueError(f"parents must be a list of {len(X)} lists, one per sequence of X.")
         names: dict[Any, int] = {}
@@ -92,11 +101,6 @@ class StructuredEstimator(BaseEstimator):
 
     def _hold_out(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The sequences to learn from and those held out, both in order."""
-        if not 0 < self.validation_fraction < 1 or self.n_iter_no_change < 1:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1 and "
-                f"n_iter_no_change={self.n_iter_no_change!r} at least 1."
-            )
         size = int(np.ceil(n * self.validation_fraction))
         if size >= n:
             raise ValueError(f"early_stopping needs sequences to learn from: {n} are too few to hold {size} out.")

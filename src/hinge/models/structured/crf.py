@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge._native import core
+from hinge._parameters import Constraints, above, count, one_of, shared
 from hinge.models.structured.base import StructuredEstimator
 from hinge.models.structured.constraints import neighbours
 from hinge.models.structured.features import Encoded
@@ -108,6 +109,16 @@ class ChainCRF(StructuredEstimator):
     [['DET', 'NOUN', 'VERB']]
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("l1_ratio"),
+        "markov": ["boolean"],
+        "all_pairs": ["boolean"],
+        "solver": [one_of("lbfgs", "sgd")],
+        "memory": [count()],
+        "eta0": [above(0), None],
+        "batch_size": [count()],
+    }
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -166,8 +177,6 @@ class ChainCRF(StructuredEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> ChainCRF:
         begun = time.perf_counter()
-        if not self.alpha > 0 or not 0 <= self.l1_ratio <= 1:
-            raise ValueError(f"alpha={self.alpha!r} must be positive and l1_ratio={self.l1_ratio!r} in [0, 1].")
         self._check_solver()
         corpus = self._read(X, y, sample_weight, parents)
         encoded, codes = corpus.encoded, corpus.codes
@@ -197,14 +206,8 @@ class ChainCRF(StructuredEstimator):
         return self
 
     def _check_solver(self) -> None:
-        if self.solver not in ("lbfgs", "sgd"):
-            raise ValueError(f"solver={self.solver!r} is not known; expected 'lbfgs' or 'sgd'.")
         if self.solver == "sgd" and self.l1_ratio > 0:
             raise ValueError("solver='sgd' knows no L1 penalty; set l1_ratio=0 or solver='lbfgs'.")
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size={self.batch_size!r} must be at least 1.")
-        if self.eta0 is not None and not self.eta0 > 0:
-            raise ValueError(f"eta0={self.eta0!r} must be positive, or None to have it chosen.")
 
     def _places(self, encoded: Encoded, codes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
         """Which weights exist: offsets per attribute, their labels (None: all), and label pairs."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from hinge._native import core
+from hinge._parameters import Constraints, shared
 from hinge.models.structured.base import StructuredEstimator
 
 
@@ -45,6 +46,10 @@ class StructuredPerceptron(StructuredEstimator):
     >>> model.predict([[["a"], ["dog"]]])
     [['D', 'N']]
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("shuffle"),
+    }
 
     def __init__(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge._native import core
+from hinge._parameters import Constraints, numbers
 from hinge.models.structured.base import StructuredEstimator
 from hinge.problem.certificates.linear import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
@@ -55,6 +56,10 @@ class StructuredSVM(StructuredEstimator):
     [['D', 'N']]
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "cost": [numbers(0), None],
+    }
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -87,8 +92,6 @@ class StructuredSVM(StructuredEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, parents: Any = None) -> StructuredSVM:
         """Learn from labelled sequences, or from trees where ``parents`` is given (−1 for roots)."""
         begun = time.perf_counter()
-        if not self.alpha > 0:
-            raise ValueError(f"alpha={self.alpha!r} must be positive.")
         corpus = self._read(X, y, sample_weight, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
         unary, pair, cross, self.n_iter_, done, _, primal, gap, early, scores = core.chain_svm(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from hinge._native import check_indices, core
+from hinge._parameters import Constraints, Estimator, above, count, has, shared
 from hinge._validation import validate_data
 from hinge.models.base import LogProba, take_input_tags, unique_codes
 from hinge.models.trees.arrays import Trees
@@ -22,7 +23,7 @@ from hinge.models.trees.tree import DecisionTreeClassifier, feature_count
 from hinge.problem.numerics import weighted_sum
 
 
-class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
+class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
     """AdaBoost (SAMME for more than two classes) over any classifier that takes weights.
 
     Minimises  Σ wᵢ exp(−yᵢ F(xᵢ))  stage by stage, F = Σ_t v_t h_t with h_t(x) = ±1: each round fits h_t to the weights
@@ -60,6 +61,13 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, BaseEstimator):
     >>> hg.AdaBoostClassifier(n_estimators=20).fit(X, y).score(X, y)
     1.0
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state"),
+        "estimator": [has("fit", "predict"), None],
+        "n_estimators": [count()],
+        "learning_rate": [above(0)],
+    }
 
     def __init__(
         self, estimator: Any = None, *, n_estimators: int = 50, learning_rate: float = 1.0, random_state: Any = 0
@@ -250,8 +258,6 @@ def check_rounds(model: Any, base: Any) -> None:
     """Refuses learners without weights and rounds or steps that are no number of them."""
     if not has_fit_parameter(base, "sample_weight"):
         raise ValueError(f"estimator must take sample_weight in fit; {type(base).__name__} does not.")
-    if model.n_estimators < 1 or not model.learning_rate > 0:
-        raise ValueError("n_estimators must be at least 1 and learning_rate greater than zero.")
 
 
 def mean_importances(model: Any) -> np.ndarray:
@@ -292,6 +298,7 @@ class _TreeRounds(Rounds):
     def __init__(self, base: DecisionTreeClassifier, X: Any, codes: np.ndarray) -> None:
         super().__init__(base, X, codes)
         self.template = clone(base)
+        self.template._validate_params()
         self.table = self.template.prepare(X)
         self.template.classes_ = np.unique(codes)
         self.template.n_classes_, self.template.n_outputs_ = len(self.template.classes_), 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, above, count, has, one_of, shared
 from hinge._validation import numeric_targets
 from hinge.models.base import drop_absent, take_input_tags
 from hinge.models.trees.adaboost import Rounds, check_rounds, checked_table, mean_importances
@@ -25,7 +26,7 @@ LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
+class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     """AdaBoost.R2 (Drucker 1997) over any regressor that takes weights: the weighted median of its members.
 
     Every round fits a member to the weights wᵢ. Its errors eᵢ = |yᵢ − h(xᵢ)| / maxⱼ |yⱼ − h(xⱼ)| count as losses Lᵢ =
@@ -61,6 +62,14 @@ class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state"),
+        "estimator": [has("fit", "predict"), None],
+        "n_estimators": [count()],
+        "learning_rate": [above(0)],
+        "loss": [one_of(*LOSSES)],
+    }
+
     def __init__(
         self,
         estimator: Any = None,
@@ -94,8 +103,6 @@ class AdaBoostRegressor(Members, RegressorMixin, BaseEstimator):
         """Add members until there are ``n_estimators``, or one is perfect or too poor."""
         y = numeric_targets(check_targets(self, X, y))
         check_rounds(self, self.estimator_)
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
         X = checked_table(self, X)
         X, y, weight = drop_absent(X, y, weights_of(sample_weight, X))
         self._boost(Rounds(self.estimator_, X, y), y, np.ones(len(y)) if weight is None else weight)

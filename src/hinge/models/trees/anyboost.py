@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from hinge._parameters import Constraints, above, between, count, has
 from hinge.models.base import check_predict
 from hinge.models.learner import Learner
 from hinge.models.trees.boosting_loss import BoostedLoss
@@ -252,6 +253,14 @@ class AnyBoost(_Named):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "estimator": [has("fit", "predict"), None],
+        "n_estimators": [count()],
+        "learning_rate": [above(0)],
+        "subsample": [between(0, 1, "right")],
+        "line_search": ["boolean"],
+    }
+
     def __init__(
         self,
         loss: Any = None,
@@ -306,6 +315,11 @@ class ForwardStagewise(_Named):
     >>> bool(hg.ForwardStagewise(n_estimators=5).fit(X, y).score(X, y) > 0.99)
     True
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_estimators": [count()],
+        "max_thresholds": [count()],
+    }
 
     def __init__(
         self, loss: Any = None, *, n_estimators: int = 50, max_thresholds: int = 64, random_state: int = 0

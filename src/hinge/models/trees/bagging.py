@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge._native import check_indices, core
+from hinge._parameters import Constraints, Estimator, count, fraction, has, shared
 from hinge._validation import numeric_targets, validate_data
 from hinge.models.base import LogProba, codes_among, take_input_tags, unique_codes
 from hinge.models.trees.forest_base import sample_size
@@ -22,12 +23,22 @@ from hinge.models.trees.out_of_bag import out_of_bag_score
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
-class BaseBagging(Members, BaseEstimator):
+class BaseBagging(Members, Estimator):
     """What the classifier and the regressor share."""
 
     bags_: list[np.ndarray]
     estimators_features_: list[np.ndarray]
     _draws: list[np.ndarray]
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("bootstrap", "warm_start", "n_jobs", "random_state", "verbose"),
+        "estimator": [has("fit", "predict"), None],
+        "n_estimators": [count()],
+        "max_samples": [count(), fraction(), None],
+        "max_features": [count(), fraction()],
+        "bootstrap_features": ["boolean"],
+        "oob_score": ["boolean", callable],
+    }
 
     def __init__(
         self,
@@ -68,8 +79,6 @@ class BaseBagging(Members, BaseEstimator):
         rows. Whole-number weights are counts of rows; other weights multiply the counts.
         """
         y = check_targets(self, X, y)
-        if self.n_estimators < 1:
-            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
         X = _checked(self, X)
         weight = weights_of(sample_weight, X)
         codes = self._code(y)

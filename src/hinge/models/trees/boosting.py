@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, between, shared
 from hinge._validation import numeric_targets
 from hinge.models.base import LogProba, code_labels, signs
 from hinge.models.trees.boosting_base import BaseBoosting
@@ -93,6 +94,11 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
     True
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "quantile": [between(0, 1), None],
+        "alpha": [between(0, 1, "neither")],
+    }
+
     def __init__(
         self,
         loss: Any = "squared_error",
@@ -131,11 +137,16 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
         ccp_alpha: float = 0.0,
     ) -> None:
         super().__init__(
-            loss, learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization,
-            max_features, max_bins, categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping,
-            scoring, validation_fraction, n_iter_no_change, tol, verbose, random_state, subsample, min_gain, grow,
-            quantize, n_estimators, criterion, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease, init,
-            ccp_alpha,
+            loss=loss, learning_rate=learning_rate, max_iter=max_iter, max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, l2_regularization=l2_regularization,
+            max_features=max_features, max_bins=max_bins, categorical_features=categorical_features,
+            monotonic_cst=monotonic_cst, interaction_cst=interaction_cst, warm_start=warm_start,
+            early_stopping=early_stopping, scoring=scoring, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, tol=tol, verbose=verbose, random_state=random_state,
+            subsample=subsample, min_gain=min_gain, grow=grow, quantize=quantize, n_estimators=n_estimators,
+            criterion=criterion, min_samples_split=min_samples_split,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, min_impurity_decrease=min_impurity_decrease, init=init,
+            ccp_alpha=ccp_alpha,
         )  # fmt: skip
         self.quantile = quantile
         self.alpha = alpha
@@ -205,6 +216,10 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     1.0
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("class_weight"),
+    }
+
     def __init__(
         self,
         loss: Any = "log_loss",
@@ -242,11 +257,16 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         ccp_alpha: float = 0.0,
     ) -> None:
         super().__init__(
-            loss, learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization,
-            max_features, max_bins, categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping,
-            scoring, validation_fraction, n_iter_no_change, tol, verbose, random_state, subsample, min_gain, grow,
-            quantize, n_estimators, criterion, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease, init,
-            ccp_alpha,
+            loss=loss, learning_rate=learning_rate, max_iter=max_iter, max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, l2_regularization=l2_regularization,
+            max_features=max_features, max_bins=max_bins, categorical_features=categorical_features,
+            monotonic_cst=monotonic_cst, interaction_cst=interaction_cst, warm_start=warm_start,
+            early_stopping=early_stopping, scoring=scoring, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, tol=tol, verbose=verbose, random_state=random_state,
+            subsample=subsample, min_gain=min_gain, grow=grow, quantize=quantize, n_estimators=n_estimators,
+            criterion=criterion, min_samples_split=min_samples_split,
+            min_weight_fraction_leaf=min_weight_fraction_leaf, min_impurity_decrease=min_impurity_decrease, init=init,
+            ccp_alpha=ccp_alpha,
         )  # fmt: skip
         self.class_weight = class_weight
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import core
+from hinge._parameters import Constraints, Estimator, above, at_least, between, count, fraction, has, one_of, shared
 from hinge.models.base import drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
@@ -35,11 +35,44 @@ ROUNDS = 100
 INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # how many features may meet in a branch
 
 
-class BaseBoosting(CallbackSupportMixin, BaseEstimator):
+class BaseBoosting(CallbackSupportMixin, Estimator):
     """What the classifier and the regressor share."""
 
     trees_: Any  # Trees, or None before the first round
     n_iter_: int
+
+    _parameter_hints: ClassVar[dict[str, str]] = {
+        "init": "To start from another model, give its scores: fit(X, y, init_score=...)."
+    }
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("max_iter", "warm_start", "tol", "verbose", "random_state"),
+        "loss": [str, has("value", "gradient")],
+        "learning_rate": [above(0)],
+        "max_leaf_nodes": [count(2), None],
+        "max_depth": [count(), None],
+        "min_samples_leaf": [count(), fraction()],
+        "l2_regularization": [at_least(0)],
+        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
+        "max_bins": [count(2, 255)],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [one_of(*INTERACTIONS), "array-like", None],
+        "early_stopping": ["boolean", one_of("auto")],
+        "scoring": [str, callable, None],
+        "validation_fraction": [between(0, 1, "neither"), count(), None],
+        "n_iter_no_change": [count(), None],
+        "subsample": [between(0, 1, "right")],
+        "min_gain": [at_least(0)],
+        "grow": [one_of("leaf", "level")],
+        "quantize": ["boolean", one_of("auto")],
+        "n_estimators": [count(), None],
+        "criterion": [one_of("friedman_mse", "squared_error", "deprecated"), None],
+        "min_samples_split": [count(2), fraction()],
+        "min_weight_fraction_leaf": [between(0, 0.5)],
+        "min_impurity_decrease": [at_least(0)],
+        "init": [one_of("zero"), None],
+        "ccp_alpha": [at_least(0)],
+    }
 
     def __init__(
         self,
@@ -129,31 +162,6 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         """For how many rounds early stopping waits."""
         return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
 
-    def _check(self) -> None:
-        for name in ("learning_rate", "subsample"):
-            value = getattr(self, name)
-            if not value > 0 or (name == "subsample" and value > 1):
-                limit = "greater than zero" if name == "learning_rate" else "in (0, 1]"
-                raise ValueError(f"{name} must be {limit}; got {value}.")
-        if self.patience < 1:
-            raise ValueError(f"n_iter_no_change must be at least 1 or None; got {self.n_iter_no_change}.")
-        if self.rounds < 1:
-            name = "max_iter" if self.n_estimators is None else "n_estimators"
-            raise ValueError(f"{name} must be at least 1; got {self.rounds}.")
-        if not 2 <= self.max_bins <= 255:
-            raise ValueError(f"max_bins must lie between 2 and 255; got {self.max_bins}.")
-        if self.max_leaf_nodes is not None and self.max_leaf_nodes < 2:
-            raise ValueError(f"max_leaf_nodes must be at least 2 or None; got {self.max_leaf_nodes}.")
-        for name in ("l2_regularization", "min_gain", "min_impurity_decrease", "ccp_alpha"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative; got {getattr(self, name)}.")
-        if self.grow not in ("leaf", "level"):
-            raise ValueError(f'grow must be "leaf" (best leaf first) or "level"; got {self.grow!r}.')
-        if self.criterion not in CRITERIA:
-            raise ValueError(f"criterion must be one of {CRITERIA}, which all mean the same; got {self.criterion!r}.")
-        if not (self.init is None or hasattr(self.init, "fit") or (isinstance(self.init, str) and self.init == "zero")):
-            raise ValueError(f'init must be None, "zero" or an estimator; got {self.init!r}.')
-
     def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
         allowed = []
@@ -173,9 +181,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             allowed += [[f] for f in range(d) if f not in used]
         total = float(n if weight is None else weight.sum())
         rows = total if is_frequency(weight) else n
-        least = limit_of_rows(self.min_samples_leaf, rows, "min_samples_leaf", 1)
-        if not 0 <= self.min_weight_fraction_leaf <= 0.5:
-            raise ValueError(f"min_weight_fraction_leaf must lie in [0, 0.5]; got {self.min_weight_fraction_leaf}.")
+        least = limit_of_rows(self.min_samples_leaf, rows, 1)
         least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
         leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, int(rows) // max(1, int(least))))
         return {
@@ -185,7 +191,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             "l2": float(self.l2_regularization),
             "min_hessian": 1e-3 * total / rows,  # of a row of mean weight: the unit of the weights does not matter
             "min_count": int(least),
-            "min_split": int(limit_of_rows(self.min_samples_split, rows, "min_samples_split", 2)),
+            "min_split": int(limit_of_rows(self.min_samples_split, rows, 2)),
             # The gain of squared error is the fall of the sum of squares: impurity times weight.
             "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
             "prune": self.ccp_alpha * total,
@@ -223,7 +229,6 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             Called after each round as ``monitor(round, self, locals())``; boosting ends if it returns True.
         """
         y = check_targets(self, X, y)
-        self._check()
         X, coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
         if init_score is not None and weight is not None:
@@ -242,8 +247,6 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         watch = None
         stop = self.early_stopping
         if isinstance(stop, str):
-            if stop != "auto":
-                raise ValueError(f'early_stopping must be "auto", True or False; got {stop!r}.')
             stop = X_val is not None or self._stops_by_default(len(X))
         self.do_early_stopping_ = bool(stop)
         if stop:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
+from hinge._parameters import Constraints, Estimator, at_least, between, count, fraction, one_of, shared
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.trees.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
@@ -33,7 +34,13 @@ from hinge.models.trees.members import Members, forest_trees
 from hinge.models.trees.out_of_bag import out_of_bag_score
 from hinge.models.trees.pruning import prune_trees
 from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
-from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, cart_options
+from hinge.models.trees.tree import (
+    CLASSIFICATION,
+    REGRESSION,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    cart_options,
+)
 
 SUBSAMPLE = "balanced_subsample"
 
@@ -43,15 +50,13 @@ def sample_size(max_samples: Any, total: int) -> int:
     if max_samples is None:
         return total
     if isinstance(max_samples, (int, np.integer)):
-        if not 1 <= max_samples <= total:
-            raise ValueError(f"max_samples must lie between 1 and {total}; got {max_samples}.")
+        if max_samples > total:
+            raise ValueError(f"max_samples must be at most {total}, the number of rows; got {max_samples}.")
         return int(max_samples)
-    if not 0 < max_samples <= 1:
-        raise ValueError(f"max_samples as a fraction must lie in (0, 1]; got {max_samples}.")
     return max(1, round(max_samples * total))
 
 
-class BaseForest(Members, BaseEstimator):
+class BaseForest(Members, Estimator):
     """What all forests share."""
 
     _random_thresholds = False
@@ -59,6 +64,25 @@ class BaseForest(Members, BaseEstimator):
     n_outputs_: int
     _coder: Coder
     _gains: Any  # (trees × features): each tree's importances
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("bootstrap", "n_jobs", "random_state", "verbose", "warm_start"),
+        "n_estimators": [count()],
+        "max_depth": [count(), None],
+        "min_samples_split": [count(2), fraction()],
+        "min_samples_leaf": [count(), fraction()],
+        "min_weight_fraction_leaf": [between(0, 0.5)],
+        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
+        "max_leaf_nodes": [count(2), None],
+        "min_impurity_decrease": [at_least(0)],
+        "oob_score": ["boolean", callable],
+        "ccp_alpha": [at_least(0)],
+        "max_samples": [count(), fraction(), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "max_bins": [count(2, 255)],
+        "keep_leaves": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -160,12 +184,8 @@ class BaseForest(Members, BaseEstimator):
             raise ValueError(f"warm_start needs as many targets as the first fit, {self.n_outputs_}; y is {y.shape}.")
 
     def _check(self, y: np.ndarray) -> None:
-        if self.n_estimators < 1:
-            raise ValueError(f"n_estimators must be at least 1; got {self.n_estimators}.")
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
-        if self.ccp_alpha < 0:
-            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
 
     def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
         n, d = X.shape
@@ -293,6 +313,11 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
 
     _tree_classes = (DecisionTreeClassifier, ExtraTreeClassifier)
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "criterion": [one_of(*CLASSIFICATION)],
+        "class_weight": [dict, list, one_of("balanced", "balanced_subsample"), None],
+    }
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -320,9 +345,12 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
         keep_leaves: bool = False,
     ) -> None:
         super().__init__(
-            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
-            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
-            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
+            max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            warm_start=warm_start, ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features, max_bins=max_bins, keep_leaves=keep_leaves,
         )  # fmt: skip
         self.class_weight = class_weight
 
@@ -361,6 +389,10 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
 
     _tree_classes = (DecisionTreeRegressor, ExtraTreeRegressor)
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "criterion": [one_of(*REGRESSION)],
+    }
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -387,9 +419,12 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
         keep_leaves: bool = False,
     ) -> None:
         super().__init__(
-            n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
-            max_features, max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state,
-            verbose, warm_start, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves,
+            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
+            max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            warm_start=warm_start, ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features, max_bins=max_bins, keep_leaves=keep_leaves,
         )  # fmt: skip
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:

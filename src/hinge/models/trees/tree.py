@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
+from hinge._parameters import Constraints, Estimator, at_least, between, count, fraction, one_of, shared
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.inputs import (
@@ -48,37 +49,21 @@ def feature_count(max_features: Any, d: int) -> int:
         return max(1, int(np.sqrt(d)))
     if max_features == "log2":
         return max(1, int(np.log2(d)))
-    if isinstance(max_features, str):
-        raise ValueError(f'max_features must be "sqrt", "log2", a number or None; got {max_features!r}.')
     if isinstance(max_features, (int, np.integer)):
-        if max_features < 1:
-            raise ValueError(f"max_features must be at least 1; got {max_features}.")
         return min(d, int(max_features))
-    if not 0 < max_features <= 1:
-        raise ValueError(f"max_features as a fraction must lie in (0, 1]; got {max_features}.")
     return max(1, int(max_features * d))
 
 
-def limit_of_rows(value: float, total: float, name: str, least: int) -> float:
+def limit_of_rows(value: float, total: float, least: int) -> float:
     """A limit given as a number of rows, or as a fraction of all of them."""
     if isinstance(value, (int, np.integer)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least} (or a fraction in (0, 1]); got {value}.")
         return float(value)
-    if not 0 < value <= 1:
-        raise ValueError(f"{name} as a fraction must lie in (0, 1]; got {value}.")
     return max(float(least), float(np.ceil(value * total)))
 
 
 def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Shape, *, random: bool) -> dict[str, Any]:
     """The settings of a tree or forest as the native code takes them."""
     allowed = CLASSIFICATION if isinstance(estimator, ClassifierMixin) else REGRESSION
-    if estimator.criterion not in allowed:
-        raise ValueError(f"criterion must be one of {', '.join(allowed)}; got {estimator.criterion!r}.")
-    for name in ("max_depth", "max_leaf_nodes"):
-        limit = getattr(estimator, name)
-        if limit is not None and limit < (1 if name == "max_depth" else 2):
-            raise ValueError(f"{name} must be at least {1 if name == 'max_depth' else 2} or None; got {limit}.")
     monotone = monotone_list(estimator.monotonic_cst, d, getattr(estimator, "feature_names_in_", None))
     if monotone and (shape.classes > 2 or shape.outputs > 1):
         raise ValueError("monotonic_cst needs a single score: two classes, or regression of one target.")
@@ -98,8 +83,8 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
         "max_depth": estimator.max_depth or 0,
         "max_leaf_nodes": estimator.max_leaf_nodes or 0,
         "max_features": 0 if features == d else features,
-        "min_samples_split": limit_of_rows(estimator.min_samples_split, count, "min_samples_split", 2),
-        "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, "min_samples_leaf", 1),
+        "min_samples_split": limit_of_rows(estimator.min_samples_split, count, 2),
+        "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, 1),
         "min_weight_leaf": estimator.min_weight_fraction_leaf * weight,
         "min_decrease": estimator.min_impurity_decrease * shape.outputs,
         "balanced": [],
@@ -108,8 +93,25 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
     }
 
 
-class BaseTree(BaseEstimator):
+class BaseTree(Estimator):
     """What the classifier and the regressor share."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("random_state"),
+        "criterion": [one_of(*CLASSIFICATION)],
+        "splitter": [one_of("best", "random", "hist")],
+        "max_depth": [count(), None],
+        "min_samples_split": [count(2), fraction()],
+        "min_samples_leaf": [count(), fraction()],
+        "min_weight_fraction_leaf": [between(0, 0.5)],
+        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
+        "max_leaf_nodes": [count(2), None],
+        "min_impurity_decrease": [at_least(0)],
+        "class_weight": [dict, list, one_of("balanced"), None],
+        "ccp_alpha": [at_least(0)],
+        "monotonic_cst": ["array-like", dict, None],
+        "categorical_features": ["array-like", one_of("from_dtype"), None],
+    }
 
     trees_: Trees
     n_outputs_: int
@@ -127,8 +129,6 @@ class BaseTree(BaseEstimator):
         return self._arrange(X, None)
 
     def _arrange(self, X: Any, weight: np.ndarray | None) -> Prepared:
-        if self.splitter not in ("best", "random", "hist"):
-            raise ValueError(f'splitter must be "best", "random" or "hist"; got {self.splitter!r}.')
         if self.splitter == "hist":
             return Binned(X, self._coder, weight, bundle=False)
         unsorted = self.splitter == "random" and not scipy.sparse.issparse(X)
@@ -176,8 +176,6 @@ class BaseTree(BaseEstimator):
         self.n_features_in_ = table.X.shape[1]
         self.max_features_ = feature_count(self.max_features, self.n_features_in_)
         self.missing_features_ = table.missing
-        if self.ccp_alpha < 0:
-            raise ValueError(f"ccp_alpha must not be negative; got {self.ccp_alpha}.")
         if self.ccp_alpha > 0:
             self.trees_ = prune_trees(self.trees_, self.ccp_alpha)
         return self
@@ -380,6 +378,10 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
     >>> hg.DecisionTreeRegressor(max_depth=1).fit(X, [0.0, 2.0, 10.0, 12.0]).predict([[0.5], [9.0]])
     array([ 1., 11.])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "criterion": [one_of(*REGRESSION)],
+    }
 
     def __init__(
         self,

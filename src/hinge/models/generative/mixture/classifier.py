@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of, shared
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_fit, code_labels, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
 from hinge.models.generative.base import JointPosterior, finish, log_prior, told
-from hinge.models.generative.mixture.gaussian import GaussianMixture
+from hinge.models.generative.mixture.components import SHAPES
+from hinge.models.generative.mixture.gaussian import STARTS, GaussianMixture
 
 
-class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin, BaseEstimator):
+class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin, Estimator):
     """Bayes' rule with a Gaussian mixture per class (mixture discriminant analysis).
 
     log p(c, x) = log π_c + log Σ_m π_cm N(x; μ_cm, Σ_cm);  each class's mixture is fitted by EM to its own examples,
@@ -46,6 +48,18 @@ class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin,
     >>> hg.MixtureDiscriminant(n_components=2).fit(x, inside).predict([[-2.0], [0.0], [2.0]])
     array([0, 1, 0])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "max_iter", "random_state"),
+        "n_components": [count(), one_of("bic", "heldout")],
+        "covariance_type": [one_of(*SHAPES)],
+        "reg_covar": [at_least(0)],
+        "n_init": [count()],
+        "init_params": [one_of(*STARTS)],
+        "priors": [numbers(), None],
+        "prior_observations": [at_least(0)],
+        "max_components": [count()],
+    }
 
     def __init__(
         self,

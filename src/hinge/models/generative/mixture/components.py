@@ -23,7 +23,7 @@ import scipy.linalg
 from hinge._cached import cached_property
 from hinge._native import core
 
-SHAPES = ("full", "tied", "diag", "spherical")
+SHAPES: tuple[str, ...] = ("full", "tied", "diag", "spherical")
 SMALL = 32  # order up to which one call for all components saves more than triangles do
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of, shared
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
@@ -19,12 +20,12 @@ from hinge.models.generative.base import told
 from hinge.models.generative.mixture.components import SHAPES, Components, Prior, central
 from hinge.models.generative.mixture.em import Run, draw, draw_order, expectation_maximisation, k_means, start_from
 
-STARTS = ("kmeans", "k-means++", "random", "random_from_data")
+STARTS: tuple[str, ...] = ("kmeans", "k-means++", "random", "random_from_data")
 # Spread in some direction, relative to the data's, below which a component would be as good as a point.
 NO_SPREAD = 1e-8
 
 
-class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
+class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
     """A mixture of Gaussians, fitted by EM.
 
     Maximises  Σ sᵢ log Σ_c π_c N(xᵢ; μ_c, Σ_c) − ½ Σ_c [ν log|Σ_c| + tr(Ψ Σ_c⁻¹)],  Ψ = ν·diag(var)/k^(2/d) + reg_covar·I,
@@ -87,6 +88,22 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
     array([ 1.17, 10.17])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "random_state", "warm_start", "verbose"),
+        "n_components": [count(), one_of("bic", "heldout")],
+        "covariance_type": [one_of(*SHAPES)],
+        "reg_covar": [at_least(0)],
+        "max_iter": [count(0)],
+        "n_init": [count()],
+        "init_params": [one_of(*STARTS)],
+        "weights_init": [numbers(), None],
+        "means_init": [numbers(), None],
+        "precisions_init": [numbers(), None],
+        "verbose_interval": [count()],
+        "prior_observations": [at_least(0)],
+        "max_components": [count()],
+    }
+
     def __init__(
         self,
         n_components: Any = 1,
@@ -127,7 +144,6 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
         """Fit; a weight of 2 means the same as having the example twice."""
-        self._check_parameters()
         X = contiguous(validate_data(self, X, dtype=FLOATS, ensure_min_samples=1))
         weights = check_weights(sample_weight, X)
         random = check_random_state(self.random_state)
@@ -305,24 +321,6 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, BaseEstimator):
             case _:
                 z *= np.sqrt(components.covariances)[labels, None]
         return components.means[labels] + z, labels
-
-    def _check_parameters(self) -> None:
-        k = self.n_components
-        if isinstance(k, str):
-            if k not in ("bic", "heldout"):
-                raise ValueError(f'n_components must be a whole number above zero, "bic" or "heldout", got {k!r}.')
-        elif not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f'n_components must be a whole number above zero, "bic" or "heldout", got {k!r}.')
-        if self.covariance_type not in SHAPES:
-            raise ValueError(f"covariance_type must be one of {', '.join(SHAPES)}; got {self.covariance_type!r}.")
-        if self.init_params not in STARTS:
-            raise ValueError(f"init_params must be one of {', '.join(STARTS)}; got {self.init_params!r}.")
-        for name in ("max_iter", "n_init", "max_components"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
-        for name in ("tol", "reg_covar", "prior_observations"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be of zero or more, got {getattr(self, name)!r}.")
 
 
 def _densities(components: Components, X: np.ndarray) -> np.ndarray:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
+from hinge._parameters import Constraints, Estimator, above, count, shared
 from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.generative.base import OUTPUT, finish
@@ -31,7 +32,7 @@ class Lines(NamedTuple):
     variance: np.ndarray
 
 
-class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
     """Several linear regressions at once, each example belonging to one of them, nobody knows which.
 
     Maximises  Σ sᵢ log Σ_c π_c N(yᵢ; ⟨w_c, xᵢ⟩ + b_c, σ_c²) − ½ Σ_c [ν log σ_c² + (ν σ₀² + α‖w_c‖²)/σ_c²]  by EM: every
@@ -72,6 +73,14 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     array([-2.,  2.])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("tol", "max_iter", "random_state"),
+        "n_components": [count()],
+        "n_init": [count()],
+        "alpha": [above(0)],
+        "prior_observations": [above(0)],
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -94,12 +103,6 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MixtureOfRegressions:
         """Fit; a weight of 2 means the same as having the example twice."""
-        for name in ("n_components", "max_iter", "n_init"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
-        for name in ("alpha", "prior_observations"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above zero, got {getattr(self, name)!r}.")
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, accept_sparse=False)
         y = np.asarray(y, dtype=np.float64)
         require_no_overflow(np.sum(y**2))

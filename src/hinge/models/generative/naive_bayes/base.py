@@ -10,16 +10,17 @@ is X looked at again to say where.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
+from hinge._parameters import Constraints, Estimator, at_least, numbers
 from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, codes_among, contiguous, unique_codes
 from hinge.models.generative.base import JointPosterior, told
@@ -29,8 +30,15 @@ from hinge.models.generative.base import JointPosterior, told
 LOG_ZERO = -690.0
 
 
-class NaiveBayes(JointPosterior, ClassifierMixin, BaseEstimator):
+class NaiveBayes(JointPosterior, ClassifierMixin, Estimator):
     """Base class. Subclasses count (``_count``), estimate (``_estimate``) and score (``_scores``)."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "alpha": [at_least(0), numbers(0)],
+        "force_alpha": ["boolean"],
+        "fit_prior": ["boolean"],
+        "class_prior": [numbers(), None],
+    }
 
     accepts_sparse = True
     classes_: np.ndarray

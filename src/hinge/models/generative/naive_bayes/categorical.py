@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, at_least, count, numbers
 from hinge.models.generative.base import log_prior
 from hinge.models.generative.naive_bayes.base import LOG_ZERO, NaiveBayes
 from hinge.models.generative.naive_bayes.discrete import check_alpha
@@ -74,6 +75,11 @@ class CategoricalNB(NaiveBayes):
 
     accepts_sparse = False
     category_count_: list[np.ndarray]
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "alpha": [at_least(0)],
+        "min_categories": [count(), numbers(1), None],
+    }
 
     def __init__(
         self,

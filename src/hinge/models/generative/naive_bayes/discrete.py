@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, between
 from hinge.models.generative.base import log_prior
 from hinge.models.generative.naive_bayes.base import LOG_ZERO, NaiveBayes, by_rows
 
@@ -17,8 +18,6 @@ def check_alpha(alpha: Any, force: bool, shape: tuple[int, ...] = ()) -> np.ndar
     values = np.asarray(alpha, dtype=np.float64)
     if values.ndim and values.shape != shape:
         raise ValueError(f"alpha must be a number or have one entry per feature {shape}, got shape {values.shape}.")
-    if not np.all(values >= 0):
-        raise ValueError(f"alpha must be of zero or more, got {alpha!r}.")
     return values if force else np.maximum(values, 1e-10)
 
 
@@ -145,6 +144,10 @@ class ComplementNB(MultinomialNB):
     array([0])
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "norm": ["boolean"],
+    }
+
     def __init__(
         self,
         *,
@@ -198,6 +201,10 @@ class BernoulliNB(CountingNB):
     >>> hg.BernoulliNB().fit(X, [0, 0, 1, 1]).predict_proba([[1, 0]]).round(2)
     array([[0.86, 0.14]])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "binarize": [between(None, None, "neither"), None],
+    }
 
     def __init__(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
 from hinge._native import Design, core
+from hinge._parameters import Constraints, at_least, numbers
 from hinge.models.generative.base import finish, log_prior
 from hinge.models.generative.linear_form import LinearForm, linear_form
 from hinge.models.generative.naive_bayes.base import NaiveBayes
@@ -49,6 +50,12 @@ class GaussianNB(NaiveBayes):
     theta_: np.ndarray
     _scatter: np.ndarray
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        "priors": [numbers(), None],
+        "var_smoothing": [at_least(0)],
+        "shared_variance": ["boolean"],
+    }
+
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9, shared_variance: bool = False) -> None:
         self.priors = priors
         self.var_smoothing = var_smoothing
@@ -64,8 +71,6 @@ class GaussianNB(NaiveBayes):
         self.class_count_, self.theta_, self._scatter = count, mean, square
 
     def _estimate(self) -> None:
-        if not self.var_smoothing >= 0:
-            raise ValueError(f"var_smoothing must be a number of zero or more, got {self.var_smoothing!r}.")
         self.class_prior_ = np.exp(log_prior(self.priors, self.class_count_, name="priors"))
         total = self.class_count_.sum()
         share = self.class_count_[:, None] / total

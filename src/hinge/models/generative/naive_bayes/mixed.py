@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
 
+from hinge._parameters import Constraints, Estimator, at_least, numbers, one_of
 from hinge.models.base import check_weights, codes_among, unique_codes
 from hinge.models.generative.base import OUTPUT, JointPosterior, finish, log_prior, told
 from hinge.models.generative.naive_bayes.categorical import count_categories, score_categories, smoothed_logs
@@ -20,7 +21,7 @@ from hinge.models.trees.inputs import check_targets, fit_table, grow_table, pred
 KINDS = ("gaussian", "bernoulli", "categorical")
 
 
-class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
+class MixedNB(JointPosterior, ClassifierMixin, Estimator):
     """Naive Bayes for tables: each column its own distribution.
 
     log p(c, x) = log π_c + Σ_j log p_j(x_j | c),  p_j normal, Bernoulli or categorical, each estimated by counting as
@@ -64,6 +65,14 @@ class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
     category_count_: list[np.ndarray]
     gaussian_: GaussianNB | None
     bernoulli_: BernoulliNB | None
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "distributions": [one_of("auto"), dict, "array-like"],
+        "alpha": [at_least(0)],
+        "var_smoothing": [at_least(0)],
+        "fit_prior": ["boolean"],
+        "class_prior": [numbers(), None],
+    }
 
     def __init__(
         self,
@@ -151,8 +160,6 @@ class MixedNB(JointPosterior, ClassifierMixin, BaseEstimator):
     def _chosen(self, X: Any) -> dict[int, str]:
         """The distributions that were asked for, by column number."""
         if isinstance(self.distributions, str):
-            if self.distributions != "auto":
-                raise ValueError(f'distributions must be "auto", a list or a dict, got {self.distributions!r}.')
             return {}
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
         if isinstance(self.distributions, dict):

@@ -1,0 +1,253 @@
+"""Parameters of estimators: each class declares their ranges once, and checks, error texts and tables follow.
+
+An estimator inherits :class:`Estimator` in place of scikit-learn's ``BaseEstimator`` and declares what its constructor
+accepts, with scikit-learn's constraints or the shorthands below::
+
+    class Ridge(Estimator):
+        _parameter_constraints: ClassVar[Constraints] = {
+            **shared("fit_intercept", "max_iter"),
+            "alpha": [at_least(0), "array-like"],
+        }
+
+A subclass inherits the declarations of the parameters it keeps and declares only what differs. ``fit``,
+``partial_fit`` and ``fit_transform`` check them before they run, so that no value of a wrong type reaches compiled code.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    Options,
+    RealNotInt,
+    StrOptions,
+    make_constraint,
+)
+
+Constraints = dict[str, Any]
+
+# Methods that learn, and so check parameters first.
+LEARNING = ("fit", "partial_fit", "fit_transform", "fit_predict")
+
+
+def at_least(low: float) -> Interval:
+    """A finite number ≥ low."""
+    return Interval(Real, low, None, closed="left")
+
+
+def above(low: float) -> Interval:
+    """A finite number > low."""
+    return Interval(Real, low, None, closed="neither")
+
+
+def between(low: float | None, high: float | None, closed: str = "both") -> Interval:
+    """A number from low to high; ``closed`` names the ends that belong to the range."""
+    return Interval(Real, low, high, closed=closed)
+
+
+def fraction(closed: str = "right") -> Interval:
+    """A float between 0 and 1, where whole numbers are counts and mean something else."""
+    return Interval(RealNotInt, 0, 1, closed=closed)
+
+
+def count(low: int = 1, high: int | None = None) -> Interval:
+    """A whole number from low to high."""
+    return Interval(Integral, low, high, closed="left" if high is None else "both")
+
+
+class Names(StrOptions):
+    """One of some names, listed in the order of their declaration."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(set(names))
+        self.names = names
+
+    def __str__(self) -> str:
+        return f"a str among {{{', '.join(map(repr, self.names))}}}"
+
+
+def one_of(*names: str) -> Names:
+    """One of some names."""
+    return Names(*names)
+
+
+def has(*methods: str) -> HasMethods:
+    """An object that has some methods."""
+    return HasMethods(list(methods))
+
+
+class Numbers(HasMethods):
+    """An array-like of numbers, none of them NaN, with bounds on each and maybe a fixed count.
+
+    A subclass of HasMethods because scikit-learn closes the list of its kinds of constraints.
+    """
+
+    def __init__(self, low: float = -np.inf, *, open_low: bool = False, size: int | None = None) -> None:
+        super().__init__("__len__")
+        self.low, self.open_low, self.size = low, open_low, size
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        """Whether value is such an array."""
+        if not hasattr(value, "__len__") or isinstance(value, str | bytes | dict):
+            return False
+        try:
+            array = np.asarray(value)
+        except ValueError:  # rows of different lengths
+            return False
+        if array.dtype.kind not in "biuf" or array.size == 0 or self.size not in (None, array.size):
+            return False
+        return bool(np.all(array > self.low if self.open_low else array >= self.low))
+
+    def __str__(self) -> str:
+        bound = "" if self.low == -np.inf else f" {'above' if self.open_low else 'of at least'} {self.low:g}"
+        return f"an array-like of {self.size or ''}{' ' * bool(self.size)}numbers{bound}"
+
+
+def numbers(low: float = -np.inf, *, open_low: bool = False, size: int | None = None) -> Numbers:
+    """An array-like of numbers of at least low (above it with ``open_low``); ``size`` of them, if given."""
+    return Numbers(low, open_low=open_low, size=size)
+
+
+class Folds(HasMethods):
+    """What scikit-learn takes as ``cv``, unless it is empty: there must be a fold to judge by."""
+
+    def __init__(self) -> None:
+        super().__init__("split")
+        self.folds = make_constraint("cv_object")
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        """Whether value gives folds."""
+        return self.folds.is_satisfied_by(value) and not (hasattr(value, "__len__") and len(value) == 0)
+
+    def __str__(self) -> str:
+        return str(self.folds)
+
+
+DTYPE = [type, np.dtype, one_of("float32", "float64", "f4", "f8", "int32", "int64"), None]
+INFINITY = Options(Real, {np.inf})
+RULES = ("best", "one-standard-error")
+
+SWITCHES = ("bootstrap", "copy_X", "early_stopping", "fit_intercept", "positive", "shrinking", "shuffle", "warm_start")
+
+# Parameters that mean the same in every estimator that has them.
+SHARED: Constraints = {
+    **{name: ["boolean"] for name in SWITCHES},
+    "class_weight": [dict, one_of("balanced"), None],
+    "cv": [Folds()],
+    "l1_ratio": [between(0, 1)],
+    "max_iter": [count()],
+    "n_iter_no_change": [count()],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "rule": [one_of(*RULES)],
+    "selection": [one_of("cyclic", "random")],
+    "tol": [at_least(0)],
+    "validation_fraction": [between(0, 1, "neither")],
+    "verbose": ["verbose"],
+}
+
+
+def shared(*names: str) -> Constraints:
+    """Declarations of parameters that mean the same everywhere."""
+    return {name: SHARED[name] for name in names}
+
+
+class Estimator(BaseEstimator):
+    """scikit-learn's base class, with parameters that are declared once and checked before learning."""
+
+    _parameter_constraints: ClassVar[Constraints] = {}
+    # A sentence with the remedy, for parameters whose range alone does not show it.
+    _parameter_hints: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._parameter_constraints = _inherited(cls)
+        for name in LEARNING:
+            definer = next((base for base in cls.__mro__ if name in vars(base)), None)
+            # A mixin that is no estimator cannot check by itself.
+            if definer is cls or (definer is not None and name == "fit" and not issubclass(definer, Estimator)):
+                setattr(cls, name, _checked(cls, name, vars(definer)[name]))
+
+    def _validate_params(self) -> None:
+        """Refuse parameters outside their range, before anything is computed."""
+        for name, default, constraints in _checks(type(self)):
+            value = getattr(self, name)
+            if value is not default and not any(constraint.is_satisfied_by(value) for constraint in constraints):
+                _refuse(self, name, value)
+
+
+def _inherited(cls: type) -> Constraints:
+    """What a class and its bases declare of the parameters of its constructor."""
+    declared: Constraints = {}
+    for base in reversed(cls.__mro__):
+        declared |= vars(base).get("_parameter_constraints", {})
+    code = getattr(cls.__init__, "__code__", None)  # type: ignore[misc]
+    if code is None:  # a base class without a constructor
+        return declared
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    return {name: declared[name] for name in names if name in declared}
+
+
+def _checked(cls: type, name: str, method: Any) -> Any:
+    """A method of learning that checks parameters first; not again where the method of a subclass calls it."""
+    if hasattr(method, "fn"):  # a method that exists for some settings only
+        method.fn = _checked(cls, name, method.fn)
+        return method
+
+    @functools.wraps(method)
+    def check_and_learn(self: Any, *args: Any, **options: Any) -> Any:
+        if next(base for base in type(self).__mro__ if name in base.__dict__) is cls:
+            self._validate_params()
+        return method(self, *args, **options)
+
+    return check_and_learn
+
+
+def _checks(cls: type[Estimator]) -> list[tuple[str, Any, list[Any]]]:
+    """Parameters of a class with their defaults, which need no check, and constraints; made once per class."""
+    found = vars(cls).get("_compiled_parameters")
+    if found is None:
+        parameters = inspect.signature(cls).parameters
+        found = [
+            (name, parameters[name].default, [make_constraint(constraint) for constraint in constraints])
+            for name, constraints in cls._parameter_constraints.items()
+            if not isinstance(constraints, str)
+        ]
+        cls._compiled_parameters = found
+    return found
+
+
+def _refuse(estimator: Estimator, name: str, value: Any) -> None:
+    if get_config()["skip_parameter_validation"]:
+        return
+    cls = type(estimator)
+    hint = cls._parameter_hints.get(name, "")
+    raise InvalidParameterError(
+        f"The {name!r} parameter of {cls.__name__} must be {accepted(cls, name)}. Got {value!r} instead."
+        + (f" {hint}" if hint else "")
+    )
+
+
+def accepted(cls: type[Estimator], name: str) -> str:
+    """What a parameter may be, in words."""
+    constraints = [make_constraint(constraint) for constraint in cls._parameter_constraints[name]]
+    *others, last = [str(constraint) for constraint in constraints if not constraint.hidden]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def table(cls: type[Estimator]) -> Iterator[tuple[str, str, str]]:
+    """Name, default and range of every parameter: the rows of a table in the documentation."""
+    for name, parameter in inspect.signature(cls).parameters.items():
+        constraints = cls._parameter_constraints.get(name, "no_validation")
+        default = "" if parameter.default is parameter.empty else repr(parameter.default)
+        yield name, default, "anything" if isinstance(constraints, str) else accepted(cls, name)
