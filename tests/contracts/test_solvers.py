@@ -16,6 +16,7 @@ from hinge.problem.links import CauchitLink
 from hinge.problem.losses.linked import LinkedProbability
 from hinge.problem.losses.multiclass import MulticlassHinge
 from hinge.solvers.base import QUADRATIC_LOSSES, Need, Solver, Status
+from hinge.solvers.constant import best_constant
 from hinge.solvers.quadratic_program import pieces
 from hinge.solvers.run import SOLVERS, admissible, choose, get_solver, solve
 
@@ -271,3 +272,24 @@ def test_kinked_losses_under_sparse_penalties(loss, penalty, rng):
     used = result.w != 0
     assert penalty.subdifferential_distance(result.w, g)[used] == pytest.approx(0.0, abs=1e-4)
     assert o.value(result.w, result.b) <= o.value(*o.zero())
+
+
+@pytest.mark.parametrize("penalty", zoo.penalties(D), ids=zoo.name)
+def test_an_infimum_that_a_constant_attains_is_attained_exactly(penalty):
+    """The perceptron loss is zero at w = 0, b = 0: no weights of 1e-61, and Lq is stationary there."""
+    result = quiet(problem(hg.PerceptronLoss(), penalty), tol=1e-8)
+    assert result.certificate.primal == 0.0
+    assert result.certificate.error <= 1e-14
+
+
+@pytest.mark.parametrize("loss", [loss for loss in zoo.LOSSES if not loss.smooth], ids=zoo.name)
+def test_subgradients_at_the_best_constant_balance(loss, rng):
+    """Σ cᵢ uᵢ = 0 with uᵢ ∈ ∂ℓ(yᵢ, b): examples at the kink make up for the others, wherever the kink lies."""
+    objective = hg.make_objective(rng.normal(size=(N, D)), zoo.targets(loss, N, rng), loss, hg.L1(1e3))
+    constant = best_constant(objective, 1e-9)
+    assert constant is not None
+    assert not np.any(constant.w)
+    z = np.full(N, constant.b[0])
+    assert abs(objective.c @ constant.dual) <= 1e-12
+    touch = loss.value(objective.y, z) + loss.conjugate(objective.y, constant.dual) - constant.dual * z
+    assert np.max(np.abs(touch)) <= 1e-9

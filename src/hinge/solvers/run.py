@@ -22,7 +22,7 @@ from hinge.problem.certificates.linear import Certificate, certificate, with_run
 from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Record, Solution, Solver, Status, Stop
-from hinge.solvers.constant import best_constant
+from hinge.solvers.constant import best_constant, no_worse_than_constant
 from hinge.solvers.row_space import pays, row_space, uniform_ridge
 from hinge.solvers.separation import Separation, find_separation
 
@@ -240,6 +240,8 @@ def minimise(
         solution = chosen.run(objective, w, b, stop)
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
         raise ValueError(OVERFLOWED)
+    if ours:
+        solution = no_worse_than_constant(objective, solution)
     return chosen, replace(solution, history=tuple(stop.records))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hinge.problem.losses.base import EDGE, Array, Loss, Target, prox_of_kink, where_finite, xlogx
 
@@ -65,6 +66,10 @@ class PerceptronLoss(MarginLoss):
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 0.0)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        """Zero, where no example has a loss."""
+        return 0.0
 
     def prox(self, y: Array, v: Array, step: float) -> Array:
         return prox_of_kink(v, 0.0, *self.dual_interval(y), step)
