@@ -85,6 +85,13 @@ def test_no_claim_exceeds_the_truth(first):
         check(seed)
 
 
+@pytest.mark.parametrize("seed", [3117])
+def test_problems_that_failed_once(seed):
+    """3117: an exponential loss of scores near 1e3; the risk overflows at the extrapolated point of FISTA."""
+    warnings.simplefilter("ignore")
+    check(seed)
+
+
 def test_the_reference_proves_itself(rng):
     """The ellipsoid method's own lower bound meets its value, on a problem whose optimum is known."""
     X = rng.normal(size=(8, 2))
