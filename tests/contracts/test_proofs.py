@@ -15,7 +15,7 @@ import pytest
 import hinge as hg
 import zoo
 from hinge.problem.certificates.fast import quick_certificate
-from hinge.problem.certificates.linear import slope_scale, stationarity
+from hinge.problem.certificates.stationarity import gradient_scale, stationarity
 from hinge.problem.penalties.norms import project_l1_ball, project_simplex_sum
 from hinge.solvers.run import SOLVERS, admissible, choose, solve
 from kit.optimum import Problem, optimum
@@ -73,7 +73,7 @@ def check(seed: int) -> None:
         if claimed.kind == "stationarity" and claimed.converged:
             # ⟨∂J, x − x*⟩ bounds J(x) − J(x*); the distance of 0 from ∂J is the residual times its unit.
             reach = float(np.sum(np.abs(w - w_best)) + np.sum(np.abs(b - b_best))) + getattr(o.penalty, "radius", 0.0)
-            allowed = 2.0 * claimed.residual * slope_scale(o) * reach
+            allowed = 2.0 * claimed.residual * gradient_scale(o) * reach
             assert primal - best.value <= allowed + rounding, f"converged far from the optimum; {about}"
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import check_fit, check_objects, check_predict, code_labels, keep_float32, signs
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.kernels.evaluate import objects
 from hinge.problem.losses import Loss, Squared, Target, as_loss
 from hinge.problem.penalties import Penalty, as_penalty

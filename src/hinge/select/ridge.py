@@ -13,7 +13,8 @@ from sklearn.model_selection import check_cv
 from hinge._native import Design
 from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, check_strength
-from hinge.problem.certificates.linear import certificate, with_run
+from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2

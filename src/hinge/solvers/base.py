@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.problem.certificates.linear import Certificate, certificate
+from hinge.problem.certificates.certificate import Certificate
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.cost import factor_flops, gram_flops, pass_flops
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Array, Objective

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from hinge.problem.certificates.linear import certificate, has_dual, trivial_bound
+from hinge.problem.certificates.dual_points import has_dual, trivial_bound
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Solution, Status

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.problem.certificates.linear import Certificate, certificate, with_run
+from hinge.problem.certificates.certificate import Certificate, with_run
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Record, Solution, Solver, Status, Stop

@@ -15,7 +15,7 @@ from hinge._native import Design, core
 from hinge.models.base import check_fit, check_predict, code_labels, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.losses.multiclass import cost_matrix
 
 
