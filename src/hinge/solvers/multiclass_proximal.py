@@ -80,11 +80,11 @@ class LinearSpace:
             rows = scipy.sparse.csr_array(X, dtype=np.float64)
             self._where = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
             self._values = np.ascontiguousarray(rows.data)
-            squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel() if share is not None else None
+            squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         else:
             dense = np.ascontiguousarray(X, dtype=np.float64)
             self._values = dense.ravel()
-            squares = np.einsum("ij,ij->i", dense, dense) if share is not None else None
+            squares = np.einsum("ij,ij->i", dense, dense)
         self.spread = 1.0
         if share is not None:
             self._mean = Design(X).rmatmul(share)
@@ -156,7 +156,8 @@ def solve_multiclass(
 ) -> MulticlassSolution:
     """Minimise to a relative gap of ``tol``, with at most ``max_iter`` passes and Newton steps in all."""
     k = len(problem.cost)
-    centre, dual, passes, steps, stopped = np.zeros(k), None, 0, 0, False
+    dual: Any = None
+    centre, passes, steps, stopped = np.zeros(k), 0, 0, False
     pace = space.pace
     first = pace.first * (space.spread if space.spread > 0 else 1.0)
     growth, accuracy = 1.0, max(FIRST_TOLERANCE, tol) if biases else tol
