@@ -30,6 +30,11 @@ void check_targets(const In1<std::int32_t>& y, const Vector& c, const Matrix& co
     expect(y.data()[i] >= 0 && y.data()[i] < size_of(cost), "y has a class that cost does not know");
 }
 
+void check_start(const std::optional<Matrix>& start, index_t rows, index_t classes) {
+  expect(!start || (static_cast<index_t>(start->shape(0)) == rows && static_cast<index_t>(start->shape(1)) == classes),
+         "start must be a matrix of rows by classes");
+}
+
 }  // namespace
 
 void bind_multiclass(nb::module_& m) {
@@ -37,9 +42,10 @@ void bind_multiclass(nb::module_& m) {
       "multiclass_svm",
       [](Vector value, std::optional<In1<index_t>> indptr, std::optional<In1<std::int32_t>> index, index_t rows,
          index_t cols, std::optional<Vector> mean, double constant, In1<std::int32_t> y, Vector c, Matrix cost,
-         double tol, int max_iter, std::uint64_t seed, nb::object report) {
+         double tol, int max_iter, std::uint64_t seed, std::optional<Matrix> start, nb::object report) {
         const auto classes = static_cast<index_t>(cost.shape(0));
         check_targets(y, c, cost, rows);
+        check_start(start, rows, classes);
         expect(indptr ? size_of(*indptr) == rows + 1 && index && indptr->data()[rows] <= size_of(value)
                       : size_of(value) == rows * cols,
                "X does not have the shape it is said to have");
@@ -51,22 +57,23 @@ void bind_multiclass(nb::module_& m) {
                      index ? index->data() : nullptr,
                      mean ? mean->data() : nullptr,
                      constant};
-        const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
+        const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes, start ? start->data() : nullptr};
         return pack(enter([&](Monitor& monitor) { return multiclass_svm(x, problem, tol, max_iter, seed, monitor); },
                           make_report(report)),
                     rows, cols, classes);
       },
       "value"_a.noconvert(), "indptr"_a.noconvert().none(), "index"_a.noconvert().none(), "rows"_a, "cols"_a,
       "mean"_a.noconvert().none(), "constant"_a, "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a,
-      "max_iter"_a, "seed"_a, "report"_a = nb::none());
+      "max_iter"_a, "seed"_a, "start"_a.noconvert() = nb::none(), "report"_a = nb::none());
   m.def(
       "multiclass_kernel_svm",
       [](Matrix K, In1<std::int32_t> y, Vector c, Matrix cost, double tol, int max_iter, std::uint64_t seed,
-         nb::object report) {
+         std::optional<Matrix> start, nb::object report) {
         const auto rows = static_cast<index_t>(K.shape(0)), classes = static_cast<index_t>(cost.shape(0));
         check_targets(y, c, cost, rows);
+        check_start(start, rows, classes);
         expect(static_cast<index_t>(K.shape(1)) == rows, "K must be square");
-        const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes};
+        const MulticlassSvmProblem problem{y.data(), c.data(), cost.data(), classes, start ? start->data() : nullptr};
         return pack(enter(
                         [&](Monitor& monitor) {
                           return multiclass_kernel_svm(K.data(), rows, problem, tol, max_iter, seed, monitor);
@@ -75,7 +82,7 @@ void bind_multiclass(nb::module_& m) {
                     rows, 0, classes);
       },
       "K"_a.noconvert(), "y"_a.noconvert(), "c"_a.noconvert(), "cost"_a.noconvert(), "tol"_a, "max_iter"_a, "seed"_a,
-      "report"_a = nb::none());
+      "start"_a.noconvert() = nb::none(), "report"_a = nb::none());
 }
 
 }  // namespace hinge

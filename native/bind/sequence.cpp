@@ -201,7 +201,7 @@ Held held_out(const ChainData* data, std::optional<Ints> y, int patience) {
 }
 
 nb::tuple pack(CrfFit&& fit) {
-  return nb::make_tuple(own(std::move(fit.w)), fit.objective, fit.gap, fit.iterations, static_cast<int>(fit.status),
+  return nb::make_tuple(own(std::move(fit.w)), fit.iterations, static_cast<int>(fit.status),
                         own(std::move(fit.validation)));
 }
 

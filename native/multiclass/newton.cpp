@@ -18,6 +18,7 @@ constexpr index_t kTile = 256;    // columns of a matrix that are one piece of w
 constexpr int kPatience = 80;     // steps without a smaller gap after which rounding is all that is left
 constexpr double kSettled = 0.3;  // the inner problem is solved when its part of the gap is this part of the other
 constexpr double kFirstSigma = 3, kLeastSigma = 1e-7;  // in mean gaps of a row; in units of the costs
+constexpr double kWarmSigma = 3e-3;  // likewise in units of the costs: a start near the optimum of other costs is far
 
 index_t unknowns(const Rows& x, index_t classes) { return (classes - 1) * (x.cols + (x.mean ? 1 : 0)); }
 
@@ -50,7 +51,8 @@ class Method {
     times(W_, S_);
     const double weight = vec::sum(problem_.c, n_), cost = *std::max_element(problem_.cost, problem_.cost + k_ * k_);
     const double least = kLeastSigma * (cost > 0 ? cost : 1.0);
-    sigma_ = std::max(kFirstSigma * look(0.0, false).slack / weight, least);
+    const double lowest = problem_.start ? kWarmSigma / kLeastSigma * least : least;
+    sigma_ = std::max(kFirstSigma * look(0.0, false).slack / weight, lowest);
     Sums now = look(0.0, true);
     double smallest = std::numeric_limits<double>::infinity();
     for (int inner = 0, waited = 0;;) {

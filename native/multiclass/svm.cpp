@@ -96,6 +96,14 @@ struct KernelSpace {
         if (K[i * n + r] != 0) vec::axpy(K[i * n + r], change, F.data() + r * width, width);
     });
   }
+  template <class Residual>
+  void restore(const Residual& residual) {
+    std::fill(F.begin(), F.end(), 0.0);
+    std::fill(dual.begin(), dual.end(), 0.0);
+    Table r(width, 0.0);
+    for (index_t i = 0; i < n; ++i)
+      if (residual(i, r.data())) move(i, r.data());
+  }
   void prefetch(index_t) const {}
   double norm() const { return vec::dot(F.data(), dual.data(), static_cast<index_t>(F.size())); }
 };
@@ -116,6 +124,7 @@ class Ascent {
       p_[i * k_ + problem.y[i]] = 1;
       square_[i] = space.square(i);
     }
+    if (problem.start) lend([&](std::vector<double>& p) { begin(problem.start, p); });
   }
 
   // Visits the examples that are awake.
@@ -195,6 +204,16 @@ class Ascent {
   }
 
  private:
+  // p from dual coefficients c_i (e_y - p_i): the nearest points of the simplex, so that rounding adds nothing up.
+  void begin(const double* start, std::vector<double>& p) const {
+    std::vector<double> sorted(k_);
+    for (index_t i = 0; i < space_.rows(); ++i) {
+      double* own = p.data() + i * k_;
+      for (index_t j = 0; j < k_; ++j) own[j] = (j == problem_.y[i]) - start[i * k_ + j] / problem_.c[i];
+      project_simplex(own, k_, sorted.data());
+    }
+  }
+
   void dual(index_t i, double* out) const {
     for (index_t j = 0; j < k_; ++j) out[j] = problem_.c[i] * ((j == problem_.y[i] ? 1.0 : 0.0) - p_[i * k_ + j]);
   }

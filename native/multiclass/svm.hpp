@@ -4,7 +4,8 @@
 //
 // With biases, x_i stands for (x_i - m, B): inputs about their mean m, and a constant. Neither is ever formed: with
 // V = sum_i x_i d_i', v = sum_i d_i and u = V'm for the dual coefficients d_i, s_i = V'x_i + (|m|^2 + B^2 - x_i.m) v -
-// u.
+// u. This penalises biases by 1/2 |b|^2 / B^2: a proximal step from zero. The caller makes steps from other points a by
+// D(y, j) + a_j - a_y in place of D(y, j), until the biases stay where they are and no penalty is left.
 //
 //   dual: max over p_i in the simplex   sum_i c_i sum_j p_ij D(y_i, j) - 1/2 |W|^2,   W = sum_i c_i x_i (e_y - p_i)'
 //
@@ -46,6 +47,7 @@ struct MulticlassSvmProblem {
   const double* c;     // c_i >= 0
   const double* cost;  // classes x classes
   index_t classes;
+  const double* start = nullptr;  // rows x classes, as MulticlassSvmFit::dual; null: zeros
 };
 
 MulticlassSvmFit multiclass_svm(const Rows& x, const MulticlassSvmProblem& problem, double tolerance, int max_passes,

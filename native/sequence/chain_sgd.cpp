@@ -257,7 +257,6 @@ CrfFit fit_crf_sgd(const CrfProblem& problem, double l2, const SgdOptions& optio
   if (!best.empty()) fit.w = std::move(best);
   if (fit.w.empty()) fit.w.assign(problem.layout.size(), 0.0);
   fit.validation = std::move(early.scores);
-  judge_crf(crf, 0.0, l2, fit);
   return fit;
 }
 

@@ -27,7 +27,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.penalties": (
         "L0", "L1", "L2", "Box", "Elastic", "GroupNorm", "L1Ball", "L2Ball", "Lq", "MaxNorm", "NoPenalty", "Penalty",
     ),
-    "hinge.problem.certificates.linear": ("Certificate", "certificate"),
+    "hinge.problem.certificates.certificate": ("Certificate",),
+    "hinge.problem.certificates.linear": ("certificate",),
     "hinge.problem.objective": ("Objective", "make_objective"),
     "hinge.problem.spaces": ("RKHS", "Chain", "Linear", "Network", "Space", "TreeOutput"),
     "hinge.models.kernel.approximate": ("Nystroem", "RandomFourierFeatures"),

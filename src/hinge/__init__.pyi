@@ -282,8 +282,10 @@ from hinge.models.trees.tree import (
     DecisionTreeClassifier as DecisionTreeClassifier,
     DecisionTreeRegressor as DecisionTreeRegressor,
 )
-from hinge.problem.certificates.linear import (
+from hinge.problem.certificates.certificate import (
     Certificate as Certificate,
+)
+from hinge.problem.certificates.linear import (
     certificate as certificate,
 )
 from hinge.problem.decisions import (

@@ -7,8 +7,8 @@ import pytest
 
 import hinge as hg
 import zoo
+from hinge.problem.certificates.dual_points import dual_value
 from hinge.problem.certificates.fast import balanced_sides, quick_certificate, ray_bound
-from hinge.problem.certificates.linear import dual_value
 from hinge.solvers.run import solve
 
 N, D = 40, 6
@@ -49,7 +49,7 @@ def test_primal_and_dual_against_long_double(loss, rng):
     w, b = 0.3 * rng.normal(size=D), np.array([0.1])
     assert hg.certificate(o, w, b).primal == pytest.approx(float(long_primal(o, w, b)), rel=1e-12)
     u = 0.5 * loss.project_dual(o.y, o.slopes_of_scores(o.scores(w, b)))
-    from hinge.problem.certificates.linear import balance
+    from hinge.problem.certificates.dual_points import balance
 
     u = balance(o, u)
     assert dual_value(o, u) == pytest.approx(float(long_dual(o, u)), rel=1e-9, abs=1e-11)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import itertools
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +16,11 @@ import hinge as hg
 import zoo
 from hinge.problem.distributions import Binomial
 from hinge.problem.links import CauchitLink
+from hinge.problem.losses.custom import as_loss
 from hinge.problem.losses.linked import LinkedProbability
 from hinge.problem.losses.multiclass import MulticlassHinge
-from hinge.solvers.base import QUADRATIC_LOSSES, Need, Solver, Status
-from hinge.solvers.quadratic_program import pieces
+from hinge.solvers.base import Need, Solver, Status
+from hinge.solvers.constant import best_constant
 from hinge.solvers.run import SOLVERS, admissible, choose, get_solver, solve
 
 N, D = 60, 6
@@ -217,7 +221,7 @@ def test_a_custom_loss_with_l1_on_many_examples():
 PIECES = [
     loss
     for loss in zoo.LOSSES
-    if type(loss).__name__ in QUADRATIC_LOSSES and not isinstance(loss, hg.Squared | hg.SquaredMargin | hg.Huber)
+    if loss.piecewise_quadratic and not isinstance(loss, hg.Squared | hg.SquaredMargin | hg.Huber)
 ]
 
 
@@ -227,7 +231,7 @@ def test_the_pieces_of_a_quadratic_program_are_the_loss(loss, rng):
     """ℓ = max(αs + β), or (h/2) max(αs + β)², over the straight pieces, at every score."""
     y = zoo.targets(loss, 50, rng)
     z = 3 * rng.normal(size=50)
-    found = pieces(loss, y)
+    found = loss.pieces(y)
     most = np.max(found.slope * z + found.start, axis=0)
     value = 0.5 * found.square * most**2 if found.square else most
     np.testing.assert_allclose(value, loss.value(y, z), rtol=1e-12, atol=1e-12)
@@ -271,3 +275,73 @@ def test_kinked_losses_under_sparse_penalties(loss, penalty, rng):
     used = result.w != 0
     assert penalty.subdifferential_distance(result.w, g)[used] == pytest.approx(0.0, abs=1e-4)
     assert o.value(result.w, result.b) <= o.value(*o.zero())
+
+
+@pytest.mark.parametrize("penalty", zoo.penalties(D), ids=zoo.name)
+def test_an_infimum_that_a_constant_attains_is_attained_exactly(penalty):
+    """The perceptron loss is zero at w = 0, b = 0: no weights of 1e-61, and Lq is stationary there."""
+    result = quiet(problem(hg.PerceptronLoss(), penalty), tol=1e-8)
+    assert result.certificate.primal == 0.0
+    assert result.certificate.error <= 1e-14
+
+
+@pytest.mark.parametrize("loss", [loss for loss in zoo.LOSSES if not loss.smooth], ids=zoo.name)
+def test_subgradients_at_the_best_constant_balance(loss, rng):
+    """Σ cᵢ uᵢ = 0 with uᵢ ∈ ∂ℓ(yᵢ, b): examples at the kink make up for the others, wherever the kink lies."""
+    objective = hg.make_objective(rng.normal(size=(N, D)), zoo.targets(loss, N, rng), loss, hg.L1(1e3))
+    constant = best_constant(objective, 1e-9)
+    assert constant is not None
+    assert not np.any(constant.w)
+    z = np.full(N, constant.b[0])
+    assert abs(objective.c @ constant.dual) <= 1e-12
+    touch = loss.value(objective.y, z) + loss.conjugate(objective.y, constant.dual) - constant.dual * z
+    assert np.max(np.abs(touch)) <= 1e-9
+
+
+@pytest.mark.parametrize("loss", [loss for loss in zoo.LOSSES if loss.piecewise_linear], ids=zoo.name)
+def test_kinks_are_those_of_the_loss(loss, rng):
+    """ℓ(s) = min ℓ + Σ over kinks of max(low·(s − a), high·(s − a)), up to what is constant in s."""
+    y, z = zoo.targets(loss, 50, rng), 3 * rng.normal(size=(2, 50))
+    values = [sum(np.maximum(k.low * (s - k.at), k.high * (s - k.at)) for k in loss.kinks(y)) for s in z]
+    np.testing.assert_allclose(values[1] - values[0], loss.value(y, z[1]) - loss.value(y, z[0]), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in zoo.LOSSES if loss.piecewise_linear], ids=zoo.name)
+def test_a_piecewise_linear_loss_of_ones_own_has_the_solvers_for_it(loss):
+    """Capabilities are declared by members: another name changes nothing, and a declaration that is wrong does."""
+    parts = {f.name: getattr(loss, f.name) for f in dataclasses.fields(loss)}
+    twin = type("Another", (type(loss),), {"convex": True})(**parts)
+    here, there = (quiet(problem(own, hg.L2(0.1)), solver="interior-point", tol=1e-8) for own in (loss, twin))
+    np.testing.assert_allclose(there.w, here.w, atol=1e-6)
+    assert there.certificate.converged
+    squared = {"value": lambda self, y, s: type(loss).value(self, y, s) ** 2, "smooth": True, "convex": False,
+               "gradient": lambda self, y, s: 2 * type(loss).value(self, y, s) * type(loss).gradient(self, y, s)}  # fmt: skip
+    assert not as_loss(type("Square", (type(loss),), squared)(**parts)).piecewise_linear
+
+
+@pytest.mark.parametrize("penalty", zoo.penalties(D), ids=zoo.name)
+def test_a_subclass_of_a_penalty_has_its_solvers(penalty):
+    twin = type("Another", (type(penalty),), {})(
+        **{f.name: getattr(penalty, f.name) for f in dataclasses.fields(penalty)}
+    )
+    assert admissible(problem(hg.Squared(), twin)) == admissible(problem(hg.Squared(), penalty))
+    assert choose(problem(hg.Squared(), twin)) == choose(problem(hg.Squared(), penalty))
+
+
+def test_no_capability_goes_by_the_name_of_a_class():
+    """No comparison with type(x).__name__ in problem/ and solvers/, but for kernels of other libraries."""
+    root = Path(hg.__file__).parent
+    found = []
+    for path in [*(root / "problem").rglob("*.py"), *(root / "solvers").rglob("*.py")]:
+        if path.name == "translate.py":  # scikit-learn's kernels, without importing it
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            named = isinstance(node, ast.Compare) and "type(" in ast.unparse(node) and "__name__" in ast.unparse(node)
+            kept = (
+                isinstance(node, ast.Assign)
+                and ast.unparse(node.value).startswith("type(")
+                and ("__name__" in ast.unparse(node.value) and path.parent.name == "solvers")
+            )
+            if named or kept:
+                found.append(f"{path.relative_to(root)}:{node.lineno}")
+    assert not found

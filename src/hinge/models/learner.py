@@ -24,7 +24,7 @@ from hinge.models.base import (
     signs,
 )
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.kernels.evaluate import objects
 from hinge.problem.losses import Loss, Squared, Target, as_loss
 from hinge.problem.penalties import Penalty, as_penalty

@@ -10,7 +10,8 @@ import numpy as np
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, finiteness
 from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.multitask import row_penalty
-from hinge.problem.certificates.linear import Certificate, best_shift, certificate, with_run
+from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.linear import path_certificates
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
 from hinge.solvers.base import Solution, Status
@@ -76,7 +77,7 @@ def solve_path(
     """Solutions for every strength, in the given order (descending is fastest), each with its certificate."""
     if solver == "auto" and start is None and not ProximalNewton().missing(objective):
         W, B, iterations = _native_path(objective, strengths, tol, max_iter)
-        judged = certify_path(objective, strengths, W, B, tol)
+        judged = path_certificates(objective, strengths, W, B, tol)
         return [
             Result(
                 Solution(w, np.array([b]), Status.CONVERGED, int(k)),
@@ -91,34 +92,6 @@ def solve_path(
         start = (result.w, result.b)
         results.append(result)
     return results
-
-
-def certify_path(
-    unit: Objective, strengths: Sequence[float] | np.ndarray, W: np.ndarray, B: np.ndarray, tol: float
-) -> list[Certificate]:
-    """The judge's word on every point of a path, with two passes over X for all of them together.
-
-    The dual points are those of :func:`certificate`: slopes at the best bias, scaled into the domain. Where that gap
-    is too wide, the judge is asked about that point alone.
-    """
-    Z = unit.design.matmul(np.ascontiguousarray(W.T)) + (B if unit.fit_intercept else 0.0)
-    U = np.empty_like(Z)
-    for k in range(len(B)):
-        z = Z[:, k] + (best_shift(unit, Z[:, k]) if unit.fit_intercept else 0.0)
-        U[:, k] = unit.slopes_of_scores(np.ascontiguousarray(z))
-    G = unit.design.rmatmul(unit.c[:, None] * U)
-    judged = []
-    for k, lam in enumerate(strengths):
-        penalty = unit.penalty.with_strength(float(lam))
-        primal = unit.risk_of_scores(np.ascontiguousarray(Z[:, k])) + penalty.value(W[k])
-        scale = penalty.dual_scale(-G[:, k])
-        dual = -unit.conjugate_sum(scale * U[:, k]) - penalty.conjugate(-scale * G[:, k])
-        gap = max(primal - dual, 0.0)
-        if gap <= tol * abs(primal):
-            judged.append(Certificate(primal, dual, gap, gap / max(abs(primal), 1e-300), np.nan, "gap", tol))
-        else:
-            judged.append(certificate(unit.with_penalty(penalty), W[k], B[k : k + 1], tol=tol))
-    return judged
 
 
 def enet_path(

@@ -16,7 +16,8 @@ from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.least_squares import Ridge
-from hinge.problem.certificates.linear import certificate, with_run
+from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.problem.certificates.linear import Certificate, certificate
+from hinge.problem.certificates.certificate import Certificate
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.cost import factor_flops, gram_flops, pass_flops
-from hinge.problem.losses import Loss
+from hinge.problem.losses import Hinge, Loss, Softmax, Squared
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties.base import Coordinates
 
@@ -67,15 +68,6 @@ class Need(enum.Enum):
         return _MET[self](objective)
 
 
-PIECEWISE_LINEAR = ("Hinge", "PerceptronLoss", "Absolute", "Quantile", "EpsilonInsensitive", "RelativeError")
-# Losses that a quadratic program can express with slack variables (solvers/quadratic_program.py).
-QUADRATIC_LOSSES = (
-    "Squared", "SquaredMargin", "Huber", "Absolute", "Quantile", "RelativeError", "EpsilonInsensitive",
-    "SquaredEpsilonInsensitive", "Hinge", "SquaredHinge",
-)  # fmt: skip
-BALLS = ("L1Ball", "L2Ball")
-
-
 def _in_coordinates(rule: Callable[[Coordinates], Any]) -> Callable[[Objective], bool]:
     """Whether the penalty is a sum over single weights and the rule holds for its four numbers of each."""
 
@@ -84,10 +76,6 @@ def _in_coordinates(rule: Callable[[Coordinates], Any]) -> Callable[[Objective],
         return coordinates is not None and bool(rule(coordinates))
 
     return met
-
-
-def _named(*names: str) -> Callable[[Objective], bool]:
-    return lambda objective: type(objective.loss).__name__ in names
 
 
 def _unbounded(parts: Coordinates) -> Any:
@@ -101,15 +89,15 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.CONVEX: lambda o: o.loss.convex and o.penalty.convex,
     Need.SMOOTH_PENALTY: lambda o: o.penalty.smooth,
     Need.CONVEX_LOSS: lambda o: o.loss.convex,
-    Need.SPARSE_PENALTY: lambda o: type(o.penalty).__name__ in ("Lq", "L0"),
-    Need.SEPARABLE: lambda o: type(o.penalty).__name__ in ("Lq", "L0") or o.penalty.coordinates(o.d) is not None,
+    Need.SPARSE_PENALTY: lambda o: o.penalty.concave,
+    Need.SEPARABLE: lambda o: o.penalty.concave or o.penalty.coordinates(o.d) is not None,
     Need.SEVERAL_OUTPUTS: lambda o: o.outputs > 1,
     Need.SINGLE_SCORES: lambda o: o.loss.outputs == "one",
     Need.LOSS_PROX: lambda o: o.loss.outputs == "one" or type(o.loss).prox is not Loss.prox,
     Need.COORDINATES: _in_coordinates(lambda parts: True),
-    Need.SQUARED: _named("Squared"),
-    Need.SOFTMAX: _named("Softmax"),
-    Need.HINGE: _named("Hinge"),
+    Need.SQUARED: lambda o: isinstance(o.loss, Squared),
+    Need.SOFTMAX: lambda o: isinstance(o.loss, Softmax),
+    Need.HINGE: lambda o: isinstance(o.loss, Hinge),
     Need.RIDGE: _in_coordinates(lambda parts: _unbounded(parts) and not np.any(parts.l1)),
     Need.UNBOUNDED: _in_coordinates(_unbounded),
     Need.ONE_OUTPUT: lambda o: o.outputs == 1,
@@ -117,11 +105,11 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.BOUNDED_CURVATURE: lambda o: bool(np.isfinite(o.loss.curvature)),
     Need.STRONGLY_CONVEX: _in_coordinates(lambda parts: np.all(parts.l2 > 0)),
     Need.ROWS: lambda o: o.design.native.has_rows,
-    Need.PIECEWISE_LINEAR: _named(*PIECEWISE_LINEAR),
+    Need.PIECEWISE_LINEAR: lambda o: o.loss.piecewise_linear,
     Need.CONJUGATE: lambda o: o.loss.has_conjugate and o.penalty.has_conjugate,
     Need.SUBGRADIENT: _in_coordinates(_unbounded),
-    Need.PROJECTION: lambda o: type(o.penalty).__name__ in BALLS or o.penalty.coordinates(o.d) is not None,
-    Need.QUADRATIC: _named(*QUADRATIC_LOSSES),
+    Need.PROJECTION: lambda o: o.penalty.ball is not None or o.penalty.coordinates(o.d) is not None,
+    Need.QUADRATIC: lambda o: o.loss.piecewise_quadratic,
 }
 
 

@@ -1,47 +1,70 @@
-"""Kinked losses with an L1 penalty so strong that all weights are zero.
+"""Kinked losses whose optimum is a constant: all weights are zero.
 
-Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, xᵢ'w + b) + Σ_j l1_j |w_j| + …, every l1_j > 0
-Optimality  w = 0 with the best constant b, if slopes uᵢ ∈ ∂ℓ(yᵢ, b) with Σ cᵢ uᵢ = 0 have |X'(c∘u)|_j ≤ l1_j
-Method      examples at the kink share what the others leave of the sum; two passes over X
+Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, xᵢ'w + b) + Ω(w)
+Optimality  w = 0 with the best constant b, if Σ cᵢ ℓ(yᵢ, b) + Ω(0) is D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω (no pass over X);
+            or, for Ω = Σ_j l1_j |w_j| + …, if gradients uᵢ ∈ ∂ℓ(yᵢ, b) with Σ cᵢ uᵢ = 0 have |X'(c∘u)|_j ≤ l1_j (two passes)
+Method      uᵢ = (1 − θ) lowᵢ + θ highᵢ with ∂ℓ(yᵢ, b) = [lowᵢ, highᵢ] and the θ that balances them
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from hinge.problem.certificates.linear import certificate, has_dual
+from hinge.problem.certificates.dual_points import has_dual, trivial_bound
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Solution, Status
 
-AT_KINK = 1e-12  # of the size of the targets
+AT_KINK = 1e-12  # scores this close to a kink, relative to their size, are at it
 
 
 def best_constant(objective: Objective, tol: float) -> Solution | None:
     """The constant, if the judge agrees that nothing is better; None otherwise."""
     parts = objective.penalty.coordinates(objective.d)
-    if objective.loss.smooth or objective.outputs > 1 or objective.offset is not None or not has_dual(objective):
-        return None
     if parts is None or not np.all(parts.l1 > 0):
+        return None
+    found = _constant(objective)
+    if found is None:
+        return None
+    u = _gradients(objective, float(found.b[0]))
+    proved = certificate(objective, found.w, found.b, dual=u, tol=tol).converged
+    return replace(found, dual=u) if proved else None
+
+
+def no_worse_than_constant(objective: Objective, solution: Solution) -> Solution:
+    """The solution, or the constant where that attains D(0) exactly and the solution only approaches it."""
+    constant = None if solution.status is Status.STOPPED else _constant(objective)
+    if constant is None:
+        return solution
+    least = trivial_bound(objective)
+    risk = objective.risk_of_scores(np.full(objective.n, float(constant.b[0])))
+    if risk + objective.penalty.value(constant.w) > least or objective.value(solution.w, solution.b) <= least:
+        return solution
+    return Solution(constant.w, constant.b, Status.CONVERGED, solution.iterations, np.zeros_like(objective.y))
+
+
+def _constant(objective: Objective) -> Solution | None:
+    """Zero weights and the best constant; None if the loss is smooth or there is no such constant."""
+    if objective.loss.smooth or objective.outputs > 1 or objective.offset is not None or not has_dual(objective):
         return None
     w, b = objective.zero()
     if objective.fit_intercept:
         b[0] = objective.loss.baseline(objective.y, objective.c)
-    if not np.isfinite(b[0]):
-        return None
-    u = _slopes(objective, float(b[0]))
-    if not certificate(objective, w, b, dual=u, tol=tol).converged:
-        return None
-    return Solution(w, b, Status.CONVERGED, 1, u)
+    return Solution(w, b, Status.CONVERGED, 1) if np.isfinite(b[0]) else None
 
 
-def _slopes(objective: Objective, b: float) -> Array:
-    """Slopes at the constant b that balance, as far as examples at the kink allow."""
-    y, c = objective.y, objective.c
+def _gradients(objective: Objective, b: float) -> Array:
+    """Subgradients of the losses at the constant b; with a bias they balance, as far as examples at a kink allow."""
+    y, c, near = objective.y, objective.c, AT_KINK * max(abs(b), 1.0)
     u = objective.slopes_of_scores(np.full(objective.n, b))
-    tied = np.abs(y - b) <= AT_KINK * max(abs(b), 1.0)
-    if objective.fit_intercept and np.any(tied):
-        lo, hi = (np.broadcast_to(edge, y.shape) for edge in objective.loss.dual_interval(y))
-        rest = float(weighted_sum(c, np.where(tied, 0.0, u)))
-        u[tied] = np.clip(-rest / float(c[tied].sum()), lo[tied], hi[tied])
-    return u
+    if not objective.fit_intercept:
+        return u
+    low = objective.loss.subgradients(y, np.full(objective.n, b - near))[0]
+    high = objective.loss.subgradients(y, np.full(objective.n, b + near))[1]
+    room = float(weighted_sum(c, high - low))
+    if not room > 0:
+        return u
+    return low + np.clip(-float(weighted_sum(c, low)) / room, 0.0, 1.0) * (high - low)

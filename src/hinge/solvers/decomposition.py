@@ -25,6 +25,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hinge._native import core
+from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.kernel_machine import (
     NOTHING,
     Dual,
@@ -33,6 +34,7 @@ from hinge.problem.certificates.kernel_machine import (
     centred,
     judge,
     largest_square,
+    machines_certificate,
     point_coefficients,
     residual_scale,
     single_suffices,
@@ -40,7 +42,6 @@ from hinge.problem.certificates.kernel_machine import (
     violation,
     weigh,
 )
-from hinge.problem.certificates.linear import Certificate
 from hinge.problem.kernels import Definiteness, Kernel, Precomputed, definiteness, evaluate, full_gram
 from hinge.solvers.base import Record, Status
 from hinge.solvers.gram_interior_point import interior_multipliers
@@ -228,26 +229,15 @@ def _score_rounding(alpha: Array, single: bool) -> float:
     return SINGLE_ROUNDING * float(np.linalg.norm(alpha)) if single else ROUNDING * float(alpha.sum())
 
 
-def make_certificate(solutions: list[DualSolution], tol: float) -> Certificate:
-    """One certificate for one or several problems solved side by side: objectives add up."""
-    provable = all(s.provable for s in solutions)
-    primal, dual = sum(s.primal for s in solutions), sum(s.dual for s in solutions)
-    gap = max(primal - dual, 0.0)
-    size = sum(s.reference for s in solutions)
-    relative = gap / max(size, np.finfo(float).tiny) if gap > 0 else 0.0
-    error = relative if provable else max(s.error for s in solutions)
-    status = Status.CONVERGED if error <= tol else Status.MAX_ITER
-    if any(s.stopped for s in solutions) and status is not Status.CONVERGED:
+def make_certificate(solutions: list[DualSolution], tol: float, strength: float = 1.0) -> Certificate:
+    """The judge's certificate for one or several problems solved side by side, with how they were solved."""
+    residual = None if all(s.provable for s in solutions) else max(s.error for s in solutions)
+    judged = machines_certificate(solutions, tol, strength=strength, residual=residual)
+    status = Status.CONVERGED if judged.converged else Status.MAX_ITER
+    if any(s.stopped for s in solutions) and not judged.converged:
         status = Status.STOPPED
-    return Certificate(
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        relative_gap=relative,
-        residual=np.nan if provable else error,
-        kind="gap" if provable else "stationarity",
-        tol=tol,
-        weight_error=float(np.sqrt(2.0 * gap)) if provable else np.inf,
+    return with_run(
+        judged,
         solver="decomposition",
         iterations=sum(s.iterations for s in solutions),
         seconds=sum(s.seconds for s in solutions),

@@ -13,30 +13,17 @@ from typing import ClassVar
 import numpy as np
 
 from hinge._native import core
-from hinge.problem.losses import Absolute, EpsilonInsensitive, Hinge, PerceptronLoss, Quantile, RelativeError
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Stop
 from hinge.solvers.native import run_native
 
-Kink = tuple[Array, Array, Array]
 
-
-def kinks(objective: Objective) -> list[Kink]:
-    """The kinks (a, lo, hi) of the objective's loss, example by example."""
-    loss, y = objective.loss, objective.y
-    low, high = (
-        np.ascontiguousarray(np.broadcast_to(edge, y.shape), dtype=np.float64) for edge in loss.dual_interval(y)
-    )
-    zero = np.zeros_like(y)
-    if isinstance(loss, Hinge):
-        return [(1.0 / y, low, high)]
-    if isinstance(loss, PerceptronLoss):
-        return [(zero, low, high)]
-    if isinstance(loss, EpsilonInsensitive):
-        return [(y + loss.epsilon, zero, high), (y - loss.epsilon, low, zero)]
-    if isinstance(loss, Absolute | Quantile | RelativeError):
-        return [(y, low, high)]
-    raise TypeError(f"{type(loss).__name__} is not piecewise linear.")
+def kinks(objective: Objective) -> list[tuple[Array, Array, Array]]:
+    """The kinks (a, lo, hi) of the objective's loss, example by example, as the core takes them."""
+    return [
+        (np.ascontiguousarray(k.at), np.ascontiguousarray(k.low), np.ascontiguousarray(k.high))
+        for k in objective.loss.kinks(objective.y)
+    ]
 
 
 class InteriorPoint(Solver):

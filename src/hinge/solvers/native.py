@@ -15,11 +15,6 @@ from hinge.solvers.base import Solution, Status, Stop
 OUTCOMES = (Status.CONVERGED, Status.MAX_ITER, Status.STALLED, Status.STOPPED, Status.UNBOUNDED)
 
 
-def constant_curvature(objective: Objective) -> bool:
-    """Whether the second derivative of the loss is the same at all scores, so that quadratic models are exact."""
-    return type(objective.loss).__name__ in ("Squared", "SquaredMargin")
-
-
 def native_problem(objective: Objective) -> Any:
     """The objective as the core takes it. The penalty must be a sum over single weights."""
     coordinates = objective.penalty.coordinates(objective.d)

@@ -13,7 +13,7 @@ from typing import ClassVar
 from hinge._native import core
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Stop
-from hinge.solvers.native import constant_curvature, run_native
+from hinge.solvers.native import run_native
 
 
 class NewtonCG(Solver):
@@ -25,5 +25,5 @@ class NewtonCG(Solver):
     default_max_iter: ClassVar[int] = 200
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        constant = constant_curvature(objective) and Need.STRONGLY_CONVEX.met_by(objective)
+        constant = objective.loss.constant_curvature and Need.STRONGLY_CONVEX.met_by(objective)
         return run_native(core.newton_cg, objective, w, b, stop, constant_curvature=constant, tol=0.5 * stop.tol)

@@ -65,7 +65,7 @@ class ProximalGradient(Solver):
             k += 1
             t_next = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)) if self.accelerated and convex else 1.0
             v = x + (t - 1.0) / t_next * (x - before)
-            after, value = model.advance(v)
+            v, after, value = model.advance(v, x)
             if (v - after) @ (after - x) > 0:  # uphill: forget the momentum
                 t_next = 1.0
             before, x, t = x, after, t_next
@@ -87,9 +87,13 @@ class _Model:
         bound = flat.objective.curvature_bound()
         self.L = 1.0 / step if step else (bound if np.isfinite(bound) and bound > 0 else 1.0)
 
-    def advance(self, v: Array) -> tuple[Array, float]:
-        """The next point from v, and the risk there."""
-        value, g = self._flat.risk_gradient(v)
+    def advance(self, v: Array, x: Array) -> tuple[Array, Array, float]:
+        """v, the next point from it, and the risk there; x takes the place of v where the risk at v overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, g = self._flat.risk_gradient(v)
+        if not (np.isfinite(value) and np.all(np.isfinite(g))):
+            v = x
+            value, g = self._flat.risk_gradient(v)
         self._slope = max(self._slope, float(np.linalg.norm(g)))
         self._value = max(self._value, abs(value)) if np.isfinite(value) else self._value
         if not self._fixed:
@@ -99,13 +103,13 @@ class _Model:
             with np.errstate(over="ignore", invalid="ignore"):
                 risk = self._flat.objective.risk(*self._flat.unpack(x))
             if self._fixed:
-                return x, risk
+                return v, x, risk
             move = x - v
             bend = self.L * float(move @ move)
             noise = ROUNDING * self._value
             model = value + float(g @ move) + 0.5 * bend
             if risk <= model + noise and (bend > VISIBLE * noise or self._gradient_agrees(x, g, move, bend)):
-                return x, risk
+                return v, x, risk
             if not np.isfinite(self.L):
                 raise ValueError(
                     "The risk is not finite anywhere along the gradient: rescale X and y if they have very large values, "

@@ -15,7 +15,7 @@ import numpy as np
 from hinge._native import core
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Stop
-from hinge.solvers.native import constant_curvature, native_problem, run_native
+from hinge.solvers.native import native_problem, run_native
 
 
 class ProximalNewton(Solver):
@@ -27,7 +27,7 @@ class ProximalNewton(Solver):
     default_max_iter: ClassVar[int] = 200
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        constant = constant_curvature(objective)
+        constant = objective.loss.constant_curvature
         return run_native(core.proximal_newton, objective, w, b, stop, constant_curvature=constant, tol=0.5 * stop.tol)
 
 
@@ -44,7 +44,7 @@ def penalty_path(
         native_problem(objective),
         w,
         float(b[0]),
-        constant_curvature(objective),
+        objective.loss.constant_curvature,
         np.ascontiguousarray(strengths, dtype=np.float64),
         tol,
         max_iter,

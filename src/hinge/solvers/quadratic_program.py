@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hinge._native import check_indices
-from hinge.problem.losses import Loss
+from hinge.problem.losses import Huber
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 
@@ -54,32 +54,6 @@ class QuadraticProgram(Solver):
         value = objective.value(w, b)
         stop.report(iterations, value, w=w, b=b)
         return Solution(w, b, Status.CONVERGED if solved else Status.STALLED, iterations, u)
-
-
-class Pieces(NamedTuple):
-    """A loss made of the maximum of straight lines α·s + β (rows are pieces), or of its square times h/2."""
-
-    slope: Array
-    start: Array
-    square: float  # h; 0 if the maximum itself is the loss
-
-
-def pieces(loss: Loss, y: Array) -> Pieces:
-    """The straight pieces of a loss at targets y, as (pieces × n) arrays."""
-    kind, one, zero = type(loss).__name__, np.ones_like(y), np.zeros_like(y)
-    if kind in ("Hinge", "SquaredHinge"):
-        return Pieces(np.array([-y, zero]), np.array([one, zero]), 2.0 if kind == "SquaredHinge" else 0.0)
-    if kind in ("Absolute", "RelativeError"):
-        size = np.abs(y) if kind == "RelativeError" else one
-        return Pieces(np.array([one, -one]) / size, np.array([-y, y]) / size, 0.0)
-    if kind == "Quantile":
-        tau = loss.quantile  # type: ignore[attr-defined]
-        return Pieces(np.array([-tau * one, (1 - tau) * one]), np.array([tau * y, (tau - 1) * y]), 0.0)
-    if kind in ("EpsilonInsensitive", "SquaredEpsilonInsensitive"):
-        e = loss.epsilon  # type: ignore[attr-defined]
-        square = 2.0 if kind == "SquaredEpsilonInsensitive" else 0.0
-        return Pieces(np.array([one, -one, zero]), np.array([-y - e, y - e, zero]), square)
-    raise TypeError(f"{kind} has no straight pieces.")
 
 
 class _Program:
@@ -142,9 +116,7 @@ def _matrix(objective: Objective) -> Any:
 
 def _primal(o: Objective) -> tuple[Array, Array, Array | None, int, bool]:
     n, d, X = o.n, o.d, _matrix(o)
-    kind = type(o.loss).__name__
-    quadratic = kind in ("Squared", "SquaredMargin", "Huber")
-    huber = kind == "Huber"
+    quadratic, huber = o.loss.constant_curvature or isinstance(o.loss, Huber), isinstance(o.loss, Huber)
     program = _Program({"w": d, "b": 1, "a": d, "xi": n, "t": n if huber else 0, "e": n if huber else 0})
     shift = np.zeros(n) if o.offset is None else o.offset
     ones, eye_n, eye_d = np.ones((n, 1)), sp.eye_array(n), sp.eye_array(d)
@@ -155,13 +127,13 @@ def _primal(o: Objective) -> tuple[Array, Array, Array | None, int, bool]:
         # ξ = s − y, or s − y − t with |t| ≤ e for Huber's tails.
         extra = {"t": -eye_n} if huber else {}
         program.add("equal", o.y - shift, w=X, b=ones, xi=-eye_n, **extra)
-        program.P[program.at["xi"]] = o.c * (2.0 if kind == "SquaredMargin" else 1.0)
+        program.P[program.at["xi"]] = o.c * (1.0 if huber else o.loss.curvature)
         if huber:
             program.add("less", np.zeros(n), t=eye_n, e=-eye_n)
             program.add("less", np.zeros(n), t=-eye_n, e=-eye_n)
             program.q[program.at["e"]] = o.c * o.loss.delta  # type: ignore[attr-defined]
     else:
-        lines = pieces(o.loss, o.y)
+        lines = o.loss.pieces(o.y)
         places = []
         for slope, start in zip(lines.slope, lines.start):
             S = sp.diags_array(slope)
@@ -186,7 +158,7 @@ def _primal(o: Objective) -> tuple[Array, Array, Array | None, int, bool]:
 def _add_penalty(program: _Program, o: Objective, eye: Any) -> list[tuple[Array, np.ndarray, slice]]:
     """Adds the penalty; returns its bounds as (bound, features, place of the multipliers)."""
     d, coordinates = o.d, o.penalty.coordinates(o.d)
-    kind, stops = type(o.penalty).__name__, []
+    stops = []
     if coordinates is not None:
         program.P[program.at["w"]] = coordinates.l2
         program.q[program.at["a"]] = coordinates.l1
@@ -196,11 +168,11 @@ def _add_penalty(program: _Program, o: Objective, eye: Any) -> list[tuple[Array,
                 place = program.add("less", sign * limit[finite], w=sign * eye.tocsr()[finite])
                 stops.append((limit[finite], finite, place))
     radius = getattr(o.penalty, "radius", 0.0)
-    if kind == "L2Ball":
+    if o.penalty.ball == "l2":
         program.add("cone", np.append(radius, np.zeros(d)), w=sp.vstack([sp.csc_matrix((1, d)), -eye]))
     program.add("less", np.zeros(d), w=eye, a=-eye)
     program.add("less", np.zeros(d), w=-eye, a=-eye)
-    if kind == "L1Ball":
+    if o.penalty.ball == "l1":
         program.add("less", np.array([radius]), a=np.ones((1, d)))
     elif coordinates is None or not np.any(coordinates.l1):
         program.q[program.at["a"]] += 1e-9  # a is |w| from above only; keep it from drifting

@@ -17,7 +17,6 @@ import scipy.linalg
 from hinge._native import Design
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import L2
-from hinge.solvers.base import PIECEWISE_LINEAR
 
 FEW = 200  # rows up to which the factorisation costs less than the passes over X that it saves
 WIDE = 2  # features per row from which the reduction pays
@@ -55,7 +54,7 @@ def uniform_ridge(objective: Objective) -> float:
 def pays(objective: Objective) -> bool:
     """Whether the factorisation costs less than it saves."""
     n, d = objective.design.shape
-    few = n <= FEW or type(objective.loss).__name__ in PIECEWISE_LINEAR
+    few = n <= FEW or objective.loss.piecewise_linear
     return few and d > WIDE * n and isinstance(objective.design.source, np.ndarray) and uniform_ridge(objective) > 0
 
 

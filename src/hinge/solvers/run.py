@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.problem.certificates.linear import Certificate, certificate, with_run
+from hinge.problem.certificates.certificate import Certificate, with_run
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import Array, Objective
+from hinge.problem.penalties import NoPenalty
 from hinge.solvers.base import Need, Record, Solution, Solver, Status, Stop
-from hinge.solvers.constant import best_constant
+from hinge.solvers.constant import best_constant, no_worse_than_constant
 from hinge.solvers.row_space import pays, row_space, uniform_ridge
 from hinge.solvers.separation import Separation, find_separation
 from hinge.solvers.shifted import Shift, shift_of
@@ -114,7 +116,7 @@ def _suits_closed_form(o: Objective) -> bool:
     small = min(o.n, o.d) <= 8000
     X = o.design.source
     moderate = o.d <= MODERATE and isinstance(X, np.ndarray) and X.dtype == np.float64
-    return type(o.penalty).__name__ == "NoPenalty" or moderate or (small and (o.outputs > 1 or o.d > o.n))
+    return isinstance(o.penalty, NoPenalty) or moderate or (small and (o.outputs > 1 or o.d > o.n))
 
 
 # First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
@@ -247,6 +249,8 @@ def minimise(
         solution = chosen.run(objective, w, b, stop)
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
         raise ValueError(OVERFLOWED)
+    if ours:
+        solution = no_worse_than_constant(objective, solution)
     return chosen, replace(solution, history=tuple(stop.records))
 
 

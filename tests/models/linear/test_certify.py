@@ -11,7 +11,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import hinge as hg
-from hinge.problem.certificates import linear as judge
+from hinge.problem.certificates import newton
 from hinge.problem.cost import FREE, budget
 from hinge.solvers.run import SOLVERS, get_solver
 from kit.estimators import make_data, name, public_estimators
@@ -79,7 +79,7 @@ def test_a_step_beyond_the_budget_is_not_taken(rng, monkeypatch):
     def refuse(*_):
         raise AssertionError("the Newton step costs more than the budget")
 
-    monkeypatch.setattr(judge, "newton_slopes", refuse)
+    monkeypatch.setattr(newton, "newton_dual", refuse)
     cheap = hg.certificate(objective, w, np.zeros(1))
     assert not cheap.exact
     assert tight.exact

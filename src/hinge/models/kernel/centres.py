@@ -26,7 +26,8 @@ from hinge._native import Design, core
 from hinge.models.base import require_no_overflow
 from hinge.models.kernel.expansion import Expansion
 from hinge.models.learner import Fit, Task
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.certificate import Certificate
+from hinge.problem.certificates.kernel_expansion import centres_certificate
 from hinge.problem.kernels import Kernel, Precomputed, evaluate
 from hinge.problem.losses import Squared, normalise_weights
 from hinge.problem.losses.native import native_loss
@@ -197,9 +198,8 @@ class _Newton:
                 limit = self.iterations  # the gap is still to be computed
         short = Status.STOPPED if self.stopped else Status.MAX_ITER
         status = Status.CONVERGED if gap <= self.task.tol * abs(primal) else short
-        certificate = Certificate(
-            primal=primal, dual=primal - gap, gap=gap, relative_gap=gap / max(abs(primal), 1e-300), residual=np.nan,
-            kind="gap", tol=self.task.tol, weight_error=float(np.sqrt(2.0 * gap / self.lam)),
+        certificate = centres_certificate(
+            self.loss, self.y, self.c, self._features_times, self._features_pull, beta, b, self.lam, tol=self.task.tol,
             solver="preconditioned conjugate gradients", iterations=self.iterations,
             seconds=time.perf_counter() - began, status=status.value,
         )  # fmt: skip

@@ -24,7 +24,8 @@ from hinge.models.kernel.expansion import (
     takes_objects,
     with_parameters,
 )
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.kernel_expansion import ridge_certificate, ridge_residual
 from hinge.problem.kernels import Definiteness, Kernel, definiteness, full_gram, warn_indefinite
 from hinge.solvers.base import Status
 
@@ -32,6 +33,8 @@ Array = NDArray[np.float64]
 
 # Eigenvalues below this fraction of the largest, times n, are rounding errors.
 RANK_TOLERANCE = 1e-15
+# Of the certificate: direct methods take none.
+TOLERANCE = 1e-6
 # Kernel values whose products do not overflow.
 LARGEST = 1e150
 OVERFLOW = "The kernel matrix is not finite: X has values so large that products overflow; rescale them."
@@ -204,12 +207,15 @@ class KernelRidge(RegressorMixin, Estimator):
             self.loo_predictions_ = solution.loo
             self.loo_error_ = float(np.average(_row_means((targets - solution.loo) ** 2), weights=weights))
         provable = eigenvalues is Definiteness.PROVEN and solution.exact and np.all(np.asarray(alphas) > 0)
+        posed = targets, solution.coefficients, self.alpha_, weights
         if provable:
-            fitted, c = solution.fitted, solution.coefficients
-            self.certificate_ = _certify(fitted, targets, c, self.alpha_, weights, began)
+            judged = ridge_certificate(solution.fitted, *posed, tol=TOLERANCE)
         else:
-            K = full_gram(self.kernel_, X)
-            self.certificate_ = _certify_stationary(K, targets, solution.coefficients, self.alpha_, weights, began)
+            judged = ridge_residual(full_gram(self.kernel_, X), *posed, tol=TOLERANCE)
+        self.certificate_ = with_run(
+            judged, solver="cholesky" if provable else "eigendecomposition", iterations=1,
+            seconds=time.perf_counter() - began, status=Status.CONVERGED.value,
+        )  # fmt: skip
         self.dual_coef_ = solution.coefficients
         every = np.arange(len(targets))
         self.X_fit_ = None if is_precomputed(self.kernel_) else X
@@ -326,34 +332,3 @@ def _by_cholesky(K: Array, y: Array, alpha: float, weights: Array | None, loo: b
         residual[used] = u[used] / (root[used] * inverse.diagonal()[used])[:, None]
         held = (targets - residual).reshape(y.shape)
     return RidgeSolution(coefficients.reshape(y.shape), fitted.reshape(y.shape), held, True)
-
-
-def _certify(fitted: Array, y: Array, c: Array, alpha: Any, weights: Array | None, began: float) -> Certificate:
-    """P = Σ s(y − f)² + α‖f‖² and D = 2αc'y − αc'Kc − α²Σ c²/s, for any coefficients c."""
-    s = (np.ones(len(y)) if weights is None else weights).reshape((-1,) + (1,) * (y.ndim - 1))
-    square = float(np.sum(alpha * c * fitted))
-    primal = float(np.sum(s * (y - fitted) ** 2)) + square
-    used = np.broadcast_to(s > 0, c.shape)
-    penalty = float(np.sum((alpha * c)[used] ** 2 / np.broadcast_to(s, c.shape)[used]))
-    dual = 2.0 * float(np.sum(alpha * c * y)) - square - penalty
-    gap = max(primal - dual, 0.0)
-    size = max(abs(primal), 1e-12 * float(np.sum(s * y**2)), np.finfo(float).tiny)
-    return Certificate(
-        primal=primal, dual=dual, gap=gap, relative_gap=gap / size, residual=np.nan, kind="gap", tol=1e-6,
-        weight_error=float(np.sqrt(gap / np.min(alpha))), solver="cholesky", iterations=1,
-        seconds=time.perf_counter() - began, status=Status.CONVERGED.value,
-    )  # fmt: skip
-
-
-def _certify_stationary(K: Array, y: Array, c: Array, alpha: Any, weights: Array | None, began: float) -> Certificate:
-    """‖K(S(Kc − y) + αc)‖ / ‖KSy‖: the gradient by c, where no dual is known (an indefinite K, or α = 0)."""
-    s = (np.ones(len(y)) if weights is None else weights).reshape((-1,) + (1,) * (y.ndim - 1))
-    fitted = K @ c
-    primal = float(np.sum(s * (y - fitted) ** 2)) + float(np.sum(alpha * c * fitted))
-    left, start = K @ (s * (fitted - y) + alpha * c), K @ (s * y)
-    size = float(np.linalg.norm(start)) or float(np.linalg.norm(K)) * float(np.linalg.norm(s * y))
-    residual = float(np.linalg.norm(left)) / max(size, np.finfo(float).tiny)
-    return Certificate(
-        primal=primal, dual=-np.inf, gap=np.inf, relative_gap=np.inf, residual=residual, kind="stationarity", tol=1e-6,
-        solver="eigendecomposition", iterations=1, seconds=time.perf_counter() - began, status=Status.CONVERGED.value,
-    )  # fmt: skip

@@ -25,10 +25,10 @@ from hinge.models.kernel.centres import fit_centres
 from hinge.models.kernel.expansion import Expansion, take
 from hinge.models.learner import Fit, Task, minimise
 from hinge.problem.certificates.kernel_machine import Dual, classification, regression
-from hinge.problem.certificates.linear import Certificate, stationarity
+from hinge.problem.certificates.stationarity import without_gap
 from hinge.problem.kernels import Definiteness, Kernel, as_kernel, definiteness, full_gram, warn_indefinite
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Hinge, Quantile, normalise_weights
-from hinge.problem.objective import Objective, make_objective
+from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2, L2Ball, NoPenalty, Penalty
 from hinge.problem.spaces import RKHS
 from hinge.solvers.decomposition import make_certificate, solve_dual
@@ -151,13 +151,7 @@ def _by_decomposition(kernel: Kernel, task: Task, dual: Dual) -> Fit:
     )  # fmt: skip
     # ½‖f‖² + Σ U ξ is the learner's objective divided by λ.
     strength = task.penalty.lam  # type: ignore[attr-defined]
-    scaled = replace(
-        solution, primal=solution.primal * strength, dual=solution.dual * strength,
-        reference=solution.reference * strength,
-    )  # fmt: skip
-    certificate = make_certificate([scaled], task.tol)
-    if solution.provable:
-        certificate = replace(certificate, weight_error=float(np.sqrt(2.0 * solution.gap)))
+    certificate = make_certificate([solution], task.tol, strength)
     if solution.eigenvalues is Definiteness.INDEFINITE:
         warn_indefinite(kernel, "The fit is a stationary point of the dual.")
     support = np.flatnonzero(solution.coefficients)
@@ -185,7 +179,7 @@ def _by_features(kernel: Kernel, space: RKHS, task: Task) -> Fit:
     )  # fmt: skip
     certificate = result.certificate
     if factor.clipped:
-        certificate = _without_gap(certificate, objective, result.w, result.b, task.tol)
+        certificate = without_gap(certificate, objective, result.w, result.b, task.tol)
     alpha = factor.coefficients(result.w)
     bias: Any = result.b if result.w.ndim == 2 else float(result.b[0])
     attributes = {
@@ -196,13 +190,3 @@ def _by_features(kernel: Kernel, space: RKHS, task: Task) -> Fit:
         attributes["history_"] = result.solution.history
     function = Expansion(kernel, take(kernel, task.X, factor.support), alpha, bias)
     return Fit(function, certificate, attributes)
-
-
-def _without_gap(found: Certificate, objective: Objective, w: Array, b: Array, tol: float) -> Certificate:
-    """The certificate of a problem that is not the one that was posed: a residual, no bound."""
-    # Without features only the bias is left, and the slope at the start is zero: there the gap is the residual.
-    residual = stationarity(objective, w, b) if np.any(w) else found.relative_gap
-    return replace(
-        found, dual=-np.inf, gap=np.inf, relative_gap=np.inf, residual=residual, kind="stationarity", tol=tol,
-        weight_error=np.inf,
-    )  # fmt: skip

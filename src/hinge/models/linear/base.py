@@ -29,7 +29,8 @@ from hinge.models.base import (
     signs,
 )
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.problem.certificates.linear import certificate, with_run
+from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L1, L2, Elastic, NoPenalty, Penalty

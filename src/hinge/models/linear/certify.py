@@ -10,7 +10,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.problem.certificates.linear import Certificate, certificate, has_dual, with_run
+from hinge.problem.certificates.certificate import Certificate, with_run
+from hinge.problem.certificates.dual_points import has_dual
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Solution, Status
 from hinge.solvers.run import Result, minimise

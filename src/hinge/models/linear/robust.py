@@ -10,7 +10,8 @@ from hinge._parameters import Constraints, above, at_least, between, count, one_
 from hinge.models.base import require_no_overflow
 from hinge.models.linear.base import LinearRegressor, check_strength, elastic_penalty
 from hinge.models.linear.certify import Certifiable
-from hinge.problem.certificates.linear import certificate, with_run
+from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.linear import certificate
 from hinge.problem.losses import Absolute, EpsilonInsensitive, Huber, Loss, Quantile, Squared, SquaredEpsilonInsensitive
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective, make_objective

@@ -14,8 +14,10 @@ from hinge._native import Design, core
 from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
 from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
 from hinge.models.linear.certify import Certifiable
+from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.fast import quick_certificate
-from hinge.problem.certificates.linear import Certificate, certificate, newton_flops, with_run
+from hinge.problem.certificates.linear import certificate
+from hinge.problem.certificates.newton import newton_flops
 from hinge.problem.cost import budget, pass_flops
 from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
 from hinge.problem.objective import Objective, make_objective

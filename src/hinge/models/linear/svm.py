@@ -72,9 +72,7 @@ class LinearSVC(Certifiable, MarginClassifier):
         The seed of stochastic solvers.
     max_iter : int, optional
         A limit on iterations; each solver has its own default.
-    intercept_scaling : float
-        For "crammer_singer", as in :class:`MulticlassSVM`; otherwise the bias is not penalised and needs no scaling.
-    dual, verbose
+    intercept_scaling, dual, verbose
         Accepted for compatibility: the solver is chosen.
     l1_ratio : float, optional
         The penalty is ρ‖w‖₁ + (1−ρ)/2·‖w‖²; overrides ``penalty`` if given.
@@ -169,9 +167,7 @@ class LinearSVC(Certifiable, MarginClassifier):
         from hinge.models.multiclass.svm import MulticlassSVM  # here: it builds upon this package
 
         limit = {} if self.max_iter is None else {"max_iter": self.max_iter}
-        model = MulticlassSVM(
-            self.C, fit_intercept=self.fit_intercept, intercept_scaling=self.intercept_scaling, tol=self.tol, **limit
-        ).fit(X, codes, weights)
+        model = MulticlassSVM(self.C, fit_intercept=self.fit_intercept, tol=self.tol, **limit).fit(X, codes, weights)
         two = len(self.classes_) == 2
         self.coef_ = np.diff(model.coef_, axis=0) if two else model.coef_
         self.intercept_ = np.diff(model.intercept_) if two else model.intercept_

@@ -7,29 +7,28 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from hinge._native import Design, core
+from hinge._native import Design
 from hinge._parameters import Constraints, above, count, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, require_no_overflow
-from hinge.models.callbacks import CallbackSupportMixin, Report, as_native, iterations, with_callbacks
+from hinge.models.callbacks import CallbackSupportMixin, as_native, iterations, with_callbacks
 from hinge.models.kernel.expansion import NAMES
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.certificate import with_run
 from hinge.problem.kernels import Kernel
 from hinge.problem.losses.multiclass import cost_matrix
+from hinge.solvers.multiclass_proximal import KernelSpace, LinearSpace, MulticlassProblem, solve_multiclass
 
 
 class MulticlassSVM(CallbackSupportMixin, HighestScore):
     """Support vector machine for several classes as one problem (Crammer & Singer).
 
-    Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j (‖w_j‖² + b_j²/B²),
-    f_j(x) = ⟨w_j, x − x̄⟩ + b_j; x̄ is the weighted mean of the inputs and B is ``intercept_scaling``. Dual coordinate
-    ascent over examples begins; where it would creep and (classes − 1) · features is at most 4000, a proximal point
-    method with Newton steps ends it. Without ``fit_intercept`` f_j(x) = ⟨w_j, x⟩. The loss bounds the cost Δ(y, ŷ) of the
-    prediction from above.
+    Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j ‖w_j‖²,  f_j(x) = ⟨w_j, x⟩ + b_j. The loss bounds
+    the cost Δ(y, ŷ) of the prediction from above. Dual coordinate ascent over examples begins; where it would creep and
+    (classes − 1) · features is at most 4000, a proximal point method with Newton steps ends it. The biases come by
+    proximal steps of their own, which leave no penalty on them.
 
     Parameters
     ----------
@@ -40,10 +39,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     kernel : callable or "precomputed", optional
         An inner product k(X, Z) → matrix in place of ⟨x, z⟩; X is then the matrix itself for "precomputed".
     fit_intercept : bool
-        Whether there are biases b_j.
-    intercept_scaling : float
-        B. The biases are penalised, the less the larger this is; they are taken at the mean of the inputs, so shifting
-        the inputs changes nothing.
+        Whether there are biases b_j. They are not penalised: shifting the inputs changes nothing but b.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -56,9 +52,10 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
     classes_ : array
         The labels.
     coef_, intercept_ : arrays of shape (classes, features) and (classes,)
-        Weights and biases (without ``kernel``); f_j(x) = ⟨coef_[j], x⟩ + intercept_[j].
+        Weights and biases; f_j(x) = ⟨coef_[j], x⟩ + intercept_[j]. With ``kernel`` there is no ``coef_``, and the biases
+        are those at x̄: f_j(x) = Σᵢ dual_coef_[i, j] ⟨xᵢ − x̄, x − x̄⟩ + intercept_[j].
     dual_coef_ : array of shape (examples, classes)
-        C sᵢ (e_{yᵢ} − pᵢ): w_j = Σᵢ dual_coef_[i, j] (xᵢ − x̄).
+        C sᵢ (e_{yᵢ} − pᵢ): w_j = Σᵢ dual_coef_[i, j] (xᵢ − x̄), x̄ the weighted mean (zero without biases).
     support_ : array
         Examples with a dual coefficient that is not zero.
     certificate_ : Certificate
@@ -90,7 +87,6 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         cost: Any = None,
         kernel: Any = None,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
         tol: float = 1e-4,
         max_iter: int = 10_000,
         random_state: int = 0,
@@ -99,7 +95,6 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         self.cost = cost
         self.kernel = kernel
         self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -122,42 +117,38 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
                 X = X[:, kept]
         codes = code_labels(self, y).astype(np.int32)
         c = np.full(len(codes), float(self.C)) if weights is None else self.C * weights
-        settings = (codes, c, cost_matrix(self.cost, len(self.classes_)), self.tol, self.max_iter, self.random_state)
-        share = c / c.sum()
+        problem = MulticlassProblem(codes, c, cost_matrix(self.cost, len(self.classes_)))
+        space = self._space(X, c / c.sum())
         with iterations(self, X, y, self.max_iter) as report:
-            found = self._solve(X, share, settings, report)
-        w, bias, self.dual_coef_, self.n_iter_, steps, done, primal, gap = found
+            found = solve_multiclass(
+                space, problem, biases=self.fit_intercept, tol=self.tol, max_iter=self.max_iter,
+                random_state=self.random_state, report=as_native(report),
+            )  # fmt: skip
+        self.dual_coef_, self.n_iter_ = found.dual, found.passes
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
-        require_no_overflow(self.dual_coef_, primal, gap)
-        if w is not None:
-            self.coef_, self.intercept_ = np.ascontiguousarray(w.T, dtype=X.dtype), np.asarray(bias, dtype=X.dtype)
-        self.certificate_ = Certificate.of_gap(
-            primal, gap, tol=self.tol, convexity=1.0, iterations=self.n_iter_, seconds=time.perf_counter() - begun,
-            solver="dual coordinate ascent" + (f", then {steps} Newton steps" if steps else ""),
-            status="" if done else self._why_it_ended(),
+        require_no_overflow(self.dual_coef_, found.certificate.primal, found.certificate.gap)
+        self.intercept_ = np.asarray(found.b, dtype=X.dtype)
+        if found.W is not None:
+            self.coef_ = np.ascontiguousarray(found.W.T, dtype=X.dtype)
+        self.certificate_ = with_run(
+            found.certificate, iterations=self.n_iter_, seconds=time.perf_counter() - begun,
+            solver="dual coordinate ascent" + (f", then {found.steps} Newton steps" if found.steps else ""),
+            status="" if found.certificate.converged else self._why_it_ended(),
         )  # fmt: skip
-        if not done and self.n_iter_ >= self.max_iter:  # a callback's wish to stop is no cause for alarm
+        if not found.certificate.converged and not found.stopped:  # a callback's wish to stop is no cause for alarm
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
         return self
 
     def _why_it_ended(self) -> str:
         if self.n_iter_ < self.max_iter:
-            return "a callback stopped it."
+            return "it was stopped by a callback, or no further progress is possible; raise tol or scale the columns."
         return "max_iter was reached; raise it or tol, or lower C (scaling the columns helps too)."
 
-    def _solve(self, X: Any, share: np.ndarray, settings: tuple, report: Report | None) -> tuple:
-        if self.kernel is not None:
-            return core.multiclass_kernel_svm(self._gram(X, share), *settings, report=as_native(report))
-        mean, constant = None, 0.0
-        if self.fit_intercept:
-            mean, constant = Design(X).rmatmul(share), float(self.intercept_scaling)
-        if scipy.sparse.issparse(X):
-            rows = scipy.sparse.csr_array(X, dtype=np.float64)
-            where = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
-            values = np.ascontiguousarray(rows.data)
-        else:
-            where, values = (None, None), np.ascontiguousarray(X, dtype=np.float64).ravel()
-        return core.multiclass_svm(values, *where, *X.shape, mean, constant, *settings, report=as_native(report))
+    def _space(self, X: Any, share: np.ndarray) -> LinearSpace | KernelSpace:
+        centre = share if self.fit_intercept else None
+        if self.kernel is None:
+            return LinearSpace(X, centre, len(self.classes_))
+        return KernelSpace(self._gram(X, share), centre, len(self.classes_))
 
     def _gram(self, X: Any, share: np.ndarray) -> np.ndarray:
         """Inner products of the training inputs, about their mean if there are biases; keeps what prediction needs."""
@@ -169,11 +160,11 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         return np.ascontiguousarray(self._centred(K))
 
     def _centred(self, K: np.ndarray) -> np.ndarray:
-        """⟨x − x̄, z − x̄⟩ + B² from k(x, z), for training inputs z."""
+        """⟨x − x̄, z − x̄⟩ from k(x, z), for training inputs z."""
         if not self.fit_intercept:
             return K
         own = (K @ self._share)[:, None]
-        return K - own - self._means[None, :] + self._means @ self._share + self.intercept_scaling**2
+        return K - own - self._means[None, :] + self._means @ self._share
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f_j(x), one column per class; for two classes the difference, positive for the second."""
@@ -184,5 +175,5 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
             scores = scores.astype(self.coef_.dtype, copy=False)
         else:
             K = X if self.kernel == "precomputed" else self.kernel(X, self._train)
-            scores = self._centred(np.asarray(K, dtype=np.float64)) @ self.dual_coef_
+            scores = self._centred(np.asarray(K, dtype=np.float64)) @ self.dual_coef_ + self.intercept_
         return one_score_for_two(scores)

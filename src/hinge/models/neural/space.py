@@ -13,7 +13,8 @@ from hinge.models.learner import Fit, Task, minimise
 from hinge.models.neural.engine import ACTIVATIONS, Arrays, Engine, Rule, initial_weights, scores, unpack
 from hinge.models.neural.settings import SOLVERS, hidden_sizes, one_of, within
 from hinge.models.neural.training import Data, History, Plan, make_data, objective, train, train_lbfgs
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.certificate import Certificate
+from hinge.problem.certificates.stationarity import certificate_of_gradients
 from hinge.problem.losses import Loss
 from hinge.problem.penalties import L2, NoPenalty, Penalty
 from hinge.problem.spaces import Network
@@ -59,19 +60,17 @@ def _check(space: Network, task: Task) -> str:
 
 
 def _certificate(engine: Engine, data: Data, loss: Loss, task: Task, start: float) -> Certificate:
-    """Stationarity: the largest slope of the objective, relative to the largest slope at zero weights."""
+    """Stationarity: the largest gradient of the objective, relative to the largest at zero weights."""
     precise = Engine(engine.activation, *_as_double(engine), engine.rule, engine.seed)
     x, bound = data.native(loss, engine.biases[-1].size, np.float64)
     value, flat = precise.net().gradient(x, bound)
     matrices, vectors = unpack(flat, precise.weights)
-    slopes = [G + engine.rule.l2 * W for G, W in zip(matrices, precise.weights)]
-    largest = max(float(np.abs(g).max()) for g in (*slopes, *vectors))
+    gradients = [*(G + engine.rule.l2 * W for G, W in zip(matrices, precise.weights)), *vectors]
     primal = objective(precise, value)
     for array in (*precise.weights, *precise.biases):
         array[...] = 0.0
-    at_zero = float(np.abs(precise.net().gradient(x, bound)[1]).max())
-    return Certificate(
-        primal, -np.inf, np.inf, np.inf, largest / max(at_zero, np.finfo(float).tiny), "stationarity", task.tol,
+    return certificate_of_gradients(
+        primal, gradients, [precise.net().gradient(x, bound)[1]], tol=task.tol,
         solver=engine.rule.solver, iterations=engine.epochs, seconds=time.perf_counter() - start,
         status="The objective is not convex: this says how flat it is here, not how far the optimum is.",
     )  # fmt: skip

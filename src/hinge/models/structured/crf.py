@@ -15,7 +15,7 @@ from hinge._parameters import Constraints, above, count, one_of, shared
 from hinge.models.structured.base import StructuredEstimator
 from hinge.models.structured.constraints import neighbours
 from hinge.models.structured.features import Encoded
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.chain import crf_certificate
 
 STATUS = (
     "the relative duality gap reached tol.",
@@ -194,13 +194,13 @@ class ChainCRF(StructuredEstimator):
             found = core.crf_fit(
                 *data, l1, l2, np.zeros(layout.size), self.memory, self.max_iter, self.tol, *corpus.watch()
             )
-        w, objective, gap, self.n_iter_, status, scores = found
+        w, self.n_iter_, status, scores = found
         self._keep_validation(scores)
-        self._take(w, begin, label, pair, encoded.attributes, crossed)
-        self.certificate_ = Certificate.of_gap(
-            objective, gap, tol=self.tol, convexity=l2, solver=self.solver if l1 == 0 else "owlqn",
+        self.certificate_ = crf_certificate(
+            data, w, l1, l2, tol=self.tol, solver=self.solver if l1 == 0 else "owlqn",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun, status=STATUS[status],
         )  # fmt: skip
+        self._take(w, begin, label, pair, encoded.attributes, crossed)  # it drops zeros from w in place
         if not self.certificate_.converged and status != EARLY:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
         return self

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hinge._native import core
 from hinge._parameters import Constraints, numbers
 from hinge.models.structured.base import StructuredEstimator
-from hinge.problem.certificates.linear import Certificate
+from hinge.problem.certificates.chain import structured_svm_certificate
 from hinge.problem.losses.multiclass import cost_matrix
 
 EARLY = "the held-out accuracy no longer improved."
@@ -101,8 +101,8 @@ class StructuredSVM(StructuredEstimator):
         )  # fmt: skip
         self._keep_validation(scores)
         self._adopt(unary, pair, crossed, cross)
-        self.certificate_ = Certificate.of_gap(
-            primal, gap, tol=self.tol, convexity=self.alpha, solver="block-coordinate Frank–Wolfe",
+        self.certificate_ = structured_svm_certificate(
+            primal, gap, self.alpha, tol=self.tol, solver="block-coordinate Frank–Wolfe",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun,
             status=EARLY if early else "" if done else "max_iter was reached; raise it, or raise alpha or tol.",
         )  # fmt: skip

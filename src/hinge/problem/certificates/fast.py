@@ -1,13 +1,13 @@
-"""A judge in two passes over X, for weights whose making took few more: see :mod:`hinge.problem.certificates.linear`.
+"""Fast certificates, in two passes over X, for fits that took only a few: see :mod:`hinge.problem.certificates.linear`.
 
-The slopes u = ℓ'(z) of the weights as they are rarely balance, Σ cᵢ uᵢ ≠ 0, and their penalty Ω*(−X'(c∘u)) is large
+The gradients u = ℓ'(z) at the given weights rarely balance, Σ cᵢ uᵢ ≠ 0, and their penalty Ω*(−X'(c∘u)) is large
 where the weights are far from optimal. So
 
-- the side (positive or negative slopes) with the larger sum is shrunk by one factor until the two balance, and
+- the side (positive or negative dual variables) with the larger sum is shrunk by one factor until the two balance, and
 - the bound is taken at the best point of the ray s·u, 0 < s ≤ 1, along which X'(c∘u) need not be computed again:
   D(s·u) = −Σ cᵢ ℓ*(yᵢ, s uᵢ) + s Σ cᵢ uᵢ offsetᵢ − Ω*(−s X'(c∘u)), a concave function of one number.
 
-Both stay inside the domain of ℓ*, which is convex and holds zero, so the bound is as true as any; it is only less tight
+Both stay inside the domain of ℓ*, which is convex and holds zero, so the bound is valid; it is only less tight
 near the optimum than the one that the full judge finds with Newton's step.
 """
 
@@ -17,7 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hinge.problem.certificates.linear import Certificate, certificate, convexity, has_dual
+from hinge.problem.certificates.certificate import Certificate
+from hinge.problem.certificates.dual_points import has_dual
+from hinge.problem.certificates.linear import certificate, convexity
 from hinge.problem.objective import Array, Objective
 
 LOOKED_AT = 4096  # examples by which s is chosen; the bound itself takes all of them

@@ -21,6 +21,7 @@ proves nothing, and what is left is the residual of the optimality conditions of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from hinge._native import core
+from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.kernels import Kernel, Precomputed, evaluate
 
 Array = NDArray[np.float64]
@@ -133,6 +135,30 @@ class Gap:
     @property
     def relative_gap(self) -> float:
         return self.gap / max(self.reference, np.finfo(float).tiny) if self.gap > 0 else 0.0
+
+
+def machines_certificate(
+    judged: Sequence[Gap], tol: float, *, strength: float = 1.0, residual: float | None = None, **how: Any
+) -> Certificate:
+    """One certificate for one or several machines solved side by side: objectives add up.
+
+    ``residual`` takes the place of the gap where the kernel is not known to be positive semidefinite. The objective that
+    is reported is ``strength`` times that of the machines.
+    """
+    primal, dual = strength * sum(part.primal for part in judged), strength * sum(part.dual for part in judged)
+    gap = max(primal - dual, 0.0)
+    size = strength * sum(part.reference for part in judged)
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=gap / max(size, np.finfo(float).tiny) if gap > 0 else 0.0,
+        residual=np.nan if residual is None else residual,
+        kind="gap" if residual is None else "stationarity",
+        tol=tol,
+        weight_error=float(np.sqrt(2.0 * gap / strength)) if residual is None else np.inf,
+        **how,
+    )
 
 
 @dataclass(frozen=True)

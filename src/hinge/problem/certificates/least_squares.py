@@ -1,7 +1,7 @@
-"""Objective and lower bound of least squares from sums of products alone, without another look at the examples.
+"""Objective and lower bound of least squares from sums of products alone, without another pass over the examples.
 
 With S = [X 1 y]'C[X 1 y] and v = (−w, −b, 1) the errors r = y − Xw − b have  r'Cr = v'Sv,  X'Cr = (Sv)_X  and
-r'Cy = (Sv)_y. So, with the slopes u = −r of balanced errors,
+r'Cy = (Sv)_y. So, with the dual variables u = −r of balanced errors,
 
     P(w, b) = ½ v'Sv + Ω(w),        D(s·u) = s (Sv)_y − ½ s² v'Sv − Ω*(s (Sv)_X),   0 < s ≤ 1.
 
@@ -25,12 +25,12 @@ LEAST_CHAIN = 64.0  # generously, and more where there are very many blocks
 
 
 class SummedUp(NamedTuple):
-    """What sums of products tell of weights and a bias."""
+    """Risk and gradient of weights and a bias, from sums of products."""
 
     risk: float  # ½ r'Cr
     errors: float  # r'Cr with the bias that balances the errors
     cross: float  # r'Cy, likewise
-    slope: Array  # X'Cu = −X'Cr, likewise
+    gradient: Array  # X'Cu = −X'Cr, likewise
     rounding: float  # how wrong risk, errors and cross may be
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,22 @@ from hinge.problem.root import best_bias
 Array = NDArray[np.float64]
 
 MOST_DOUBLINGS = 1100  # from 1 to the largest number
+
+
+class Kink(NamedTuple):
+    """A kink at the scores ``at``, with the gradients ``low`` left of it and ``high`` right of it, example by example."""
+
+    at: Array
+    low: Array
+    high: Array
+
+
+class Pieces(NamedTuple):
+    """A loss made of the maximum of straight lines α·s + β (rows are pieces), or of its square times h/2."""
+
+    slope: Array
+    start: Array
+    square: float  # h; 0 if the maximum itself is the loss
 
 
 class Target(enum.Enum):
@@ -71,6 +87,9 @@ class Loss:
     twice: ClassVar[bool] = True  # has a useful second derivative
     has_conjugate: ClassVar[bool] = True
     bounds_error: ClassVar[bool] = False  # ℓ ≥ 1[ys ≤ 0], for margin losses
+    piecewise_linear: ClassVar[bool] = False  # ``kinks`` gives its kinks
+    piecewise_quadratic: ClassVar[bool] = False  # ``pieces`` gives them; h/2 (s − y)² and Huber's have none
+    constant_curvature: ClassVar[bool] = False  # ∂²ℓ/∂s² is the same everywhere, so that quadratic models are exact
     outputs: ClassVar[str] = "one"  # scores per example: "one", or "classes"
 
     @property
@@ -103,6 +122,21 @@ class Loss:
         """The interval of subgradients at s; a single point where ℓ is differentiable."""
         g = self.gradient(y, s)
         return g, g
+
+    def kinks(self, y: Array) -> list[Kink]:
+        """The kinks of a piecewise linear loss; the gradients add up to ``dual_interval``. By default one, at s = y."""
+        low, high = (np.array(np.broadcast_to(edge, y.shape), dtype=np.float64) for edge in self.dual_interval(y))
+        return [Kink(y, low, high)]
+
+    def pieces(self, y: Array) -> Pieces:
+        """The straight pieces of a loss that is the maximum of lines, or the square of one, as (pieces × n) arrays.
+
+        By default those of a piecewise linear loss with one kink where it is zero.
+        """
+        if not self.piecewise_linear:
+            raise TypeError(f"{type(self).__name__} has no straight pieces.")
+        ((at, low, high),) = self.kinks(y)
+        return Pieces(np.array([low, high]), np.array([-low * at, -high * at]), 0.0)
 
     def falling(self, y: Array) -> Array | None:
         """The direction of s, −1 or +1, in which ℓ(y, s) falls for ever without reaching its infimum; 0 if ℓ rises both ways.

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hinge.problem.losses.base import Array, Loss, Target, normalise_weights
+from hinge.problem.losses.base import Array, Kink, Loss, Target, normalise_weights
 from hinge.problem.losses.probe import LossFacts, probe, sample_targets
+
+SCORES = (-7.3, -1.9, -0.6, 0.4, 1.7, 8.2)  # where declared kinks are compared with values
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,22 @@ class CustomLoss(Loss):
     def has_conjugate(self) -> bool:  # type: ignore[override]
         """A conjugate bounds the optimum only if the loss is convex, and samples do not prove that."""
         return self.declared_convex and callable(self._declared("conjugate", None))
+
+    @cached_property
+    def piecewise_linear(self) -> bool:  # type: ignore[override]
+        """As declared or inherited, if the differences of values are those that the kinks give."""
+        if not bool(self._declared("piecewise_linear", False)) or self.outputs != "one":
+            return False
+        y = np.repeat(np.ones(1) if self.sample is None else self.sample, len(SCORES))
+        s = np.tile(np.array(SCORES), len(y) // len(SCORES))
+        found = self.value(y, s) - self.value(y, 0.0 * s)
+        parts = [np.maximum(k.low * (t - k.at), k.high * (t - k.at)) * sign
+                 for t, sign in ((s, 1.0), (0.0 * s, -1.0)) for k in self.kinks(y)]  # fmt: skip
+        return bool(np.allclose(found, np.sum(parts, axis=0), rtol=1e-9, atol=1e-9))
+
+    def kinks(self, y: Array) -> list[Kink]:
+        own = self._declared("kinks", None)
+        return super().kinks(y) if own is None else own(y)
 
     @property
     def curvature(self) -> float:

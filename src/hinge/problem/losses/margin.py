@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hinge.problem.losses.base import EDGE, Array, Loss, Target, prox_of_kink, where_finite, xlogx
+from hinge.problem.losses.base import EDGE, Array, Kink, Loss, Pieces, Target, prox_of_kink, where_finite, xlogx
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,14 @@ class ZeroOne(Loss):
 class PerceptronLoss(MarginLoss):
     """ℓ = max(0, −m). Zero as soon as the sign is right, so it does not bound the 0-1 loss."""
 
+    piecewise_linear: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
     twice: ClassVar[bool] = False
     bounds_error: ClassVar[bool] = False
     most: ClassVar[float] = 1.0
+
+    def kinks(self, y: Array) -> list[Kink]:
+        return [Kink(np.zeros_like(y), *self.dual_interval(y))]
 
     def value(self, y: Array, s: Array) -> Array:
         return np.maximum(-y * s, 0.0)
@@ -66,6 +71,10 @@ class PerceptronLoss(MarginLoss):
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         return _ordered(y, y * s, 0.0)
 
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        """Zero, where no example has a loss."""
+        return 0.0
+
     def prox(self, y: Array, v: Array, step: float) -> Array:
         return prox_of_kink(v, 0.0, *self.dual_interval(y), step)
 
@@ -74,9 +83,17 @@ class PerceptronLoss(MarginLoss):
 class Hinge(MarginLoss):
     """ℓ = max(0, 1 − m): the loss of the support vector machine."""
 
+    piecewise_linear: ClassVar[bool] = True
+    piecewise_quadratic: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
     twice: ClassVar[bool] = False
     most: ClassVar[float] = 1.0
+
+    def kinks(self, y: Array) -> list[Kink]:
+        return [Kink(1.0 / y, *self.dual_interval(y))]
+
+    def pieces(self, y: Array) -> Pieces:
+        return Pieces(np.array([-y, 0.0 * y]), np.array([np.ones_like(y), np.zeros_like(y)]), 0.0)
 
     def value(self, y: Array, s: Array) -> Array:
         return np.maximum(1.0 - y * s, 0.0)
@@ -102,9 +119,14 @@ class Hinge(MarginLoss):
 class SquaredHinge(MarginLoss):
     """ℓ = max(0, 1 − m)²."""
 
+    piecewise_quadratic: ClassVar[bool] = True
+
     @property
     def curvature(self) -> float:
         return 2.0
+
+    def pieces(self, y: Array) -> Pieces:
+        return Hinge().pieces(y)._replace(square=2.0)
 
     def value(self, y: Array, s: Array) -> Array:
         return np.maximum(1.0 - y * s, 0.0) ** 2
@@ -225,6 +247,9 @@ class Exponential(MarginLoss):
 @dataclass(frozen=True)
 class SquaredMargin(MarginLoss):
     """ℓ = (1 − m)² = (y − s)²: least squares on the labels. Also penalises being right by too much."""
+
+    piecewise_quadratic: ClassVar[bool] = True
+    constant_curvature: ClassVar[bool] = True
 
     @property
     def curvature(self) -> float:

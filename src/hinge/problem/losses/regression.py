@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from hinge.problem.losses.base import (
     EDGE,
     Array,
+    Kink,
     Loss,
+    Pieces,
     Target,
     normalise_weights,
     prox_of_kink,
@@ -29,6 +31,9 @@ class Squared(Loss):
     >>> Squared().value(np.array([1.0]), np.array([3.0]))
     array([2.])
     """
+
+    piecewise_quadratic: ClassVar[bool] = True
+    constant_curvature: ClassVar[bool] = True
 
     @property
     def curvature(self) -> float:
@@ -55,6 +60,8 @@ class Squared(Loss):
 class Absolute(Loss):
     """ℓ = |s − y|. The Bayes predictor is the median."""
 
+    piecewise_linear: ClassVar[bool] = True
+    piecewise_quadratic: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
     twice: ClassVar[bool] = False
 
@@ -88,6 +95,8 @@ class Absolute(Loss):
 class RelativeError(Loss):
     """ℓ = |s − y| / |y|: the error as a fraction of the target, which must not be zero."""
 
+    piecewise_linear: ClassVar[bool] = True
+    piecewise_quadratic: ClassVar[bool] = True
     target: ClassVar[Target] = Target.NONZERO
     smooth: ClassVar[bool] = False
     twice: ClassVar[bool] = False
@@ -123,6 +132,8 @@ class RelativeError(Loss):
 class Huber(Loss):
     """ℓ = r²/2 if |r| ≤ δ, else δ(|r| − δ/2): quadratic near zero, linear in the tails."""
 
+    piecewise_quadratic: ClassVar[bool] = True
+
     delta: float = 1.35
 
     def __post_init__(self) -> None:
@@ -154,6 +165,9 @@ class Huber(Loss):
 class EpsilonInsensitive(Loss):
     """ℓ = max(|r| − ε, 0): errors up to ε are free."""
 
+    piecewise_linear: ClassVar[bool] = True
+    piecewise_quadratic: ClassVar[bool] = True
+
     epsilon: float = 0.1
 
     smooth: ClassVar[bool] = False
@@ -162,6 +176,14 @@ class EpsilonInsensitive(Loss):
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:
             raise ValueError(f"epsilon must be zero or more, got {self.epsilon}.")
+
+    def kinks(self, y: Array) -> list[Kink]:
+        zero, one = np.zeros_like(y), np.ones_like(y)
+        return [Kink(y + self.epsilon, zero, one), Kink(y - self.epsilon, -one, zero)]
+
+    def pieces(self, y: Array) -> Pieces:
+        zero, one = np.zeros_like(y), np.ones_like(y)
+        return Pieces(np.array([one, -one, zero]), np.array([-y - self.epsilon, y - self.epsilon, zero]), 0.0)
 
     def value(self, y: Array, s: Array) -> Array:
         return np.maximum(np.abs(s - y) - self.epsilon, 0.0)
@@ -194,6 +216,8 @@ class EpsilonInsensitive(Loss):
 class SquaredEpsilonInsensitive(Loss):
     """ℓ = max(|r| − ε, 0)²."""
 
+    piecewise_quadratic: ClassVar[bool] = True
+
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
@@ -203,6 +227,9 @@ class SquaredEpsilonInsensitive(Loss):
     @property
     def curvature(self) -> float:
         return 2.0
+
+    def pieces(self, y: Array) -> Pieces:
+        return EpsilonInsensitive(self.epsilon).pieces(y)._replace(square=2.0)
 
     def value(self, y: Array, s: Array) -> Array:
         return np.maximum(np.abs(s - y) - self.epsilon, 0.0) ** 2
@@ -221,6 +248,9 @@ class SquaredEpsilonInsensitive(Loss):
 @dataclass(frozen=True)
 class Quantile(Loss):
     """ℓ = τ r if r ≥ 0, else (τ − 1) r, with r = y − s. The Bayes predictor is the τ-quantile of y given x."""
+
+    piecewise_linear: ClassVar[bool] = True
+    piecewise_quadratic: ClassVar[bool] = True
 
     quantile: float = 0.5
 

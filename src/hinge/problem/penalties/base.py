@@ -41,6 +41,8 @@ class Penalty:
 
     convex: ClassVar[bool] = True
     has_conjugate: ClassVar[bool] = True
+    ball: ClassVar[str | None] = None  # "l1" or "l2": a bound ``radius`` on that norm
+    concave: ClassVar[bool] = False  # a sum over single weights that is concave in their sizes (Lq, L0)
     smooth: ClassVar[bool] = False  # differentiable, so that plain gradient methods may be used
 
     def value(self, w: Array) -> float:

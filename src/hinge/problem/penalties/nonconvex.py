@@ -17,6 +17,7 @@ class Lq(Penalty):
     lam: float = 1.0
     q: float = 0.5
 
+    concave: ClassVar[bool] = True
     convex: ClassVar[bool] = False
     has_conjugate: ClassVar[bool] = False
 
@@ -59,6 +60,7 @@ class L0(Penalty):
 
     lam: float = 1.0
 
+    concave: ClassVar[bool] = True
     convex: ClassVar[bool] = False
     has_conjugate: ClassVar[bool] = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,6 +65,8 @@ class _Ball(Penalty):
 class L1Ball(_Ball):
     """‖w‖₁ ≤ radius: the lasso as a constraint."""
 
+    ball: ClassVar[str | None] = "l1"
+
     def _norm(self, w: Array) -> float:
         return float(np.abs(w).sum())
 
@@ -85,6 +87,8 @@ class L1Ball(_Ball):
 @dataclass(frozen=True)
 class L2Ball(_Ball):
     """‖w‖₂ ≤ radius: ridge as a constraint."""
+
+    ball: ClassVar[str | None] = "l2"
 
     def _norm(self, w: Array) -> float:
         return float(np.linalg.norm(w))

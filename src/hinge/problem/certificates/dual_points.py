@@ -1,0 +1,161 @@
+"""Dual points: lower bounds of the optimum of a linear problem from dual variables.
+
+For the problem  P(w, b) = Σ cᵢ ℓ(yᵢ, zᵢ) + Ω(w)  all dual variables u give a lower bound of the optimum,
+
+    D(u) = −Σ cᵢ ℓ*(yᵢ, uᵢ) + Σ cᵢ uᵢ offsetᵢ − Ω*(−X'(c∘u)),      Σ cᵢ uᵢ = 0 if there is a bias.
+
+This module makes u feasible and computes D(u).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.linalg
+
+from hinge.problem.numerics import weighted_sum
+from hinge.problem.objective import Array, Objective
+from hinge.problem.penalties import Coordinates
+from hinge.problem.root import best_bias
+
+LAST_PLACES = 16 * np.finfo(float).eps  # rounding of a sum of products, relative to the sizes of the factors
+DECREASE_IN_ROUNDING = 1e-13  # of the objective: smaller decreases cannot be seen in its value
+BALANCED = 1e-13  # dual variables whose sum is below this share of their size balance but for rounding
+
+
+def has_dual(objective: Objective) -> bool:
+    loss, penalty = objective.loss, objective.penalty
+    return loss.declared_convex and loss.has_conjugate and penalty.convex and penalty.has_conjugate
+
+
+def trivial_bound(objective: Objective) -> float:
+    """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound where every example can be fitted exactly."""
+    shape = (objective.n,) if objective.outputs == 1 else (objective.n, objective.outputs)
+    return -objective.conjugate_sum(np.zeros(shape)) - objective.penalty.conjugate(objective.zero()[0])
+
+
+def dual_value(objective: Objective, u: Array) -> float:
+    """D(u), after scaling u until the penalty's conjugate is finite; −∞ if u cannot be made feasible.
+
+    u must lie in the domain of the loss's conjugate.
+    """
+    feasible = balanced(objective, u)
+    if feasible is None:
+        return -np.inf
+    return bound(objective, feasible, objective.design.rmatmul(objective.weighted(feasible)))
+
+
+def scores_and_bound(objective: Objective, w: Array, b: Array, u: Array) -> tuple[Array, float]:
+    """The scores of one output and D(u), together: one look at the examples."""
+    feasible = balanced(objective, u)
+    if feasible is None:
+        return objective.scores(w, b), -np.inf
+    z, g = objective.scores_and_adjoint(w, b, feasible)
+    return z, bound(objective, feasible, g)
+
+
+def bound(objective: Objective, u: Array, g: Array) -> float:
+    """D(u) for balanced dual variables u and g = X'(c∘u)."""
+    drop_rounding(objective, g, weighted_sum(objective.c, u**2))
+    scale = objective.penalty.dual_scale(-g)
+    if scale == 0.0:
+        return -np.inf
+    if scale < 1.0:
+        u, g = scale * u, scale * g
+    value = -objective.conjugate_sum(u)
+    if objective.offset is not None:
+        value += float(np.sum(objective.weighted(u) * objective.offset))
+    value -= objective.penalty.conjugate(-g)
+    return value if np.isfinite(value) else -np.inf  # sums that overflowed prove nothing
+
+
+def drop_rounding(objective: Objective, g: Array, squares: Array | float) -> None:
+    """Sets g to zero where it should be and is but for rounding.
+
+    A weight that may grow without limit or penalty needs a gradient of exactly zero: the bound is too high by |g_j w*_j|
+    otherwise. Rounding of g_j = Σ cᵢ xᵢⱼ uᵢ is a few units in the last place of √(Σ cᵢ xᵢⱼ² · Σ cᵢ uᵢ²); no more than
+    that is dropped. ``squares``: Σ cᵢ uᵢ², one for each output.
+    """
+    coordinates = objective.penalty.coordinates(objective.d)
+    if coordinates is None:
+        return
+    free = _free(coordinates, g)
+    if np.any(free):
+        sums = objective.square_sums if g.ndim == 1 else objective.square_sums[:, None]
+        g[free & (np.abs(g) <= LAST_PLACES * np.sqrt(sums * squares))] = 0.0
+
+
+def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
+    """Which weights can move against the gradient g without limit and without a penalty."""
+    l1, l2, lower, upper = (part if g.ndim == 1 else part[:, None] for part in coordinates)
+    return (l1 == 0) & (l2 == 0) & np.where(g < 0, np.isposinf(upper), np.isneginf(lower))
+
+
+def balanced(objective: Objective, u: Array) -> Array | None:
+    """u itself, or dual variables near it, with Σ cᵢ uᵢ = 0 if there is a bias: without that D(u) would not be a bound.
+
+    The gradients of a kinked loss at its best bias need not balance. None if nothing near does.
+    """
+    if not objective.fit_intercept:
+        return u
+    total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
+    if np.any(np.abs(total) > BALANCED * size):
+        u = balance(objective, u)
+        total, size = weighted_sum(objective.c, u), weighted_sum(objective.c, np.abs(u))
+    return None if np.any(np.abs(total) > 1e-11 * np.max(size, initial=0.0)) else u
+
+
+def balance(objective: Objective, u: Array) -> Array:
+    """Dual variables near u with Σ cᵢ uᵢ = 0: one common shift, cut to the domain."""
+    if u.ndim == 2:
+        repair = getattr(objective.loss, "balance_dual", None)
+        if repair is not None:
+            return repair(objective.y, objective.c, u)
+        if objective.loss.outputs == "classes":
+            return u
+        parts = [replace_target(objective, np.ascontiguousarray(y)) for y in objective.y.T]
+        return np.stack([balance(part, column) for part, column in zip(parts, u.T)], axis=1)
+    c, (lo, hi) = objective.c, objective.loss.dual_interval(objective.y)
+
+    def total(shift: float) -> tuple[float, float]:
+        moved = u + shift
+        return float(weighted_sum(c, np.clip(moved, lo, hi))), float(weighted_sum(c, (moved > lo) & (moved < hi)))
+
+    return np.clip(u + best_bias(total, span=1e12), lo, hi)
+
+
+def replace_target(objective: Objective, y: Array) -> Objective:
+    """The problem of one of several outputs."""
+    return replace(objective, y=y, outputs=1)
+
+
+def best_shift(objective: Objective, z: Array) -> float:
+    def derivatives(b: float) -> tuple[float, float]:
+        return objective.native.derivative_sums(objective.y, z + b, objective.c)
+
+    return best_bias(derivatives, objective.loss.score_span(objective.y) + float(np.max(np.abs(z), initial=0.0)))
+
+
+def best_shifts(objective: Objective, z: Array) -> Array:
+    """The best change of the biases of several outputs: Newton on k × k systems until the gradients balance."""
+    loss, y, c, k = objective.loss, objective.y, objective.c, z.shape[1]
+    shift, value = np.zeros(k), objective.risk_of_scores(z)
+    for _ in range(30):
+        u = loss.gradient(y, z + shift)
+        g = weighted_sum(c, u)
+        if np.max(np.abs(g)) <= BALANCED * np.max(weighted_sum(c, np.abs(u)), initial=0.0):
+            break
+        if loss.outputs == "classes":
+            p = loss.inverse_link(z + shift)
+            h = np.diag(c @ p) - (p * c[:, None]).T @ p
+        else:
+            h = np.diag(c @ loss.hessian(y, z + shift))
+        step, scale = scipy.linalg.lstsq(h, g)[0], 1.0
+        # Near the optimum rounding hides the decrease, and Newton's step is right as it is.
+        if float(g @ step) > DECREASE_IN_ROUNDING * abs(value):
+            while objective.risk_of_scores(z + shift - scale * step) > value and scale > 1e-6:
+                scale *= 0.5
+        shift = shift - scale * step
+        value = objective.risk_of_scores(z + shift)
+    return shift
