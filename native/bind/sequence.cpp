@@ -55,6 +55,7 @@ ChainData make_data(Longs start, Longs indptr, Ints attribute, std::optional<Vec
 // Sequences that a model can read.
 const Tokens& readable(const Potentials& p, const ChainData& data) {
   expect(data.view.attributes == p.attributes, "X must have as many attributes as the model knows");
+  expect(!p.second() || !data.view.parent, "label triples need chains, not trees");
   return data.view;
 }
 
@@ -70,11 +71,12 @@ void check_training(const ChainData& data, const Ints& y, const Vector& weight, 
   check_training(data, y, p, held, held_y);
   expect(size_of(weight) == data.view.sequences, "sample_weight must have one entry per sequence");
   expect(layout.attributes == p.attributes && layout.labels == p.labels, "the weights do not fit the model");
+  expect(layout.triple.empty() || !data.view.parent, "label triples need chains, not trees");
 }
 
 Layout make_layout(index_t attributes, index_t labels, const std::optional<Longs>& begin,
                    const std::optional<Ints>& label, const Ints& pair, const std::optional<Longs>& cross,
-                   const std::optional<Ints>& cross_pair) {
+                   const std::optional<Ints>& cross_pair, const std::optional<Ints>& triple) {
   Layout layout;
   layout.attributes = attributes;
   layout.labels = labels;
@@ -83,6 +85,7 @@ Layout make_layout(index_t attributes, index_t labels, const std::optional<Longs
   layout.pair.assign(pair.data(), pair.data() + pair.shape(0));
   if (cross) layout.cross.assign(cross->data(), cross->data() + cross->shape(0));
   if (cross_pair) layout.cross_pair.assign(cross_pair->data(), cross_pair->data() + cross_pair->shape(0));
+  if (triple) layout.triple.assign(triple->data(), triple->data() + triple->shape(0));
   check_layout(layout);
   return layout;
 }
@@ -163,7 +166,7 @@ auto score(const Potentials& p, const ChainData& data, Ints y) {
 
 // For each sequence (labels, scores): the `count` best labellings one after the other, and their scores.
 nb::list top(const Potentials& p, const ChainData& data, index_t count) {
-  const Tokens& x = data.view;
+  const Tokens& x = readable(p, data);
   struct Best {
     std::vector<std::int32_t> labels;
     std::vector<double> value;
@@ -251,8 +254,8 @@ nb::tuple loss(const ChainData& data, Ints y, Vector weight, const Layout& layou
 
 nb::tuple pack(OnlineFit&& fit, const Potentials& p) {
   return nb::make_tuple(own(std::move(fit.unary), p.attributes, p.labels), own(std::move(fit.pair), p.labels, p.labels),
-                        own(std::move(fit.cross)), fit.epochs, fit.done, own(std::move(fit.mistakes)), fit.primal,
-                        fit.gap, fit.early, own(std::move(fit.validation)));
+                        own(std::move(fit.cross)), own(std::move(fit.triple)), fit.epochs, fit.done,
+                        own(std::move(fit.mistakes)), fit.primal, fit.gap, fit.early, own(std::move(fit.validation)));
 }
 
 nb::tuple perceptron(const ChainData& data, Ints y, const Potentials& constraints, int epochs, bool average,
@@ -305,11 +308,12 @@ void bind_structured(nb::module_& m) {
       .def(
           "__init__",
           [](Layout* self, index_t attributes, index_t labels, std::optional<Longs> begin, std::optional<Ints> label,
-             Ints pair, std::optional<Longs> cross, std::optional<Ints> cross_pair) {
-            new (self) Layout(make_layout(attributes, labels, begin, label, pair, cross, cross_pair));
+             Ints pair, std::optional<Longs> cross, std::optional<Ints> cross_pair, std::optional<Ints> triple) {
+            new (self) Layout(make_layout(attributes, labels, begin, label, pair, cross, cross_pair, triple));
           },
           "attributes"_a, "labels"_a, "begin"_a.noconvert().none(), "label"_a.noconvert().none(), "pair"_a.noconvert(),
-          "cross"_a.noconvert() = nb::none(), "cross_pair"_a.noconvert() = nb::none())
+          "cross"_a.noconvert() = nb::none(), "cross_pair"_a.noconvert() = nb::none(),
+          "triple"_a.noconvert() = nb::none())
       .def_prop_ro("size", &Layout::size);
 
   nb::class_<Potentials>(m, "ChainModel")

@@ -110,6 +110,7 @@ void Potentials::load(const Layout& layout, const double* w) {
     cross.assign(pairs + layout.pair.size(), pairs + layout.pair.size() + layout.crossed());
   }
   load_pairs(layout, w);
+  if (!layout.triple.empty()) load_triples(layout, w);
 }
 
 void Potentials::load_pairs(const Layout& layout, const double* w) {
@@ -117,6 +118,29 @@ void Potentials::load_pairs(const Layout& layout, const double* w) {
   for (std::size_t k = 0; k < layout.pair.size(); ++k)
     pair[layout.pair[k] / labels * width + layout.pair[k] % labels] = pairs[k];
   refresh();
+}
+
+void Potentials::load_triples(const Layout& layout, const double* w) {
+  triple.resize(labels * labels * width, 0.0);
+  const double* triples = w + layout.before_triples();
+  for (std::size_t k = 0; k < layout.triple.size(); ++k) triple[triple_cell(layout.triple[k])] = triples[k];
+  refresh_triples();
+}
+
+void Potentials::refresh_triples() {
+  triple_power.assign(triple.size(), 0.0);
+  triple_power_t.assign(triple.size(), 0.0);
+  triple_shift = none;
+  for (index_t row = 0; row < labels * labels; ++row)
+    triple_shift =
+        std::max(triple_shift, *std::max_element(triple.begin() + row * width, triple.begin() + row * width + labels));
+  for (index_t i = 0; i < labels; ++i)
+    for (index_t h = 0; h < labels; ++h)
+      for (index_t j = 0; j < labels; ++j) {
+        const double e = std::exp(triple[triple_cell(h, i, j)] - triple_shift);
+        triple_power[triple_cell(h, i, j)] = e;
+        triple_power_t[triple_cell(j, i, h)] = e;
+      }
 }
 
 index_t Potentials::cross_at(index_t attribute, index_t previous, index_t next) const {

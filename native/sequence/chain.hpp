@@ -1,6 +1,7 @@
 // Linear-chain models: scores, exact inference and what the trainers need.
 //
 //   score(x, y) = sum_t [ sum_a x_ta U[a, y_t] ] + sum_{t>0} T_t[y_{t-1}, y_t],   T_t = T + sum_a x_ta P_a
+//                 (+ sum_{t>1} R[y_{t-2}, y_{t-1}, y_t] for chains of the second order: trigram.hpp)
 //
 // A token t has sparse attributes x_t; U is attributes x labels, T and each P_a labels x labels. P (label pairs crossed
 // with observations) is kept as the few entries that are learned; most models have none, and then T_t = T. Rows of
@@ -34,7 +35,7 @@ struct Tokens {
 };
 
 // Where each learned weight sits. Weights are one vector: for each attribute its labels, then the label
-// pairs, then for each attribute its label pairs.
+// pairs, then for each attribute its label pairs, then the label triples.
 struct Layout {
   index_t attributes = 0, labels = 0;
   std::vector<index_t> begin;            // attributes + 1 offsets; empty: every attribute has every label
@@ -42,10 +43,13 @@ struct Layout {
   std::vector<std::int32_t> pair;        // learned label pairs, previous * labels + next
   std::vector<index_t> cross;            // attributes + 1 offsets; empty: no attribute has weights for label pairs
   std::vector<std::int32_t> cross_pair;  // label pair of each such weight, ascending for each attribute
+  std::vector<std::int32_t> triple;      // learned label triples, (first * labels + second) * labels + third
 
   index_t unary() const { return begin.empty() ? attributes * labels : begin.back(); }
   index_t crossed() const { return static_cast<index_t>(cross_pair.size()); }
-  index_t size() const { return unary() + static_cast<index_t>(pair.size()) + crossed(); }
+  index_t before_triples() const { return unary() + static_cast<index_t>(pair.size()) + crossed(); }
+  index_t size() const { return before_triples() + static_cast<index_t>(triple.size()); }
+  bool plain() const { return cross_pair.empty() && triple.empty(); }  // label pairs have the weights T alone
 };
 
 // One model's scores, ready for inference.
@@ -57,7 +61,9 @@ class Potentials {
   void allocate() { unary.resize(attributes * width, 0.0); }
   void load(const Layout& layout, const double* w);        // entries outside the layout stay zero
   void load_pairs(const Layout& layout, const double* w);  // T alone
-  void refresh();                                          // after a change of `pair`: what is derived from it
+  void load_triples(const Layout& layout, const double* w);
+  void refresh();          // after a change of `pair`: what is derived from it
+  void refresh_triples();  // the same for `triple`
 
   index_t attributes, labels, width;
   Table unary;           // attributes x width, once loaded
@@ -75,7 +81,19 @@ class Potentials {
   std::vector<double> cross;
   double scale = 1;  // of unary and cross: a trainer that shrinks all weights at once changes this number alone
 
+  // R and exp(R - triple_shift), arranged [second][first][third], the transposes [second][third][first]; rows of
+  // `width`. Empty: a chain of the first order.
+  Table triple, triple_power, triple_power_t;
+  double triple_shift = 0;
+
   bool crossed() const { return !cross.empty(); }
+  bool second() const { return !triple.empty(); }
+  index_t triple_cell(index_t first, index_t second, index_t third) const {
+    return (second * labels + first) * width + third;
+  }
+  index_t triple_cell(index_t code) const {
+    return triple_cell(code / (labels * labels), code / labels % labels, code % labels);
+  }
   index_t cross_at(index_t attribute, index_t previous, index_t next) const;  // -1: not an entry
 };
 

@@ -74,6 +74,7 @@ void check_layout(const Layout& layout) {
   require_below(layout.label, layout.labels, "labels");
   require_below(layout.pair, layout.labels * layout.labels, "label pairs");
   require_below(layout.cross_pair, layout.labels * layout.labels, "label pairs");
+  require_below(layout.triple, layout.labels * layout.labels * layout.labels, "label triples");
 }
 
 void check_labels(const Tokens& x, const std::int32_t* y, index_t size, index_t labels) {

@@ -21,9 +21,10 @@ ChainCrf::ChainCrf(const Tokens& x, const std::int32_t* y, const double* weight,
       potentials_(constraints),
       plan_(x, layout_, constraints.width),
       observed_pairs_(constraints.labels * constraints.width, 0.0) {
-  if (layout_.crossed() > 0) {
+  if (!layout_.plain()) {
     observed_cross_.assign(layout_.crossed(), 0.0);
     potentials_.load(layout_, std::vector<double>(layout_.size(), 0.0).data());
+    observed_triples_.assign(potentials_.triple.size(), 0.0);
     SequenceReader reader(x, potentials_);
     for (index_t i = 0; i < x.sequences; ++i) {
       if (x.length(i) == 0) continue;
@@ -32,6 +33,7 @@ ChainCrf::ChainCrf(const Tokens& x, const std::int32_t* y, const double* weight,
       for (index_t t = 0; t < reader.length(); ++t)
         if (const index_t up = reader.parent(t); up >= 0)
           reader.cross_of(t, labels[up], labels[t], [&](index_t k, double v) { observed_cross_[k] += weight[i] * v; });
+      reader.triples_of(labels, [&](index_t cell) { observed_triples_[cell] += weight[i]; });
     }
   }
   for (index_t i = 0; i < x.sequences; ++i)
@@ -53,22 +55,26 @@ double ChainCrf::loss(const double* w, double* g, bool single) {
     potentials_.load(layout_, w);
   }
   const index_t labels = potentials_.labels, width = potentials_.width;
-  Table pairs(labels * width, 0.0);
+  Table pairs(labels * width, 0.0), triples(observed_triples_.size(), 0.0);
   double* out = g + layout_.unary();
   double* cross = out + layout_.pair.size();
   for (std::size_t k = 0; k < observed_cross_.size(); ++k) cross[k] = -observed_cross_[k];
   double sum = 0;
   if (single && plain()) {
     if (!single_) single_ = std::make_unique<ChainPass<float>>(data_, layout_, plan_);
-    sum = single_->loss(w, potentials_, g, pairs.data(), cross);
+    sum = single_->loss(w, potentials_, g, pairs.data(), cross, triples.data());
   } else {
     if (!double_) double_ = std::make_unique<ChainPass<double>>(data_, layout_, plan_);
     single_.reset();  // it is not asked for again: precision only grows
-    sum = double_->loss(w, potentials_, g, pairs.data(), cross);
+    sum = double_->loss(w, potentials_, g, pairs.data(), cross, triples.data());
   }
   for (std::size_t k = 0; k < layout_.pair.size(); ++k) {
     const index_t at = layout_.pair[k] / labels * width + layout_.pair[k] % labels;
     out[k] = pairs[at] - observed_pairs_[at];
+  }
+  for (std::size_t k = 0; k < layout_.triple.size(); ++k) {
+    const index_t at = potentials_.triple_cell(layout_.triple[k]);
+    g[layout_.before_triples() + static_cast<index_t>(k)] = triples[at] - observed_triples_[at];
   }
   return sum;
 }

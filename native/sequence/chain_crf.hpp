@@ -24,7 +24,7 @@ class ChainCrf {
   // L and its gradient; `single`: in single precision, about 1e-7 relative, where that is quicker.
   double loss(const double* w, double* g, bool single = false);
   index_t size() const { return layout_.size(); }
-  bool plain() const { return !data_.x.parent && layout_.crossed() == 0; }
+  bool plain() const { return !data_.x.parent && layout_.plain(); }
   const Potentials& potentials(const double* w);  // the scores at w
 
   static double gap(double loss, const double* w, const double* g, index_t n, double l1, double l2);
@@ -36,7 +36,7 @@ class ChainCrf {
   ChainPlan plan_;
   std::unique_ptr<ChainPass<float>> single_;
   std::unique_ptr<ChainPass<double>> double_;
-  Table observed_pairs_;
+  Table observed_pairs_, observed_triples_;
   std::vector<double> observed_cross_;
 };
 

@@ -33,6 +33,8 @@ void copy_out(const Potentials& p, OnlineFit& fit) {
       const double value = p.pair[i * p.width + j];
       fit.pair[i * p.labels + j] = std::isfinite(value) ? value : 0.0;  // forbidden pairs have no weight
     }
+  if (p.second()) fit.triple.resize(p.labels * p.labels * p.labels);
+  for (std::size_t k = 0; k < fit.triple.size(); ++k) fit.triple[k] = p.triple[p.triple_cell(static_cast<index_t>(k))];
 }
 
 struct Visits {
@@ -59,7 +61,7 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
   EarlyStop early(held);
   // The mean of w after each of T visits is w_T - (1/T) sum of (visit - 1) * update: `late` holds that sum.
   Table late(average ? p.unary.size() : 0, 0.0), late_pair(average ? p.pair.size() : 0, 0.0);
-  Table late_cross(average ? p.cross.size() : 0, 0.0);
+  Table late_cross(average ? p.cross.size() : 0, 0.0), late_triple(average ? p.triple.size() : 0, 0.0);
   std::vector<std::int32_t> best;
   Visits visits(x.sequences, seed, shuffle);
   OnlineFit fit;
@@ -74,6 +76,7 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
       vec::axpy(-1 / visit, late.data(), mean.unary.data(), static_cast<index_t>(late.size()));
       vec::axpy(-1 / visit, late_pair.data(), mean.pair.data(), static_cast<index_t>(late_pair.size()));
       vec::axpy(-1 / visit, late_cross.data(), mean.cross.data(), static_cast<index_t>(late_cross.size()));
+      vec::axpy(-1 / visit, late_triple.data(), mean.triple.data(), static_cast<index_t>(late_triple.size()));
       mean.refresh();
     }
     return mean;
@@ -105,6 +108,8 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
         reader.cross_of(t, y[before], y[t], [&](index_t k, double v) { update(p.cross, late_cross, k, v); });
         reader.cross_of(t, best[before], best[t], [&](index_t k, double v) { update(p.cross, late_cross, k, -v); });
       }
+      reader.triples_of(y, [&](index_t cell) { update(p.triple, late_triple, cell, 1.0); });
+      reader.triples_of(best.data(), [&](index_t cell) { update(p.triple, late_triple, cell, -1.0); });
       ++visit;
       monitor.poll();
     }
@@ -143,7 +148,8 @@ class FrankWolfe {
         work_(x_, p),
         slot_(x_.attributes, -1),
         pair_change_(p.labels * p.labels, 0.0),
-        cross_change_(p.cross.size(), 0.0) {
+        cross_change_(p.cross.size(), 0.0),
+        triple_change_(p.triple.size(), 0.0) {
     p.allocate();
     for (index_t i = 0; i < x_.sequences; ++i)
       active_[i].push_back({std::vector<std::int32_t>(data.y + x_.start[i], data.y + x_.start[i + 1]), 1.0});
@@ -191,7 +197,8 @@ class FrankWolfe {
     double square = vec::square_sum(p.unary.data(), static_cast<index_t>(p.unary.size()));
     for (double value : p.pair)
       if (std::isfinite(value)) square += value * value;
-    square += vec::square_sum(p.cross.data(), static_cast<index_t>(p.cross.size()));
+    square += vec::square_sum(p.cross.data(), static_cast<index_t>(p.cross.size())) +
+              vec::square_sum(p.triple.data(), static_cast<index_t>(p.triple.size()));
     const double primal = std::accumulate(loss.begin(), loss.end(), 0.0) + 0.5 * lambda_ * square;
     return {primal, std::max(0.0, std::accumulate(gap.begin(), gap.end(), 0.0))};
   }
@@ -240,6 +247,9 @@ class FrankWolfe {
     cross_used_.clear();
     const auto cross = [&](index_t at, double v) { cross_used_.push_back(at), cross_change_[at] += v; };
     std::fill(pair_change_.begin(), pair_change_.end(), 0.0);
+    std::fill(triple_change_.begin(), triple_change_.end(), 0.0);
+    work_.reader.triples_of(b, [&](index_t cell) { triple_change_[cell] += 1; });
+    work_.reader.triples_of(a, [&](index_t cell) { triple_change_[cell] -= 1; });
     for (index_t t = 0; t < length; ++t) {
       const index_t before = work_.reader.parent(t);
       if (before >= 0) {
@@ -262,7 +272,8 @@ class FrankWolfe {
     std::sort(cross_used_.begin(), cross_used_.end());
     cross_used_.erase(std::unique(cross_used_.begin(), cross_used_.end()), cross_used_.end());
     double square = vec::square_sum(change_.data(), static_cast<index_t>(change_.size())) +
-                    vec::square_sum(pair_change_.data(), k * k);
+                    vec::square_sum(pair_change_.data(), k * k) +
+                    vec::square_sum(triple_change_.data(), static_cast<index_t>(triple_change_.size()));
     for (index_t at : cross_used_) square += cross_change_[at] * cross_change_[at];
     return square;
   }
@@ -273,6 +284,7 @@ class FrankWolfe {
     for (std::size_t u = 0; u < used_.size(); ++u)
       vec::axpy(scale, change_.data() + u * w, p.unary.data() + used_[u] * w, w);
     for (index_t at : cross_used_) p.cross[at] += scale * cross_change_[at];
+    vec::axpy(scale, triple_change_.data(), p.triple.data(), static_cast<index_t>(triple_change_.size()));
     for (index_t before = 0; before < k; ++before)
       for (index_t label = 0; label < k; ++label)
         if (pair_change_[before * k + label] != 0) add_pair(p, before, label, scale * pair_change_[before * k + label]);
@@ -294,7 +306,7 @@ class FrankWolfe {
   std::vector<std::int32_t> slot_;
   std::vector<index_t> used_;
   std::vector<double> pair_change_;
-  std::vector<double> cross_change_;
+  std::vector<double> cross_change_, triple_change_;
   std::vector<index_t> cross_used_;
 };
 

@@ -12,9 +12,10 @@ struct Labelled {
 };
 
 struct OnlineFit {
-  std::vector<double> unary;  // attributes x labels
-  std::vector<double> pair;   // labels x labels
-  std::vector<double> cross;  // as in Layout
+  std::vector<double> unary;   // attributes x labels
+  std::vector<double> pair;    // labels x labels
+  std::vector<double> cross;   // as in Layout
+  std::vector<double> triple;  // labels x labels x labels, empty for a chain of the first order
   int epochs = 0;
   bool done = false;               // perceptron: an epoch without a mistake; SVM: the gap is closed
   std::vector<double> mistakes;    // perceptron: tokens predicted wrong in each epoch

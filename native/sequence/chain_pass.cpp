@@ -25,7 +25,7 @@ ChainPass<Real>::ChainPass(const LabelledChains& data, const Layout& layout, con
     : data_(data),
       layout_(layout),
       plan_(plan),
-      plain_(!data.x.parent && layout.crossed() == 0),
+      plain_(!data.x.parent && layout.plain()),
       width_(padded(layout.labels)),
       dense_(plan.dense.size() * width_, Real(0)),
       thin_(plan.thin.size()),
@@ -172,18 +172,19 @@ void ChainPass<Real>::sums(index_t part, index_t block) {
   HINGE_BY_WIDTH(width_, chain_sums, *this, part, block)
 }
 
-// As chain_rows, for trees and observed label pairs.
+// As chain_rows, for trees, observed label pairs and label triples.
 template <class Real>
 void ChainPass<Real>::general_rows(const Potentials& p, Part& part, index_t block) {
   const Tokens& x = data_.x;
   SequenceReader reader(x, p);
+  double* triples = p.second() ? part.triples.data() : nullptr;
   for (index_t i = plan_.blocks[block]; i < plan_.blocks[block + 1]; ++i) {
     const index_t begin = x.start[i], length = x.length(i);
     if (length == 0) continue;
     const std::int32_t* y = data_.y + begin;
     double* s = reader.read(i);
     const double observed = reader.value(s, y), c = data_.weight[i];
-    part.value += c * (reader.posterior(s, c, part.pairs.data(), p.crossed()) - observed);
+    part.value += c * (reader.posterior(s, c, part.pairs.data(), p.crossed(), triples) - observed);
     if (p.crossed()) reader.each_cross([&](index_t k, double expected) { part.cross[k] += c * expected; });
     for (index_t t = 0; t < length; ++t) s[t * width_ + y[t]] -= 1;
     Real* rows = part.rows.data() + (begin - x.start[plan_.blocks[block]]) * width_;
@@ -192,7 +193,8 @@ void ChainPass<Real>::general_rows(const Potentials& p, Part& part, index_t bloc
 }
 
 template <class Real>
-double ChainPass<Real>::loss(const double* w, const Potentials& p, double* g, double* pairs, double* cross) {
+double ChainPass<Real>::loss(const double* w, const Potentials& p, double* g, double* pairs, double* cross,
+                             double* triples) {
   load(w, p);
   const Tokens& x = data_.x;
   parallel_for(static_cast<index_t>(parts_.size()), [&](index_t at) {
@@ -201,6 +203,7 @@ double ChainPass<Real>::loss(const double* w, const Potentials& p, double* g, do
     part.thin.assign(thin_.size(), Real(0));
     part.pairs.assign(layout_.labels * width_, 0.0);
     part.cross.assign(layout_.crossed(), 0.0);
+    part.triples.assign(p.triple.size(), 0.0);
     part.outer.resize(width_ * width_);
     part.value = 0;
     for (index_t b = plan_.parts[at]; b < plan_.parts[at + 1]; ++b) {
@@ -220,14 +223,14 @@ double ChainPass<Real>::loss(const double* w, const Potentials& p, double* g, do
       sums(at, b);
     }
   });
-  gather(g, pairs, cross);
+  gather(g, pairs, cross, triples);
   double sum = 0;
   for (const Part& part : parts_) sum += part.value;
   return sum;
 }
 
 template <class Real>
-void ChainPass<Real>::gather(double* g, double* pairs, double* cross) const {
+void ChainPass<Real>::gather(double* g, double* pairs, double* cross, double* triples) const {
   const index_t rows = static_cast<index_t>(plan_.dense.size()), pieces = parts_for(rows, 1024);
   parallel_for(pieces, [&](index_t piece) {
     Table sum(width_);
@@ -254,6 +257,7 @@ void ChainPass<Real>::gather(double* g, double* pairs, double* cross) const {
   for (const Part& part : parts_) {
     for (std::size_t k = 0; k < part.pairs.size(); ++k) pairs[k] += part.pairs[k];
     for (std::size_t k = 0; k < part.cross.size(); ++k) cross[k] += part.cross[k];
+    for (std::size_t k = 0; k < part.triples.size(); ++k) triples[k] += part.triples[k];
   }
 }
 

@@ -1,7 +1,7 @@
 // One look at all the data: the loss of a conditional random field and its gradient, in one precision.
 //
 // Single precision holds scores, recursions and sums over a part of the data; sums over parts and the loss are double.
-// Trees and observed label pairs are looked at in double whatever the precision.
+// Trees, observed label pairs and label triples are looked at in double whatever the precision.
 #pragma once
 #include "sequence/chain_plan.hpp"
 #include "sequence/chain_recursions.hpp"
@@ -24,8 +24,9 @@ class ChainPass {
   ChainPass(const LabelledChains& data, const Layout& layout, const ChainPlan& plan);
 
   // The loss; g: its gradient. p: label pairs at w, and all the rest too if the structures are not plain chains.
-  // The expected label pairs are added to `pairs` (labels x width), those of single attributes to `cross`.
-  double loss(const double* w, const Potentials& p, double* g, double* pairs, double* cross);
+  // The expected label pairs are added to `pairs` (labels x width), those of single attributes to `cross`, the expected
+  // label triples to `triples` (arranged as p.triple; null where there are none).
+  double loss(const double* w, const Potentials& p, double* g, double* pairs, double* cross, double* triples);
 
  private:
   template <int V, class R>
@@ -36,7 +37,7 @@ class ChainPass {
   friend void chain_sums(ChainPass<R>&, index_t, index_t);
   struct Part {
     Numbers dense, thin;  // the gradient
-    Table pairs;
+    Table pairs, triples;
     std::vector<double> cross;
     double value = 0;
     Numbers rows, e, alpha, gamma, outer;  // work space
@@ -48,7 +49,7 @@ class ChainPass {
   void scores(index_t begin, index_t length, Real* rows) const;
   void general_rows(const Potentials& p, Part& part, index_t block);
   void sums(index_t part, index_t block);
-  void gather(double* g, double* pairs, double* cross) const;
+  void gather(double* g, double* pairs, double* cross, double* triples) const;
   const Real* values(const std::vector<Real>& own, const std::vector<double>& planned) const;
 
   const LabelledChains& data_;

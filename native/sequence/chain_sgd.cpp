@@ -12,7 +12,8 @@
 namespace hinge {
 namespace {
 
-// w = s v: the unary part of v is in p.unary, that of observed label pairs in p.cross, that of label pairs here.
+// w = s v: the unary part of v is in p.unary, that of observed label pairs in p.cross, that of label pairs and triples
+// here.
 class Descent {
  public:
   Descent(const CrfProblem& problem, double l2, double eta0, index_t batch)
@@ -21,7 +22,8 @@ class Descent {
         l2_(l2),
         eta0_(eta0),
         p_(problem.constraints),
-        pair_(problem.layout.pair.size()) {
+        pair_(problem.layout.pair.size()),
+        triple_(problem.layout.triple.size()) {
     p_.load(problem.layout, std::vector<double>(problem.layout.size(), 0.0).data());
     for (index_t b = 0; b < batch; ++b) slots_.emplace_back(x_, p_);
   }
@@ -45,6 +47,10 @@ class Descent {
     for (index_t b = 0; b < n; ++b) move(slots_[b], first[b], rate);
     for (std::size_t k = 0; k < pair_.size(); ++k) p_.pair[cell(k)] = p_.scale * pair_[k];
     p_.refresh();
+    if (p_.second()) {
+      for (std::size_t k = 0; k < triple_.size(); ++k) p_.triple[triple_cell(k)] = p_.scale * triple_[k];
+      p_.refresh_triples();
+    }
     if (averaging_) {
       sum_ += p_.scale;
       ++steps_summed_;
@@ -60,6 +66,7 @@ class Descent {
       each_label(a, [&](index_t, index_t j) { w[at++] = p_.unary[a * p_.width + j]; });
     std::copy(pair_.begin(), pair_.end(), w.begin() + layout.unary());
     std::copy(p_.cross.begin(), p_.cross.end(), w.begin() + layout.unary() + static_cast<index_t>(pair_.size()));
+    std::copy(triple_.begin(), triple_.end(), w.begin() + layout.before_triples());
     const bool mean = averaging_ && steps_summed_ > 0;
     for (std::size_t k = 0; k < w.size(); ++k)
       w[k] = mean ? (sum_ * w[k] - late_[k]) / static_cast<double>(steps_summed_) : p_.scale * w[k];
@@ -70,14 +77,16 @@ class Descent {
   struct Slot {
     Slot(const Tokens& x, const Potentials& p) : reader(x, p) {}
     SequenceReader reader;
-    Table difference, pairs;  // share * (marginals - observed); the same for label pairs
-    double share = 0;         // n c_i / |B|
+    Table difference, pairs, triples;  // share * (marginals - observed); the same for label pairs and triples
+    double share = 0;                  // n c_i / |B|
   };
 
   index_t cell(std::size_t k) const {
     const index_t pair = problem_.layout.pair[k];
     return pair / p_.labels * p_.width + pair % p_.labels;
   }
+
+  index_t triple_cell(std::size_t k) const { return p_.triple_cell(problem_.layout.triple[k]); }
 
   // Calls body(place in the weights, label) for the weights of an attribute.
   template <class F>
@@ -99,7 +108,9 @@ class Descent {
     slot.pairs.assign(p_.labels * w, 0.0);
     double* s = slot.difference.data();
     slot.reader.read(i, s);
-    slot.reader.posterior(s, c, slot.pairs.data(), p_.crossed());
+    slot.triples.assign(p_.triple.size(), 0.0);
+    slot.reader.posterior(s, c, slot.pairs.data(), p_.crossed(), p_.second() ? slot.triples.data() : nullptr);
+    slot.reader.triples_of(y, [&](index_t cell) { slot.triples[cell] -= c; });
     for (index_t t = 0; t < length; ++t) {
       s[t * w + y[t]] -= 1;
       const index_t up = slot.reader.parent(t);
@@ -131,6 +142,11 @@ class Descent {
       pair_[k] += rate * slot.pairs[cell(k)];
       late(first + static_cast<index_t>(k), rate * slot.pairs[cell(k)]);
     }
+    for (std::size_t k = 0; k < triple_.size(); ++k) {
+      const double change = rate * slot.triples[triple_cell(k)];
+      triple_[k] += change;
+      late(problem_.layout.before_triples() + static_cast<index_t>(k), change);
+    }
     if (!p_.crossed()) return;
     const index_t crossed = first + static_cast<index_t>(pair_.size());
     const auto change = [&](index_t k, double by) {
@@ -147,6 +163,7 @@ class Descent {
   void rescale() {
     for (double& value : p_.unary) value *= p_.scale;
     for (double& value : pair_) value *= p_.scale;
+    for (double& value : triple_) value *= p_.scale;
     for (double& value : p_.cross) value *= p_.scale;
     sum_ /= p_.scale;
     p_.scale = 1;
@@ -156,7 +173,7 @@ class Descent {
   const Tokens& x_;
   double l2_, eta0_;
   Potentials p_;
-  std::vector<double> pair_;
+  std::vector<double> pair_, triple_;
   std::vector<Slot> slots_;
   double time_ = 0;
   bool averaging_ = false;

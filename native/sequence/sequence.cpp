@@ -26,26 +26,32 @@ double SequenceReader::value(const double* scores, const std::int32_t* labels) c
   double sum = 0;
   for (index_t t = 0; t < length(); ++t)
     sum += scores[t * p_.width + labels[t]] + (parent(t) >= 0 ? pair(t, labels[parent(t)], labels[t]) : 0.0);
+  triples_of(labels, [&](index_t cell) { sum += p_.triple[cell]; });
   return sum;
 }
 
-double SequenceReader::posterior(double* scores, double weight, double* pairs, bool each) {
-  if (plain()) return chain_posterior(p_, length(), scores, weight, pairs, scratch_);
+double SequenceReader::posterior(double* scores, double weight, double* pairs, bool each, double* triples) {
   if (each) grow(each_, length() * p_.labels * p_.width);
+  if (p_.second())
+    return trigram_posterior(p_, tree_, scores, weight, pairs, each ? each_.data() : nullptr, triples, scratch_);
+  if (plain()) return chain_posterior(p_, length(), scores, weight, pairs, scratch_);
   return tree_posterior(p_, tree_, scores, weight, pairs, each ? each_.data() : nullptr, scratch_);
 }
 
 double SequenceReader::log_partition(const double* scores) {
+  if (p_.second()) return trigram_log_partition(p_, tree_, scores, scratch_);
   if (plain()) return chain_log_partition(p_, length(), scores, scratch_);
   return tree_log_partition(p_, tree_, scores, scratch_);
 }
 
 double SequenceReader::best(const double* scores, std::int32_t* labels) {
+  if (p_.second()) return trigram_best(p_, tree_, scores, labels, scratch_);
   if (plain()) return chain_viterbi(p_, length(), scores, labels, scratch_);
   return tree_best(p_, tree_, scores, labels, scratch_);
 }
 
 index_t SequenceReader::top(const double* scores, index_t count, std::int32_t* best, double* value) const {
+  if (p_.second()) return trigram_top(p_, tree_, scores, count, best, value);
   return tree_top(p_, tree_, scores, count, best, value);
 }
 

@@ -1,8 +1,10 @@
 // Exact inference on one labelled structure at a time, whatever its kind: a chain by the vector recursions of
-// chain.hpp, a tree or a model with observed label pairs by the messages of tree.hpp.
+// chain.hpp, a tree or a model with observed label pairs by the messages of label_tree.hpp, a chain of the second order
+// by the recursions of trigram.hpp.
 #pragma once
 #include "sequence/chain.hpp"
 #include "sequence/label_tree.hpp"
+#include "sequence/trigram.hpp"
 
 namespace hinge {
 
@@ -22,8 +24,9 @@ class SequenceReader {
   }
   double value(const double* scores, const std::int32_t* labels) const;
 
-  // As the functions of chain.hpp. `each`: keep the probabilities of the label pairs at every token.
-  double posterior(double* scores, double weight, double* pairs, bool each = false);
+  // As the functions of chain.hpp. `each`: keep the probabilities of the label pairs at every token. `triples`, if
+  // given, gets the expected label triples times weight added (arranged as p.triple).
+  double posterior(double* scores, double weight, double* pairs, bool each = false, double* triples = nullptr);
   double log_partition(const double* scores);
   double best(const double* scores, std::int32_t* labels);
   index_t top(const double* scores, index_t count, std::int32_t* best, double* value) const;
@@ -42,6 +45,13 @@ class SequenceReader {
         for (index_t k = p_.cross_begin[a]; k < p_.cross_begin[a + 1]; ++k) body(k, v * table[p_.cross_cell[k]]);
       }
     }
+  }
+
+  // Calls body(cell of p.triple) for the label triples of a labelling.
+  template <class F>
+  void triples_of(const std::int32_t* labels, F&& body) const {
+    if (!p_.second()) return;
+    for (index_t t = 2; t < length(); ++t) body(p_.triple_cell(labels[t - 2], labels[t - 1], labels[t]));
   }
 
   // Calls body(entry of p.cross, value) for the entries that the labels of token t and its parent switch on.

@@ -76,6 +76,21 @@ class TestLearningCurve:
         with pytest.raises(ValueError, match="three sizes"):
             hg.fit_power_law([1, 2], [[1.0], [2.0]])
 
+    @pytest.mark.parametrize("floor", [0.3, 0.5, 0.8])
+    def test_a_limit_on_its_floor_has_an_honest_error(self, rng, floor):
+        """The floor is above the truth, 0.2: every copy sits on it, and the error still reaches the truth."""
+        n = np.array([20, 40, 80, 160, 320])
+        risks = (0.2 + 20.0 / n)[:, None] + 0.01 * rng.normal(size=(5, 8))
+        law = hg.fit_power_law(n[:4], risks[:4], floor=min(floor, risks[3].mean()), bound=0.0)
+        assert law.on_floor == (law.limit == pytest.approx(law.floor))
+        if law.on_floor:
+            assert law.copies[:, 0].std() < 0.05
+            assert abs(law.asymptote.value - 0.2) < 3 * law.asymptote.standard_error
+        free = hg.fit_power_law(n, risks, floor=0.0, level_error=0.5)
+        assert not free.on_floor
+        assert free.asymptote.standard_error >= 0.5
+        assert free.at(1000.0).standard_error >= 0.5
+
     def test_display_draws_the_scores(self, labelled, ax):
         curve = hg.learning_curve(hg.LogisticRegression(), *labelled)
         display = hg.plots.LearningCurveDisplay.from_curve(curve, extrapolate=True, ax=ax)

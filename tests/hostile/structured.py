@@ -19,6 +19,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "ChainCRF": hg.ChainCRF,
     "ChainCRF sgd": lambda: hg.ChainCRF(solver="sgd", max_iter=3),
     "ChainCRF pairs": lambda: hg.ChainCRF(pair_features="observed"),
+    "ChainCRF order 2": lambda: hg.ChainCRF(order=2),
     "TreeCRF": hg.TreeCRF,
     "StructuredPerceptron": hg.StructuredPerceptron,
     "StructuredSVM": lambda: hg.StructuredSVM(alpha=0.1),

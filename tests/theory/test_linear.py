@@ -573,15 +573,30 @@ class TestFeatureSelection:
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
         for step in search.path_:
             best = min(combinations(range(d), len(step.features)), key=error)
-            # The search has a ridge κ = 1e-10 (COLLINEAR) on standardised columns, which adds at most κ‖β‖²; its pivots
-            # are as small as κ, so that rounding is enlarged to ε/κ of the variance.
-            weights = np.linalg.lstsq(Z[:, list(best)], y - y.mean())[0]
-            rounding = np.finfo(float).eps / 1e-10 * y.var()
-            most = error(best) + 1e-10 * (weights @ weights) + rounding
-            assert error(best) - 1e-12 <= error(step.features) <= most
-            assert error(best) - rounding <= step.error <= most
-        # The first size that fits perfectly, or the next one where the ridge leaves it an error that can be seen.
-        assert search.n_features_ in (n - 1, n)
+            # From X'X: rounding is enlarged by the square of the condition, of the better set or of the one found.
+            worst = max((np.linalg.cond(Z[:, s]) for s in (list(best), list(step.features)) if s), default=1.0)
+            rounding = 100 * np.finfo(float).eps * worst**2 * y.var() if len(best) < n - 1 else 1e-9 * y.var()
+            assert error(best) - 1e-12 <= error(step.features) <= error(best) + rounding
+            assert step.error == pytest.approx(error(step.features), abs=rounding)
+        assert search.n_features_ == n - 1  # the first size that fits perfectly
+
+    @pytest.mark.parametrize("noise", [1.0, 1e-3])
+    def test_best_subset_with_copies_of_features_has_exact_errors(self, rng, noise):
+        """Dependent features: the search needs a ridge there, the errors it reports have none."""
+        X = rng.normal(size=(30, 5))
+        X = np.column_stack([X, X[:, 0], X[:, 1] + X[:, 2]])
+        y = X[:, 0] + X[:, 3] + noise * rng.normal(size=30)
+
+        def error(features):
+            A = with_ones(X[:, list(features)])
+            return np.mean((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2)
+
+        for cls in (hg.BestSubset, hg.ForwardSelector, hg.BackwardSelector):
+            for step in cls().fit(X, y).path_:
+                assert step.error == pytest.approx(error(step.features), rel=1e-7)
+        for step in hg.BestSubset().fit(X, y).path_:
+            best = min(error(s) for s in combinations(range(7), len(step.features)))
+            assert step.error == pytest.approx(best, rel=1e-6)
 
     def test_weights_of_a_learner_are_repetitions(self, rng):
         X, y = noisy_classes(rng, 60)

@@ -71,7 +71,7 @@ class Network(Space):
 
 @dataclass(frozen=True)
 class Chain(Space):
-    """Sequences of labels: score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t T[y_{t−1}, y_t].
+    """Sequences of labels: score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t T[y_{t−1}, y_t] (+ Σ_t R[y_{t−2}, y_{t−1}, y_t]).
 
     X is a list of sequences of tokens, y a list of lists of labels. For the losses ``StructuredLogistic`` (a conditional
     random field), ``StructuredHinge`` (a structured SVM) and ``StructuredPerceptronLoss``.
@@ -84,11 +84,14 @@ class Chain(Space):
         Which label may follow which.
     min_count : int
         Attributes seen fewer times than this are dropped.
+    order : {1, 2}
+        2: label triples have weights R too.
     """
 
     features: Any = None
     constraints: Any = None
     min_count: int = 1
+    order: int = 1
 
     family: ClassVar[str] = "hinge.models.structured.space"
     uses: ClassVar[frozenset[str]] = frozenset({"tol", "max_iter", "random_state"})

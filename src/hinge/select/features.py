@@ -7,7 +7,7 @@ any other learner each candidate is fitted and scored.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -49,8 +49,7 @@ class LeastSquaresErrors:
     """
 
     def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, fit_intercept: bool) -> None:
-        n, d = X.shape
-        s = np.ones(n) if weights is None else weights
+        s = np.ones(X.shape[0]) if weights is None else weights
         problem = Centred(Design(X), y, s / s.sum(), fit_intercept)
         moment = problem.moment(problem.Y)
         self.matrix = np.block([[problem.gram(), moment], [moment.T, np.array([[problem.c @ problem.Y[:, 0] ** 2]])]])
@@ -59,8 +58,7 @@ class LeastSquaresErrors:
         self.scale = np.where(scale > 0, scale, 1.0)
         self.matrix /= self.scale[:, None] * self.scale[None, :]
         self.unit = self.scale[-1] ** 2  # errors are measured in units of the variance of y inside
-        # Copies of features would make the full model singular; this much ridge lets one of them win.
-        self.matrix[np.arange(d), np.arange(d)] += COLLINEAR
+        self.rank, self.left = self._reach()
 
     @staticmethod
     def sweep(A: np.ndarray, k: int) -> None:
@@ -72,7 +70,7 @@ class LeastSquaresErrors:
 
     def forward(self, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
         """Sets of 0, 1, 2 … features, each with the feature that lowers the error most."""
-        A = self.matrix.copy()
+        A = self._regular()
         chosen: list[int] = []
         yield (), self.unit * A[-1, -1]
         for _ in range(most):
@@ -82,43 +80,59 @@ class LeastSquaresErrors:
             best = int(free[np.argmax(gains)])
             self.sweep(A, best)
             chosen.append(best)
-            yield tuple(sorted(chosen)), self.unit * max(A[-1, -1], 0.0)
+            yield tuple(sorted(chosen)), self.error(sorted(chosen))
 
     def backward(self) -> Iterable[tuple[tuple[int, ...], float]]:
         """Sets of d, d−1, … 0 features, each without the feature that raises the error least."""
-        A, kept = self.matrix.copy(), list(range(len(self.matrix) - 1))
+        A, kept = self._regular(), list(range(len(self.matrix) - 1))
         for j in kept:
             self.sweep(A, j)
-        yield tuple(kept), self.unit * max(A[-1, -1], 0.0)
+        yield tuple(kept), self.error(kept)
         while kept:
             at = np.array(kept)
             worst = int(at[np.argmin(A[at, -1] ** 2 / np.maximum(A[at, at], 1e-300))])
             self.sweep(A, worst)
             kept.remove(worst)
-            yield tuple(kept), self.unit * max(A[-1, -1], 0.0)
+            yield tuple(kept), self.error(kept)
 
     def best(self, most: int) -> tuple[list[tuple[tuple[int, ...], float]], int]:
         """The best set of every size up to ``most``, and how many sets were looked at."""
-        d, flat = len(self.matrix) - 1, np.ascontiguousarray(self.matrix).ravel()
-        rank, left = self._reach()
-        perfect = rank < d and left <= PERFECT  # then dropping features rules nothing out
-        largest = min(most, rank - 1) if perfect else most
-        rss, members, nodes = (core.grow_subsets if perfect else core.best_subsets)(flat, d, max(largest, 0))
+        d = len(self.matrix) - 1
+        perfect = self.rank < d and self.left <= PERFECT  # then dropping features rules nothing out
+        largest = min(most, self.rank - 1) if perfect else most
+        search, matrix = (core.grow_subsets, self.matrix) if perfect else (core.best_subsets, self._regular())
+        _, members, nodes = search(np.ascontiguousarray(matrix).ravel(), d, max(largest, 0))
         sets = [tuple(j for j in range(d) if members[k] >> j & 1) for k in range(largest + 1)]
-        found = [(chosen, self.unit * max(float(rss[k]), 0.0)) for k, chosen in enumerate(sets)]
-        return found + self._complete(sets[-1] if sets else (), most, left), nodes
+        found = [(chosen, self.error(chosen)) for chosen in sets]
+        return found + self._complete(sets[-1] if sets else (), most, self.left), nodes
+
+    def _regular(self) -> np.ndarray:
+        """The matrix, with a little ridge if features depend on one another: the full model must not be singular."""
+        A, d = self.matrix.copy(), len(self.matrix) - 1
+        if self.rank < d:
+            A[np.arange(d), np.arange(d)] += COLLINEAR
+        return A
+
+    def error(self, features: Sequence[int]) -> float:
+        """The mean squared error of least squares on these features, without any ridge."""
+        at = np.array(features, dtype=np.intp)
+        return self.unit * self._left_by(at)[1]
 
     def _reach(self) -> tuple[int, float]:
         """The rank of the features, and the error of all of them together in units of the variance of y."""
+        return self._left_by(np.arange(len(self.matrix) - 1))
+
+    def _left_by(self, at: np.ndarray) -> tuple[int, float]:
+        """The rank of these features, and the error they leave in units of the variance of y."""
         d = len(self.matrix) - 1
-        size, axes = np.linalg.eigh(self.matrix[:d, :d])
+        size, axes = np.linalg.eigh(self.matrix[np.ix_(at, at)])
         inside = size > d * PERFECT
-        parts = axes[:, inside].T @ self.matrix[:d, d]
+        parts = axes[:, inside].T @ self.matrix[at, d]
         return int(inside.sum()), max(float(self.matrix[d, d] - np.sum(parts**2 / size[inside])), 0.0)
 
     def _complete(self, chosen: tuple[int, ...], most: int, left: float) -> list[tuple[tuple[int, ...], float]]:
         """Larger sets that leave no more error than all features: independent features first, then any."""
-        A, d = self.matrix.copy(), len(self.matrix) - 1
+        A, d = self._regular(), len(self.matrix) - 1
         for j in chosen:
             self.sweep(A, j)
         sets = []

@@ -40,8 +40,8 @@ class RidgeCV(CertifiedAs, LinearRegressor):
     fit_intercept : bool
         Whether there is a bias b; it is not penalised.
     scoring : str or callable, optional
-        A scikit-learn scorer; the negative mean squared error if absent. With leave-one-out it is applied to the
-        left-out predictions as a whole.
+        A scikit-learn scorer; if absent, the negative mean squared error with leave-one-out and R² with folds, as in
+        scikit-learn. With leave-one-out it is applied to the left-out predictions as a whole.
     cv : int, splitter or iterable, optional
         Leave-one-out if absent.
     gcv_mode : str, optional
@@ -57,7 +57,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
     ----------
     alpha_, best_score_, coef_, intercept_, cv_results_ : as in scikit-learn
     errors_ : array with one number per α
-        The mean left-out error (with ``scoring``, minus the score).
+        The mean left-out error (with ``scoring`` or folds, minus the score).
     coef_path_, intercept_path_ : arrays
         The weights for every α, on all the data.
     certificate_ : Certificate
@@ -176,7 +176,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         ]
 
     def _folds(self, X: Any, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> list[np.ndarray]:
-        scorer = check_scoring(self, scoring=self.scoring or "neg_mean_squared_error")
+        scorer = check_scoring(self, scoring=self.scoring or "r2")  # as scikit-learn: R² with folds
         columns = []
         for train, test in check_cv(self.cv).split(X, y):
             train, test = train[weights[train] > 0], test[weights[test] > 0]

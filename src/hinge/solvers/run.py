@@ -181,8 +181,8 @@ def solve(
     seconds = time.perf_counter() - began
     flops = chosen.flops(objective, solution.iterations)
     judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
-    # A maximum with zero hides NaN, so the scores are checked too wherever the tolerance was not met.
-    if not np.isfinite(judged.primal) or not (judged.converged or _finite_scores(objective, solution)):
+    # A maximum with zero hides NaN from the objective and from its certificate, so the scores are checked too.
+    if not np.isfinite(judged.primal) or not _finite_scores(objective, solution):
         raise ValueError(OVERFLOWED)
     stopped = solution.status in (Status.STOPPED, Status.RULE)
     separation = None

@@ -60,7 +60,9 @@ def test_regression_coverage(rng, method):
     model = hg.ConformalRegressor(base, method=method, coverage=0.9).fit(X[:n], y[:n])
     inside = covers(model.predict_interval(X[800:]), y[800:])
     assert within_binomial_error(inside, 200, 0.9)
-    assert np.mean(inside) >= model.guaranteed_coverage_ - 0.04
+    # Given the calibration scores the coverage is Beta distributed about its guarantee, with 200 of them as few.
+    guaranteed = model.guaranteed_coverage_
+    assert np.mean(inside) >= guaranteed - 4 * np.sqrt(guaranteed * (1 - guaranteed) * (1 / 202 + 1 / len(inside)))
     narrow, wide = (np.diff(model.predict_interval(X[800:], level)).mean() for level in (0.5, 0.9))
     assert narrow < wide
     assert model.guaranteed_coverage_ == pytest.approx(0.8 if method in ("cv+", "jackknife+") else 0.9)

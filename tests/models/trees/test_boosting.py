@@ -267,9 +267,48 @@ def test_early_stopping_by_a_score_and_its_display(rng, capsys):
     for scoring, score in (("roc_auc", roc_auc), (None, lambda m: np.mean(m.predict(X[300:]) == labels[300:]))):
         model = hg.HistGradientBoostingClassifier(scoring=scoring, **options).fit(X[:300], labels[:300], **held)
         assert model.validation_score_[-1] == pytest.approx(score(model, *([X[300:], labels[300:]] if scoring else [])))
-        best = np.maximum.accumulate(model.validation_score_)
-        assert model.n_iter_ == 60 or best[-1] < best[-6] + model.tol
+        score_path = model.validation_score_
+        assert model.n_iter_ == 60 or score_path[-5:].max() <= score_path[-6] + model.tol
         assert capsys.readouterr().err.count("validation") == model.n_iter_
+
+
+@pytest.mark.mission("T8")
+@pytest.mark.parametrize("patience", [1, 3, 10])
+@pytest.mark.parametrize("tol", [0.0, 0.05])
+def test_boosting_stops_in_the_round_of_scikit_learn(rng, patience, tol):
+    """Both stopping rules on random loss paths, the loss before the first round first."""
+    from types import SimpleNamespace
+
+    from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
+
+    from hinge.models.trees.boosting_history import stops_by_reference, stops_by_window
+
+    settings = SimpleNamespace(n_iter_no_change=patience, tol=tol)
+    for _ in range(100):
+        losses = list(np.round(np.exp(-np.arange(30) / 8) + 0.1 * rng.normal(size=30), 2))  # ties happen
+        window = np.full(patience, np.inf)  # as in BaseGradientBoosting._fit_stages
+        for rounds in range(1, 30):
+            seen = losses[: rounds + 1]
+            theirs = BaseHistGradientBoosting._should_stop(settings, [-v for v in seen])
+            assert stops_by_reference(seen, patience, tol) == theirs
+            expected = not np.any(seen[-1] + tol < window)
+            assert stops_by_window(seen, patience, tol) == expected
+            window[(rounds - 1) % patience] = seen[-1]
+
+
+@pytest.mark.mission("T8")
+def test_early_stopping_keeps_as_many_rounds_as_scikit_learn(rng):
+    """Features of few values, so that both have the same bins, and the same held-out rows."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    X = rng.integers(8, size=(600, 3)).astype(float)
+    y = np.sin(X[:, 0]) + 0.3 * X[:, 1] + rng.normal(size=600)
+    for patience in (1, 2, 5):
+        options = {"early_stopping": True, "n_iter_no_change": patience, "max_iter": 200, "random_state": 0}
+        theirs = HistGradientBoostingRegressor(**options).fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+        ours = hg.HistGradientBoostingRegressor(**options).fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+        assert ours.n_iter_ == theirs.n_iter_
+        np.testing.assert_allclose(ours.validation_score_, -theirs.validation_score_[1:], rtol=1e-6)
 
 
 def roc_auc(model, X, labels):

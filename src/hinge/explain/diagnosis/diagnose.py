@@ -190,10 +190,14 @@ def _learning(data: Resampler, model: Any, held: HeldOut, *, fixed_class: bool) 
     lawful = ~exact if np.sum(~exact) >= 3 else np.ones(len(sizes), dtype=bool)
     # The limit is above the training risk; for a fixed class fitted to its optimum about half-way to the held-out risk
     # (Akaike: E train = R(f_F) − δ, E held out = R(f_F) + δ), and less than that is not believed.
-    floor = float(train[-1].mean())
+    bound = floor = float(train[-1].mean())
     if fixed_class:
-        floor = 0.5 * (floor + float(test[-1].mean()))
-    law = fit_power_law(sizes[lawful], test[lawful], floor=floor, random_state=data.random_state)
+        floor = 0.5 * (bound + float(test[-1].mean()))
+    error = held.risk.standard_error
+    law = fit_power_law(
+        sizes[lawful], test[lawful], floor=floor, bound=bound, level_error=error if np.isfinite(error) else 0.0,
+        random_state=data.random_state,
+    )  # fmt: skip
     return Learning(sizes, train, test, law, law.at(2.0 * sizes[-1]), law.asymptote)
 
 

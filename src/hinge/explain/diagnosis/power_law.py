@@ -6,6 +6,7 @@ estimation error at n. Parametric classes under squared loss have c = 1, richer 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,12 +27,24 @@ class PowerLaw:
     limit, scale, exponent : float
     copies : array of shape (draws, 3)
         The same three numbers fitted to resampled curves.
+    floor : float
+        The limit was not allowed below this.
+    free : array of shape (draws,)
+        Limits fitted to the resampled curves with no floor.
+    bracket : float
+        The length of the interval that certainly holds the limit.
+    level_error : float
+        The standard error of the level of the whole curve.
     """
 
     limit: float
     scale: float
     exponent: float
     copies: Array = field(repr=False)
+    floor: float = field(default=-np.inf, repr=False)
+    free: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    bracket: float = field(default=np.inf, repr=False)
+    level_error: float = field(default=0.0, repr=False)
 
     def __call__(self, n: float) -> float:
         return self.limit + self.scale * float(n) ** -self.exponent
@@ -39,17 +52,32 @@ class PowerLaw:
     def at(self, n: float) -> Estimate:
         """The risk at n, with its standard error."""
         a, b, c = self.copies.T
-        return Estimate(self(n), float(np.std(a + b * float(n) ** -c)))
+        return Estimate(self(n), math.hypot(float(np.std(a + b * float(n) ** -c)), self.level_error))
+
+    @property
+    def on_floor(self) -> bool:
+        """Whether the curve alone would put the limit below its floor."""
+        return self.limit <= self.floor
 
     @property
     def asymptote(self) -> Estimate:
-        """The limit, with its standard error."""
-        return Estimate(self.limit, float(np.std(self.copies[:, 0])))
+        """The limit, with its standard error.
+
+        On its floor the limit hardly moves from one copy to the next, which says nothing of how well it is known. Its
+        error is then the root mean square distance to the limits that the copies have without a floor, and no more than
+        that to a number spread evenly over the bracket, bracket/√3.
+        """
+        error = float(np.std(self.copies[:, 0]))
+        if self.on_floor and len(self.free):
+            distance = math.sqrt(float(np.mean((self.free - self.limit) ** 2)))
+            error = max(error, min(distance, self.bracket / math.sqrt(3)))
+        return Estimate(self.limit, math.hypot(error, self.level_error))
 
 
 def fit_power_law(
-    sizes: Array, risks: Array, *, floor: float = 0.0, draws: int = 200, random_state: int = 0
-) -> PowerLaw:
+    sizes: Array, risks: Array, *, floor: float = 0.0, bound: float | None = None, level_error: float = 0.0,
+    draws: int = 200, random_state: int = 0,
+) -> PowerLaw:  # fmt: skip
     """Fit the law to a learning curve.
 
     Minimises Σ (R̄ᵢ − a − b nᵢ^(−c))² / sᵢ² over floor ≤ a ≤ min R̄, b ≥ 0 and a grid of c, where R̄ᵢ is the mean risk at
@@ -62,6 +90,11 @@ def fit_power_law(
         The held-out risk of every repeat at every size.
     floor : float
         The limit is not below this. The mean training risk of a risk minimiser is one: it is below R(f_F).
+    bound : float, optional
+        What the limit is certainly not below, where ``floor`` is only a judgement; the floor by default. From here to the
+        smallest mean risk is the bracket of a limit that sits on its floor.
+    level_error : float
+        The standard error of the level of the curve, which repeats on the same examples do not show.
     draws : int
         How many resampled curves (repeats drawn with replacement) are fitted for the standard errors.
     random_state : int
@@ -82,7 +115,10 @@ def fit_power_law(
     rng = np.random.default_rng(random_state)
     drawn = rng.integers(0, risks.shape[1], size=(draws, risks.shape[1]))
     copies = np.array([_fit(sizes, risks[:, rows].mean(axis=1), spread, floor) for rows in drawn])
-    return PowerLaw(*_fit(sizes, mean, spread, floor), copies)
+    free = np.array([_fit(sizes, risks[:, rows].mean(axis=1), spread, -np.inf)[0] for rows in drawn])
+    low, top = min(floor, float(mean.min())), float(mean.min())
+    bracket = top - (low if bound is None else min(bound, low))
+    return PowerLaw(*_fit(sizes, mean, spread, floor), copies, low, free, bracket, level_error)
 
 
 def _fit(sizes: Array, mean: Array, spread: Array, floor: float) -> tuple[float, float, float]:

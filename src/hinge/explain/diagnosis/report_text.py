@@ -48,7 +48,8 @@ def fact_lines(report: RiskReport) -> Iterator[str]:
         law = report.learning.law
         yield (
             f"Learning curve: R(n) = {law.limit:.4g} + {law.scale:.3g} n^(−{law.exponent:.2g}); with twice the data "
-            f"{report.learning.doubled}, with any number {report.learning.limit}."
+            f"{report.learning.doubled}, with any number {report.learning.limit}"
+            f"{' (on its floor: the curve alone would put it lower)' if law.on_floor else ''}."
         )
     if report.bias_variance is not None:
         yield f"Resampled: {report.bias_variance}."

@@ -76,7 +76,6 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         "C": [above(0)],
         "cost": [numbers(0), None],
         "kernel": [one_of(*NAMES), Kernel, callable, None],
-        "intercept_scaling": [above(0)],
         "random_state": [count(0)],
     }
 

@@ -1,6 +1,7 @@
 """What the three learners of sequences and trees share: inputs, labels, inference.
 
-score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_parent(t), y_t],     parent(t) = t − 1 for chains
+score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_parent(t), y_t],     parent(t) = t − 1 for chains,
+and for chains of order 2 also Σ_t R[y_{t−2}, y_{t−1}, y_t].
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
 from hinge._parameters import Constraints, Estimator, above, count, one_of, shared
-from hinge.models.structured.constraints import RULES, Forbidden, neighbours
+from hinge.models.structured.constraints import RULES, Forbidden, neighbours, triples_of
 from hinge.models.structured.features import Cache, Encoded, Vocabulary
 from hinge.problem.losses.base import normalise_weights
 
@@ -48,6 +49,7 @@ class StructuredEstimator(Estimator):
         "features": [callable, None],
         "constraints": [one_of(*RULES), callable, None],
         "min_count": [count()],
+        "order": [count(1, 2)],
         "pair_features": [one_of("observed"), callable, None],
         "average": ["boolean"],
         "random_state": [count(0)],
@@ -56,6 +58,7 @@ class StructuredEstimator(Estimator):
     features: Any
     constraints: Any
     min_count: int
+    order: int
     pair_features: Any
     early_stopping: bool
     validation_fraction: float
@@ -75,6 +78,8 @@ class StructuredEstimator(Estimator):
         _require_pairs(X, y)
         if len(X) == 0:
             raise ValueError("X has no sequences: there is nothing to learn from.")
+        if self.order == 2 and parents is not None:
+            raise ValueError("order=2 is for chains: set order=1 for trees.")
         if parents is not None and (not hasattr(parents, "__len__") or len(parents) != len(X)):
             raise ValueError(f"parents must be a list of {len(X)} lists, one per sequence of X.")
         names: dict[Any, int] = {}
@@ -174,18 +179,35 @@ class StructuredEstimator(Estimator):
             begin = np.searchsorted(keys, np.arange(encoded.attributes + 1, dtype=np.int64) * (k * k))
         return begin.astype(np.int64), pairs
 
+    def _triples(self, encoded: Encoded, codes: np.ndarray, every: bool) -> np.ndarray | None:
+        """Which weights R exist: (first · k + second) · k + third of the triples seen, or of ``every`` one allowed."""
+        if self.order == 1:
+            return None
+        k = len(self.classes_)
+        if not every:
+            return np.unique(triples_of(codes, encoded.start, k)).astype(np.int32)
+        if self._forbidden.pairs is None:
+            return np.arange(k**3, dtype=np.int32)
+        allowed = self._forbidden.pairs.reshape(k, k) == 0
+        return np.flatnonzero(allowed[:, :, None] & allowed[None, :, :]).astype(np.int32)
+
     def _online_layout(self, encoded: Encoded, codes: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
         """The layout of a learner with a weight for every label and label pair, and where the weights P are."""
         k, crossed = len(self.classes_), self._crossed(encoded, codes)
         every = np.arange(k * k, dtype=np.int32)
-        return core.ChainLayout(encoded.attributes, k, None, None, every, *crossed), crossed
+        triples = self._triples(encoded, codes, True)
+        return core.ChainLayout(encoded.attributes, k, None, None, every, *crossed, triples), crossed
 
-    def _adopt(self, unary: Any, transitions: np.ndarray, crossed: tuple[Any, Any], cross: np.ndarray) -> None:
+    def _adopt(
+        self, unary: Any, transitions: np.ndarray, crossed: tuple[Any, Any], cross: np.ndarray, triples: np.ndarray
+    ) -> None:
+        k = len(self.classes_)
         self.coef_ = scipy.sparse.csr_array(unary)
         self.transitions_ = transitions
+        self.trigrams_ = triples.reshape(k, k, k) if self.order == 2 else None
         self.pair_coef_ = None
         if crossed[0] is not None:
-            shape = (self.vocabulary_.size, len(self.classes_) ** 2)
+            shape = (self.vocabulary_.size, k**2)
             self.pair_coef_ = scipy.sparse.csr_array((cross, crossed[1], crossed[0]), shape=shape)
             self.pair_coef_.eliminate_zeros()
         self._cache = Cache()
@@ -202,12 +224,16 @@ class StructuredEstimator(Estimator):
             k, coef = len(self.classes_), self.coef_
             every = np.arange(k * k, dtype=np.int32)
             parts = [coef.data, self.transitions_.ravel()]
-            crossed: tuple[Any, ...] = ()
+            crossed: tuple[Any, Any] = (None, None)
+            triples = None
             if (cross := self.pair_coef_) is not None:
                 crossed = cross.indptr.astype(np.int64), cross.indices.astype(np.int32)
                 parts.append(cross.data)
+            if self.trigrams_ is not None:
+                triples = np.arange(k**3, dtype=np.int32)
+                parts.append(self.trigrams_.ravel())
             layout = core.ChainLayout(
-                coef.shape[0], k, coef.indptr.astype(np.int64), coef.indices.astype(np.int32), every, *crossed
+                coef.shape[0], k, coef.indptr.astype(np.int64), coef.indices.astype(np.int32), every, *crossed, triples
             )
             model = self._blank()
             model.load(layout, np.concatenate(parts))
@@ -222,6 +248,8 @@ class StructuredEstimator(Estimator):
             raise ValueError("its weights must be CSR matrices of float64.")
         if self.coef_.shape != (self.vocabulary_.size, k) or self.transitions_.shape != (k, k):
             raise ValueError("its weights do not fit its attributes and labels.")
+        if self.trigrams_ is not None and (self.trigrams_.shape != (k, k, k) or self.trigrams_.dtype != np.float64):
+            raise ValueError("its weights of label triples do not fit its labels.")
         if self.pair_coef_ is not None and self.pair_coef_.shape != (self.vocabulary_.size, k * k):
             raise ValueError("its weights of label pairs do not fit its attributes and labels.")
         if not self._forbidden.fits(k):

@@ -93,3 +93,11 @@ def neighbours(
     base = np.repeat(start[:-1], np.diff(start))[has]
     before = y[base + above[has]]
     return (has, before) if where else (before, y[has])
+
+
+def triples_of(y: np.ndarray, start: np.ndarray, k: int) -> np.ndarray:
+    """(first · k + second) · k + third for the label triples within the chains."""
+    position = np.arange(len(y)) - np.repeat(start[:-1], np.diff(start))
+    third = np.flatnonzero(position >= 2)
+    first, second = y[third - 2].astype(np.int64), y[third - 1]
+    return (first * k + second) * k + y[third]

@@ -33,10 +33,10 @@ class ChainCRF(StructuredEstimator):
     Minimises  −Σ cᵢ log p(yᵢ | xᵢ) + α (r ‖w‖₁ + (1 − r) ‖w‖²/2),  Σ cᵢ = 1,  where
 
         p(y | x) = exp(score(x, y)) / Z(x),
-        score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_{t−1}, y_t],
+        score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_{t−1}, y_t] + Σ_t R[y_{t−2}, y_{t−1}, y_t],
 
-    r is ``l1_ratio`` and w holds U, T and P (see ``pair_features``). By L-BFGS (OWL-QN where r > 0) or stochastic
-    gradients; Z by the forward–backward recursions.
+    r is ``l1_ratio`` and w holds U, T, P (see ``pair_features``) and R (see ``order``). By L-BFGS (OWL-QN where r > 0)
+    or stochastic gradients; Z by the forward–backward recursions.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ class ChainCRF(StructuredEstimator):
         A function (before, after) → bool that says which label may follow which (None: begin or end of a sequence).
     markov : bool
         Whether neighbouring labels have weights T. Without, tokens are classified one by one.
+    order : {1, 2}
+        2: label triples have weights R too. Inference is exact, at labels³ operations a token instead of labels².
     all_pairs : bool
         Whether every attribute has a weight for every label, and not only for those it was seen with.
     min_count : int
@@ -90,6 +92,8 @@ class ChainCRF(StructuredEstimator):
         The weights U; ``attributes_`` names the rows.
     transitions_ : array of shape (labels, labels)
         The weights T, from the row's label to the column's.
+    trigrams_ : array of shape (labels, labels, labels) or None
+        The weights R, indexed by the labels in order of time; None with ``order=1``.
     pair_coef_ : sparse array of shape (attributes, labels²) or None
         The weights P, label pairs row by row; None without ``pair_features``.
     validation_scores_ : array or None
@@ -127,6 +131,7 @@ class ChainCRF(StructuredEstimator):
         features: Any = None,
         constraints: Any = None,
         markov: bool = True,
+        order: int = 1,
         all_pairs: bool = False,
         min_count: int = 1,
         pair_features: Any = None,
@@ -147,6 +152,7 @@ class ChainCRF(StructuredEstimator):
         self.features = features
         self.constraints = constraints
         self.markov = markov
+        self.order = order
         self.all_pairs = all_pairs
         self.min_count = min_count
         self.tol = tol
@@ -178,11 +184,14 @@ class ChainCRF(StructuredEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> ChainCRF:
         begun = time.perf_counter()
         self._check_solver()
+        if self.order == 2 and not self.markov:
+            raise ValueError("markov=False classifies tokens one by one; set order=1, or markov=True.")
         corpus = self._read(X, y, sample_weight, parents)
         encoded, codes = corpus.encoded, corpus.codes
         begin, label, pair = self._places(encoded, codes)
         crossed = self._crossed(encoded, codes, self.all_pairs)
-        layout = core.ChainLayout(encoded.attributes, len(self.classes_), begin, label, pair, *crossed)
+        triples = self._triples(encoded, codes, self.all_pairs)
+        layout = core.ChainLayout(encoded.attributes, len(self.classes_), begin, label, pair, *crossed, triples)
         l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
         data = encoded.native(), codes, corpus.weights, layout, self._blank()
         if self.solver == "sgd":
@@ -200,7 +209,7 @@ class ChainCRF(StructuredEstimator):
             data, w, l1, l2, tol=self.tol, solver=self.solver if l1 == 0 else "owlqn",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun, status=STATUS[status],
         )  # fmt: skip
-        self._take(w, begin, label, pair, encoded.attributes, crossed)  # it drops zeros from w in place
+        self._take(w, begin, label, pair, encoded.attributes, crossed, triples)  # it drops zeros from w in place
         if not self.certificate_.converged and status != EARLY:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
         return self
@@ -232,9 +241,15 @@ class ChainCRF(StructuredEstimator):
         return begin.astype(np.int64), (keys % k).astype(np.int32), pairs
 
     def _take(
-        self, w: np.ndarray, begin: Any, label: Any, pair: np.ndarray, attributes: int, crossed: tuple[Any, Any]
-    ) -> None:
-        k, unary = len(self.classes_), len(w) - len(pair) - (0 if crossed[1] is None else len(crossed[1]))
+        self, w: np.ndarray, begin: Any, label: Any, pair: np.ndarray, attributes: int, crossed: tuple[Any, Any],
+        triple: np.ndarray | None,
+    ) -> None:  # fmt: skip
+        k = len(self.classes_)
+        trigrams = np.zeros(k**3 if self.order == 2 else 0)
+        if triple is not None:
+            trigrams[triple] = w[len(w) - len(triple) :]
+            w = w[: len(w) - len(triple)]
+        unary = len(w) - len(pair) - (0 if crossed[1] is None else len(crossed[1]))
         if begin is None:
             coef = scipy.sparse.csr_array(w[:unary].reshape(attributes, k))
         else:
@@ -242,7 +257,7 @@ class ChainCRF(StructuredEstimator):
             coef.eliminate_zeros()
         transitions = np.zeros(k * k)
         transitions[pair] = w[unary : unary + len(pair)]
-        self._adopt(coef, transitions.reshape(k, k), crossed, w[unary + len(pair) :])
+        self._adopt(coef, transitions.reshape(k, k), crossed, w[unary + len(pair) :], trigrams)
 
     def predict_marginals(self, X: Any, *, parents: Any = None) -> list[np.ndarray]:
         """p(y_t | x) for every token: one array (tokens × labels) per sequence, columns as in ``classes_``."""

@@ -22,7 +22,7 @@ class StructuredPerceptron(StructuredEstimator):
         Passes over the data; stops earlier after a pass without mistakes.
     average : bool
         Return the mean of all the weights passed through and not the last, which generalises better.
-    features, constraints, min_count, pair_features, early_stopping, validation_fraction, n_iter_no_change
+    features, constraints, min_count, order, pair_features, early_stopping, validation_fraction, n_iter_no_change
         As in :class:`ChainCRF`; an iteration is a pass.
     shuffle : bool
         Visit in a new random order in every pass.
@@ -31,7 +31,7 @@ class StructuredPerceptron(StructuredEstimator):
 
     Attributes
     ----------
-    classes_, coef_, transitions_, pair_coef_, validation_scores_
+    classes_, coef_, transitions_, trigrams_, pair_coef_, validation_scores_
         As in :class:`ChainCRF`.
     n_iter_ : int
         Passes made.
@@ -59,6 +59,7 @@ class StructuredPerceptron(StructuredEstimator):
         features: Any = None,
         constraints: Any = None,
         min_count: int = 1,
+        order: int = 1,
         pair_features: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -71,6 +72,7 @@ class StructuredPerceptron(StructuredEstimator):
         self.features = features
         self.constraints = constraints
         self.min_count = min_count
+        self.order = order
         self.pair_features = pair_features
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -82,10 +84,10 @@ class StructuredPerceptron(StructuredEstimator):
         """Learn from labelled sequences, or from trees where ``parents`` is given (−1 for roots)."""
         corpus = self._read(X, y, None, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
-        unary, pair, cross, self.n_iter_, _, self.mistakes_, _, _, _, scores = core.chain_perceptron(
+        unary, pair, cross, triples, self.n_iter_, _, self.mistakes_, _, _, _, scores = core.chain_perceptron(
             corpus.encoded.native(), corpus.codes, self._blank(layout), self.max_iter, self.average, self.random_state,
             self.shuffle, *corpus.watch(),
         )  # fmt: skip
         self._keep_validation(scores)
-        self._adopt(unary, pair, crossed, cross)
+        self._adopt(unary, pair, crossed, cross, triples)
         return self

@@ -49,7 +49,7 @@ def _(space: Chain, task: Task) -> Fit:
     if task.sample_weight is not None:
         structure["sample_weight"] = task.sample_weight
     fitted = labeller.estimator.fit(tokens, task.y, **structure)
-    shown = {name: getattr(fitted, name) for name in ("classes_", "coef_", "transitions_", "n_iter_")}
+    shown = {name: getattr(fitted, name) for name in ("classes_", "coef_", "transitions_", "trigrams_", "n_iter_")}
     return Fit(labeller, getattr(fitted, "certificate_", None), shown)
 
 
@@ -57,6 +57,7 @@ def _estimator(space: Chain, task: Task) -> Any:
     """The estimator that minimises this loss and this penalty."""
     common: dict[str, Any] = {
         "features": space.features, "constraints": space.constraints, "min_count": space.min_count,
+        "order": space.order,
     }  # fmt: skip
     if task.max_iter is not None:
         common["max_iter"] = task.max_iter

@@ -29,7 +29,7 @@ class StructuredSVM(StructuredEstimator):
         The strength α of the penalty.
     cost : array of shape (labels, labels), optional
         cost[a, b]: the price of predicting b where a is right, labels in sorted order; 1 off the diagonal by default.
-    features, constraints, min_count, pair_features, early_stopping, validation_fraction, n_iter_no_change
+    features, constraints, min_count, order, pair_features, early_stopping, validation_fraction, n_iter_no_change
         As in :class:`ChainCRF`; an iteration is a pass.
     tol : float
         The relative duality gap to reach.
@@ -40,7 +40,7 @@ class StructuredSVM(StructuredEstimator):
 
     Attributes
     ----------
-    classes_, coef_, transitions_, pair_coef_, validation_scores_
+    classes_, coef_, transitions_, trigrams_, pair_coef_, validation_scores_
         As in :class:`ChainCRF`.
     certificate_ : Certificate
         The objective and its true duality gap.
@@ -68,6 +68,7 @@ class StructuredSVM(StructuredEstimator):
         features: Any = None,
         constraints: Any = None,
         min_count: int = 1,
+        order: int = 1,
         pair_features: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -81,6 +82,7 @@ class StructuredSVM(StructuredEstimator):
         self.features = features
         self.constraints = constraints
         self.min_count = min_count
+        self.order = order
         self.pair_features = pair_features
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -94,13 +96,13 @@ class StructuredSVM(StructuredEstimator):
         begun = time.perf_counter()
         corpus = self._read(X, y, sample_weight, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
-        unary, pair, cross, self.n_iter_, done, _, primal, gap, early, scores = core.chain_svm(
+        unary, pair, cross, triples, self.n_iter_, done, _, primal, gap, early, scores = core.chain_svm(
             corpus.encoded.native(), corpus.codes, corpus.weights, self._blank(layout),
             cost_matrix(self.cost, len(self.classes_)), self.alpha, self.max_iter, self.tol, self.random_state,
             *corpus.watch(),
         )  # fmt: skip
         self._keep_validation(scores)
-        self._adopt(unary, pair, crossed, cross)
+        self._adopt(unary, pair, crossed, cross, triples)
         self.certificate_ = structured_svm_certificate(
             primal, gap, self.alpha, tol=self.tol, solver="block-coordinate Frank–Wolfe",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun,

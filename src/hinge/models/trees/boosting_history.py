@@ -13,11 +13,27 @@ from hinge.models.trees.boosting_loss import BoostedLoss
 from hinge.problem.losses.native import native_loss
 
 
+def stops_by_reference(losses: list[float], patience: int, tol: float) -> bool:
+    """Whether none of the last ``patience`` losses is below the one before them by more than ``tol``."""
+    return len(losses) > patience and min(losses[-patience:]) >= losses[-patience - 1] - tol
+
+
+def stops_by_window(losses: list[float], patience: int, tol: float) -> bool:
+    """Whether the last loss is below none of the ``patience`` losses before it, that before round 1 not counted."""
+    return len(losses) > patience + 1 and losses[-1] + tol >= max(losses[-patience - 1 : -1])
+
+
 class History:
     """Losses by round, the progress line, and when to stop.
 
     Training losses cost a pass over the rows each round: they are recorded if asked for, by ``verbose`` or by naming
     the rounds as scikit-learn's GradientBoosting does.
+
+    Both rules are scikit-learn's. With v₀ the loss before the first round, vₜ that after round t and p the patience,
+    boosting stops when
+
+        max_iter:      t ≥ p and min(vₜ₋ₚ₊₁ … vₜ) ≥ vₜ₋ₚ − tol        (HistGradientBoosting)
+        n_estimators:  t > p and vₜ + tol ≥ max(vₜ₋ₚ … vₜ₋₁)           (GradientBoosting)
     """
 
     def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, booster: Any) -> None:
@@ -37,6 +53,12 @@ class History:
         if watch is not None:
             self.judge = self._scorer()
             self.scores = estimator._raw(watch[0]) if continued else estimator._start(watch[0])
+            self.start = self._judged()
+
+    def _judged(self) -> float:
+        """The held-out loss, or minus the score, of the present round."""
+        _, target, w = self.watch
+        return self.loss.mean(target, self.scores, w) if self.judge is None else -self.judge()
 
     def _scorer(self) -> Any:
         """What ``scoring`` says of the held-out rows after this round; None if it is the loss."""
@@ -56,16 +78,15 @@ class History:
         if self.records:
             self._record(y, weight)
         if self.watch is not None:
-            X, target, w = self.watch
-            Trees.stack(grown, self.loss.outputs, additive=True).add(X, self.scores)
-            self.validation.append(self.loss.mean(target, self.scores, w) if self.judge is None else -self.judge())
+            Trees.stack(grown, self.loss.outputs, additive=True).add(self.watch[0], self.scores)
+            self.validation.append(self._judged())
         if e.verbose:
             seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
             print(f"round {round_ + 1}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
-        if len(self.validation) <= e.patience:
+        if self.watch is None:
             return False
-        before = min(self.validation[: -e.patience])
-        return min(self.validation[-e.patience :]) > before - e.tol
+        rule = stops_by_reference if e.n_estimators is None else stops_by_window
+        return rule([self.start, *self.validation], e.patience, e.tol)
 
     def _record(self, y: np.ndarray, weight: Any) -> None:
         self.train.append(self.booster.mean_loss(self.native))
