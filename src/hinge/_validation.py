@@ -50,7 +50,10 @@ def numeric_targets(y: Any) -> np.ndarray:
 
 def _are_numbers(values: Any) -> bool:
     try:
-        np.asarray(values, dtype=np.float64)
+        values = np.asarray(values)
+        if values.dtype.kind == "c":
+            return False
+        values.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
         return False
     return True

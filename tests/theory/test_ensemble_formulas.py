@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 
 import hinge as hg
 from hinge._native import core
-from hinge.models.trees.forest_base import _order
+from hinge.models.trees.inputs import order_of_rows
 
 
 @pytest.mark.mission("T5")
@@ -133,7 +133,7 @@ def test_alphas_tried_by_pruning_are_geometric_means(rng):
 
 
 def forest_bags(model, X, y, n_estimators):
-    order = _order(X, y)
+    order = order_of_rows(X, y)
     return [core.bootstrap(order, None, len(X), model._seed, t + 1) > 0 for t in range(n_estimators)]
 
 

@@ -393,7 +393,7 @@ def test_the_learner_takes_chains_of_order_two(loss, rng):
 
 def test_what_order_two_refuses():
     X, y, parents = [[["a"], ["b"], ["a"]]], [["u", "v", "u"]], [[-1, 0, 0]]
-    with pytest.raises(ValueError, match="order=3"):
+    with pytest.raises(ValueError, match="order"):
         hg.ChainCRF(order=3).fit(X, y)
     with pytest.raises(ValueError, match="chains"):
         hg.TreeCRF(order=2).fit(X, y, parents=parents)

@@ -54,6 +54,7 @@ def guarantees(model: Any, X: Any = None, y: Any = None) -> tuple[Guarantee, ...
     >>> for promise in hg.guarantees(hg.Perceptron(fit_intercept=False).fit(X, [1, 1, -1, -1])):
     ...     print(promise)
     The perceptron made 1 mistake; on separable data like these it cannot make more than (R/γ)² = 1.562 in any order.
+    Moving an input by h changes the score by at most ‖w‖‖h‖ = 2.236·‖h‖ (Euclidean length).
     """
     last = final_step(model)
     found = [_gap(last), _mistakes(last), _support(last), _out_of_bag(last), _left_out(model, X, y), _sensitivity(last)]

@@ -144,7 +144,7 @@ class Learner(CallbackSupportMixin, Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("tol", "random_state"),
-        "hypothesis": "no_validation",
+        "space": "no_validation",
         "loss": [has("value", "gradient"), None],
         "penalty": [has("value"), None],
         "solver": [str, Solver],

@@ -115,8 +115,8 @@ class LeastSquaresErrors:
 
     def error(self, features: Sequence[int]) -> float:
         """The mean squared error of least squares on these features, without any ridge."""
-        at = np.array(features, dtype=np.intp)
-        return self.unit * self._left_by(at)[1]
+        left = self._left_by(np.array(features, dtype=np.intp))[1]
+        return self.unit * left if left > PERFECT else 0.0
 
     def _reach(self) -> tuple[int, float]:
         """The rank of the features, and the error of all of them together in units of the variance of y."""

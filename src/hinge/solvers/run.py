@@ -124,7 +124,7 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500 or (objective.design.coded and objective.d <= 4000)),
     ("fisher-scoring", lambda objective: not objective.loss.convex and objective.d <= 4000),
-    ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= 600 and not Need.STRONGLY_CONVEX.met_by(o)),
+    ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= (100 if Need.STRONGLY_CONVEX.met_by(o) else 600)),
     ("multinomial-newton-cg", _always),
     ("newton-cg", _always),
     ("one-by-one", lambda objective: not objective.loss.smooth),

@@ -56,8 +56,9 @@ def shift_of(objective: Objective, solver: str) -> Shift | None:
 
 def _find(X: np.ndarray) -> Shift | None:
     sample = X[:: max(1, len(X) // SAMPLE)].astype(np.float64)
-    mean = sample.mean(axis=0)
-    size, deviation = np.abs(mean), np.sqrt(np.mean((sample - mean) ** 2, axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):  # columns beyond all numbers stay as they are
+        mean = sample.mean(axis=0)
+        size, deviation = np.abs(mean), np.sqrt(np.mean((sample - mean) ** 2, axis=0))
     far = (size > FAR * deviation) & (size < CONSTANT * deviation)
     if not far.any():
         return None

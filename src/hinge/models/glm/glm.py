@@ -8,6 +8,7 @@ from hinge._parameters import Constraints
 from hinge.models.glm.base import GeneralisedLinearModel
 from hinge.problem.distributions import Distribution, as_distribution
 from hinge.problem.links import Link, as_link
+from hinge.problem.losses import Loss
 
 
 class GLM(GeneralisedLinearModel):
@@ -54,7 +55,7 @@ class GLM(GeneralisedLinearModel):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "distribution": [str, Distribution],
+        "distribution": [str, Distribution, Loss],
         "link": [str, Link, None],
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from scipy.special import digamma
 
-from hinge._parameters import Constraints, above
+from hinge._parameters import Constraints, between
 from hinge.models.glm.base import GeneralisedLinearModel
 from hinge.problem.distributions import Distribution, NegativeBinomialCounts, PoissonCounts
 from hinge.problem.links import Link, LogLink
@@ -57,7 +57,7 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "theta": [above(0), None],
+        "theta": [between(0, np.inf, "right"), None],
     }
 
     def __init__(

@@ -41,9 +41,6 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
     trees_: Any  # Trees, or None before the first round
     n_iter_: int
 
-    _parameter_hints: ClassVar[dict[str, str]] = {
-        "init": "To start from another model, give its scores: fit(X, y, init_score=...)."
-    }
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "warm_start", "tol", "verbose", "random_state"),
         "loss": [str, has("value", "gradient")],
@@ -70,7 +67,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         "min_samples_split": [count(2), fraction()],
         "min_weight_fraction_leaf": [between(0, 0.5)],
         "min_impurity_decrease": [at_least(0)],
-        "init": [one_of("zero"), None],
+        "init": [one_of("zero"), has("fit", "predict"), None],
         "ccp_alpha": [at_least(0)],
     }
 

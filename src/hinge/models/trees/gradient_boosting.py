@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from hinge._parameters import Constraints, count
 from hinge.models.trees.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from hinge.models.trees.boosting_base import ROUNDS
+
+CLASSIC: Constraints = {"n_estimators": [count()], "max_iter": [count(), None]}
 
 
 class _Classic:
@@ -53,6 +56,8 @@ early_stopping, scoring, min_gain, grow, quantize
     >>> model.predict([[7.0], [8.0]]).round(3)
     array([0., 1.])
     """
+
+    _parameter_constraints: ClassVar[Constraints] = CLASSIC
 
     def __init__(
         self,
@@ -125,6 +130,8 @@ class GradientBoostingClassifier(_Classic, HistGradientBoostingClassifier):
     >>> hg.GradientBoostingClassifier().fit(X, list("aabbaabb")).predict([[1.0], [2.0], [6.0]])
     array(['a', 'b', 'b'], dtype='<U1')
     """
+
+    _parameter_constraints: ClassVar[Constraints] = CLASSIC
 
     def __init__(
         self,

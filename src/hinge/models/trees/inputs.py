@@ -145,7 +145,11 @@ def _numeric(estimator: Any, X: Any, reset: bool = True, sparse: bool = False) -
         estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite="allow-nan", accept_sparse=("csr", "csc", "coo")
     )
     if sparse and scipy.sparse.issparse(X):
-        return X.tocsr()
+        X = X.tocsr()
+        stored = int(X.indptr[-1])
+        if stored < len(X.data):  # room for more entries, with anything in it
+            X = type(X)((X.data[:stored], X.indices[:stored], X.indptr), shape=X.shape)
+        return X
     return contiguous(X.toarray() if scipy.sparse.issparse(X) else X)
 
 
