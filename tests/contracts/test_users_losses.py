@@ -222,7 +222,10 @@ def test_a_users_loss_fits_as_well_as_its_twin(learner, twin, rng):
 def test_subclasses_fit_as_well_as_squared(learner, rng):
     X, y = data(rng, 1000.0)
     ours, theirs = (learner(loss).fit(X, y).predict(X) for loss in (Inherits(), hg.Squared()))
-    # Two splits of a tree may be equally good up to rounding, and then few rows differ while the risk does not.
+    if learner is not LEARNERS["forest"]:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+        return
+    # Two splits of a deep tree may be equally good up to rounding: then few rows differ, and the risk hardly does.
     assert np.mean(~np.isclose(ours, theirs, rtol=1e-6)) <= 0.02
     np.testing.assert_allclose(np.mean((y - ours) ** 2), np.mean((y - theirs) ** 2), rtol=1e-2)
 
