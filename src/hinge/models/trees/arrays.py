@@ -165,6 +165,8 @@ class Trees:
         inner = np.flatnonzero(self.feature >= 0)
         begin = np.repeat(self.start[:-1], np.diff(self.start))[inner]
         parent[begin + self.left[inner]] = parent[begin + self.left[inner] + 1] = inner
+        if np.any(parent >= np.arange(self.node_count)):
+            raise ValueError("The trees hold nodes that come before their parents; the model was altered.")
         at = (self.leaves(X) + self.start[:-1]).ravel()
         row = np.repeat(np.arange(X.shape[0]), len(self))
         rows, nodes = [], []
