@@ -37,9 +37,7 @@ HINGE_INLINE void scatter_axpy(double c, const T* __restrict v, const I* __restr
 
 // Parts of a scattering pass that keeps one vector of `length` per part: few when the vectors are long
 // compared with the work, since they have to be cleared and added up.
-index_t scatter_parts(index_t stored, index_t length) {
-  return sum_parts(stored, 1 << 14, length);
-}
+index_t scatter_parts(index_t stored, index_t length) { return sum_parts(stored, 1 << 14, length); }
 
 // Both compressed storages are a list of `major` sparse vectors of length `minor`.
 template <class T, class I>

@@ -7,9 +7,9 @@
 
 #include "core/pool.hpp"
 #include "core/vec.hpp"
+#include "multiclass/svm.hpp"
 #include "sequence/chain.hpp"
 #include "sequence/chain_kernels.hpp"
-#include "multiclass/svm.hpp"
 
 namespace hinge::multiclass {
 

@@ -49,7 +49,7 @@ struct Points {
   std::vector<T> square;  // |x_i|^2
 
   bool sparse() const { return start != nullptr; }  // `value` is null if no entry is stored
-  void measure();  // fills `square`
+  void measure();                                   // fills `square`
 };
 
 // Some of the points as a set of their own, in the order given.

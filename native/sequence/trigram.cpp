@@ -14,7 +14,7 @@ namespace {
 
 using namespace chain;
 
-constexpr double none = -std::numeric_limits<double>::infinity();
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr double least = 1e-150;  // two of these and a probability still make a normal number
 
 // s_t(j) + T_t[i, j], at t = 1 with s_0(i) as well: what a step adds besides the triple. labels x width.
@@ -34,8 +34,8 @@ HINGE_INLINE void transpose(const double* __restrict from, index_t labels, index
     for (index_t j = 0; j < labels; ++j) to[j * width + i] = from[i * width + j];
 }
 
-HINGE_INLINE double highest(const double* a, index_t n) {
-  double top = none;
+HINGE_INLINE double largest_of(const double* a, index_t n) {
+  double top = kNever;
   for (index_t k = 0; k < n; ++k) top = a[k] > top ? a[k] : top;
   return top;
 }
@@ -93,8 +93,8 @@ HINGE_HOT double scaled(const Potentials& p, const Tree& chain, const double* sc
   for (index_t t = 1; t < n; ++t) {
     double* ft = f + t * m;
     step_scores(p, chain, scores, t, ft);
-    const double shift = highest(ft, m);
-    if (shift == none) return failed;
+    const double shift = largest_of(ft, m);
+    if (shift == kNever) return failed;
     for (index_t c = 0; c < m; ++c) ft[c] = math::exp(ft[c] - shift);
     if (t == 1) {
       std::copy(ft, ft + m, row);
@@ -154,8 +154,8 @@ double scaled_of(const Potentials& p, const Tree& chain, const double* scores, F
 
 // log sum exp(a)
 double log_sum(const std::vector<double>& a) {
-  const double top = highest(a.data(), static_cast<index_t>(a.size()));
-  if (top == none) return none;
+  const double top = largest_of(a.data(), static_cast<index_t>(a.size()));
+  if (top == kNever) return kNever;
   double sum = 0;
   for (double value : a) sum += math::exp(value - top);
   return top + std::log(sum);
@@ -164,7 +164,7 @@ double log_sum(const std::vector<double>& a) {
 // As scaled(), with logarithms: exact for any scores. Returns -inf if nothing is allowed.
 double logarithms(const Potentials& p, const Tree& chain, const double* scores, Found* found, double* each) {
   const index_t w = p.width, k = p.labels, n = chain.length, m = k * w;
-  Table alpha(n * m, none), f(n * m), beta(m, none), next(m, none), probability(m, 0.0);
+  Table alpha(n * m, kNever), f(n * m), beta(m, kNever), next(m, kNever), probability(m, 0.0);
   std::vector<double> shift(n, 0.0), terms(k), cells(k * k);
   double log_z = 0;
   for (index_t t = 1; t < n; ++t) {
@@ -180,7 +180,7 @@ double logarithms(const Potentials& p, const Tree& chain, const double* scores, 
         at[j * w + i] = cells[j * k + i] = sum + f[t * m + i * w + j];
       }
     shift[t] = log_sum(cells);
-    if (shift[t] == none) return none;
+    if (shift[t] == kNever) return kNever;
     log_z += shift[t];
     for (index_t c = 0; c < m; ++c) at[c] -= shift[t];
   }
@@ -214,7 +214,7 @@ HINGE_HOT double viterbi(const Potentials& p, const Tree& chain, const double* s
   double* value = scratch.alpha.data();  // at t arranged [j][i]
   double* row = scratch.beta.data();
   double* step = row + m;
-  std::fill(value, value + n * m, none);
+  std::fill(value, value + n * m, kNever);
   for (index_t t = 1; t < n; ++t) {
     step_scores(p, chain, scores, t, step);
     if (t == 1) {
@@ -234,7 +234,7 @@ HINGE_HOT double viterbi(const Potentials& p, const Tree& chain, const double* s
   best[n - 2] = static_cast<std::int32_t>(i);
   for (index_t t = n - 1; t > 1; --t) {
     const double* a = value + (t - 1) * m + i * w;
-    double most = none;
+    double most = kNever;
     index_t first = 0;
     for (index_t h = 0; h < k; ++h) {
       const double candidate = a[h] + p.triple[(i * k + h) * w + j];
@@ -274,7 +274,7 @@ double trigram_posterior(const Potentials& p, const Tree& chain, double* scores,
   if (!(log_z == log_z)) {
     found = Found(p, chain.length);
     log_z = logarithms(p, chain, scores, &found, each);
-    if (log_z == none) throw std::invalid_argument("the constraints allow no labelling of one of the sequences");
+    if (log_z == kNever) throw std::invalid_argument("the constraints allow no labelling of one of the sequences");
   }
   std::copy(found.marginals.begin(), found.marginals.end(), scores);
   if (pairs)
@@ -316,7 +316,7 @@ index_t trigram_top(const Potentials& p, const Tree& chain, const double* scores
     for (index_t i = 0; i < k; ++i)
       for (index_t j = 0; j < k; ++j) {
         const double own = step[i * w + j];
-        if (own == none) continue;
+        if (own == kNever) continue;
         std::vector<Link>& links = lists[(t * k + i) * k + j];
         if (t == 1) {
           links.push_back({own, -1, 0});
