@@ -48,7 +48,7 @@ void bind_multiclass(nb::module_& m) {
         check_start(start, rows, classes);
         expect(indptr ? size_of(*indptr) == rows + 1 && index && indptr->data()[rows] <= size_of(value)
                       : size_of(value) == rows * cols,
-               "X does not have the shape it is said to have");
+               "X does not have the declared shape");
         expect(!mean || size_of(*mean) == cols, "the mean must have one entry per column of X");
         const Rows x{rows,
                      cols,

@@ -98,8 +98,8 @@ struct Job {
 // Fork and join. Every worker has a slot on cache lines of its own, through which it is offered a job; it spins on the
 // slot for a while after a job and then sleeps. The caller fills the slots of as many workers as there are parts, wakes
 // two of those that sleep, and each worker wakes two more, so that the caller's cost does not grow with the number of
-// sleepers. When no parts are left the caller takes back the offers that nobody has taken: it waits for workers inside
-// the job, never for one that is still waking up.
+// sleepers. When no parts are left the caller takes back the offers that no worker has taken: it waits for workers
+// inside the job, never for one that is still waking up.
 class Pool {
  public:
   // Makes as many workers as there is room for: under limits of memory or processes that may be none.

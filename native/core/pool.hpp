@@ -12,7 +12,7 @@
 
 namespace hinge {
 
-// More threads than this are never asked for by anyone who means it.
+// The largest number of threads that can be set.
 inline constexpr int kMostThreads = 1024;
 
 int num_threads();
@@ -36,7 +36,7 @@ void parallel_for(index_t parts, const F& body) {
 // Splits [0, n) into `parts` nearly equal ranges; returns where range `part` begins.
 inline index_t range_begin(index_t n, index_t parts, index_t part) { return n * part / parts; }
 
-// Enough pieces for any machine: several for each of 16 threads, so that a slow one delays nobody.
+// Several pieces for each of 16 threads, so that one slow thread delays the others little.
 inline constexpr index_t kMostParts = 64;
 
 // How many pieces to cut work into, from its size alone: pieces of at least `grain` units, at most `most` of

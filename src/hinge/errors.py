@@ -5,7 +5,7 @@ from __future__ import annotations
 OK = 0
 BUG = 1  # something went wrong that is not the user's fault
 USAGE = 2  # the command line itself; typer's own code
-DATA = 3  # a table that cannot be read, or does not have what was asked for
+DATA = 3  # a table that cannot be read, or lacks a column
 MODEL = 4  # a model file that cannot be read or used
 INTERRUPTED = 130
 

@@ -187,7 +187,7 @@ def last_fits(
 
 
 def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training rows, and rows nobody sees until the end (none if there are few rows)."""
+    """Training rows, and rows held out until the end (none if there are few rows)."""
     n = len(y)
     if n < SMALL:
         return np.arange(n), np.arange(0)
