@@ -47,7 +47,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
     rule : {"best", "one-standard-error"}
         The best C, or the smallest whose score is within one standard error of the best.
     solver : str
-        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+        "auto" or the name of a solver, ours or scikit-learn's; ``solver_`` shows which one ran.
     penalty, dual, n_jobs, verbose, intercept_scaling, random_state, use_legacy_attributes
         Accepted for compatibility. ``penalty`` is the former way to say ``l1_ratios``.
 

@@ -17,6 +17,7 @@ from hinge.problem.objective import Objective, make_objective
 from hinge.solvers.base import Solution, Status
 from hinge.solvers.proximal_newton import ProximalNewton, penalty_path
 from hinge.solvers.run import Result, solve
+from hinge.solvers.scikit_learn_names import counterpart
 
 
 def largest_strength(objective: Objective) -> float:
@@ -88,7 +89,7 @@ def solve_path(
     results: list[Result] = []
     for lam in strengths:
         at = objective.with_penalty(objective.penalty.with_strength(float(lam)))
-        result = solve(at, solver=solver, tol=tol, max_iter=max_iter, start=start)
+        result = solve(at, solver=counterpart(solver, at), tol=tol, max_iter=max_iter, start=start)
         start = (result.w, result.b)
         results.append(result)
     return results

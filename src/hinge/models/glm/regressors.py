@@ -54,7 +54,7 @@ class PoissonRegressor(_LogRegressor):
     fit_intercept : bool
         Whether there is a bias b; it is not penalised.
     solver : str
-        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+        "auto" or the name of a solver, ours or scikit-learn's; ``solver_`` shows which one ran.
     max_iter : int, optional
         A limit on iterations.
     tol : float
@@ -78,6 +78,8 @@ class PoissonRegressor(_LogRegressor):
     Attributes
     ----------
     coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that ran, by its name here.
     coef_names_ : list of str
         What each entry of ``coef_`` belongs to: columns, and ``category=level``.
     certificate_ : Certificate

@@ -29,38 +29,14 @@ from hinge.models.base import (
     signs,
 )
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.linear import certificate
 from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L1, L2, Elastic, NoPenalty, Penalty
 from hinge.solvers.base import Solution, Solver, Status
 from hinge.solvers.run import Result, minimise, solve
-
-# Names of scikit-learn's solvers. They are accepted so that its code runs unchanged, and mean "auto" here.
-FOREIGN_SOLVERS = frozenset(
-    [
-        "lbfgs",
-        "liblinear",
-        "newton-cg",
-        "newton-cholesky",
-        "newton-cd",
-        "newton-cd-gram",
-        "sag",
-        "saga",
-        "svd",
-        "cholesky",
-        "lsqr",
-        "sparse_cg",
-        "highs",
-        "highs-ds",
-        "highs-ipm",
-        "interior-point",
-        "revised",
-        "revised simplex",
-        "simplex",
-    ]
-)
+from hinge.solvers.scikit_learn_names import counterpart
 
 
 def elastic_penalty(strength: float, l1_ratio: float | None = 0.0, *, positive: bool = False) -> Penalty:
@@ -215,10 +191,9 @@ class LinearModel(CallbackSupportMixin, Estimator):
         self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, tol: float | None
     ) -> Iterator[dict[str, Any]]:
         """The parameters of a solver, with this estimator's callbacks."""
-        name = getattr(self, "solver", "auto")
         with iterations(self, objective.design.source, objective.y) as report:
             yield {
-                "solver": "auto" if isinstance(name, str) and name in FOREIGN_SOLVERS else name,
+                "solver": counterpart(getattr(self, "solver", "auto"), objective),
                 "tol": getattr(self, "tol", 1e-6) if tol is None else tol,
                 "max_iter": getattr(self, "max_iter", None),
                 "start": start,
@@ -241,7 +216,11 @@ class LinearModel(CallbackSupportMixin, Estimator):
         self.coef_ = w.T if w.ndim == 2 else w
         self.intercept_ = b if w.ndim == 2 else b[0]
         self.n_iter_ = max(result.solution.iterations, 1)
-        self.certificate_ = result.certificate
+        self._certify(result.certificate)
+
+    def _certify(self, judged: Certificate) -> None:
+        """Set ``certificate_`` and ``solver_``, the solver that ran."""
+        self.certificate_, self.solver_ = judged, judged.solver
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -359,12 +338,12 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
         self.coef_ = keep_float32(np.array([r.w for r in results]), X)
         self.intercept_ = keep_float32(np.array([r.b[0] for r in results]), X)
         self.n_iter_ = max(max(r.solution.iterations for r in results), 1)
-        self.certificate_ = worst(results)
+        self._certify(worst(results))
         self.certificates_ = [r.certificate for r in results]
         return results
 
 
-def worst(results: list[Result]) -> Any:
+def worst(results: list[Result]) -> Certificate:
     """The certificate with the largest error: what can be said of all of them."""
     return max((r.certificate for r in results), key=lambda c: c.error)
 

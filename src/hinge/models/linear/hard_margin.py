@@ -16,6 +16,7 @@ from hinge.problem.losses import Hinge
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import L2
 from hinge.solvers.run import Result, solve
+from hinge.solvers.scikit_learn_names import counterpart
 from hinge.solvers.separation import Separation, separating_direction
 
 # The soft margin with this many times the hard margin's largest α gives the hard margin.
@@ -68,6 +69,8 @@ class MaxMarginClassifier(MarginClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that ran, by its name here.
     margins_ : array
         yᵢ f(xᵢ) of the training data, all at least 1 (to the tolerance).
     dual_coef_ : array
@@ -163,7 +166,11 @@ class MaxMarginClassifier(MarginClassifier):
         for _ in range(ROUNDS):
             lam = 1.0 / (C * len(y))
             result = solve(
-                objective.with_penalty(L2(lam)), solver=self.solver, tol=self.tol, max_iter=self.max_iter, warn=False
+                objective.with_penalty(L2(lam)),
+                solver=counterpart(self.solver, objective),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                warn=False,
             )
             alphas = self._alphas(result, y, margins)
             slack = float(np.max(1.0 - y * objective.scores(result.w, result.b)))

@@ -202,7 +202,7 @@ class Ridge(Certifiable, LinearRegressor):
     tol : float
         The relative duality gap to reach.
     solver : str
-        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+        "auto" or the name of a solver, ours or scikit-learn's; ``solver_`` shows which one ran.
     positive : bool
         Only weights ≥ 0 are allowed.
     random_state : int, optional
@@ -276,7 +276,6 @@ class Ridge(Certifiable, LinearRegressor):
             result = solve_each_output(objective, lambda o: self._ridge(o, float(next(strengths))))
         self._adopt(result, X.dtype)
         self._show_as_column(column)
-        self.solver_ = result.certificate.solver
         return self
 
     def _sums_will_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:

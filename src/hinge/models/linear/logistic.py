@@ -77,7 +77,7 @@ class LogisticRegression(Certifiable, LogisticClassifier):
     random_state : int, optional
         The seed of stochastic solvers.
     solver : str
-        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+        "auto" or the name of a solver, ours or scikit-learn's; ``solver_`` shows which one ran.
     max_iter : int, optional
         A limit on iterations; each solver has its own default.
     warm_start : bool
@@ -88,6 +88,8 @@ class LogisticRegression(Certifiable, LogisticClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that ran, by its name here.
     certificate_ : Certificate
     separation_ : Separation or None
         The separating direction, if there was no penalty and one was found.

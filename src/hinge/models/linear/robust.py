@@ -59,7 +59,7 @@ class QuantileRegressor(_RealLoss):
     fit_intercept : bool
         Whether there is a bias b; it is not penalised.
     solver : str
-        "auto" or the name of a solver. scikit-learn's names are accepted and mean "auto".
+        "auto" or the name of a solver, ours or scikit-learn's; ``solver_`` shows which one ran.
     solver_options : dict, optional
         Accepted for compatibility.
     l1_ratio : float
@@ -72,6 +72,8 @@ class QuantileRegressor(_RealLoss):
     Attributes
     ----------
     coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that ran, by its name here.
     certificate_ : Certificate
 
     Examples
@@ -199,6 +201,8 @@ class LinearSVR(_RealLoss):
     Attributes
     ----------
     coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that ran, by its name here.
     certificate_ : Certificate
 
     Examples
@@ -298,6 +302,8 @@ class HuberRegressor(Certifiable, LinearRegressor):
     Attributes
     ----------
     coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that ran, by its name here.
     scale_ : float
         σ.
     outliers_ : array of bool

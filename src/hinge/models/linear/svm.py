@@ -82,6 +82,8 @@ class LinearSVC(Certifiable, MarginClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, n_iter_ : as in scikit-learn
+    solver_ : str
+        The solver that ran, by its name here.
     certificate_ : Certificate
         With several classes, the worst of ``certificates_``.
     margins_, slacks_ : arrays
@@ -166,13 +168,18 @@ class LinearSVC(Certifiable, MarginClassifier):
     def _fit_as_one_problem(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> LinearSVC:
         from hinge.models.multiclass.svm import MulticlassSVM  # here: it builds upon this package
 
+        if self.solver != "auto":
+            raise ValueError(
+                f"solver={self.solver!r} has no effect with multi_class='crammer_singer', which has a solver of its own; "
+                "leave solver out."
+            )
         limit = {} if self.max_iter is None else {"max_iter": self.max_iter}
         model = MulticlassSVM(self.C, fit_intercept=self.fit_intercept, tol=self.tol, **limit).fit(X, codes, weights)
         two = len(self.classes_) == 2
         self.coef_ = np.diff(model.coef_, axis=0) if two else model.coef_
         self.intercept_ = np.diff(model.intercept_) if two else model.intercept_
-        self.dual_coef_, self.support_, self.certificate_ = model.dual_coef_, model.support_, model.certificate_
-        self.n_iter_ = model.n_iter_
+        self.dual_coef_, self.support_, self.n_iter_ = model.dual_coef_, model.support_, model.n_iter_
+        self._certify(model.certificate_)
         return self
 
     def _l1_ratio(self) -> float:
