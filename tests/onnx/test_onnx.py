@@ -7,12 +7,15 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 import hinge as hg
 from hinge.errors import UserError
 from hinge.learning.candidates import FAMILIES, Shape
 from hinge.learning.search import preparation
+from kit.estimators import make_data, public_estimators
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -100,6 +103,45 @@ def test_bare_models_can_be_exported(rng, model):
         assert np.allclose(out[1], model.predict_proba(X), atol=1e-14)
     else:
         assert np.allclose(out[0], model.predict(X), rtol=1e-12)
+
+
+PREDICTORS = [
+    e
+    for e in public_estimators()
+    if (is_classifier(e) or is_regressor(e)) and get_tags(e).input_tags.two_d_array and type(e).__name__ != "AnyBoost"
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", PREDICTORS, ids=lambda model: type(model).__name__)
+def test_every_model_predicts_the_same_or_is_refused(model):
+    from hinge.onnx.models import convert
+
+    X, y = make_data(model)
+    model.fit(X, y)
+    try:
+        convert(model)
+    except UserError:
+        return
+    first, *rest = run(model, {"X": np.asarray(X, dtype=np.float64)})
+    if not is_classifier(model):
+        np.testing.assert_allclose(first, model.predict(X), rtol=1e-5, atol=1e-8)
+        return
+    assert np.array_equal(first, np.asarray(model.predict(X)).astype(str))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(rest[0], model.predict_proba(X), atol=1e-6)
+    elif hasattr(model, "decision_function"):
+        scores = model.decision_function(X)
+        np.testing.assert_allclose(rest[0], scores.reshape(len(scores), -1), rtol=1e-5, atol=1e-8)
+
+
+def test_links_that_onnx_lacks_are_refused(rng):
+    from hinge.onnx.models import convert
+
+    X = rng.uniform(1, 2, size=(60, 2))
+    model = hg.GLM("gamma", "inverse").fit(X, rng.gamma(3.0, size=60))
+    with pytest.raises(UserError, match="link 'inverse' cannot be exported"):
+        convert(model)
 
 
 def test_what_onnx_cannot_express_is_said(rng, hinge, models, tmp_path):

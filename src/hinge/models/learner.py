@@ -90,11 +90,11 @@ def _takes_objects(space: Any) -> bool:
 
 
 def _classifies(learner: Learner) -> bool:
-    return learner._loss().target.is_classes
+    return learner.score_loss().target.is_classes
 
 
 def _gives_probabilities(learner: Learner) -> bool:
-    return _classifies(learner) and type(learner._loss()).inverse_link is not Loss.inverse_link
+    return _classifies(learner) and type(learner.score_loss()).inverse_link is not Loss.inverse_link
 
 
 class Learner(CallbackSupportMixin, Estimator):
@@ -173,7 +173,8 @@ class Learner(CallbackSupportMixin, Estimator):
         self.random_state = random_state
         self.history = history
 
-    def _loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         return Squared() if self.loss is None else as_loss(self.loss)
 
     def __sklearn_tags__(self) -> Any:
@@ -185,11 +186,11 @@ class Learner(CallbackSupportMixin, Estimator):
         tags.target_tags.required = True
         if _classifies(self):
             tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=self._loss().target is Target.CLASSES)
+            tags.classifier_tags = ClassifierTags(multi_class=self.score_loss().target is Target.CLASSES)
         else:
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
-            tags.target_tags.positive_only = self._loss().target in (Target.POSITIVE, Target.NONNEGATIVE)
+            tags.target_tags.positive_only = self.score_loss().target in (Target.POSITIVE, Target.NONNEGATIVE)
         return tags
 
     @with_callbacks
@@ -204,7 +205,7 @@ class Learner(CallbackSupportMixin, Estimator):
         sample_weight : array of n weights, optional
             A weight of 2 means the same as having the example twice.
         """
-        loss, space = self._loss(), Linear() if self.space is None else self.space
+        loss, space = self.score_loss(), Linear() if self.space is None else self.space
         if isinstance(space, Space):
             self._check_used(space)
             if space.family:
@@ -271,7 +272,7 @@ class Learner(CallbackSupportMixin, Estimator):
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, for losses that are likelihoods of labels."""
-        p = self._loss().inverse_link(self._scores(X))
+        p = self.score_loss().inverse_link(self._scores(X))
         return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
     def predict(self, X: Any) -> np.ndarray:
@@ -280,7 +281,7 @@ class Learner(CallbackSupportMixin, Estimator):
             check_is_fitted(self)
             return cast(StructuredFunction, self.function_).predict(X)
         scores = self._scores(X)
-        loss = self._loss()
+        loss = self.score_loss()
         if loss.target is Target.SIGN:
             return self.classes_[(scores > 0).astype(int)]
         if loss.target is Target.CLASSES:

@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import MODEL, UserError
+from hinge.features.table import TablePrep
 from hinge.onnx.graph import Graph
 from hinge.onnx.inputs import prepared
 from hinge.onnx.trees import tree_sums
+from hinge.problem.links import LogLink
+from hinge.problem.losses import Gamma, Logistic, Loss, NegativeBinomial, Poisson, Softmax, Tweedie
+from hinge.problem.losses.linked import Linked
 
 EXPRESSIBLE = "linear models, trees, forests, boosting and networks"
 
@@ -18,13 +22,13 @@ def convert(model: Any, about: dict[str, str] | None = None) -> Any:
     """An ONNX model with the same predictions.
 
     A pipeline of TablePrep and a model has one input per column; any other model one input "X" of doubles. Classifiers
-    give "label" and "probabilities", regressors "prediction".
+    give "label" and "probabilities" ("scores" where they have no probabilities), regressors "prediction".
     """
     graph = Graph()
     steps = [step for _, step in getattr(model, "steps", [("", model)])]
     outer, prep = steps[-1], steps[0] if len(steps) == 2 else None
     core = getattr(outer, "regressor_", outer)
-    if len(steps) > 2 or (prep is not None and type(prep).__name__ != "TablePrep"):
+    if len(steps) > 2 or (prep is not None and not isinstance(prep, TablePrep)):
         raise UserError("only pipelines of TablePrep and a model can be exported to ONNX.", MODEL)
     if prep is not None:
         X = prepared(graph, prep, _recode(core, prep))
@@ -67,10 +71,14 @@ def _scores(graph: Graph, X: str, core: Any) -> str:
         columns = [1] if k == 2 else list(range(k))
         sums = tree_sums(graph, X, trees, len(columns), columns)
         return graph.node("Div", sums, graph.constant(np.array([[float(len(trees))]]))) if len(trees) > 1 else sums
-    if hasattr(core, "coefs_") and name.startswith("MLP"):
+    if hasattr(core, "coefs_"):
         return _network(graph, X, core)
     if hasattr(core, "coef_") and hasattr(core, "intercept_"):
         w = np.atleast_2d(np.asarray(core.coef_, dtype=np.float64))
+        if len(w) > 1 and not hasattr(core, "classes_"):
+            raise UserError(f"{name} of {len(w)} outputs cannot be exported to ONNX; fit one per target.", MODEL)
+        if getattr(getattr(core, "_coding", None), "columns", ()):
+            raise UserError(f"{name} with categorical columns of its own cannot be exported; use TablePrep.", MODEL)
         b = np.atleast_1d(np.asarray(core.intercept_, dtype=np.float64))
         return graph.node("Add", graph.node("MatMul", X, graph.constant(w.T)), graph.constant(b[None, :]))
     raise UserError(f"{name} cannot be exported: ONNX here covers {EXPRESSIBLE}.", MODEL)
@@ -94,30 +102,20 @@ def _network(graph: Graph, X: str, core: Any) -> str:
 def _finish(graph: Graph, s: str, outer: Any, core: Any) -> None:
     """Links, classes, and the scale of the target."""
     shares = hasattr(core, "trees_") and not hasattr(core, "baseline_")
-    loss = _loss_name(core)
     if hasattr(core, "classes_"):
-        k = len(core.classes_)
-        if k == 2 and loss != "Softmax":
-            p = s if shares else graph.node("Sigmoid", s)
-            p = graph.node("Concat", graph.node("Sub", graph.constant(np.array([[1.0]])), p), p, axis=1)
-        elif shares:
-            p = s
-        elif loss == "Softmax":
-            p = graph.node("Softmax", s, axis=1)
-        else:
-            raise UserError(
-                f"{type(core).__name__} with the loss {loss} has no probabilities; it cannot be exported.", MODEL
-            )
-        best = graph.node("ArgMax", p, axis=1, keepdims=0)
-        graph.output(
-            graph.node("Gather", graph.constant(np.asarray(core.classes_).astype(str)), best),
-            "label",
-            np.str_,
-            ["rows"],
+        name, values = (
+            ("probabilities", s if shares else _probabilities(graph, s, core)) if _sure(core) else ("scores", s)
         )
-        graph.output(p, "probabilities", np.float64, ["rows", k])
+        k = len(core.classes_)
+        if k == 2 and shares:
+            values = _both(graph, values)
+        columns = graph.node("Concat", graph.node("Neg", s), s, axis=1) if k == 2 and name == "scores" else values
+        best = graph.node("ArgMax", columns, axis=1, keepdims=0)
+        labels = graph.node("Gather", graph.constant(np.asarray(core.classes_).astype(str)), best)
+        graph.output(labels, "label", np.str_, ["rows"])
+        graph.output(values, name, np.float64, ["rows", 1 if k == 2 and name == "scores" else k])
         return
-    if loss in ("Poisson", "Gamma", "Tweedie", "NegativeBinomial") and not shares:
+    if not shares and _is_log_linear(core):
         s = graph.node("Exp", s)
     if hasattr(outer, "standardised"):
         s = graph.node("Mul", s, graph.constant(np.array([[outer.scale_]])))
@@ -125,10 +123,37 @@ def _finish(graph: Graph, s: str, outer: Any, core: Any) -> None:
     graph.output(graph.node("Squeeze", s, graph.constant(np.array([1]))), "prediction", np.float64, ["rows"])
 
 
-def _loss_name(core: Any) -> str:
-    if hasattr(core, "_loss"):
-        loss = core._loss() if callable(core._loss) else core._loss.definition
-        return type(loss).__name__
-    if hasattr(core, "_resolve_loss"):
-        return type(core._resolve_loss()).__name__
-    return "Softmax" if len(getattr(core, "classes_", ())) > 2 else "Logistic"
+def _sure(core: Any) -> bool:
+    return hasattr(core, "predict_proba")
+
+
+def _both(graph: Graph, p: str) -> str:
+    """The probabilities of both classes from those of the second."""
+    return graph.node("Concat", graph.node("Sub", graph.constant(np.array([[1.0]])), p), p, axis=1)
+
+
+def _loss(core: Any) -> Loss | None:
+    return core.score_loss() if hasattr(core, "score_loss") else None
+
+
+def _probabilities(graph: Graph, s: str, core: Any) -> str:
+    loss = _loss(core)
+    if isinstance(loss, Softmax):
+        return graph.node("Softmax", s, axis=1)
+    if isinstance(loss, Logistic) and len(core.classes_) == 2:
+        return _both(graph, graph.node("Sigmoid", s))
+    raise UserError(
+        f"the probabilities of {type(core).__name__} are no logistic or softmax function of its scores; it cannot be "
+        "exported to ONNX.",
+        MODEL,
+    )
+
+
+def _is_log_linear(core: Any) -> bool:
+    """Whether the mean is exp of the score; refuses other links than this one and the identity."""
+    loss = _loss(core)
+    if isinstance(loss, Linked):
+        if isinstance(loss.link, LogLink):
+            return True
+        raise UserError(f"the link {loss.link.name!r} cannot be exported to ONNX.", MODEL)
+    return isinstance(loss, Poisson | Gamma | Tweedie | NegativeBinomial)

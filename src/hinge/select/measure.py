@@ -156,12 +156,11 @@ def _quantile(model: Any) -> Loss | None:
     from hinge.problem.losses import Quantile
 
     last = final_step(model)
-    level = getattr(last, "quantile", None)
-    asked = getattr(last, "loss", None) == "quantile"
-    if asked and level is None:
+    level, named = getattr(last, "quantile", None), getattr(last, "loss", None)
+    if named == "quantile" and level is None:
         level = getattr(last, "alpha", None)  # scikit-learn's name for it in gradient boosting
-    asked = asked or type(last).__name__ == "QuantileRegressor"
-    return Quantile(float(level)) if asked and level is not None else None
+    # A level without a choice of losses: quantile regression, whoever's.
+    return Quantile(float(level)) if level is not None and (named == "quantile" or not hasattr(last, "loss")) else None
 
 
 def own_loss(model: Any) -> Loss | None:
@@ -170,11 +169,10 @@ def own_loss(model: Any) -> Loss | None:
 
     last, loss = final_step(model), _quantile(model)
     given = getattr(last, "loss", None)
-    if loss is None and (
-        "absolute_error" in (given, getattr(last, "criterion", None))
-        or type(last).__name__ == "LeastAbsoluteDeviations"
-    ):
+    if loss is None and "absolute_error" in (given, getattr(last, "criterion", None)):
         loss = Absolute()
     if loss is None and given is not None and not isinstance(given, str) and hasattr(given, "gradient"):
         loss = as_loss(given)
+    if loss is None and hasattr(last, "score_loss") and not hasattr(last, "loss"):
+        loss = last.score_loss()
     return loss if loss is not None and loss.target is Target.REAL else None

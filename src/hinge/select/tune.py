@@ -199,7 +199,7 @@ def tune(
         raise ValueError("grid is empty: give at least one value for every parameter.")
     weights = None if sample_weight is None else check_weights(sample_weight, np.empty((_num_samples(X), 1)))
     scorer = check_scoring(learner, scoring=scoring)
-    task = _Task(learner, X, np.asarray(y), weights, candidates, scorer, factor, random_state)
+    task = _Task(learner, X, np.asarray(y), weights, candidates, scorer, scoring is None, factor, random_state)
     splits = _splits(cv, X, y, groups, learner)
     alone = isinstance(cv, (str, LeaveOneOut))
     shortcut = task.leave_one_out() if alone and search == "grid" else None
@@ -273,6 +273,7 @@ class _Task:
     weights: np.ndarray | None
     candidates: list[dict[str, Any]]
     scorer: Any
+    own_score: bool  # whether the scorer is the learner's own ``score``
     factor: int
     seed: int
 
@@ -415,15 +416,11 @@ class _Task:
         predictions = sharing.leave_one_out(self.learner, self.candidates, fold)
         if predictions is None:
             return None
-        if _is_own_score(self.scorer):  # R² of one example does not exist: squared errors, example by example
+        if self.own_score:  # R² of one example does not exist: squared errors, example by example
             return -((self.y - predictions) ** 2)
         values = [[self.scorer(ToldRegressor(p[[i]]), np.empty((1, 1)), self.y[[i]]) for i in range(len(p))]
                   for p in predictions]  # fmt: skip
         return np.array(values)
-
-
-def _is_own_score(scorer: Any) -> bool:
-    return type(scorer).__name__ == "_PassthroughScorer"
 
 
 @dataclass(frozen=True)

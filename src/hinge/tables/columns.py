@@ -14,6 +14,7 @@ import datetime
 import decimal
 import math
 import numbers
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -189,7 +190,8 @@ def _absent(value: Any) -> bool:
     try:
         return bool(value != value)
     except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"  # pandas.NA has no truth value
+        pandas = sys.modules.get("pandas")
+        return pandas is not None and value is pandas.NA  # it has no truth value
 
 
 def _floats(items: list[Any]) -> Array:

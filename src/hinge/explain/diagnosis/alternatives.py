@@ -102,22 +102,18 @@ class KernelRival(BaseEstimator):
 def richer_models(model: Any, X: Any) -> dict[str, Any]:
     """Classes that contain almost any function, other than the model's own."""
     last, classify = final_step(model), is_classifier(model)
-    names = {cls.__name__ for cls in type(last).__mro__}
+    parameters = set(last.get_params(deep=False)) if hasattr(last, "get_params") else set()
     found: dict[str, Any] = {}
     wide = hasattr(X, "shape") and X.shape[1] > MAX_COLUMNS
-    if not wide and not names & {
-        "BaseBoosting",
-        "BaseForest",
-        "HistGradientBoostingClassifier",
-        "HistGradientBoostingRegressor",
-    }:
+    several_trees = "max_depth" in parameters and parameters & {"n_estimators", "max_iter"}
+    if not wide and not several_trees:
         kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
         small = row_count(X) < 1000
         found["boosted trees"] = kind(
             max_iter=100, max_leaf_nodes=8 if small else 31, min_samples_leaf=10 if small else 20, early_stopping=False,
             random_state=0,
         )  # fmt: skip
-    if "Kernel" not in type(last).__name__ and type(last).__name__ not in ("SVC", "SVR"):
+    if "kernel" not in parameters:
         inner: Any = LogisticRegression(C=10.0) if classify else RidgeCV(alphas=np.geomspace(1e-3, 1e2, 11))
         found["an RBF kernel"] = KernelRival(inner)
     return {name: with_final_step(model, rival) for name, rival in found.items()}

@@ -21,6 +21,7 @@ from hinge._parameters import Constraints, Estimator, between, count, has, numbe
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow
 from hinge.models.generative.base import OUTPUT, ClassPosterior, log_prior, told
 from hinge.models.generative.linear_form import LinearForm
+from hinge.problem.losses import Logistic, Loss, Softmax
 
 # An eigenvalue this small beside the largest is zero but for rounding.
 SINGULAR = 1e-12
@@ -241,6 +242,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """The weights and biases: log-odds for two classes, a score per class for more."""
         check_is_fitted(self)
         return LinearForm(self.coef_.astype(np.float64), self.intercept_.astype(np.float64))
+
+    def score_loss(self) -> Loss:
+        """The loss whose inverse link takes scores to probabilities."""
+        check_is_fitted(self)
+        return Logistic() if len(self.classes_) == 2 else Softmax()
 
     def _wanted(self, X: Any, output: Any) -> np.ndarray:
         check_is_fitted(self)

@@ -144,12 +144,13 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
                 f"y must hold {distribution.target.value}."
             )
         return make_objective(
-            X, y, self._loss(distribution, link), penalty, sample_weight=check_weights(sample_weight, y),
+            X, y, self.score_loss(), penalty, sample_weight=check_weights(sample_weight, y),
             fit_intercept=self.fit_intercept, offset=_offset(link, offset, exposure, len(y)),
         )  # fmt: skip
 
-    def _loss(self, distribution: Distribution, link: Link) -> Loss:
-        return likelihood_loss(distribution, link)
+    def score_loss(self) -> Loss:
+        """The loss that is minimised: minus the log-likelihood, as a function of the score."""
+        return likelihood_loss(*self._pair())
 
     def _start(self, objective: Objective) -> tuple[np.ndarray, np.ndarray] | None:
         """Zero weights and the best constant; where that leaves the domain of the loss, a least-squares fit of g(y)."""

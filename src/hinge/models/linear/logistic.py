@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, above, between, count, one_of, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import LinearClassifier, elastic_penalty
 from hinge.models.linear.certify import Certifiable
-from hinge.problem.losses import Logistic, Softmax
+from hinge.problem.losses import Logistic, Loss, Softmax
 from hinge.problem.penalties import NoPenalty, Penalty
 
 
 class LogisticClassifier(LinearClassifier):
     """Probabilities from scores."""
+
+    def score_loss(self) -> Loss:
+        """The loss whose inverse link takes scores to probabilities."""
+        check_is_fitted(self)
+        return Logistic() if len(self.classes_) == 2 else Softmax()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of every class, in the order of ``classes_``."""

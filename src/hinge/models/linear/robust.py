@@ -29,7 +29,8 @@ ROUNDS = 20  # in which Huber's weights and scale are fitted in turns
 class _RealLoss(Certifiable, LinearRegressor):
     """Minimises Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w) for the loss and penalty a subclass names."""
 
-    def _loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         raise NotImplementedError
 
     def _penalty(self, total: float) -> Penalty:
@@ -40,7 +41,7 @@ class _RealLoss(Certifiable, LinearRegressor):
         """Fit; a weight of 2 means the same as having the example twice."""
         X, y, weights = self._check(X, y, sample_weight)
         total = float(len(y)) if weights is None else float(weights.sum())
-        self._minimise(X, y, self._loss(), self._penalty(total), weights)
+        self._minimise(X, y, self.score_loss(), self._penalty(total), weights)
         return self
 
 
@@ -112,7 +113,8 @@ class QuantileRegressor(_RealLoss):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         return Quantile(self.quantile)
 
     def _penalty(self, total: float) -> Penalty:
@@ -164,7 +166,8 @@ class LeastAbsoluteDeviations(_RealLoss):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         return Absolute()
 
     def _penalty(self, total: float) -> Penalty:
@@ -254,7 +257,8 @@ class LinearSVR(_RealLoss):
         self.l1_ratio = l1_ratio
         self.solver = solver
 
-    def _loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         losses = {
             "epsilon_insensitive": EpsilonInsensitive,
             "squared_epsilon_insensitive": SquaredEpsilonInsensitive,

@@ -175,12 +175,12 @@ class SGDClassifier(StochasticModel, LinearClassifier):
         return self
 
     def _gives_probabilities(self) -> bool:
-        return isinstance(self._loss(), Logistic | ModifiedHuber)
+        return isinstance(self.score_loss(), Logistic | ModifiedHuber)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities, for the logistic loss and "modified_huber"; normalised over classes if there are more than two."""
-        p = self._loss().inverse_link(self.decision_function(X).astype(np.float64))
+        p = self.score_loss().inverse_link(self.decision_function(X).astype(np.float64))
         if p.ndim == 1:
             proba = np.column_stack([1.0 - p, p])
         else:
@@ -300,4 +300,4 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
 
     def predict(self, X: Any) -> np.ndarray:
         """The predicted targets (the mean, for likelihoods)."""
-        return self._loss().inverse_link(self._scores(X).ravel())
+        return self.score_loss().inverse_link(self._scores(X).ravel())

@@ -106,7 +106,8 @@ class StochasticModel(Certifiable, LinearModel):
     losses: dict[str, Any]
     _state: list[Stream]
 
-    def _loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         if isinstance(self.loss, Loss):
             return self.loss
         cls = self.losses[self.loss]
@@ -150,7 +151,7 @@ class StochasticModel(Certifiable, LinearModel):
 
     def _objectives(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[Objective]:
         first = make_objective(
-            Design(rows_of(X), checked=True), targets[0], self._loss(), self._penalty(), sample_weight=weights[0],
+            Design(rows_of(X), checked=True), targets[0], self.score_loss(), self._penalty(), sample_weight=weights[0],
             fit_intercept=self.fit_intercept,
         )  # fmt: skip
         return [first] + [

@@ -159,7 +159,7 @@ class LinearSVC(Certifiable, MarginClassifier):
         total = float(len(codes)) if weights is None else float(weights.sum())
         ratio = self._l1_ratio()
         penalty = elastic_penalty(1.0 / (self.C * total), ratio)
-        results = self._one_vs_rest(X, codes, self._loss(), penalty, weights)
+        results = self._one_vs_rest(X, codes, self.score_loss(), penalty, weights)
         self._weights = 1.0 if weights is None else weights
         self._adopt_margins(X, codes, results, self.C)
         del self._weights
@@ -185,12 +185,13 @@ class LinearSVC(Certifiable, MarginClassifier):
     def _l1_ratio(self) -> float:
         return self.l1_ratio if self.l1_ratio is not None else float(self.penalty == "l1")
 
-    def _loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         return LOSSES[self.loss]()
 
     def _alphas(self, result: Result, y: np.ndarray, margins: np.ndarray) -> np.ndarray:
         """sᵢ pᵢ with p = −y u, u the slopes of the losses at the optimum."""
-        loss = self._loss()
+        loss = self.score_loss()
         u = result.solution.dual
         if u is None or loss.smooth:
             u = loss.gradient(y, y * margins)

@@ -113,7 +113,8 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
 
     # What a subclass gives -------------------------------------------------------------------------------------
 
-    def _resolve_loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised: its inverse link takes scores to means or probabilities."""
         raise NotImplementedError
 
     def _encode(self, y: np.ndarray, *, reset: bool) -> tuple[np.ndarray, int]:
@@ -185,7 +186,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
             self._start(X.shape[1], outputs, check_random_state(self.random_state), l2, True, keep=False)
         history = self.history_ if hasattr(self, "history_") else History()
         plan = self._plan(batch)
-        x, bound = data.native(self._resolve_loss(), self._engine.biases[-1].size, self._engine.dtype)
+        x, bound = data.native(self.score_loss(), self._engine.biases[-1].size, self._engine.dtype)
         schedule = make_schedule(self._engine, plan, data.n)
         value = run_epoch(self._engine, x, bound, data.n, plan, schedule, history)
         history.note(value, self.tol)
@@ -259,7 +260,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         )
 
     def _fit_epochs(self, training: Data, held_out: Data | None, plan: Plan) -> None:
-        loss, history = self._resolve_loss(), History()
+        loss, history = self.score_loss(), History()
         if held_out is not None:
             plan.validate = lambda: self._validate(loss, held_out)
         self.n_iter_ = train(self._engine, training, loss, plan, history)
@@ -274,9 +275,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         return self._score_of(held_out.y, raw, held_out.weight), float(np.average(per_example, weights=held_out.weight))
 
     def _fit_lbfgs(self, data: Data, plan: Plan) -> None:
-        self.n_iter_, value, curve = train_lbfgs(
-            self._engine, data, self._resolve_loss(), plan, max_fun=int(self.max_fun)
-        )
+        self.n_iter_, value, curve = train_lbfgs(self._engine, data, self.score_loss(), plan, max_fun=int(self.max_fun))
         self.t_ = self.n_iter_ * data.n
         history = History(loss=[*curve, value] if not curve or curve[-1] != value else curve)
         history.best = min(history.loss)
@@ -318,7 +317,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         X, y, weight = self._check(X, y, sample_weight, reset=False)
         data, _ = make_data(X, self._encode(y, reset=False)[0], weight)
         return backprop_trace(
-            self.activation, self.coefs_, self.intercepts_, data.X, data.y, data.weight, self._resolve_loss()
+            self.activation, self.coefs_, self.intercepts_, data.X, data.y, data.weight, self.score_loss()
         )
 
     def plot_history(self, ax: Any = None) -> Any:

@@ -28,7 +28,7 @@ REGRESSION_LOSSES: dict[str, Callable[[], Loss]] = {
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    loss = estimator._resolve_loss()
+    loss = estimator.score_loss()
     if isinstance(loss, (Softmax, Logistic)):
         return True
     raise AttributeError(
@@ -192,7 +192,8 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         self.clip_norm = clip_norm
         self.precision = precision
 
-    def _resolve_loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         if self.loss is None:
             several = not getattr(self, "_multilabel", False) and len(getattr(self, "classes_", ())) > 2
             return Softmax() if several else Logistic()
@@ -214,7 +215,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
             return signs(np.asarray(y)), y.shape[1]
         codes = self._codes(y)
         k = len(self.classes_)
-        if self._resolve_loss().outputs == "classes":
+        if self.score_loss().outputs == "classes":
             return codes.astype(np.float64), k
         if k == 2:
             return signs(codes), 1
@@ -260,7 +261,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         return float(accuracy_score(truth, guess, sample_weight=weight))
 
     def _out_activation(self) -> str:
-        loss = self._resolve_loss()
+        loss = self.score_loss()
         return {Softmax: "softmax", Logistic: "logistic"}.get(type(loss), "identity")
 
     @available_if(is_stochastic)
@@ -294,7 +295,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class (of each label, for multilabel problems)."""
-        raw, loss = self._scores(X), self._resolve_loss()
+        raw, loss = self._scores(X), self.score_loss()
         p = loss.inverse_link(raw)
         if isinstance(loss, Softmax) or self._multilabel:
             return p
@@ -417,7 +418,8 @@ n_outputs_, out_activation_
     def _estimator_type_is_regressor(self) -> bool:
         return True
 
-    def _resolve_loss(self) -> Loss:
+    def score_loss(self) -> Loss:
+        """The loss that is minimised."""
         if isinstance(self.loss, str):
             return REGRESSION_LOSSES[self.loss]()
         loss = as_loss(self.loss)
@@ -430,7 +432,7 @@ n_outputs_, out_activation_
             y = column_or_1d(y, warn=True)
         with naming("y"):
             y = np.asarray(y, dtype=np.float64)
-        loss = self._resolve_loss()
+        loss = self.score_loss()
         if not loss.target.admits(y):
             raise ValueError(f"Some values of y are out of range for loss={self.loss!r}: it needs {loss.target.value}.")
         return y, 1 if y.ndim == 1 else y.shape[1]
@@ -448,11 +450,11 @@ n_outputs_, out_activation_
         return self._partial_fit(X, y, sample_weight)
 
     def _decode(self, raw: np.ndarray) -> np.ndarray:
-        mean = self._resolve_loss().inverse_link(raw)
+        mean = self.score_loss().inverse_link(raw)
         return mean[:, 0] if mean.shape[1] == 1 else mean
 
     def _score_of(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray) -> float:
         return float(r2_score(y, self._decode(raw), sample_weight=weight))
 
     def _out_activation(self) -> str:
-        return "exp" if isinstance(self._resolve_loss(), Poisson) else "identity"
+        return "exp" if isinstance(self.score_loss(), Poisson) else "identity"

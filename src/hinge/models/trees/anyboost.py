@@ -199,7 +199,7 @@ class _Named(Learner):
     max_iter = None
     history = False
 
-    @available_if(lambda self: self._loss().target.is_classes)
+    @available_if(lambda self: self.score_loss().target.is_classes)
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores f(x): one per row for two classes, one per class otherwise."""
         s = self._scores(X)
@@ -211,7 +211,7 @@ class _Named(Learner):
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels for classifiers; the mean (for likelihoods) or the score for regressors."""
-        s, loss = self._scores(X), self._loss()
+        s, loss = self._scores(X), self.score_loss()
         if not loss.target.is_classes:
             return loss.inverse_link(s)
         return self.classes_[np.argmax(s, axis=1) if s.ndim == 2 else (s > 0).astype(int)]

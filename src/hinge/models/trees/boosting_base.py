@@ -29,6 +29,7 @@ from hinge.models.trees.inputs import (
     weights_of,
 )
 from hinge.models.trees.tree import feature_count, limit_of_rows
+from hinge.problem.losses import Loss
 
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
 ROUNDS = 100
@@ -336,6 +337,11 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         if key not in shared:
             shared[key] = Binned(X, self._coder, weight, self.max_bins, seed)
         return shared[key]
+
+    def score_loss(self) -> Loss:
+        """The loss that is minimised: its inverse link takes scores to means or probabilities."""
+        check_is_fitted(self)
+        return self._loss.definition
 
     def _start(self, X: np.ndarray) -> np.ndarray:
         """The scores before the first round."""

@@ -14,6 +14,7 @@ A kernel that is none of these is refused by name: called as a function it would
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,8 @@ DEFAULT_BOUNDS = (1e-5, 1e5)
 
 def is_foreign(kernel: Any) -> bool:
     """Whether it is a kernel object of scikit-learn (or of a class derived from one)."""
-    return any(
-        base.__module__ == "sklearn.gaussian_process.kernels" and base.__name__ == "Kernel"
-        for base in type(kernel).__mro__
-    )
+    theirs = sys.modules.get("sklearn.gaussian_process.kernels")  # not imported: there can be no such object
+    return theirs is not None and isinstance(kernel, theirs.Kernel)
 
 
 def translate(kernel: Any) -> Kernel:
@@ -45,33 +44,35 @@ def translate(kernel: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
-    name = type(kernel).__name__ if type(kernel).__module__ == "sklearn.gaussian_process.kernels" else ""
-    if name == "Sum":
+    from sklearn.gaussian_process import kernels as theirs
+
+    kind = type(kernel)
+    if kind is theirs.Sum:
         return translate(kernel.k1) + translate(kernel.k2)
-    if name == "Product":
+    if kind is theirs.Product:
         return translate(kernel.k1) * translate(kernel.k2)
-    if name == "Exponentiation":
+    if kind is theirs.Exponentiation:
         if kernel.exponent < 1 or int(kernel.exponent) != kernel.exponent:
             raise ValueError(
                 f"{kernel} cannot be used: the exponent of a kernel must be a positive whole number, for others the power "
                 "need not be a kernel."
             )
         return Power(translate(kernel.kernel), int(kernel.exponent))
-    if name == "ConstantKernel":
+    if kind is theirs.ConstantKernel:
         if isinstance(kernel.constant_value, Kernel):  # scikit-learn's kernel + or * one of ours
             return kernel.constant_value
         return _within(Constant(float(kernel.constant_value)), kernel, "constant_value")
-    if name == "WhiteKernel":
+    if kind is theirs.WhiteKernel:
         return _within(White(float(kernel.noise_level)), kernel, "noise_level")
-    if name == "RBF":
+    if kind is theirs.RBF:
         return _within(RBF(_length(kernel)), kernel, "length_scale")
-    if name == "Matern":
+    if kind is theirs.Matern:
         return _within(Matern(_length(kernel), float(kernel.nu)), kernel, "length_scale")
-    if name == "RationalQuadratic":
+    if kind is theirs.RationalQuadratic:
         return _within(RationalQuadratic(_length(kernel), float(kernel.alpha)), kernel, "alpha", "length_scale")
-    if name == "ExpSineSquared":
+    if kind is theirs.ExpSineSquared:
         return _within(Periodic(_length(kernel), float(kernel.periodicity)), kernel, "length_scale", "periodicity")
-    if name == "DotProduct":
+    if kind is theirs.DotProduct:
         bounds = kernel.hyperparameter_sigma_0
         pair = None if bounds.fixed else tuple(float(b) ** 2 for b in bounds.bounds[0])
         linear = LinearKernel()
