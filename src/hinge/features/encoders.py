@@ -20,7 +20,6 @@ from hinge.tables.kinds import number_format
 from hinge.tables.number_formats import TRUE, Notation, truth_value
 
 Block = Any  # an array, or a sparse array, with one row per row of the table
-DAY = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)

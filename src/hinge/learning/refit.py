@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.learning.search import Search, Trial, common_rounds, first_rounds, fit_model, preparation
+from hinge.learning.search import Search, Trial, common_rounds, fit_model, preparation
 
 MAX_WATCHED = 50_000
 PATIENCE = 20  # rounds that early stopping adds, about
@@ -65,7 +65,7 @@ class Refit:
             self.cut = None  # it had stopped before
         if len(watched):
             self.rounds = common_rounds([model])
-            model = first_rounds(model, self.rounds)
+            model = model.first_rounds(self.rounds)
         return Pipeline([("prep", prep), ("model", model)])
 
     def _watches(self, rows: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from collections.abc import Callable
@@ -226,7 +225,7 @@ class Search:
         if result.family.rounds:
             self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
             result.rounds = common_rounds(models)
-            models = [first_rounds(model, result.rounds) for model in models]
+            models = [model.first_rounds(result.rounds) for model in models]
         for fold, model in zip(self.folds, models, strict=True):
             p = self.measure.output(model, fold.prepared[result.family.encode][2])
             if not np.all(np.isfinite(p)):
@@ -296,14 +295,6 @@ def common_rounds(models: list[Any]) -> int:
     """
     shortest = min(len(model.validation_score_) for model in models)
     return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
-
-
-def first_rounds(model: Any, rounds: int) -> Any:
-    """A boosted model as it was after so many rounds."""
-    short = copy.copy(model)
-    short.trees_ = model.trees_.first(rounds * model.trees_.outputs)
-    short.n_iter_ = rounds
-    return short
 
 
 def fit_model(

@@ -14,7 +14,6 @@ from hinge.tables.number_formats import format_number
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 78, 14, 14, 46
-SERIES = 6  # colours c0 … c5 of the style sheet
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:

@@ -71,8 +71,6 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
     1.0
     """
 
-    weights_are_averaged = False
-
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "class_weight", "rule"),
         "max_iter": [count(0), None],

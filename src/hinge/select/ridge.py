@@ -71,8 +71,6 @@ class RidgeCV(CertifiedAs, LinearRegressor):
     0.001
     """
 
-    weights_are_averaged = False
-
     ridge_form = True
 
     _parameter_constraints: ClassVar[Constraints] = {

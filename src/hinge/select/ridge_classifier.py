@@ -43,8 +43,6 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
     1.0
     """
 
-    weights_are_averaged = False
-
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "class_weight", "rule"),
         "alphas": [numbers(0, open_low=True), above(0)],

@@ -342,9 +342,7 @@ class BoostedRounds(Sharing):
     def run(self, learner: Any, values: Values, fold: Fold) -> Iterator[tuple[int, Any]]:
         rounds = np.array([clone(learner).set_params(**v).rounds for v in values])
         model = clone(learner).set_params(**values[int(np.argmax(rounds))])
-        model._binned = fold.remember("bins", dict, across=False)
-        model.fit(fold.X, fold.y, **fold.options())
-        del model._binned
+        model.fit_sharing(fold.X, fold.y, **fold.options(), bins=fold.remember("bins", dict, across=False))
         X = predict_table(model, fold.X_test, model._coder)
         k = model._loss.outputs
         scores, done = model._start(X), 0

@@ -63,10 +63,6 @@ class RidgePath:
             W = self.design.rmatmul(root) - np.outer(self.problem.x_mean, root.sum(axis=0))
         return W, self.problem.bias(W)
 
-    def degrees_of_freedom(self, alpha: float) -> float:
-        """tr of the hat matrix, the bias included."""
-        return float(np.sum(self.values * self._shrunk(alpha))) + int(self.fit_intercept)
-
     def leverages(self, alphas: Array) -> Array:
         """hᵢ per unit of weight: n × (number of α)."""
         shrunk = np.column_stack([self._shrunk(a) for a in alphas])

@@ -223,8 +223,6 @@ class Ridge(Certifiable, LinearRegressor):
     array([0.666667])
     """
 
-    weights_are_averaged = False
-
     ridge_form = True
 
     _parameter_constraints: ClassVar[Constraints] = {

@@ -109,8 +109,6 @@ class LogisticRegression(Certifiable, LogisticClassifier):
     array([[0.5, 0.5]])
     """
 
-    weights_are_averaged = False
-
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("class_weight"),
         "penalty": [one_of("l1", "l2", "elasticnet", "deprecated"), None],

@@ -18,7 +18,6 @@ from hinge.problem.objective import make_objective
 from hinge.problem.penalties import Penalty
 from hinge.solvers.native import native_problem
 
-AVERAGES = (False, True, "voted")
 SUSPECTS = 1000  # examples mistaken last, kept to see whether they are mistaken still
 
 

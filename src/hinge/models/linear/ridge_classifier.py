@@ -46,8 +46,6 @@ class RidgeClassifier(Certifiable, LinearClassifier):
     array(['no', 'yes'], dtype='<U3')
     """
 
-    weights_are_averaged = False
-
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("class_weight", "positive"),
         "alpha": [at_least(0), numbers(0)],

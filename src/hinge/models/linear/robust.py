@@ -216,8 +216,6 @@ class LinearSVR(_RealLoss):
     1.5
     """
 
-    weights_are_averaged = False
-
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("l1_ratio"),
         "epsilon": [at_least(0)],
@@ -325,8 +323,6 @@ class HuberRegressor(Certifiable, LinearRegressor):
     >>> bool(abs(model.coef_[0] - 2.0) < 0.02), np.flatnonzero(model.outliers_)
     (True, array([7]))
     """
-
-    weights_are_averaged = False
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("l1_ratio"),

@@ -104,8 +104,6 @@ class LinearSVC(Certifiable, MarginClassifier):
     (1.0, array([1, 2]))
     """
 
-    weights_are_averaged = False
-
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("class_weight"),
         "penalty": [one_of("l1", "l2")],

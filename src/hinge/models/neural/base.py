@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -201,12 +202,9 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         check_indices(X)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, order="C", reset=reset,
-            y_numeric=self._estimator_type_is_regressor(),
+            y_numeric=is_regressor(self),
         )  # fmt: skip
         return drop_absent(X, y, check_weights(sample_weight, X))
-
-    def _estimator_type_is_regressor(self) -> bool:
-        return False
 
     def _split(self, data: Data, rng: np.random.RandomState) -> tuple[Data, Data | None]:
         """Training and, for early stopping, held-out examples."""

@@ -415,9 +415,6 @@ n_outputs_, out_activation_
         self.clip_norm = clip_norm
         self.precision = precision
 
-    def _estimator_type_is_regressor(self) -> bool:
-        return True
-
     def score_loss(self) -> Loss:
         """The loss that is minimised."""
         if isinstance(self.loss, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -226,6 +227,27 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         monitor : callable, optional
             Called after each round as ``monitor(round, self, locals())``; boosting ends if it returns True.
         """
+        watched = (X_val, y_val, sample_weight_val)
+        return self._fit(X, y, sample_weight, watched, init_score=init_score, monitor=monitor)
+
+    @with_callbacks
+    def fit_sharing(self, X: Any, y: Any, sample_weight: Any = None, *, bins: dict[Any, Binned]) -> Any:
+        """``fit``, with the table in bins taken from ``bins``, or put there for other settings on the same rows."""
+        self._validate_params()
+        return self._fit(X, y, sample_weight, bins=bins)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        watched: tuple[Any, Any, Any] = (None, None, None),
+        *,
+        init_score: Any = None,
+        monitor: Any = None,
+        bins: dict[Any, Binned] | None = None,
+    ) -> Any:
+        X_val, y_val, sample_weight_val = watched
         y = check_targets(self, X, y)
         X, coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
@@ -256,7 +278,9 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
             else:
                 raise ValueError("early_stopping with init_score needs X_val and y_val.")
         with iterations(self, X, y, self.rounds) as report:
-            self._boost(X, targets, weight, loss, watch, seed, init_score, report, monitor)
+            self._boost(
+                X, targets, weight, loss, watch, seed, init_score, report, monitor, {} if bins is None else bins
+            )
         return self
 
     def _stops_by_default(self, n: int) -> bool:
@@ -290,11 +314,15 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         init_score: Any,
         report: Any,
         monitor: Any,
+        bins: dict[Any, Binned],
     ) -> None:
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
         options, features = self._options(d, n, weight), feature_count(self.max_features, d) / d
-        table = self._bins(X, weight, seed)
+        key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
+        if key not in bins:
+            bins[key] = Binned(X, self._coder, weight, self.max_bins, seed)
+        table = bins[key]
         continued = self._continues()
         if not continued:
             self.baseline_ = loss.start(y, weight) if self.init is None else np.zeros(loss.outputs)
@@ -328,15 +356,12 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         if not self.warm_start:
             self._grown = []
 
-    def _bins(self, X: np.ndarray, weight: Any, seed: int) -> Binned:
-        """The table in bins; taken from ``_binned`` where fits on the same rows share it (see hinge.select.sharing)."""
-        shared: dict[Any, Binned] | None = getattr(self, "_binned", None)
-        if shared is None:
-            return Binned(X, self._coder, weight, self.max_bins, seed)
-        key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
-        if key not in shared:
-            shared[key] = Binned(X, self._coder, weight, self.max_bins, seed)
-        return shared[key]
+    def first_rounds(self, rounds: int) -> Any:
+        """A copy of the model as it was after so many rounds."""
+        check_is_fitted(self)
+        short = copy.copy(self)
+        short.trees_, short.n_iter_ = self.trees_.first(rounds * self._loss.outputs), rounds
+        return short
 
     def score_loss(self) -> Loss:
         """The loss that is minimised: its inverse link takes scores to means or probabilities."""

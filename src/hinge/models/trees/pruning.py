@@ -137,9 +137,7 @@ def choose_alpha(estimator: Any, X: Any, y: Any, cv: Any) -> float:
     splitter = check_cv(cv, y, classifier=hasattr(estimator, "classes_"))
     for train, test in splitter.split(X, y):
         full = clone(estimator).set_params(ccp_alpha=0.0).fit(_safe_indexing(X, train), _safe_indexing(y, train))
-        tree = full.trees_
         for k, alpha in enumerate(candidates):
-            full.trees_ = prune_trees(tree, alpha)
-            scores[k] += full.score(_safe_indexing(X, test), _safe_indexing(y, test)) * len(test)
+            scores[k] += full.prune(alpha).score(_safe_indexing(X, test), _safe_indexing(y, test)) * len(test)
     best = np.flatnonzero(scores >= scores.max() - 1e-12 * abs(scores.max()))
     return float(candidates[best[-1]])
