@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import inspect
 import re
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator
 import hinge as hg
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(hg.__file__).resolve().parent
 SOURCES = sorted((ROOT / "src" / "hinge").rglob("*.py"))
 NATIVE = sorted((ROOT / "native").rglob("*.[ch]pp"))
 
@@ -188,3 +190,49 @@ def test_the_stub_is_current():
 
 def test_the_version_is_said_once_the_same():
     assert f'version = "{hg.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def _reading_lists() -> dict[str, list[str]]:
+    """The calls of CONTRIBUTING's "Follow a fit", and the files to read for each."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `((?:hg\.|hinge )[^`]+)` \| (.*) \|$", text, re.MULTILINE)
+    return {call: re.findall(r"`([\w/]+\.\w+)`", files) for call, files in rows}
+
+
+MOST_FILES = {"hg.Ridge": 8, "hg.SVC": 10, "hg.DecisionTreeClassifier": 10, "hinge fit": 12}
+
+
+@pytest.mark.parametrize(("call", "files"), _reading_lists().items(), ids=_reading_lists())
+def test_the_files_to_read_take_part_in_the_call(call, files, tmp_path, monkeypatch, rng):
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    assert len(files) <= next(most for name, most in MOST_FILES.items() if call.startswith(name))
+    for file in files:
+        assert (ROOT / file if file.startswith("native/") else PACKAGE / file).exists()
+    entered = set()
+
+    def profile(frame, event, arg):
+        entered.add(frame.f_code.co_filename)
+
+    if call.startswith("hinge fit"):
+        pytest.importorskip("typer")
+        pytest.importorskip("polars")
+        from hinge.cli.main import main
+
+        table = tmp_path / "table.csv"
+        table.write_text(
+            "a,b,c,y\n" + "\n".join(f"{a},{b},{c},{t}" for (a, b, c), t in zip(X, X[:, 0] + rng.normal(size=60)))
+        )
+        options = ["-t", "y", "--models", "linear", "--time", "600", "-o", str(tmp_path / "out")]
+        monkeypatch.setattr("sys.argv", ["hinge", "fit", str(table), *options])
+        run = main
+    else:
+        run = lambda: eval(call, {"hg": hg, "X": X, "y": y})  # noqa: E731
+    sys.setprofile(profile)
+    try:
+        with contextlib.suppress(SystemExit):
+            run()
+    finally:
+        sys.setprofile(None)
+    python = [file for file in files if not file.startswith("native/")]
+    assert [file for file in python if str(PACKAGE / file) not in entered] == []

@@ -65,7 +65,7 @@ def run(code: str, names: dict[str, Any], where: str = "page") -> str:
     """Run a block and return what it printed."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, where, "exec"), names)
+        exec(compile(code, where, "exec", dont_inherit=True), names)
     return printed.getvalue()
 
 

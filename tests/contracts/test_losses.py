@@ -25,7 +25,8 @@ def kink_free(loss, y, s):
 def test_zoo_is_complete():
     """The zoo, the public names and the compiled registry hold the same losses."""
     in_zoo = {type(loss).__name__ for loss in zoo.LOSSES}
-    assert in_zoo == {name for name, _ in core.registered_losses()}
+    compiled = {type(loss).__name__ for loss in zoo.LOSSES if loss.compiled}
+    assert compiled == {name for name, _ in core.registered_losses()}
     public = {n for n in hg.__all__ if isinstance(getattr(hg, n), type) and issubclass(getattr(hg, n), hg.Loss)}
     several = {"MulticlassHinge", "Softmax", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss"}
     assert public - several - {"Loss", "ZeroOne"} == in_zoo

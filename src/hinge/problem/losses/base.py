@@ -91,6 +91,7 @@ class Loss:
     piecewise_quadratic: ClassVar[bool] = False  # ``pieces`` gives them; h/2 (s − y)² and Huber's have none
     constant_curvature: ClassVar[bool] = False  # ∂²ℓ/∂s² is the same everywhere, so that quadratic models are exact
     outputs: ClassVar[str] = "one"  # scores per example: "one", or "classes"
+    compiled: ClassVar[bool] = True  # has a twin in native/problem/losses.hpp; without, it is called once per array
 
     @property
     def declared_convex(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,8 @@ class CustomLoss(Loss):
     is an error, as a wrong gradient is. What it does not declare is taken from the samples, and then no duality gap is
     claimed. Nothing has to be registered.
     """
+
+    compiled: ClassVar[bool] = False
 
     definition: Any = None
     sample: Array | None = None  # targets for the probe
