@@ -74,6 +74,13 @@ def test_the_files_of_follow_a_fit_exist():
         assert len(files) <= next(count for call, count in most.items() if call in row)
 
 
+def test_the_reference_shows_the_ranges_of_parameters():
+    shown = reference.entry("Ridge")
+    assert "<td><code>tol</code></td>" in shown
+    assert "[0.0, inf)" in shown
+    assert "Ranges" not in reference.entry("Huber")
+
+
 def test_the_reference_has_every_public_name():
     import hinge as hg
 

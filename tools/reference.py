@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 import hinge
+from hinge._parameters import Estimator, table
 
 TITLES = {
     "hinge.problem": "Problems", "hinge.solvers": "Solvers", "hinge.models": "Models", "hinge.features": "Features",
@@ -97,12 +98,24 @@ def methods(cls: type) -> str:
     return f"<h4>Methods</h4><dl>{''.join(rows)}</dl>" if rows else ""
 
 
+def ranges(cls: type) -> str:
+    """The parameters of an estimator with their defaults and ranges, from its declarations."""
+    rows = [
+        f"<tr><td><code>{name}</code></td><td><code>{html.escape(default)}</code></td><td>{html.escape(accepted)}</td></tr>"
+        for name, default, accepted in table(cls)
+    ]
+    head = "<tr><th>parameter</th><th>default</th><th>range</th></tr>"
+    return f"<h4>Ranges</h4><table>{head}{''.join(rows)}</table>" if rows else ""
+
+
 def entry(name: str) -> str:
     thing = attrgetter(name)(hinge)
     kind = "class " if inspect.isclass(thing) else ""
     shown = f"{kind}<b>{name}</b>{html.escape(signature(thing))}"
     doc = body(thing.__doc__ or "")
     more = methods(thing) if inspect.isclass(thing) else ""
+    if inspect.isclass(thing) and issubclass(thing, Estimator):
+        more = ranges(thing) + more
     return f'<section class="entry" id="{name}"><code class="signature">{shown}</code>{doc}{more}</section>'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hinge.errors import in_shell
 from hinge.tables.notes import DIAGNOSES
 
 HEAD = """# Remarks on data
@@ -15,7 +16,8 @@ fitted model (H…) are on the page [diagnoses](diagnoses.md).
 
 def main() -> None:
     """Write the page."""
-    parts = [f"\n## {code} {d.title}\n\n{d.cause}\n\n**Cure.** {d.cure}\n" for code, d in DIAGNOSES.items()]
+    with in_shell():
+        parts = [f"\n## {code} {d.title}\n\n{d.cause}\n\n**Cure.** {d.cure}\n" for code, d in DIAGNOSES.items()]
     (Path(__file__).parents[1] / "docs" / "remarks.md").write_text(HEAD + "".join(parts), encoding="utf-8")
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+
 OK = 0
 BUG = 1  # something went wrong that is not the user's fault
 USAGE = 2  # the command line itself; typer's own code
@@ -16,3 +20,41 @@ class UserError(ValueError):
     def __init__(self, message: str, code: int = DATA) -> None:
         super().__init__(" ".join(message.split()))
         self.code = code
+
+
+# Arguments of hg.learn whose option of the command has another name, and those that take lists.
+OPTIONS = {"seconds": "time", "random_state": "seed"}
+LISTS = ("drop", "keep", "models")
+_in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
+
+
+@contextlib.contextmanager
+def in_shell() -> Iterator[None]:
+    """Messages made inside name the options of the command in place of the arguments of functions."""
+    token = _in_shell.set(True)
+    try:
+        yield
+    finally:
+        _in_shell.reset(token)
+
+
+def argument(name: str, value: str = "") -> str:
+    """An argument of ``hg.learn`` as the caller writes it: ``task="real"`` in Python, ``--task real`` in the shell."""
+    if _in_shell.get():
+        return f"--{OPTIONS.get(name, name)} {value}".rstrip()
+    if not value:
+        return name
+    return f'{name}=["{value}"]' if name in LISTS else f'{name}="{value}"'
+
+
+class _Argument:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __format__(self, value: str) -> str:
+        return argument(self.name, value)
+
+
+def with_arguments(text: str) -> str:
+    """A text in which {name} and {name:value} stand for arguments."""
+    return text.format_map({name: _Argument(name) for name in ("drop", "keep", "models", "seconds", "task")})

@@ -14,7 +14,7 @@ from hinge.learning.candidates import FAMILIES
 from hinge.learning.refit import Refit
 from hinge.learning.run import REPORT_FITS, REPORT_SECONDS, after_search, last_fits
 from hinge.learning.scores import measure_for
-from hinge.learning.search import Search, Trial, common_rounds, first_rounds, fit_model, split
+from hinge.learning.search import Search, Trial, common_rounds, fit_model, split
 from kit.command import dirty, table
 
 # Time enough: what is tried must not depend on how busy the machine is.
@@ -333,7 +333,7 @@ def test_boosting_takes_the_rounds_that_are_best_over_all_folds(rng):
     curves = [m.validation_score_[: min(m.n_iter_ for m in models)] for m in models]
     assert rounds == np.argmin(np.mean(curves, axis=0)) + 1
     staged = list(models[0].staged_predict_proba(X))
-    short = first_rounds(models[0], rounds)
+    short = models[0].first_rounds(rounds)
     np.testing.assert_allclose(short.predict_proba(X), staged[rounds - 1], rtol=1e-12)
     assert models[0].n_iter_ == len(staged)  # the model itself is as it was
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
 import hinge as hg
-from hinge.errors import UserError
+from hinge.errors import UserError, in_shell
+from hinge.tables.notes import DIAGNOSES
 from kit.command import table
 
 QUICK = {"models": "linear", "seconds": 600.0}
@@ -91,3 +95,39 @@ def test_mistakes_are_named():
         hg.learn("heart", seconds=0)
     with pytest.raises(UserError, match="no column 'z'"):
         hg.learn(pl.DataFrame({"a": range(30), "b": range(30)}), "z")
+
+
+def test_progress_shows_the_table_and_the_comparison(tmp_path, capsys):
+    hg.learn(table(tmp_path / "t.csv", n=300, task="binary"), "y", **QUICK, progress=True)
+    printed = capsys.readouterr().out
+    assert "300 rows" in printed
+    assert "task overrules" in printed
+    assert "▸ linear" in printed
+    hg.learn(tmp_path / "t.csv", "y", **QUICK)
+    assert capsys.readouterr().out == ""
+
+
+def test_messages_name_arguments_in_python_and_options_in_the_shell(tmp_path, hinge):
+    path = table(tmp_path / "t.csv", n=300, task="binary")
+    with pytest.raises(UserError, match=r'^task="rank" is not known'):
+        hg.learn(path, "y", task="rank")
+    with pytest.raises(UserError, match=r'^models=\["magic"\]: not known'):
+        hg.learn(path, "y", models="magic")
+    with pytest.raises(UserError, match=r'drop=\["y"\] would remove the target'):
+        hg.learn(path, "y", drop=["y"])
+    assert "--drop y would remove" in hinge("fit", path, "-t", "y", "--drop", "y", "-o", tmp_path / "out")[2]
+    assert "use keep" in DIAGNOSES["D02"].cure
+    with in_shell():
+        assert "use --keep" in DIAGNOSES["D02"].cure
+        assert "--time" in DIAGNOSES["D17"].cure
+    assert 'models=["boosting"]' in DIAGNOSES["D17"].cure
+
+
+def test_the_library_names_no_options_of_the_command():
+    """Only the command and what it prints of itself may; everything else asks ``argument``."""
+    sources = Path(hg.__file__).parent
+    for path in sources.rglob("*.py"):
+        if path.parent.name == "cli" or path.name in ("write.py", "style.py"):
+            continue
+        found = re.findall(r"--(?:task|keep|drop|time|models|target|rows|seed)\b", path.read_text(encoding="utf-8"))
+        assert not found or path.name == "errors.py", f"{path}: {found}"

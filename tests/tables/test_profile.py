@@ -109,7 +109,7 @@ def test_missing_targets_are_left_out_not_filled():
         (NOISE, RNG.normal(size=N), {"task": "count"}, "not a count"),
         (NOISE, [1.0, np.inf] * (N // 2), {"task": "real"}, "row 2"),
         (NOISE, RNG.choice(["a", "b", "c"], N), {"task": "binary"}, "not two"),
-        (NOISE, RNG.normal(size=N), {"task": "rank"}, "--task rank"),
+        (NOISE, RNG.normal(size=N), {"task": "rank"}, 'task="rank" is not known'),
         (NOISE, RNG.normal(size=N), {"drop": ("z",)}, "no column 'z'"),
         (NOISE, RNG.normal(size=N), {"drop": ("y",)}, "target"),
         (NOISE, [None] * N, {}, "missing"),
@@ -155,7 +155,7 @@ def test_few_integers_that_are_all_different_are_no_classes(n, name):
     """… nor are they if they are as few as classes may be, or if their name is that of a class."""
     table = {"x": RNG.normal(size=n), name: RNG.permutation(n)}
     assert hg.profile(table, target=name).task == "count"
-    with pytest.raises(UserError, match=r"too many for classes. Its values are numbers: use --task real"):
+    with pytest.raises(UserError, match=r"too many for classes. Its values are numbers: use task=.real."):
         hg.profile(table, target=name, task="multiclass")
 
 

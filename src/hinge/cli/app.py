@@ -80,7 +80,7 @@ def fit(
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report."""
     with guard():
-        from hinge.cli.fit import ConsoleMonitor
+        from hinge.learning.console import ConsoleMonitor
         from hinge.learning.request import Request
         from hinge.learning.run import run
         from hinge.learning.write import default_folder, summary, write

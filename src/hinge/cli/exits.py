@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hinge.errors import BUG, DATA, INTERRUPTED, OK, USAGE, UserError
+from hinge.errors import BUG, DATA, INTERRUPTED, OK, USAGE, UserError, in_shell
 
 
 def check_place(out: Path, *, folder: bool = False) -> None:
@@ -30,7 +30,8 @@ def check_place(out: Path, *, folder: bool = False) -> None:
 def guard() -> Iterator[None]:
     """Turn what is raised inside into one line on stderr and an exit code. HINGE_DEBUG=1 shows tracebacks."""
     try:
-        yield
+        with in_shell():
+            yield
     except UserError as error:
         _leave(str(error), error.code)
     except KeyboardInterrupt:

@@ -55,7 +55,7 @@ def cutter(
             words = [w for w in words if w not in stop] if stop else words
             return _runs(words, low, high)
 
-    elif analyzer in ("char", "char_wb"):
+    else:
         blanks = re.compile(r"\s\s+")
 
         def cut(text: str) -> list[str]:
@@ -70,8 +70,6 @@ def cutter(
                 for i in range(max(len(part) - k + 1, 1))
             ]
 
-    else:
-        raise ValueError(f'analyzer must be "word", "char" or "char_wb", got {analyzer!r}.')
     return cut
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.errors import USAGE, UserError
+from hinge.errors import USAGE, UserError, argument
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def named(models: str | None) -> list[str]:
     asked = [name.strip() for name in (models or "").split(",") if name.strip()]
     unknown = [name for name in asked if name not in NAMES]
     if unknown:
-        raise UserError(f"--models {','.join(unknown)}: not known; choose from {', '.join(NAMES)}.", USAGE)
+        raise UserError(f"{argument('models', ','.join(unknown))}: not known; choose from {', '.join(NAMES)}.", USAGE)
     return asked
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.errors import argument
 from hinge.explain.diagnosis.diagnose import diagnose
 from hinge.explain.diagnosis.optimisation import NO_SOLVER
 from hinge.explain.diagnosis.report_text import fact_lines, parts_sentence
@@ -105,7 +106,7 @@ def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
         notes.append(Note("D15", "", "no model is better than the best constant, beyond noise"))
     if refit.cut is not None:
         done, wanted = refit.cut
-        text = f"time was short: boosting did {done} rounds where the folds chose {wanted}; a longer --time does better"
+        text = f"time was short: boosting did {done} rounds where the folds chose {wanted}; give more time ({argument('seconds')})"
         notes.append(Note("D17", "", text))
     return notes
 
@@ -171,7 +172,7 @@ def _findings(
                 row_names=numbers[rows],
             )  # fmt: skip
     except OutOfTime:
-        return [("", "The diagnosis was left out: the time was up.", "Give more time (--time).")], []
+        return [("", "The diagnosis was left out: the time was up.", f"Give more time ({argument('seconds')}).")], []
     except (ValueError, ArithmeticError) as error:
         return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")], []
     skipped = set(IN_NOTES if len(rows) == len(split.train) else (*IN_NOTES, *OF_ALL_ROWS))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +13,7 @@ from hinge.errors import UserError
 from hinge.learning.candidates import families, named
 from hinge.learning.examine import Split, examine
 from hinge.learning.model_inputs import TableModel
+from hinge.learning.monitor import Monitor
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request
 from hinge.learning.result import Learned
@@ -33,21 +33,6 @@ HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
 SMALL = 1000  # below this many rows every row is needed for learning: cross-validation scores the model
 
 
-class Monitor:
-    """Watches a run; this one ignores everything. ``hinge fit`` draws what it is given."""
-
-    def table(self, request: Request, profile: TableProfile) -> None:
-        """The table was read."""
-
-    @contextlib.contextmanager
-    def search(self, task: str, seconds: float) -> Iterator[Callable[[list[Trial]], None]]:
-        """Around the search: gives the function that is called with the results so far."""
-        yield lambda results: None
-
-    def choice(self, results: list[Trial], task: str, chosen: Trial) -> None:
-        """A model was chosen."""
-
-
 def learn(
     table: Any,
     target: str | None = None,
@@ -59,6 +44,7 @@ def learn(
     keep: Iterable[str] = (),
     rows: int | None = None,
     random_state: int = 0,
+    progress: bool = False,
 ) -> Learned:
     """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
 
@@ -83,6 +69,8 @@ def learn(
         Use this many rows, drawn at random.
     random_state : int
         The seed of everything random.
+    progress : bool
+        Print what was read, and the comparison of models while they are tried. Needs the package rich.
 
     Returns
     -------
@@ -101,7 +89,18 @@ def learn(
     listed = models if models is None or isinstance(models, str) else ",".join(models)
     if not seconds > 0:
         raise ValueError(f"seconds must be positive, got {seconds}.")
-    return run(Request(table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows))
+    request = Request(table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows)
+    return run(request, _monitor() if progress else None)
+
+
+def _monitor() -> Monitor:
+    try:
+        from rich.console import Console
+    except ImportError:
+        raise ImportError("progress=True needs the package rich: pip install 'hinge[cli]'.") from None
+    from hinge.learning.console import ConsoleMonitor
+
+    return ConsoleMonitor(Console(highlight=False, soft_wrap=True))
 
 
 def run(request: Request, monitor: Monitor | None = None) -> Learned:

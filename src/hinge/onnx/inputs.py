@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.errors import MODEL, UserError
+from hinge.errors import MODEL, UserError, argument
 from hinge.features.encoders import Dropped, Levels, Number, Truth
 from hinge.onnx.graph import ML, Graph
 from hinge.tables.number_formats import FALSE, TRUE
@@ -35,7 +35,7 @@ def prepared(graph: Graph, prep: Any, recode: dict[int, np.ndarray]) -> str:
         else:
             kind = prep.kinds_[name]
             raise UserError(
-                f"the column {name!r} is a {kind}, which ONNX cannot prepare; fit again with --drop {name}, or turn it "
+                f"the column {name!r} is a {kind}, which ONNX cannot prepare; fit again with {argument('drop', str(name))}, or turn it "
                 "into numbers beforehand.",
                 MODEL,
             )

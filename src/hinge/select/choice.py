@@ -30,8 +30,7 @@ class Choice:
     simplest: int
 
     def pick(self, rule: str) -> int:
-        if rule not in ("best", "one-standard-error"):
-            raise ValueError(f"rule must be 'best' or 'one-standard-error', got {rule!r}.")
+        """The index of the candidate chosen by a rule, "best" or "one-standard-error"."""
         return self.best if rule == "best" else self.simplest
 
 

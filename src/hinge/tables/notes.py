@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hinge.errors import with_arguments
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -12,7 +14,12 @@ class Diagnosis:
 
     title: str
     cause: str
-    cure: str
+    remedy: str  # {keep} and the like stand for arguments of hg.learn
+
+    @property
+    def cure(self) -> str:
+        """The remedy, with arguments as the caller writes them."""
+        return with_arguments(self.remedy)
 
 
 DIAGNOSES = {
@@ -25,24 +32,24 @@ DIAGNOSES = {
         "Identifier",
         "Nearly every row has a different value: a key, a serial number, a row number. A model can only memorise it, "
         "and new rows have new values. It was left out.",
-        "If the values are informative (an order in time, a region in the digits), use --keep.",
+        "If the values are informative (an order in time, a region in the digits), use {keep}.",
     ),
     "D03": Diagnosis(
         "Duplicate column",
         "The column equals another one. It was left out: weights and importances would be split between the two.",
-        "Remove it from the file, or keep it with --keep.",
+        "Remove it from the file, or keep it with {keep}.",
     ),
     "D04": Diagnosis(
         "Leaked target",
         "The column determines the target: it is a copy, a recoding, or a term of a sum that equals the target. Most likely "
         "it is unknown at the time a prediction is needed. It was left out.",
-        "If it is known at that time, use --keep; then the target can be computed and needs no model.",
+        "If it is known at that time, use {keep}; then the target can be computed and needs no model.",
     ),
     "D05": Diagnosis(
         "Suspiciously good column",
         "The column alone predicts the target almost perfectly, which is typical of columns recorded after the outcome. "
         "It was kept.",
-        "Find out when the value becomes known. If it is after the outcome, use --drop.",
+        "Find out when the value becomes known. If it is after the outcome, use {drop}.",
     ),
     "D06": Diagnosis(
         "Rows without target",
@@ -105,7 +112,7 @@ DIAGNOSES = {
         "Cut short by time",
         "The last fits would have exceeded the time limit, so that boosting stopped before the number of rounds that the "
         "search found best.",
-        "Give more time (--time), or try fewer families (--models boosting).",
+        "Give more time ({seconds}), or try fewer families ({models:boosting}).",
     ),
     "D18": Diagnosis(
         "Number formats",
@@ -116,7 +123,7 @@ DIAGNOSES = {
     "D19": Diagnosis(
         "Few different numbers",
         "The target is a whole number with few different values: it may be a quantity, or the codes of classes.",
-        "If the values are names rather than amounts, use --task multiclass.",
+        "If the values are names rather than amounts, use {task:multiclass}.",
     ),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.errors import UserError
+from hinge.errors import UserError, argument
 from hinge.tables.columns import Column, too_long
 from hinge.tables.conversion import to_column, to_numbers, to_texts, to_times
 from hinge.tables.csv import MAX_WIDTH
@@ -194,7 +194,9 @@ def profile(
     )
     if not used:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(left_out.items())[:4])
-        raise UserError(f"{table.path}: no column is left to learn from ({reasons}); use keep (--keep) to force one.")
+        raise UserError(
+            f"{table.path}: no column is left to learn from ({reasons}); use {argument('keep')} to force one."
+        )
     result.frame = pl.DataFrame([c.series for c in used])
     result.columns = [_info(c) for c in used]
     _note_columns(result)
@@ -207,14 +209,14 @@ def _check_names(table: Any, target: str | None, drop: Sequence[str], keep: Sequ
     if len(names) > MAX_WIDTH:
         raise UserError(f"{table.path} has {len(names)} columns; {MAX_WIDTH} are the most.")
     if target is None:
-        raise UserError(f"{table.path}: name the column to predict: target (--target NAME). {_listed(names)}")
+        raise UserError(f"{table.path}: name the column to predict: {argument('target', 'NAME')}. {_listed(names)}")
     for name in (target, *drop, *keep):
         if name not in names:
             near = closest_name(name, names)
             suggestion = f"Did you mean {near!r}?" if near else _listed(names)
             raise UserError(f"{table.path} has no column {name!r}. {suggestion}{_separator_hint(names)}")
     if target in drop:
-        raise UserError(f"drop (--drop {target}) would remove the target.")
+        raise UserError(f"{argument('drop', target)} would remove the target.")
     if len(names) < 2:
         raise UserError(f"{table.path} has no column besides the target {target!r}.")
 

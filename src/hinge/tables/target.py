@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.errors import USAGE, UserError
+from hinge.errors import USAGE, UserError, argument
 from hinge.tables.conversion import to_column, to_numbers, to_texts
 from hinge.tables.dates import date_format
 from hinge.tables.kinds import HALF
@@ -24,7 +24,7 @@ CLASS_NAME = re.compile(r"(^|_)(class|label|species|category|type)s?($|_)", re.I
 def check_task(task: str) -> None:
     """A UserError unless this is a task."""
     if task not in ("auto", *TASKS):
-        raise UserError(f"task (--task {task}) is not known; expected auto, {', '.join(TASKS)}.", USAGE)
+        raise UserError(f"{argument('task', task)} is not known; expected auto, {', '.join(TASKS)}.", USAGE)
 
 
 def clean_target(series: Any, task: str, decimal: str, notes: list[Note]) -> tuple[Any, Notation | None]:
@@ -79,7 +79,7 @@ def read_target(
         few = 0 if task not in ("real", "count") else numbers.n_unique()
         if 0 < few <= FEW_VALUES and bool((numbers == numbers.round()).all()):
             kind = "numbers" if task == "real" else "counts"
-            text = f"{name}: {few} different integers, read as {kind}; if they are classes, use --task multiclass"
+            text = f"{name}: {few} different integers, read as {kind}; if they are classes, use {argument('task', 'multiclass')}"
             notes.append(Note("D19", name, text))
     if task in ("real", "count"):
         return task, _read_numbers(series, numbers, task, rows), None
@@ -98,7 +98,7 @@ def _read_numbers(series: Any, numbers: Any, task: str, rows: np.ndarray) -> np.
         raise UserError(f"the target {name!r} is not a finite number in row {rows[bad]}; correct or remove the row.")
     if task == "count" and (y.min() < 0 or np.any(y != np.round(y))):
         raise UserError(
-            f"the target {name!r} has negative or fractional values, so it is not a count; use --task real."
+            f"the target {name!r} has negative or fractional values, so it is not a count; use {argument('task', 'real')}."
         )
     if y.min() == y.max():
         raise UserError(f"the target {name!r} is {y[0]:g} in every row; there is nothing to learn.")
@@ -113,7 +113,7 @@ def _read_classes(series: Any, labels: Any, task: str, notes: list[Note]) -> np.
         raise UserError(f"the target {name!r} is {labels[0]!r} in every row; there is nothing to learn.")
     if task == "binary" and classes != 2:
         raise UserError(
-            f"the target {name!r} has {classes} values ({some_values(series)}), not two; use --task multiclass."
+            f"the target {name!r} has {classes} values ({some_values(series)}), not two; use {argument('task', 'multiclass')}."
         )
     if classes > MANY_DATES and (series.dtype.is_temporal() or date_format(found[name].to_list(), counts) is not None):
         raise UserError(
@@ -196,7 +196,7 @@ def _remedy(labels: Any) -> str:
     """The remedy for a target with too many values for classes."""
     words = labels.filter(to_numbers(labels).is_null())
     if not len(words):
-        return "Its values are numbers: use --task real."
+        return f"Its values are numbers: use {argument('task', 'real')}."
     if len(words) <= HALF * len(labels):
         return f"If it is a number, empty the cells that hold words ({some_values(words)})."
     return f"Is it the right column? If so, merge classes: {MANY_CLASSES} are the most, with two rows each on average."

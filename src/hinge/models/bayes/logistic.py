@@ -44,16 +44,14 @@ def averaged_sigmoid(mean: Array, variance: Array, how: str) -> Array:
     """∫ σ(a) N(a; mean, variance) da."""
     if how == "probit":
         return Logistic().inverse_link(mean / np.sqrt(1.0 + np.pi * variance / 8.0))
-    if how == "quadrature":
-        # The trapezium rule with step h errs by about exp(−2π²/(h s)): σ has its poles π/s away from the line.
-        widest = float(np.sqrt(np.max(variance, initial=0.0)))
-        step = float(np.clip(2.0 * np.pi**2 / (25.0 * max(widest, 1.0)), 0.02, 0.4))
-        half = int(np.ceil(REACH / step))
-        points = step * np.arange(-half, half + 1)
-        weights = np.exp(-0.5 * points**2)
-        a = mean[:, None] + np.sqrt(variance)[:, None] * points
-        return Logistic().inverse_link(a) @ (weights / weights.sum())
-    raise ValueError(f"predictive must be 'probit' or 'quadrature', got {how!r}.")
+    # The trapezium rule with step h errs by about exp(−2π²/(h s)): σ has its poles π/s away from the line.
+    widest = float(np.sqrt(np.max(variance, initial=0.0)))
+    step = float(np.clip(2.0 * np.pi**2 / (25.0 * max(widest, 1.0)), 0.02, 0.4))
+    half = int(np.ceil(REACH / step))
+    points = step * np.arange(-half, half + 1)
+    weights = np.exp(-0.5 * points**2)
+    a = mean[:, None] + np.sqrt(variance)[:, None] * points
+    return Logistic().inverse_link(a) @ (weights / weights.sum())
 
 
 class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimator):

@@ -42,8 +42,6 @@ from hinge.solvers.scikit_learn_names import counterpart
 def elastic_penalty(strength: float, l1_ratio: float | None = 0.0, *, positive: bool = False) -> Penalty:
     """λ(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) as the simplest penalty that says it."""
     ratio = 0.0 if l1_ratio is None else l1_ratio
-    if not 0 <= ratio <= 1:
-        raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio!r}.")
     if strength == 0 and not positive:
         return NoPenalty()
     if ratio == 0:

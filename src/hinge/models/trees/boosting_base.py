@@ -166,10 +166,6 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         allowed = []
         groups = self.interaction_cst or []
         if isinstance(groups, str):
-            if groups not in INTERACTIONS:
-                raise ValueError(
-                    f"interaction_cst must be groups of features or one of {[*INTERACTIONS]}; got {groups!r}."
-                )
             groups = itertools.combinations(range(d), min(d, INTERACTIONS[groups]))
         for group in groups:
             allowed.append([names.index(f) if isinstance(f, str) else int(f) for f in group])
