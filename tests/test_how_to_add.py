@@ -47,7 +47,7 @@ class Recipe:
 RECIPES = [
     Recipe("loss", 3, "PseudoHuber", ["tests/contracts/test_losses.py", "tests/contracts/test_proofs.py"], 12),
     Recipe("penalty", 3, "Cubic", ["tests/contracts/test_penalties.py"], 7),
-    Recipe("kernel", 2, "ArcCosine", ["tests/contracts/test_kernels.py"], 8),
+    Recipe("kernel", 2, "ArcCosine", ["tests/contracts/test_kernel_laws.py"], 8),
     Recipe("estimator", 2, "RobustRegressor", ["tests/test_estimators.py", "tests/contracts/test_parameters.py"], 60),
 ]
 

@@ -68,7 +68,7 @@ class CodedTable:
 class Design:
     """A matrix as the core sees it: dense (rows or columns contiguous), CSR or CSC, float32 or float64, not copied.
 
-    Keeps a reference to the arrays, so the view stays valid for as long as this object lives. ``checked``: somebody
+    Keeps a reference to the arrays, so the view stays valid for as long as this object lives. ``checked``: the caller
     has called :func:`check_indices` already.
     """
 
@@ -143,7 +143,7 @@ def check_indices(X: Any) -> None:
     """Refuse a sparse matrix whose parts contradict each other; anything that is not sparse is left alone.
 
     Compiled code, SciPy's too, reads and writes where the indices point. One pass over the indices, on all threads. The
-    flags ``has_sorted_indices`` and ``has_canonical_format`` of a CSR or CSC matrix, which are stale if somebody has
+    flags ``has_sorted_indices`` and ``has_canonical_format`` of a CSR or CSC matrix, which are stale if a caller has
     written into its arrays, are set to what was found.
     """
     if scipy.sparse.issparse(X) and (problem := _SPARSE_PROBLEMS[X.format](X)):

@@ -361,7 +361,7 @@ def _shape(value: Any, size: int) -> tuple[int, ...]:
     if not all(type(length) is int for length in shape):
         raise ValueError("it holds an array whose shape is not made of whole numbers.")
     if min(shape, default=0) < 0 or math.prod(shape) != size:
-        raise ValueError(f"it holds an array of {size} items whose shape is said to be {shape}.")
+        raise ValueError(f"it holds an array of {size} items whose declared shape is {shape}.")
     return shape
 
 

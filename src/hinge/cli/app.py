@@ -30,8 +30,8 @@ Data = Annotated[
 ]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"hinge {hinge.__version__}")
         raise typer.Exit
 
@@ -54,7 +54,7 @@ def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
 
 
 def console(as_json: bool) -> Any:
-    """Where progress is shown; None if nobody should see it."""
+    """Where progress is shown; None for JSON output."""
     if as_json:
         return None
     from rich.console import Console

@@ -190,7 +190,7 @@ def _respond(estimator: Any, X: Any, target: Any) -> Array:
 
 
 class PartialDependenceDisplay:
-    """Partial dependence of several columns, one picture each; lines per row (ICE) if asked for.
+    """Partial dependence of several columns, one picture each; lines per row (ICE) on request.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ MOST_DEGREE = 1_000_000
 
 
 class PolynomialFeatures(TransformerMixin, Estimator):
-    """Products of features: φ(x) = (x^a) for all exponents a with min ≤ |a| ≤ M, times weights if asked.
+    """Products of features: φ(x) = (x^a) for all exponents a with min ≤ |a| ≤ M, with optional weights.
 
     Parameters
     ----------

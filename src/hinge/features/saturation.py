@@ -63,7 +63,7 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Saturate:
-        """Learn the scales, where asked."""
+        """Learn the scales that are not given."""
         X = self._check(X, reset=True)
         if isinstance(self.scale, str):
             self.scale_ = np.array([_median_size(X, j) for j in range(X.shape[1])])

@@ -211,17 +211,17 @@ NAMES = tuple(f.name for f in FAMILIES)
 
 def named(models: str | None) -> list[str]:
     """The names of families in a list with commas, or a UserError."""
-    asked = [name.strip() for name in (models or "").split(",") if name.strip()]
-    unknown = [name for name in asked if name not in NAMES]
+    wanted = [name.strip() for name in (models or "").split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in NAMES]
     if unknown:
         raise UserError(f"{argument('models', ','.join(unknown))}: not known; choose from {', '.join(NAMES)}.", USAGE)
-    return asked
+    return wanted
 
 
 def families(models: str | None, task: str, rows: int) -> list[Family]:
     """The families to try: all that suit the data, or those named, with the baseline always first."""
-    asked = named(models)
-    if asked:
-        return [f for f in FAMILIES if f.name in asked or f.name == "baseline"]
+    wanted = named(models)
+    if wanted:
+        return [f for f in FAMILIES if f.name in wanted or f.name == "baseline"]
     suited = [f for f in FAMILIES if f.min_rows <= rows <= f.max_rows]
     return [f for f in suited if not (f.name == "kernel" and task == "count")]

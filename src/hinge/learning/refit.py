@@ -74,7 +74,7 @@ class Refit:
         return self.chosen.rounds is not None and many and self.rounds is None
 
     def _changes(self, rows: int, seconds: float) -> dict[str, Any]:
-        """The rounds that early stopping asked for before, so that no row need be set aside again, and that fit the time."""
+        """The rounds that early stopping chose before, so that no row need be set aside again, and that fit the time."""
         if self.chosen.rounds is None:
             return {}
         wanted = self.rounds or round(1.1 * self.chosen.rounds)

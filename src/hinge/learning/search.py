@@ -267,7 +267,7 @@ class Search:
         return 1e6 * (time.perf_counter() - start) / rows.height
 
     def _watch(self, fold: Fold, Z: Any) -> dict[str, Any]:
-        """The rows by which boosting tells when to stop: those of the fold, but for classes that its training rows lack."""
+        """The rows that decide when boosting stops: those of the fold, but for classes that its training rows lack."""
         y = self.y[fold.test]
         known = np.arange(len(y)) if self.classes is None else np.flatnonzero(np.isin(y, self.y[fold.train]))
         return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])}

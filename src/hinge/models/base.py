@@ -188,13 +188,13 @@ def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "iuf" and y.ndim == 1 and y.size:
         low, high = y.min(), y.max()
         top = y == high
-        whole = np.trunc(low) == low < high == np.trunc(high)
-        if whole and np.count_nonzero(top) + np.count_nonzero(y == low) == y.size:
+        are_integers = np.trunc(low) == low < high == np.trunc(high)
+        if are_integers and np.count_nonzero(top) + np.count_nonzero(y == low) == y.size:
             return np.array([low, high]), top.astype(np.intp)
     if y.dtype.kind == "f" and y.ndim == 1 and y.size and np.max(np.abs(y)) < LARGEST_CODE:
-        whole = y.astype(np.int64)
-        if np.array_equal(whole, y):
-            classes, codes = unique_codes(whole)
+        integers = y.astype(np.int64)
+        if np.array_equal(integers, y):
+            classes, codes = unique_codes(integers)
             return classes.astype(y.dtype), codes
     if y.dtype.kind in "iu" and y.size:
         low, high = int(y.min()), int(y.max())

@@ -52,8 +52,8 @@ class LeaveOneOut:
     def predictions(self, model: Any, X: Any) -> Array:
         """The predictions of all n fits at new inputs, one column per fit; ``model`` is the one fitted to everything."""
         x = dense(X) if self.kernel is None else self.kernel(dense(X), self.points)
-        whole = np.asarray(model.predict(X), dtype=np.float64)
-        return whole[:, None] - ((x - self.centre) @ self.reach + self.edge) * self.residuals
+        predictions = np.asarray(model.predict(X), dtype=np.float64)
+        return predictions[:, None] - ((x - self.centre) @ self.reach + self.edge) * self.residuals
 
 
 def leave_one_out(model: Any, X: Any, y: Any) -> LeaveOneOut | None:

@@ -39,7 +39,7 @@ class Distribution:
         """V(μ)."""
         raise NotImplementedError
 
-    def variance_slope(self, mean: Array) -> Array:
+    def variance_derivative(self, mean: Array) -> Array:
         """V'(μ)."""
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class Gaussian(Distribution):
     def variance(self, mean: Array) -> Array:
         return np.ones_like(mean)
 
-    def variance_slope(self, mean: Array) -> Array:
+    def variance_derivative(self, mean: Array) -> Array:
         return np.zeros_like(mean)
 
     def half_deviance(self, y: Array, mean: Array) -> Array:
@@ -89,7 +89,7 @@ class Binomial(Distribution):
     def variance(self, mean: Array) -> Array:
         return mean * (1.0 - mean)
 
-    def variance_slope(self, mean: Array) -> Array:
+    def variance_derivative(self, mean: Array) -> Array:
         return 1.0 - 2.0 * mean
 
     def half_deviance(self, y: Array, mean: Array) -> Array:
@@ -112,7 +112,7 @@ class PoissonCounts(Distribution):
     def variance(self, mean: Array) -> Array:
         return mean
 
-    def variance_slope(self, mean: Array) -> Array:
+    def variance_derivative(self, mean: Array) -> Array:
         return np.ones_like(mean)
 
     def half_deviance(self, y: Array, mean: Array) -> Array:
@@ -139,7 +139,7 @@ class NegativeBinomialCounts(Distribution):
     def variance(self, mean: Array) -> Array:
         return mean + self.alpha * mean**2
 
-    def variance_slope(self, mean: Array) -> Array:
+    def variance_derivative(self, mean: Array) -> Array:
         return 1.0 + 2.0 * self.alpha * mean
 
     def half_deviance(self, y: Array, mean: Array) -> Array:
@@ -163,7 +163,7 @@ class GammaAmounts(Distribution):
     def variance(self, mean: Array) -> Array:
         return mean**2
 
-    def variance_slope(self, mean: Array) -> Array:
+    def variance_derivative(self, mean: Array) -> Array:
         return 2.0 * mean
 
     def half_deviance(self, y: Array, mean: Array) -> Array:
@@ -210,7 +210,7 @@ class Tweedie(Distribution):
     def variance(self, mean: Array) -> Array:
         return mean**self.power
 
-    def variance_slope(self, mean: Array) -> Array:
+    def variance_derivative(self, mean: Array) -> Array:
         return self.power * mean ** (self.power - 1.0)
 
     def half_deviance(self, y: Array, mean: Array) -> Array:

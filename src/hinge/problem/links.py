@@ -37,11 +37,11 @@ class Link:
         """μ = g⁻¹(s)."""
         raise NotImplementedError
 
-    def slope(self, s: Array) -> Array:
+    def derivative(self, s: Array) -> Array:
         """dμ/ds."""
         raise NotImplementedError
 
-    def bend(self, s: Array) -> Array:
+    def second_derivative(self, s: Array) -> Array:
         """d²μ/ds²."""
         raise NotImplementedError
 
@@ -82,10 +82,10 @@ class PowerLink(Link):
     def inverse(self, s: Array) -> Array:
         return s if self.power == 1 else np.power(s, 1.0 / self.power)
 
-    def slope(self, s: Array) -> Array:
+    def derivative(self, s: Array) -> Array:
         return np.ones_like(s) if self.power == 1 else np.power(s, 1.0 / self.power - 1.0) / self.power
 
-    def bend(self, s: Array) -> Array:
+    def second_derivative(self, s: Array) -> Array:
         if self.power == 1:
             return np.zeros_like(s)
         q = 1.0 / self.power
@@ -105,10 +105,10 @@ class LogLink(Link):
     def inverse(self, s: Array) -> Array:
         return np.exp(s)
 
-    def slope(self, s: Array) -> Array:
+    def derivative(self, s: Array) -> Array:
         return np.exp(s)
 
-    def bend(self, s: Array) -> Array:
+    def second_derivative(self, s: Array) -> Array:
         return np.exp(s)
 
 
@@ -123,20 +123,20 @@ class ProbabilityLink(Link):
         """log F(s) and log G(s)."""
         raise NotImplementedError
 
-    def slopes(self, s: Array) -> tuple[Array, Array]:
+    def derivatives(self, s: Array) -> tuple[Array, Array]:
         """F'/F and −G'/G, both ≥ 0."""
         raise NotImplementedError
 
-    def bends(self, s: Array) -> tuple[Array, Array]:
+    def second_derivatives(self, s: Array) -> tuple[Array, Array]:
         """−(log F)'' and −(log G)'', both ≥ 0 if the link is log-concave."""
         raise NotImplementedError
 
-    def slope(self, s: Array) -> Array:
-        return self.inverse(s) * self.slopes(s)[0]
+    def derivative(self, s: Array) -> Array:
+        return self.inverse(s) * self.derivatives(s)[0]
 
-    def bend(self, s: Array) -> Array:
-        rate = self.slopes(s)[0]
-        return self.inverse(s) * (rate**2 - self.bends(s)[0])
+    def second_derivative(self, s: Array) -> Array:
+        rate = self.derivatives(s)[0]
+        return self.inverse(s) * (rate**2 - self.second_derivatives(s)[0])
 
 
 @dataclass(frozen=True)
@@ -154,10 +154,10 @@ class LogitLink(ProbabilityLink):
     def log_both(self, s: Array) -> tuple[Array, Array]:
         return log_expit(s), log_expit(-s)
 
-    def slopes(self, s: Array) -> tuple[Array, Array]:
+    def derivatives(self, s: Array) -> tuple[Array, Array]:
         return expit(-s), expit(s)
 
-    def bends(self, s: Array) -> tuple[Array, Array]:
+    def second_derivatives(self, s: Array) -> tuple[Array, Array]:
         h = expit(s) * expit(-s)
         return h, h
 
@@ -177,12 +177,12 @@ class ProbitLink(ProbabilityLink):
     def log_both(self, s: Array) -> tuple[Array, Array]:
         return log_ndtr(s), log_ndtr(-s)
 
-    def slopes(self, s: Array) -> tuple[Array, Array]:
+    def derivatives(self, s: Array) -> tuple[Array, Array]:
         log_density = -0.5 * s * s - 0.5 * math.log(2.0 * math.pi)
         return np.exp(log_density - log_ndtr(s)), np.exp(log_density - log_ndtr(-s))
 
-    def bends(self, s: Array) -> tuple[Array, Array]:
-        f, g = self.slopes(s)
+    def second_derivatives(self, s: Array) -> tuple[Array, Array]:
+        f, g = self.derivatives(s)
         return np.maximum(f * (f + s), 0.0), np.maximum(g * (g - s), 0.0)
 
 
@@ -202,14 +202,14 @@ class CLogLogLink(ProbabilityLink):
         t = np.exp(s)
         return np.where(s < -30.0, s - 0.5 * t, np.log(-np.expm1(-np.maximum(t, 1e-300)))), -t
 
-    def slopes(self, s: Array) -> tuple[Array, Array]:
+    def derivatives(self, s: Array) -> tuple[Array, Array]:
         t = np.exp(s)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return np.where(t < 1e-8, 1.0 - 0.5 * t, np.where(t > 700.0, 0.0, t / np.expm1(t))), t
 
-    def bends(self, s: Array) -> tuple[Array, Array]:
+    def second_derivatives(self, s: Array) -> tuple[Array, Array]:
         t = np.exp(s)
-        rate = self.slopes(s)[0]
+        rate = self.derivatives(s)[0]
         return np.where(t < 1e-4, 0.5 * t, np.maximum(rate * (t + rate - 1.0), 0.0)), t
 
 
@@ -228,11 +228,11 @@ class LogLogLink(ProbabilityLink):
     def log_both(self, s: Array) -> tuple[Array, Array]:
         return CLogLogLink().log_both(-s)[::-1]
 
-    def slopes(self, s: Array) -> tuple[Array, Array]:
-        return CLogLogLink().slopes(-s)[::-1]
+    def derivatives(self, s: Array) -> tuple[Array, Array]:
+        return CLogLogLink().derivatives(-s)[::-1]
 
-    def bends(self, s: Array) -> tuple[Array, Array]:
-        return CLogLogLink().bends(-s)[::-1]
+    def second_derivatives(self, s: Array) -> tuple[Array, Array]:
+        return CLogLogLink().second_derivatives(-s)[::-1]
 
 
 @dataclass(frozen=True)
@@ -251,12 +251,12 @@ class CauchitLink(ProbabilityLink):
     def log_both(self, s: Array) -> tuple[Array, Array]:
         return np.log(self.inverse(s)), np.log(self.inverse(-s))
 
-    def slopes(self, s: Array) -> tuple[Array, Array]:
+    def derivatives(self, s: Array) -> tuple[Array, Array]:
         density = 1.0 / (np.pi * (1.0 + s * s))
         return density / self.inverse(s), density / self.inverse(-s)
 
-    def bends(self, s: Array) -> tuple[Array, Array]:
-        f, g = self.slopes(s)
+    def second_derivatives(self, s: Array) -> tuple[Array, Array]:
+        f, g = self.derivatives(s)
         shrink = 2.0 * s / (1.0 + s * s)
         return f * (f + shrink), g * (g - shrink)
 

@@ -62,7 +62,7 @@ class Objective:
 
     @property
     def has_moments(self) -> bool:
-        """Whether somebody has made the moments."""
+        """True once X'X and X'y have been computed."""
         return "moments" in vars(self)
 
     def zero(self) -> tuple[Array, Array]:
@@ -131,7 +131,7 @@ class Objective:
         return value, self.design.rmatmul(cu), gb
 
     def evaluate(self, w: Array, b: Array) -> tuple[float, Array, Array, Array]:
-        """The risk, the scores z, the weighted slopes c∘ℓ'(z) and X'(c∘ℓ'(z)) of one output, in one pass over X."""
+        """The risk, the scores z, the weighted gradients c∘ℓ'(z) and X'(c∘ℓ'(z)) of one output, in one pass over X."""
         w = np.ascontiguousarray(w, dtype=np.float64)
         bias = float(b[0]) if self.fit_intercept else 0.0
         return core.evaluate(self.design.native, self.native, self.y, self.c, self.offset, w, bias)

@@ -1,7 +1,7 @@
 """The bias alone: argmin_b Σ cᵢ ℓ(yᵢ, zᵢ + b), a convex problem in one dimension.
 
 Needed wherever a fixed set of scores is completed by its best bias: constant predictions (z = 0), and dual points
-whose slopes must sum to zero. Newton's steps inside a bracket that always holds the root of the derivative, so it
+whose gradients must sum to zero. Newton's steps inside a bracket that always holds the root of the derivative, so it
 cannot diverge; for kinked losses it ends as bisection.
 """
 
@@ -44,9 +44,9 @@ def _require_number(f: float, b: float) -> None:
         raise ValueError(f"The derivative of the loss is not a number at the bias {b:.3g}. {OVERFLOWED}")
 
 
-def _bracket(slope: Callable[[float], float], span: float) -> tuple[float, float]:
+def _bracket(derivative: Callable[[float], float], span: float) -> tuple[float, float]:
     """Two points around the root of an increasing function; both ±span if it has none there."""
-    f = slope(0.0)
+    f = derivative(0.0)
     _require_number(f, 0.0)
     if f == 0.0:
         return 0.0, 0.0
@@ -54,7 +54,7 @@ def _bracket(slope: Callable[[float], float], span: float) -> tuple[float, float
     width, near = 1.0, 0.0
     while True:
         far = direction * width
-        f = slope(far)
+        f = derivative(far)
         _require_number(f, far)
         if f * direction >= 0:
             return (far, near) if direction < 0 else (near, far)

@@ -37,7 +37,7 @@ def query(
     model : fitted classifier, or list of them for "committee"
     X : the unlabelled pool
     strategy : {"margin", "uncertainty", "entropy", "committee", "random"} or function
-        A function of (model, X) gives a number per row; the largest are asked about.
+        A function of (model, X) gives a number per row; the largest are queried.
     batch : int
         How many.
     random_state : int
@@ -67,7 +67,7 @@ def query(
 
 
 def informativeness(model: Any, X: Any, strategy: str) -> np.ndarray:
-    """How much a label would tell, by one of the named criteria; larger is more."""
+    """How informative a label would be, by one of the named criteria; larger is more."""
     if strategy not in STRATEGIES[:-1]:
         raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))} or a function; got {strategy!r}.")
     if strategy == "committee":
@@ -103,7 +103,7 @@ class LabelCurve:
         Numbers of labels.
     scores : array of shape (repetitions, len(labels))
     chosen : list of arrays
-        The rows asked about, in order, per repetition.
+        The queried rows, in order, per repetition.
     """
 
     strategy: str
@@ -241,8 +241,10 @@ def _one_run(
             if strategy == "committee":
                 judge = [_bootstrapped(learner, X, y, np.array(chosen), rng) for _ in range(members)]
             seed = int(rng.integers(2**31))
-            asked = query(judge, _safe_indexing(X, rest), strategy, batch=int(labels[k + 1] - count), random_state=seed)
-            chosen += [int(i) for i in rest[asked]]
+            queried = query(
+                judge, _safe_indexing(X, rest), strategy, batch=int(labels[k + 1] - count), random_state=seed
+            )
+            chosen += [int(i) for i in rest[queried]]
     return scores, np.array(chosen)
 
 

@@ -56,8 +56,8 @@ def multipliers(objective: Objective, w: Array, b: Array, norm: str, *, kink: fl
     o = objective
     if o.loss.smooth or o.outputs > 1:
         _, g, _ = o.risk_gradient(w, b)
-        slope = np.max(np.abs(g), initial=0.0) if norm == "l1" else np.linalg.norm(g) / np.linalg.norm(w)
-        return float(slope), float(slope)
+        multiplier_bound = np.max(np.abs(g), initial=0.0) if norm == "l1" else np.linalg.norm(g) / np.linalg.norm(w)
+        return float(multiplier_bound), float(multiplier_bound)
     z = o.scores(w, b)
     reach = kink * max(float(np.max(np.abs(z))), float(np.max(np.abs(o.y))))
     low, high = o.loss.subgradients(o.y, z - reach)[0], o.loss.subgradients(o.y, z + reach)[1]

@@ -144,7 +144,7 @@ class SequentialDesign:
     def ask(self, batch: int = 1) -> np.ndarray:
         """The next ``batch`` inputs, best first; they count as measured."""
         if self._pool is not None and not self.replace and batch > int(self._free.sum()):
-            raise ValueError(f"The pool has {int(self._free.sum())} candidates left; {batch} were asked for.")
+            raise ValueError(f"The pool has {int(self._free.sum())} candidates left; {batch} were requested.")
         return np.array([self._take() for _ in range(batch)])
 
     def add(self, X: Any) -> SequentialDesign:

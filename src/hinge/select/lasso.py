@@ -113,15 +113,15 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=self.several)
         ratios = np.atleast_1d(self.l1_ratio).astype(float)
-        whole = [self._objective(X, y, weights, ratio) for ratio in ratios]
-        grids = [self._grid(objective) for objective in whole]
+        full = [self._objective(X, y, weights, ratio) for ratio in ratios]
+        grids = [self._grid(objective) for objective in full]
         errors, shares = self._errors(X, y, weights, ratios, grids)  # ρ × α × folds
         flat = errors.reshape(-1, errors.shape[-1])
         strengths = np.concatenate(grids)
         choice = choose_candidate(flat, -strengths * np.repeat(ratios, len(grids[0])), shares)
         at, position = divmod(choice.pick(self.rule), len(grids[0]))
         self.l1_ratio_, self.alpha_ = float(ratios[at]), float(grids[at][position])
-        result = solve_path(whole[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver)[0]
+        result = solve_path(full[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver)[0]
         self._adopt(result, X.dtype)
         self._show_as_column(column and self.columns_stay)
         self.dual_gap_ = result.certificate.gap

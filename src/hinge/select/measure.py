@@ -120,7 +120,7 @@ PROBABILITY: dict[str, tuple[Pointwise, bool]] = {"Brier score": (brier, True), 
 
 
 def make_measure(model: Any, y: Any, wanted: Any = None) -> Measure:
-    """The measure that suits an estimator, or the one asked for.
+    """The measure that suits an estimator, or the requested one.
 
     By default regressors are judged by the squared error (quantile regressors by their own loss), classifiers that
     give probabilities by the Brier score and others by the error rate.
@@ -159,7 +159,7 @@ def _quantile(model: Any) -> Loss | None:
     level, named = getattr(last, "quantile", None), getattr(last, "loss", None)
     if named == "quantile" and level is None:
         level = getattr(last, "alpha", None)  # scikit-learn's name for it in gradient boosting
-    # A level without a choice of losses: quantile regression, whoever's.
+    # A level without a choice of losses: quantile regression.
     return Quantile(float(level)) if level is not None and (named == "quantile" or not hasattr(last, "loss")) else None
 
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 
-class ToldRegressor(RegressorMixin, BaseEstimator):
+class PrecomputedRegressor(RegressorMixin, BaseEstimator):
     """Predicts what it was given."""
 
     def __init__(self, predictions: Any) -> None:
@@ -23,7 +23,7 @@ class ToldRegressor(RegressorMixin, BaseEstimator):
         return p[:, 0] if p.ndim == 2 and p.shape[1] == 1 else p
 
 
-class ToldClassifier(ClassifierMixin, BaseEstimator):
+class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
     """Has the labels, and the scores or probabilities, that it was given."""
 
     def __init__(self, classes: Any, labels: Any, scores: Any = None, probabilities: Any = None) -> None:

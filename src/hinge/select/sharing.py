@@ -38,7 +38,7 @@ from hinge.problem.kernels import RBF, Kernel, full_gram
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.select.path import path_weights
-from hinge.select.precomputed import ToldClassifier, ToldRegressor
+from hinge.select.precomputed import PrecomputedClassifier, PrecomputedRegressor
 from hinge.solvers.decomposition import solve_dual
 from hinge.solvers.ridge_path import RidgePath
 
@@ -48,13 +48,13 @@ GRAM_BYTES = 1e9
 
 @dataclass
 class Fold:
-    """Training and test rows. ``whole`` is all rows, where folds are rows of it; ``memory`` is common to all folds."""
+    """Training and test rows. ``full`` is all rows, where folds are rows of it; ``memory`` is common to all folds."""
 
     X: Any
     y: np.ndarray
     weight: np.ndarray | None
     X_test: Any
-    whole: Any = None
+    full: Any = None
     train: np.ndarray | None = None
     test: np.ndarray | None = None
     memory: dict[Any, Any] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class PenaltyPath(Sharing):
         W, b = path_weights(objective, alphas[order], tol=learner.tol, max_iter=learner.max_iter, solver=learner.solver)
         predictions = _matmul(fold.X_test, W) + b
         for position, k in enumerate(order):
-            yield int(k), ToldRegressor(predictions[:, position])
+            yield int(k), PrecomputedRegressor(predictions[:, position])
 
 
 class RidgeFactor(Sharing):
@@ -149,7 +149,7 @@ class RidgeFactor(Sharing):
         path = self._path(learner, fold)[0]
         for k, value in enumerate(values):
             W, b = path.coef(float(value.get("alpha", learner.alpha)))
-            yield k, ToldRegressor(_matmul(fold.X_test, W) + b)
+            yield k, PrecomputedRegressor(_matmul(fold.X_test, W) + b)
 
     def leave_one_out(self, learner: Any, values: Values, fold: Fold) -> np.ndarray | None:
         path, used = self._path(learner, fold)
@@ -171,18 +171,18 @@ class KernelSharing(Sharing):
     def gram(self, learner: Any, kernel: Kernel, X: Any, fold: Fold) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kernel values, and the rows of them that are training and test points; no more memory than 1 GB."""
         resolved = kernel.resolve(X, fold.weight)
-        if fold.whole is None:
+        if fold.full is None:
             both = _stack(X, _points(fold.X_test))
             n = X.shape[0]
             values = fold.remember(repr(resolved), lambda: _values(resolved, both, fold, across=False), across=False)
             return values, np.arange(n), np.arange(n, both.shape[0])
-        whole = fold.remember("points", lambda: _points(fold.whole))
-        values = fold.remember(repr(resolved), lambda: _values(resolved, whole, fold, across=True))
+        full = fold.remember("points", lambda: _points(fold.full))
+        values = fold.remember(repr(resolved), lambda: _values(resolved, full, fold, across=True))
         return values, fold.train, fold.test  # type: ignore[return-value]
 
 
 def _fits(fold: Fold, copies: int = 1) -> bool:
-    rows = fold.whole.shape[0] if fold.whole is not None else fold.X.shape[0] + fold.X_test.shape[0]
+    rows = fold.full.shape[0] if fold.full is not None else fold.X.shape[0] + fold.X_test.shape[0]
     return 8.0 * copies * rows**2 <= GRAM_BYTES
 
 
@@ -229,7 +229,7 @@ class KernelRidgeFactor(KernelSharing):
         path = ridge_path(K[np.ix_(train, train)], np.asarray(y, dtype=np.float64), alphas, weights)
         across = K[np.ix_(test, train)]
         for k in range(len(values)):
-            yield k, ToldRegressor(across @ path.dual_coef[k])
+            yield k, PrecomputedRegressor(across @ path.dual_coef[k])
 
     def leave_one_out(self, learner: Any, values: Values, fold: Fold) -> np.ndarray | None:
         if fold.weight is not None or np.ndim(fold.y) != 1:
@@ -295,11 +295,11 @@ class SupportVectors(KernelSharing):
                 # Not BLAS: its threads would go on spinning beside the solver.
                 scores[:, m] = np.einsum("ij,j->i", across, spread) + solution.bias
             last = Cs[k]
-            yield int(k), _told_scores(model, scores, regresses)
+            yield int(k), _from_scores(model, scores, regresses)
 
 
 def _part(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    return K[rows].take(columns, axis=1)  # rows are copied whole: only columns are looked up one by one
+    return K[rows].take(columns, axis=1)  # whole rows are copied: only columns are looked up one by one
 
 
 def _stretched(start: np.ndarray, dual: Dual, ratio: float) -> np.ndarray:
@@ -320,14 +320,14 @@ def _machines(model: SVC, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarra
     return found
 
 
-def _told_scores(model: Any, scores: np.ndarray, regresses: bool) -> Any:
+def _from_scores(model: Any, scores: np.ndarray, regresses: bool) -> Any:
     if regresses:
-        return ToldRegressor(scores[:, 0])
+        return PrecomputedRegressor(scores[:, 0])
     if len(model.classes_) == 2:
-        return ToldClassifier(model.classes_, model.classes_[(scores[:, 0] > 0).astype(int)], scores[:, 0])
+        return PrecomputedClassifier(model.classes_, model.classes_[(scores[:, 0] > 0).astype(int)], scores[:, 0])
     votes = scores if model.multi_class == "ovr" else model._votes(scores)
     shown = scores if model.decision_function_shape == "ovo" else votes
-    return ToldClassifier(model.classes_, model.classes_[np.argmax(votes, axis=1)], shown)
+    return PrecomputedClassifier(model.classes_, model.classes_[np.argmax(votes, axis=1)], shown)
 
 
 class BoostedRounds(Sharing):
@@ -351,14 +351,14 @@ class BoostedRounds(Sharing):
             if until > done:
                 scores = model.trees_.add(X, scores, k * done, k * until)
                 done = until
-            yield int(i), self._told(model, scores.copy())
+            yield int(i), self._precomputed(model, scores.copy())
 
-    def _told(self, model: Any, s: np.ndarray) -> Any:
+    def _precomputed(self, model: Any, s: np.ndarray) -> Any:
         if isinstance(model, HistGradientBoostingRegressor):
-            return ToldRegressor(model._loss_link(s[:, 0]))
+            return PrecomputedRegressor(model._loss_link(s[:, 0]))
         shown = s[:, 0] if model._loss.outputs == 1 else s
         p = model._probabilities(s) if model._loss.probabilistic else None
-        return ToldClassifier(model.classes_, model._labels(s), shown, p)
+        return PrecomputedClassifier(model.classes_, model._labels(s), shown, p)
 
 
 class WarmStarts(Sharing):

@@ -24,7 +24,7 @@ from hinge._native import check_indices, num_threads
 from hinge.models.base import check_weights
 from hinge.select.choice import choose_candidate
 from hinge.select.grids import complexity_of, path_grid
-from hinge.select.precomputed import ToldRegressor
+from hinge.select.precomputed import PrecomputedRegressor
 from hinge.select.progress import Journal, Progress, fingerprint
 from hinge.select.sharing import Fold, alike, run_shared, sharing_for
 
@@ -358,8 +358,8 @@ class _Task:
     def _models(self, which: list[int], train: np.ndarray, test: np.ndarray, X_test: Any) -> Any:
         y, weight = self.y[train], None if self.weights is None else self.weights[train]
         if not isinstance(self.learner, Pipeline) or len(self.learner.steps) < 2:
-            whole = self.X if hasattr(self.X, "shape") else None
-            fold = Fold(_safe_indexing(self.X, train), y, weight, X_test, whole, train, test, self.memory, self.lock)
+            full = self.X if hasattr(self.X, "shape") else None
+            fold = Fold(_safe_indexing(self.X, train), y, weight, X_test, full, train, test, self.memory, self.lock)
             for position, model in run_shared(self.learner, [self.candidates[k] for k in which], fold):
                 yield which[position], model, X_test
             return
@@ -418,7 +418,7 @@ class _Task:
             return None
         if self.own_score:  # R² of one example does not exist: squared errors, example by example
             return -((self.y - predictions) ** 2)
-        values = [[self.scorer(ToldRegressor(p[[i]]), np.empty((1, 1)), self.y[[i]]) for i in range(len(p))]
+        values = [[self.scorer(PrecomputedRegressor(p[[i]]), np.empty((1, 1)), self.y[[i]]) for i in range(len(p))]
                   for p in predictions]  # fmt: skip
         return np.array(values)
 

@@ -4,9 +4,9 @@ Problem     min Σ cᵢ ℓ(yᵢ, zᵢ) + Ω(v)   subject to   z = Xw + b + offs
 Iteration   (w, b) ← least squares against z − u/ρ and v + q/ρ (one factorisation for all iterations)
             zᵢ ← prox of ℓ(yᵢ, ·) with step 1/ρ,   v ← prox of Ω with step 1/(ρκ)
             u, q ← multipliers + ρ·residuals
-Dual        the multipliers of z are slopes u inside the domain of ℓ* by construction
+Dual        the multipliers of z are dual variables u inside the domain of ℓ* by construction
 Optimality  both residuals zero
-Returns     v with its best bias, and the slopes u
+Returns     v with its best bias, and the dual variables u
 Reference   Boyd et al. (2011), section 3 with over-relaxation (3.4.3) and residual balancing (3.4.1)
 """
 

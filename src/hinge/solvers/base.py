@@ -24,7 +24,7 @@ class Status(enum.Enum):
     CONVERGED = "The tolerance was met."
     MAX_ITER = "The iteration limit was reached; raise max_iter, loosen tol, or scale the features to similar size."
     STALLED = "No further progress is possible in floating point; loosen tol or scale the features to similar size."
-    STOPPED = "A callback asked to stop."
+    STOPPED = "A callback requested the stop."
     RULE = "The stopping rule that was given was met; drop it to go on to the tolerance."
     UNBOUNDED = "The objective has no minimiser (for example separable classes without a penalty); add a penalty."
     UNPROVED = (
@@ -127,7 +127,7 @@ class Record:
 
 @dataclass
 class Stop:
-    """When a solver should end, and whom it tells about its progress."""
+    """When a solver should end, and the callback that it reports to."""
 
     tol: float = 1e-6
     max_iter: int = 1000
@@ -140,7 +140,7 @@ class Stop:
     def report(
         self, iteration: int, objective: float, gap: float = np.nan, w: Array | None = None, b: Array | None = None
     ) -> bool:
-        """Take note of an iteration; True if somebody wants the solver to stop."""
+        """Record an iteration; True if a limit or a callback stops the solver."""
         record = Record(iteration, time.perf_counter() - self.began, objective, gap)
         if self.keep_history:
             self.records.append(record)
@@ -158,7 +158,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver returns: weights, bias, slopes for the judge where it has them, and how it ended."""
+    """What a solver returns: weights, bias, dual variables where it has them, and how it ended."""
 
     w: Array
     b: Array

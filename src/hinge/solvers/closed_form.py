@@ -70,7 +70,7 @@ class ClosedForm(Solver):
 class Centred:
     """A weighted least-squares problem with the bias eliminated. Targets become an n × k matrix.
 
-    X̃ = X − 1μ' is never formed unless singular values are asked for: products with X are corrected by μ.
+    X̃ = X − 1μ' is never formed unless singular values are needed: products with X are corrected by μ.
     """
 
     def __init__(

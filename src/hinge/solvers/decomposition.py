@@ -121,17 +121,7 @@ def solve_dual(
     began = time.perf_counter()
     single = gram is None and single_suffices(kernel, X, dual, tol)
     run = _runner(kernel, X, dual, single) if gram is None else _matrix_runner(gram, dual)
-    square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
-    if not np.isfinite(square):
-        raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
-    with np.errstate(over="ignore"):
-        scale = dual.scale
-    if not np.isfinite(scale):
-        raise ValueError("y has values so large that their squares overflow; rescale it.")
-    mass = float(dual.start.sum())
-    extent = 0.5 * mass * mass * square  # of ½‖f‖², were all images the same
-    if not np.isfinite(extent):
-        raise ValueError("C or sample_weight has values so large that the objective overflows; rescale them.")
+    square, extent = _sizes(kernel, X, dual, gram)
     limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
     point = _Point(dual.start, 0.0, 0.0)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
@@ -172,17 +162,30 @@ def solve_dual(
     if not (np.isfinite(found.primal) and np.all(np.isfinite(found.scores))):
         raise ValueError("Kernel values, C or targets are so large that the objective overflows; rescale them.")
     if _vanishes(dual, found, extent):
-        nothing = np.zeros(len(found.scores))
-        return DualSolution(
-            point.alpha, nothing, nothing, 0.0, 0.0, 0.0, found.dual, extent, spent, time.perf_counter() - began,
-            bool(stopped),
-        )  # fmt: skip
-    if polish:
-        point, found = _polish(kernel, X, dual, point, found, gram)
-    return DualSolution(
-        point.alpha, point_coefficients(dual, point.alpha, len(found.scores)), found.scores, point.bias, point.rho,
-        found.primal, found.dual, found.reference, spent, time.perf_counter() - began, bool(stopped),
-    )  # fmt: skip
+        zero = np.zeros(len(found.scores))
+        function = zero, zero, 0.0, 0.0, 0.0, found.dual, extent
+    else:
+        if polish:
+            point, found = _polish(kernel, X, dual, point, found, gram)
+        coefficients = point_coefficients(dual, point.alpha, len(found.scores))
+        function = coefficients, found.scores, point.bias, point.rho, found.primal, found.dual, found.reference
+    return DualSolution(point.alpha, *function, spent, time.perf_counter() - began, bool(stopped))
+
+
+def _sizes(kernel: Kernel, X: Any, dual: Dual, gram: Array | None) -> tuple[float, float]:
+    """The largest k(x, x), and ½‖f‖² at the start were all images the same; a ValueError where numbers overflow."""
+    square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
+    if not np.isfinite(square):
+        raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
+    with np.errstate(over="ignore"):
+        scale = dual.scale
+    if not np.isfinite(scale):
+        raise ValueError("y has values so large that their squares overflow; rescale it.")
+    mass = float(dual.start.sum())
+    extent = 0.5 * mass * mass * square
+    if not np.isfinite(extent):
+        raise ValueError("C or sample_weight has values so large that the objective overflows; rescale them.")
+    return square, extent
 
 
 def _stationary(

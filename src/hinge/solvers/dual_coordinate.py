@@ -2,7 +2,7 @@
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + ½ Σ_j λ_j w_j²,   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
 Dual        max_u −Σ cᵢ aᵢ uᵢ − ½ Σ_j (x_j'(c∘u))²/λ_j,   lo ≤ u ≤ hi, Σ cᵢ uᵢ = 0
-Returns     w, b and the slopes u
+Returns     w, b and the dual variables u
 Reference   Hsieh et al. (2008), algorithms 1 and 3, with momentum; native/solvers/dual_coordinate.hpp
 """
 

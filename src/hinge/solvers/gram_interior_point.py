@@ -42,9 +42,9 @@ def _follow_path(K: Array, dual: Dual, tol: float) -> Array:
     system = _System(K, dual, used)
     alpha, lower, upper, level = system.start()
     for _ in range(ITERATIONS):
-        slope, scores = system.slope(alpha, level)
+        gradient, scores = system.gradient(alpha, level)
         mu = float(alpha @ lower + (system.upper - alpha) @ upper) / (2 * len(alpha))
-        residual = slope - lower + upper
+        residual = gradient - lower + upper
         away = system.constraints @ alpha - system.sums
         size = abs(0.5 * float(system.beta(alpha) @ scores)) + abs(float(system.linear @ alpha)) + system.tiny
         if 2 * mu * len(alpha) <= tol * size and np.max(np.abs(away)) <= 1e-10 * float(alpha.sum()):
@@ -93,16 +93,16 @@ class _System:
         alpha = np.clip(self._begin, 0.1 * self.upper, 0.9 * self.upper)
         if not np.any(self._begin):
             alpha = 0.1 * self.upper
-        slope = self.slope(alpha, np.zeros(len(self.sums)))[0]
-        level = np.linalg.lstsq(self.constraints.T, -slope, rcond=None)[0]
-        slope = slope + self.constraints.T @ level
-        base = float(np.mean(np.abs(slope))) + self.tiny
-        return alpha, np.maximum(slope, 0.0) + base, np.maximum(-slope, 0.0) + base, level
+        gradient = self.gradient(alpha, np.zeros(len(self.sums)))[0]
+        level = np.linalg.lstsq(self.constraints.T, -gradient, rcond=None)[0]
+        gradient = gradient + self.constraints.T @ level
+        base = float(np.mean(np.abs(gradient))) + self.tiny
+        return alpha, np.maximum(gradient, 0.0) + base, np.maximum(-gradient, 0.0) + base, level
 
     def beta(self, alpha: Array) -> Array:
         return np.asarray(np.bincount(self.point, self.sign * alpha, self.n), dtype=np.float64)
 
-    def slope(self, alpha: Array, level: Array) -> tuple[Array, Array]:
+    def gradient(self, alpha: Array, level: Array) -> tuple[Array, Array]:
         """The derivative of the Lagrangian without the bounds, and scores."""
         scores = self.K @ self.beta(alpha)
         return self.sign * scores[self.point] - self.linear + self.constraints.T @ level, scores

@@ -2,7 +2,7 @@
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + Σ_j l1_j |w_j| + ½ l2_j w_j² on [lower, upper],   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
 Optimality  l2∘w + l1∘∂|w| + X'(c∘u) ∋ 0, Σ cᵢ uᵢ = 0, and u at an end of its interval unless z is at the kink
-Returns     w, b and slopes u strictly inside their intervals: a dual point
+Returns     w, b and dual variables u strictly inside their intervals: a dual point
 Reference   Mehrotra (1992); Nocedal & Wright (2006), algorithm 16.4; native/solvers/interior_point.hpp
 """
 

@@ -116,8 +116,8 @@ def _promising(objective: Objective, g: Array, value: float, stop: Stop) -> bool
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None or not np.all(coordinates.l2 > 0):
         return True
-    slope = g[: objective.d * objective.outputs].reshape(objective.d, -1)
-    return float(np.sum(slope**2 / (2.0 * coordinates.l2[:, None]))) <= 2.0 * stop.tol * abs(value)
+    gradient = g[: objective.d * objective.outputs].reshape(objective.d, -1)
+    return float(np.sum(gradient**2 / (2.0 * coordinates.l2[:, None]))) <= 2.0 * stop.tol * abs(value)
 
 
 def two_loops(g: Array, pairs: deque[Pair], guess: HessianGuess | None = None) -> Array:

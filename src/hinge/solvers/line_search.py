@@ -30,10 +30,10 @@ class Step(NamedTuple):
 
 
 def backtracking(flat: Flat, x: Array, value: float, g: Array, p: Array, start: float) -> Step:
-    slope, length = float(g @ p), start
+    derivative, length = float(g @ p), start
     for _ in range(60):
         trial, gradient = flat.value_gradient(x + length * p)
-        if trial <= value + DECREASE * length * slope + ROUNDING * abs(value):
+        if trial <= value + DECREASE * length * derivative + ROUNDING * abs(value):
             return Step(length, trial, gradient)
         length *= 0.5
     return Step(0.0, value, g)
@@ -56,16 +56,16 @@ def exact(flat: Flat, x: Array, p: Array) -> float:
 
 def wolfe(flat: Flat, x: Array, value: float, g: Array, p: Array, start: float = 1.0, curvature: float = 0.9) -> Step:
     """A step that satisfies the strong Wolfe conditions, by bracketing and zooming with cubic interpolation."""
-    slope = float(g @ p)
+    derivative = float(g @ p)
     noise = ROUNDING * max(abs(value), 1e-300)
-    low = (0.0, value, slope, g)
+    low = (0.0, value, derivative, g)
     length, high = start, None
     for trial in range(60):
         f, gradient = flat.value_gradient(x + length * p)
         d = float(gradient @ p) if np.isfinite(f) else np.inf
-        if f > value + DECREASE * length * slope + noise or (trial and f > low[1] + noise):
+        if f > value + DECREASE * length * derivative + noise or (trial and f > low[1] + noise):
             high = (length, f, d)
-        elif abs(d) <= -curvature * slope:
+        elif abs(d) <= -curvature * derivative:
             return Step(length, f, gradient)
         elif d >= 0:
             high, low = low[:3], (length, f, d, gradient)

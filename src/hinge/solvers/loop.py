@@ -14,7 +14,7 @@ from hinge.solvers.stopping import Rule, State, Watches
 class Run:
     """One run of an iterative method on an objective.
 
-    The judge is asked at iteration ``first`` and then at growing intervals, so that judging never dominates.
+    The certificate is computed at iteration ``first`` and then at growing intervals, so that it never dominates.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Run:
         self._next, self._every = first, every
 
     def due(self, k: int) -> bool:
-        """Whether the judge will be asked after iteration k."""
+        """Whether the certificate is computed after iteration k."""
         return k >= self._next
 
     def over(
@@ -40,7 +40,7 @@ class Run:
     ) -> Status | None:
         """Whether the run is over after iteration k (0: before the first) at x, and why.
 
-        The judge is not asked where the method knows that it would be in vain (``promising=False``).
+        It is skipped where the method knows that it cannot succeed (``promising=False``).
         """
         if not np.isfinite(np.sum(x)) and not np.all(np.isfinite(x)):  # every comparison with NaN would be false
             raise ValueError(OVERFLOWED)

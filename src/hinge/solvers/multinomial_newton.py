@@ -37,20 +37,20 @@ class MultinomialNewton(Solver):
             iteration += 1
             _, gw, gb = objective.risk_gradient(w, b)
             step_w, step_b = self._direction(objective, w, b, gw + l2 * w, gb, coordinates.l2)
-            slope = float(np.sum((gw + l2 * w) * step_w) + gb @ step_b)
+            derivative = float(np.sum((gw + l2 * w) * step_w) + gb @ step_b)
             length, trial = 1.0, objective.value(w + step_w, b + step_b)
-            while not trial <= value + 1e-4 * length * slope and length > 1e-10:
+            while not trial <= value + 1e-4 * length * derivative and length > 1e-10:
                 length *= 0.5
                 trial = objective.value(w + length * step_w, b + length * step_b)
             if not trial <= value:
                 status = Status.STALLED
                 break
             w, b, value = w + length * step_w, b + length * step_b, trial
-            if stop.report(iteration, value, -0.5 * slope / scale):
+            if stop.report(iteration, value, -0.5 * derivative / scale):
                 status = Status.STOPPED
                 break
             # Newton's decrement is the gap to second order; its square root tells when the quadratic phase has ended.
-            if -0.5 * slope <= min(stop.tol, 1e-12) * max(abs(value), 1e-300):
+            if -0.5 * derivative <= min(stop.tol, 1e-12) * max(abs(value), 1e-300):
                 status = Status.CONVERGED
                 break
         # Of all equivalent solutions the one whose free weights and biases have mean zero over the classes.

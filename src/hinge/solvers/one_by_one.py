@@ -1,7 +1,7 @@
 """Several outputs whose losses and penalties do not meet, solved one after the other.
 
 Problem     min Σ_k [ Σ cᵢ ℓ(yᵢₖ, zᵢₖ) + Ω(w_k) ],   z = Xw + b, one column of w and b for each output k
-Returns     the columns of the single problems, and their slopes; iterations are those of the longest
+Returns     the columns of the single problems, and their dual variables; iterations are those of the longest
 """
 
 from __future__ import annotations

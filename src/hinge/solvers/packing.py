@@ -34,8 +34,8 @@ class Flat:
         """The whole objective and its gradient, for differentiable penalties."""
         value, g = self.risk_gradient(x)
         w, _ = self.unpack(x)
-        slope = self.objective.penalty.gradient(w).ravel()
-        g[: slope.size] += slope
+        gradient = self.objective.penalty.gradient(w).ravel()
+        g[: gradient.size] += gradient
         return value + self.objective.penalty.value(w), g
 
     def value(self, x: Array) -> float:

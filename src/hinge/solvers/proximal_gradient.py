@@ -3,7 +3,7 @@
 Problem     min_{w,b} R(w, b) + Ω(w), R differentiable, Ω with a proximal operator (bias unpenalised)
 Step        x₊ = prox_{Ω/L}(v − ∇R(v)/L), where L is enlarged until R(x₊) ≤ R(v) + ∇R(v)'(x₊−v) + (L/2)‖x₊−v‖²
             v = x for ISTA; v = x + (t₋ − 1)/t · (x − x₋) for FISTA, with t restarted when momentum points uphill
-Dual        slopes u = ℓ'(z): the judge makes a dual point of them
+Dual        u = ℓ'(z): the certificate makes a dual point of it
 Optimality  x = prox_{Ω/L}(x − ∇R(x)/L), equivalently −∇R(x) ∈ ∂Ω(x)
 Returns     the last iterate; for non-convex penalties a stationary point below the start
 Reference   Beck & Teboulle (2009), sections 3–4; O'Donoghue & Candès (2015), section 3.2

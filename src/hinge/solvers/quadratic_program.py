@@ -6,7 +6,7 @@ Problem     min_{w,b,ξ} Σ cᵢ (ξᵢ or (h/2) ξᵢ²) + Σ_j λ₁ a_j + (λ
 Dual        uᵢ = Σ_k multiplier_k α_k / cᵢ;  for the SVM αᵢ = −yᵢuᵢcᵢ/λ solves
             max Σα − ½ Σ αᵢαⱼyᵢyⱼxᵢ'xⱼ  subject to  0 ≤ αᵢ ≤ cᵢ/λ,  Σ αᵢyᵢ = 0
 Optimality  the six relations of margins and α: α = 0 ⇒ m ≥ 1, 0 < α < c/λ ⇒ m = 1, α = c/λ ⇒ m ≤ 1, and back
-Returns     the optimum to about 1e-9, with its slopes. For thousands of examples, not millions
+Returns     the optimum to about 1e-9, with its dual variables. For thousands of examples, not millions
 Reference   Boyd & Vandenberghe (2004), chapter 4; Goulart & Chen (2024) for Clarabel
 """
 

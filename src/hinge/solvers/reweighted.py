@@ -48,8 +48,10 @@ class Reweighted(Solver):
             blur = 0.3 * blur if blur > SMALLEST else 0.0
             used = np.abs(found.w) * scale > least
             size = float(np.max(np.abs(found.w), initial=0.0))
-            slope = penalty.lam * penalty.q * (np.abs(found.w) + blur * size + np.finfo(float).tiny) ** (penalty.q - 1)
-            before, found = found.w, _convex(o, slope, used, stop)
+            derivative = (
+                penalty.lam * penalty.q * (np.abs(found.w) + blur * size + np.finfo(float).tiny) ** (penalty.q - 1)
+            )
+            before, found = found.w, _convex(o, derivative, used, stop)
             if stop.report(k, o.value(found.w, found.b), w=found.w, b=found.b):
                 status = Status.STOPPED
                 break
@@ -91,7 +93,7 @@ def _convex(o: Objective, strengths: Array, allowed: np.ndarray, stop: Stop) -> 
 
 
 def _wall(o: Objective) -> Array:
-    """Strengths at which every weight is zero: the loss cannot pull harder than its steepest slopes, or those at w = 0."""
+    """Strengths at which every weight is zero: no gradient of the loss exceeds its largest one, or that at w = 0."""
     low, high = o.loss.dual_interval(o.y)
     steepest = np.maximum(np.abs(low), np.abs(high)) * np.ones(o.n)
     if not np.all(np.isfinite(steepest)):

@@ -216,7 +216,7 @@ def minimise(
     callback: Callable[[Record], bool] | None = None,
     random_state: int = 0,
 ) -> tuple[Solver, Solution]:
-    """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`."""
+    """The solver that was used and its solution, without a certificate; parameters as in :func:`solve`."""
     ours = isinstance(solver, str) and solver == "auto"
     constant = best_constant(objective, tol) if ours and start is None else None
     if constant is not None:
@@ -239,8 +239,8 @@ def minimise(
             random_state=random_state,
         )  # fmt: skip
     if start is None:
-        seen = chosen.iterative or history or callback is not None
-        w, b = objective.start() if seen else objective.zero()
+        uses_start = chosen.iterative or history or callback is not None
+        w, b = objective.start() if uses_start else objective.zero()
     else:
         w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
     stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)

@@ -3,10 +3,10 @@
 Problem     min_{w,b} J = Σ cᵢ ℓ(yᵢ, zᵢ) + Ω(w), convex, perhaps with kinks (hinge, L1)
 Step        x ← x − η_t g,  g ∈ ∂J(x);  η_t = 1/(λ(t+1)) if Ω ⊇ (λ/2)‖w‖², else η₀/√t
 Pegasos     g from one example (or a batch):  w ← (1 − η_t λ) w + η_t yᵢ xᵢ 1[mᵢ < 1],  η_t = 1/(λt)
-Dual        the average of the slopes u_t met on the way lies in the domain of ℓ* (it is convex): a dual point. With
+Dual        the average of the subgradients u_t lies in the domain of ℓ* (it is convex): a dual point. With
             η = 1/(λt) the iterate is w = −X'(c∘ū)/λ, so primal and dual belong together and the gap closes
 Optimality  0 ∈ ∂J(x): see ``optimality_distance``
-Returns     the best of the iterates and of their average, with the averaged slopes
+Returns     the best of the iterates and of their average, with the averaged subgradients
 Reference   Shor (1985); Shalev-Shwartz, Singer, Srebro & Cotter (2011), figure 1
 """
 
@@ -50,7 +50,7 @@ class Subgradient(Solver):
         x = flat.pack(w, b)
         strength = _strength(objective) if self.step is None else 0.0
         best, mean = _Best(x, flat.value(x)), x.copy()
-        slopes, total, k, first = None, 0.0, 0, 0.0
+        averaged, total, k, first = None, 0.0, 0, 0.0
         status = run.over(0, x, best.value)
         while status is None and k < stop.max_iter:
             k += 1
@@ -60,14 +60,14 @@ class Subgradient(Solver):
             eta = 1.0 / (strength * (k + 1)) if strength > 0 else (self.step or 1.0 / first) / np.sqrt(k)
             weight = eta * (k + 1) if strength > 0 else eta  # of this step in the averages
             total += weight
-            slopes = u if slopes is None else slopes + (weight / total) * (u - slopes)
+            averaged = u if averaged is None else averaged + (weight / total) * (u - averaged)
             x = x - eta * g
             mean = mean + (weight / total) * (x - mean)
             best.offer(x, flat.value(x))
             if run.due(k):
                 best.offer(mean, flat.value(mean))
-            status = run.over(k, best.x, best.value, float(np.linalg.norm(g)), dual=slopes)
-        return run.solution(best.x, status, k, slopes)
+            status = run.over(k, best.x, best.value, float(np.linalg.norm(g)), dual=averaged)
+        return run.solution(best.x, status, k, averaged)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Pegasos(Solver):
         x = run.flat.pack(w, b)
         best = _Best(x, run.flat.value(x))
         radius = np.sqrt(2.0 * max(best.value, 0.0) / strength) if not np.any(w) else np.inf
-        mean, met, slopes, t, k = x.copy(), np.zeros(o.n), None, 0, 0
+        mean, met, averaged, t, k = x.copy(), np.zeros(o.n), None, 0, 0
         status = run.over(0, x, best.value)
         X = X.tocsr() if hasattr(X, "tocsr") else X
         while status is None and k < stop.max_iter:
@@ -125,9 +125,9 @@ class Pegasos(Solver):
                 met[rows] += t * u * (o.n / len(rows))
             best.offer(x, run.flat.value(x))
             best.offer(mean, run.flat.value(mean))
-            slopes = met * (2.0 / (t * (t + 1)))
-            status = run.over(k, best.x, best.value, dual=slopes)
-        solution = run.solution(best.x, status, k, slopes)
+            averaged = met * (2.0 / (t * (t + 1)))
+            status = run.over(k, best.x, best.value, dual=averaged)
+        solution = run.solution(best.x, status, k, averaged)
         return solution if status else replace(solution, status=Status.BUDGET)
 
 

@@ -237,7 +237,7 @@ def test_iterations_are_reported_and_can_be_stopped(model):
     assert two.seen == stopped.n_iter_ == 2
     if hasattr(stopped, "certificate_"):
         assert not stopped.certificate_.converged
-        assert stopped.certificate_.status == "A callback asked to stop."
+        assert stopped.certificate_.status == "A callback requested the stop."
         assert stopped.certificate_.primal >= whole.certificate_.dual
 
 

@@ -94,17 +94,7 @@ def diagnose(
     >>> report.optimisation.converged
     True
     """
-    unknown = sorted(set(skip) - set(PARTS))
-    if unknown:
-        raise ValueError(f"skip holds {unknown[0]!r}; it may hold {', '.join(PARTS)}.")
-    if not (is_classifier(model) or is_regressor(model)):
-        raise TypeError(f"model must be a classifier or a regressor, got {type(model).__name__}.")
-    if (X_test is None) != (y_test is None) and X_test is None:
-        raise ValueError("y_test was given without X_test.")
-    if len(np.shape(y)) != 1:
-        raise ValueError(f"y must be one target per row, got an array of shape {np.shape(y)}.")
-    check_indices(X)
-    check_indices(X_test)
+    _check(model, X, y, X_test, y_test, skip)
     measure = make_measure(model, y, measure)
     model = _fitted(model, X, y)
     names = np.arange(row_count(X)) if row_names is None else np.asarray(row_names)
@@ -150,6 +140,20 @@ def diagnose(
         predictions=(data.targets[best_held.rows], best_held.output),
     )
     return replace(report, findings=advise(report))
+
+
+def _check(model: Any, X: Any, y: Any, X_test: Any, y_test: Any, skip: Collection[str]) -> None:
+    unknown = sorted(set(skip) - set(PARTS))
+    if unknown:
+        raise ValueError(f"skip holds {unknown[0]!r}; it may hold {', '.join(PARTS)}.")
+    if not (is_classifier(model) or is_regressor(model)):
+        raise TypeError(f"model must be a classifier or a regressor, got {type(model).__name__}.")
+    if y_test is not None and X_test is None:
+        raise ValueError("y_test was given without X_test.")
+    if len(np.shape(y)) != 1:
+        raise ValueError(f"y must be one target per row, got an array of shape {np.shape(y)}.")
+    check_indices(X)
+    check_indices(X_test)
 
 
 def _fitted(model: Any, X: Any, y: Any) -> Any:

@@ -13,7 +13,7 @@ class CalibrationDisplay:
     """A reliability diagram: frequency of the positive class against predicted probability.
 
     Make one with :meth:`from_predictions` or :meth:`from_estimator`. The names are scikit-learn's; there is a
-    histogram of the probabilities below, and a bootstrap band around the curve, if asked for.
+    histogram of the probabilities below, and an optional bootstrap band around the curve.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ INTERPOLATED = 1e-10
 
 
 def predicted(law: Any, return_std: bool, interval: float | None, action: Any, dtype: Any) -> Any:
-    """What ``predict`` returns for a predictive distribution: a point, and what else was asked for."""
+    """What ``predict`` returns for a predictive distribution: a point, and whatever else was requested."""
     point = law.mode if action is None else law.bayes_action(action)  # the mean, where there is one
     if action is not None:
         point = in_units_of_target(action, point)
@@ -300,7 +300,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
             determinant = float(np.sum(np.log1p(e * np.exp(-log_ratio))))
             return parts(log_ratio)[0] / noise + n * np.log(noise) + determinant
 
-        def slope(log_ratio: float) -> float:
+        def derivative(log_ratio: float) -> float:
             fit, change, freedom = parts(log_ratio)
             moving = n - fit / noise_at(log_ratio) if known_noise is None and self.prior_covariance is not None else 0.0
             return change / noise_at(log_ratio) - freedom + moving
@@ -309,8 +309,8 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         grid = centre + np.linspace(-SPAN, SPAN, 61)
         best = int(np.argmin([cost(t) for t in grid]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        bracketed = slope(low) < 0 < slope(high)
-        found = scipy.optimize.brentq(slope, low, high, xtol=1e-14) if bracketed else float(grid[best])
+        bracketed = derivative(low) < 0 < derivative(high)
+        found = scipy.optimize.brentq(derivative, low, high, xtol=1e-14) if bracketed else float(grid[best])
         noise = noise_at(found)
         if self.prior_covariance is not None:
             return 1.0, noise

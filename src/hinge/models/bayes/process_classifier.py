@@ -36,7 +36,7 @@ class Laplace:
     """The approximation at one kernel: f at the examples, ∇ log p(y | f), W^½, the factor of B, and the evidence."""
 
     f: Array
-    slope: Array
+    gradient: Array
     root: Array
     L: Array
     value: float
@@ -91,8 +91,8 @@ def laplace_gradient(kernel: Kernel, X: Any, K: Array, y: Array, fitted: Laplace
     s2 = -0.5 * posterior * third
     gradient = []
     for G in kernel.derivatives(X):
-        explicit = 0.5 * float(fitted.slope @ G @ fitted.slope) - 0.5 * float(np.vdot(R, G))
-        b = G @ fitted.slope
+        explicit = 0.5 * float(fitted.gradient @ G @ fitted.gradient) - 0.5 * float(np.vdot(R, G))
+        b = G @ fitted.gradient
         gradient.append(explicit + float(s2 @ (b - K @ (R @ b))))
     return np.array(gradient)
 
@@ -245,9 +245,9 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
         each = len(self._kernels[0].theta)
         shared = len(theta) == each
         parts = [theta] * k if shared else np.split(theta, k)
-        said = [self._evidence(kernel.with_theta(t), y) for kernel, t, y in zip(self._kernels, parts, self._signs)]
-        value = float(np.mean([v for v, _ in said]))
-        gradients = [g / k for _, g in said]
+        evidences = [self._evidence(kernel.with_theta(t), y) for kernel, t, y in zip(self._kernels, parts, self._signs)]
+        value = float(np.mean([v for v, _ in evidences]))
+        gradients = [g / k for _, g in evidences]
         return (value, sum(gradients) if shared else np.concatenate(gradients)) if eval_gradient else value
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
@@ -261,7 +261,7 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
             variances[:, j] = kernel.diagonal(X)
             for i in range(0, n, BLOCK_ROWS):
                 block = kernel.block(X[i : i + BLOCK_ROWS], old)
-                means[i : i + BLOCK_ROWS, j] = block @ fitted.slope
+                means[i : i + BLOCK_ROWS, j] = block @ fitted.gradient
                 V = scipy.linalg.solve_triangular(fitted.L, (block * fitted.root).T, lower=True, check_finite=False)
                 variances[i : i + BLOCK_ROWS, j] -= np.einsum("ij,ij->j", V, V)
         variances = np.maximum(variances, 0.0)

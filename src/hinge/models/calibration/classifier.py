@@ -67,7 +67,7 @@ class CalibratedPair:
     maps: tuple[Any, ...]
 
     def predict_proba(self, X: Any) -> Array:
-        """Calibrated probabilities of all classes; zero for classes the classifier has not seen."""
+        """Calibrated probabilities of all classes; zero for classes the classifier does not have."""
         scores = scores_of(self.estimator, X, self.method)
         if self.method == "temperature":
             p = softmax(self.maps[0] * scores)
@@ -248,11 +248,11 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
     def _folds(self, X: Any, y: Any, codes: Any, weight: Array | None) -> list[tuple[Any, Any]]:
         splitter = check_cv(self.cv, y, classifier=True)
         wanted = getattr(splitter, "n_splits", None)
-        seen = np.bincount(codes if weight is None else codes[weight > 0], minlength=len(self.classes_))
-        if isinstance(wanted, int) and seen.min() < wanted and (self.cv is None or isinstance(self.cv, int)):
+        counts = np.bincount(codes if weight is None else codes[weight > 0], minlength=len(self.classes_))
+        if isinstance(wanted, int) and counts.min() < wanted and (self.cv is None or isinstance(self.cv, int)):
             raise ValueError(
-                f"cv={wanted} needs at least {wanted} examples of every class; {self.classes_[seen.argmin()]!r} has "
-                f"{seen.min()} samples. Ask for fewer folds."
+                f"cv={wanted} needs at least {wanted} examples of every class; {self.classes_[counts.argmin()]!r} has "
+                f"{counts.min()} samples. Ask for fewer folds."
             )
         return list(splitter.split(X, y))
 

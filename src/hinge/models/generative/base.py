@@ -41,9 +41,9 @@ class JointPosterior(ClassPosterior):
         return self._wanted(X, OUTPUT.joint)
 
 
-def told(values: np.ndarray, output: Any, log_prior: np.ndarray) -> np.ndarray:
+def as_output(values: np.ndarray, output: Any, log_prior: np.ndarray) -> np.ndarray:
     """Probabilities, or their logarithms, with the prior for examples so far out that every density is zero in floating
-    point: they tell nothing."""
+    point."""
     if output not in (OUTPUT.probability, OUTPUT.log_probability):
         return values
     prior = np.exp(log_prior) if output == OUTPUT.probability else log_prior

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, core
 from hinge._parameters import Constraints, Estimator, between, count, has, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow
-from hinge.models.generative.base import OUTPUT, ClassPosterior, log_prior, told
+from hinge.models.generative.base import OUTPUT, ClassPosterior, as_output, log_prior
 from hinge.models.generative.linear_form import LinearForm
 from hinge.problem.losses import Logistic, Loss, Softmax
 
@@ -53,7 +53,7 @@ class _Discriminant(ClassPosterior, ClassifierMixin, Estimator):
         return X, codes, weights
 
     def _class_covariances(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """One covariance per class, divided by the weight of the class and shrunk as asked."""
+        """One covariance per class, divided by the weight of the class and shrunk by ``shrinkage``."""
         k, d = self._means.shape
         if self.covariance_estimator is not None:
             if weights is not None:
@@ -257,7 +257,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         values, _ = core.linear_scores(Design(X).native, np.ascontiguousarray(W.T), b, None, output)
         if output == OUTPUT.best:
             return values
-        return keep_float32(told(values, output, np.log(self.priors_)), self.coef_)
+        return keep_float32(as_output(values, output, np.log(self.priors_)), self.coef_)
 
 
 class QuadraticDiscriminantAnalysis(_Discriminant):
@@ -370,7 +370,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
             prior = np.log(self.priors_)
         b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
-        return told(values, output, prior)
+        return as_output(values, output, prior)
 
 
 def _toward_sphere(S: np.ndarray, share: float) -> np.ndarray:

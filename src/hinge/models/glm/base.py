@@ -91,7 +91,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         return self._certified(X, y, {"sample_weight": sample_weight, "offset": offset, "exposure": exposure})
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None, interval: float | None = None) -> Any:
-        """The expected target of every row, with an interval of confidence if asked for.
+        """The expected target of every row, with a confidence interval on request.
 
         Parameters
         ----------
@@ -207,11 +207,11 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         distribution, link = self._fitted_pair()
         y, total, z = objective.y, objective.weight_sum, objective.scores(w, b)
         weight = objective.c * total
-        whole = Linked(distribution, link) if not isinstance(objective.loss, Linked) else objective.loss
-        mean = np.asarray(whole._means(z)[2])
+        linked = Linked(distribution, link) if not isinstance(objective.loss, Linked) else objective.loss
+        mean = np.asarray(linked._means(z)[2])
         variance = distribution.variance(mean)
         free = isinstance(objective.penalty, NoPenalty)
-        information = information_matrix(objective, weight * whole.information(z))
+        information = information_matrix(objective, weight * linked.information(z))
         require_no_overflow(information)
         covariance, rank = covariance_of(information) if free else (None, int(np.linalg.matrix_rank(information)))
         pearson = float(weight @ ((y - mean) ** 2 / variance))

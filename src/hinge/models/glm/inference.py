@@ -53,7 +53,7 @@ class GLMInference(Sampled):
     total, rank : float, int
         Σ sᵢ, the number of examples (a weight of 2 is an example twice), and the rank of A.
     dispersion : float
-        φ: 1 where the distribution has none (unless asked for), else Pearson's χ²/(Σs − rank).
+        φ: 1 where the distribution has none (unless requested), else Pearson's χ²/(Σs − rank).
     dispersion_estimated : bool
     deviance, null_deviance : float
         Σ sᵢ d(yᵢ, μᵢ), of the fit and of the best constant (of the offset alone if there is no bias).

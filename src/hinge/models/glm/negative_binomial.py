@@ -154,14 +154,14 @@ class ShapeSearch:
         with np.errstate(over="ignore"):
             mean = np.exp(np.clip(self._objective.scores(result.w, result.b), -700.0, 700.0))
 
-        def slope(log_theta: float) -> float:
+        def derivative(log_theta: float) -> float:
             theta = np.exp(log_theta)
             counts = self._shares @ (digamma(self._counts + theta) - digamma(theta))
             return float(counts + weighted_sum(c, (mean - y) / (theta + mean) - np.log1p(mean / theta)))
 
         low, high = LOG_RANGE
-        if slope(high) >= 0:
+        if derivative(high) >= 0:
             return np.inf
-        if slope(low) <= 0:
+        if derivative(low) <= 0:
             return float(np.exp(low))
-        return float(np.exp(scipy.optimize.brentq(slope, low, high, xtol=1e-11, rtol=1e-13)))
+        return float(np.exp(scipy.optimize.brentq(derivative, low, high, xtol=1e-11, rtol=1e-13)))

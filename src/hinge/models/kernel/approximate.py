@@ -17,7 +17,7 @@ from hinge._validation import validate_data
 from hinge.models.base import FLOATS
 from hinge.models.kernel.expansion import NAMES, named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate, warn_indefinite
-from hinge.problem.kernels.base import Scaled
+from hinge.problem.kernels.algebra import Scaled
 
 Array = NDArray[np.float64]
 
@@ -198,7 +198,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         return tags
 
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
-        """Draw frequencies; of X only the number of features (and the scale, where asked) matters."""
+        """Draw frequencies; of X only the number of features (and the scale, for gamma="scale") matters."""
         check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         kernel = named_kernel(self.kernel, self.gamma, 3, 1.0).resolve(X)

@@ -5,7 +5,7 @@ Variables   β = Tα with K_mm = T'T, so that the penalty is (λ/2)‖β‖² an
 Method      Newton; each step solves (Φ'DΦ + λ)δ = −g by conjugate gradients, D = diag(cᵢ ℓ''ᵢ), preconditioned by the
             same matrix with the m centres in place of the n examples. Squared loss needs one step.
             K_nm is used in blocks, kept in single precision as far as the cache allows and made anew beyond.
-Certificate With slopes u = ℓ'(z) that balance, weak duality gives the gap ‖λβ + Φ'(c∘u)‖² / 2λ: exact, no estimate.
+Certificate With u = ℓ'(z) that sums to zero, weak duality gives the gap ‖λβ + Φ'(c∘u)‖² / 2λ: exact, no estimate.
 Reference   Rudi, Carratino & Rosasco (2017), FALKON; Marteau-Ferey, Bach & Rudi (2019) for other losses.
 
 Where blocks are made and multiplied (``CentreBlocks``) is the one place another device would have to take over.

@@ -1,4 +1,4 @@
-"""Support vector machines told what fraction of the examples may err instead of what errors cost."""
+"""Support vector machines with a bound ν on the fraction of errors in place of a cost of errors."""
 
 from __future__ import annotations
 

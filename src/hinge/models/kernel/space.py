@@ -171,7 +171,7 @@ def _by_features(kernel: Kernel, space: RKHS, task: Task) -> Fit:
         factor.phi, task.y, task.loss, task.penalty,
         sample_weight=task.sample_weight, fit_intercept=space.fit_intercept, classes=task.classes,
     )  # fmt: skip
-    # A gap of tol² is a slope of about tol.
+    # A gap of tol² is a gradient of about tol.
     tol = max(task.tol**2, ROUNDING) if factor.clipped else task.tol
     result = solve(
         objective, solver=task.solver, tol=tol, max_iter=task.max_iter, random_state=task.random_state,

@@ -172,12 +172,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _pair_scores(self, X: Any) -> Array:
         """Scores of all pairs: a support vector has a part in the k − 1 machines of its class only."""
-        whole, first, second = self.function_, *np.array(self._machines()).T
+        machines, first, second = self.function_, *np.array(self._machines()).T
         ends = np.cumsum(self.n_support_)
         scores = np.zeros((evaluate.length(X), len(first)))
         for c, (begin, end) in enumerate(zip(ends - self.n_support_, ends)):
             mine = np.flatnonzero((first == c) | (second == c))
-            part = Expansion(whole.kernel, whole.points[begin:end], whole.coefficients[begin:end, mine], 0.0)
+            part = Expansion(machines.kernel, machines.points[begin:end], machines.coefficients[begin:end, mine], 0.0)
             scores[:, mine] += part.scores(X)
         return scores
 

@@ -180,7 +180,7 @@ class LinearModel(CallbackSupportMixin, Estimator):
     def _solve_unjudged(
         self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, *, tol: float
     ) -> Solution:
-        """A solution that nobody has judged: for the folds of a cross-validation."""
+        """A solution without a certificate, for the folds of a cross-validation."""
         with self._settings(objective, start, tol) as settings:
             return minimise(objective, **settings)[1]
 
@@ -281,8 +281,8 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
         """X without examples of weight zero, and −1/+1 targets and weights for every binary problem.
 
         With several classes the problem of class j takes the weight of that class for its own examples and one for
-        the others, as scikit-learn's stochastic learners do. A ``piece`` of a stream has its classes told with the
-        ``first`` one.
+        the others, as scikit-learn's stochastic learners do. The ``first`` ``piece`` of a
+        stream must pass classes.
         """
         X, y, weights = check_fit(self, X, y, sample_weight, reset=first)
         if piece:
@@ -342,7 +342,7 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
 
 
 def worst(results: list[Result]) -> Certificate:
-    """The certificate with the largest error: what can be said of all of them."""
+    """The certificate with the largest error: a bound for all of them."""
     return max((r.certificate for r in results), key=lambda c: c.error)
 
 

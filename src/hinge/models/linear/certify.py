@@ -40,7 +40,7 @@ class GivenWeights:
 
 
 def tightest(objective: Objective, w: Array, b: Array, tol: float) -> Certificate:
-    """The certificate with the slopes of the optimum, found anew, where those of the weights do not meet the tolerance."""
+    """The certificate with the dual variables of the optimum, computed anew, where those of the weights do not suffice."""
     judged = certificate(objective, w, b, tol=tol, exact=True)
     if judged.converged or not has_dual(objective):
         return judged

@@ -151,7 +151,7 @@ class LinearRegression(Certifiable, LinearRegressor):
         return moments
 
     def predict(self, X: Any, *, interval: float | None = None, kind: str = "prediction") -> Any:
-        """The predicted targets, with interval bounds if asked for.
+        """The predicted targets, with interval bounds on request.
 
         Parameters
         ----------

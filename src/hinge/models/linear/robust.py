@@ -395,13 +395,13 @@ def scale_of(squares: Array, c: Array, epsilon: float) -> float:
     t = 0.0
     for _ in range(200):
         inside = t * squares <= epsilon**2
-        slope = float(weighted_sum(c, np.where(inside, squares, 0.0)))
+        mass = float(weighted_sum(c, np.where(inside, squares, 0.0)))
         left = 1.0 - float(weighted_sum(c, np.where(inside, t * squares, epsilon**2)))
-        if slope <= 0.0:
+        if mass <= 0.0:
             return 0.0
         if left <= 1e-15:
             break
-        t += left / slope
+        t += left / mass
     return 1.0 / float(np.sqrt(t))
 
 
@@ -429,7 +429,7 @@ class _ScaleSearch:
     def residuals(self, fit: Solution) -> Array:
         return self.objective.y - self.objective.scores(fit.w, fit.b)
 
-    def slope(self, log_scale: float) -> float:
+    def derivative(self, log_scale: float) -> float:
         scale = float(np.exp(log_scale))
         r = self.residuals(self.trial(scale)) / scale
         return 1.0 - float(weighted_sum(self.objective.c, np.minimum(r**2, self.model.epsilon**2)))
@@ -449,7 +449,7 @@ class _ScaleSearch:
         # The weights hardly depend on the scale: in turns, each given the other, a few rounds are enough. The best scale
         # for the weights at scale σ is g(σ), 0 ≤ d log g / d log σ < 1; secants of log g(σ) − log σ find its root.
         best = scale_of(squares, c, self.model.epsilon)
-        here, change, step, slope = np.log(max(best, 0.5 * floor)), np.nan, 0.0, -1.0
+        here, change, step, secant = np.log(max(best, 0.5 * floor)), np.nan, 0.0, -1.0
         for _ in range(ROUNDS):
             if not here > np.log(floor):
                 break
@@ -461,27 +461,27 @@ class _ScaleSearch:
             if abs(change) <= 1e-4 * self.model.tol:
                 return self.at(np.exp(here))
             if np.isfinite(last):
-                slope = float(np.clip((change - last) / step, -1.0, -0.1))
-            step = -change / slope
+                secant = float(np.clip((change - last) / step, -1.0, -0.1))
+            step = -change / secant
             here += step
         # Otherwise bracket the root, the weights refitted at every trial.
         low, high = guess - 1.0, guess + 0.1
-        at_high = self.slope(high)
+        at_high = self.derivative(high)
         for _ in range(WIDEST):
             if at_high >= 0:
                 break
             low, high = high, high + 1.0
-            at_high = self.slope(high)
-        at_low = self.slope(low)
+            at_high = self.derivative(high)
+        at_low = self.derivative(low)
         while at_low > 0:
             if low < np.log(floor):  # a perfect fit: every scale down to zero is better than the last
                 return self.at(np.exp(low))
             low, high, at_high = low - 1.5, low, at_low
-            at_low = self.slope(low)
+            at_low = self.derivative(low)
         return self.at(np.exp(self.root(low, high, at_low, at_high)))
 
     def root(self, low: float, high: float, at_low: float, at_high: float) -> float:
-        """A root of ``slope`` in a bracket, by regula falsi (Illinois); ends, whatever unfinished fits make of the slope."""
+        """A root of ``derivative`` in a bracket, by regula falsi (Illinois); ends, even where fits are not finished."""
         middle = low
         for _ in range(STEPS):
             if high - low <= 1e-4 * self.model.tol:
@@ -489,7 +489,7 @@ class _ScaleSearch:
             middle = high - at_high * (high - low) / (at_high - at_low) if at_high > at_low else np.nan
             if not low < middle < high:
                 middle = 0.5 * (low + high)
-            now = self.slope(middle)
+            now = self.derivative(middle)
             if now == 0.0:
                 break
             if now < 0:

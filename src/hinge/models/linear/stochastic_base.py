@@ -124,8 +124,8 @@ class StochasticModel(Certifiable, LinearModel):
             alpha = check_strength("alpha", self.alpha, zero=False)
             # Bottou's rule: the first step is as long as typical weights are large.
             typical = np.sqrt(1.0 / np.sqrt(alpha))
-            slope = float(np.abs(loss.gradient(np.ones(1), np.array([-typical])))[0])
-            first = typical / max(1.0, slope)
+            gradient = float(np.abs(loss.gradient(np.ones(1), np.array([-typical])))[0])
+            first = typical / max(1.0, gradient)
             return first, first * alpha, 1.0
         first = float(self.eta0)
         return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)

@@ -188,7 +188,7 @@ class LinearSVC(Certifiable, MarginClassifier):
         return LOSSES[self.loss]()
 
     def _alphas(self, result: Result, y: np.ndarray, margins: np.ndarray) -> np.ndarray:
-        """sᵢ pᵢ with p = −y u, u the slopes of the losses at the optimum."""
+        """sᵢ pᵢ with p = −y u, u the gradients of the losses at the optimum."""
         loss = self.score_loss()
         u = result.solution.dual
         if u is None or loss.smooth:

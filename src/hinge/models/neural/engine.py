@@ -21,7 +21,7 @@ Arrays = list[np.ndarray]
 def initial_weights(sizes: Sequence[int], activation: str, rng: np.random.RandomState, dtype: Any) -> tuple:
     """Weights uniform in ±√(6/(in + out)) (2 for logistic; Glorot & Bengio 2010), drawn in scikit-learn's order.
 
-    Without a hidden layer the problem is convex and nothing has to be told apart: weights start at zero.
+    Without a hidden layer the problem is convex and units need not differ: weights start at zero.
     """
     if len(sizes) == 2:
         return [np.zeros((sizes[0], sizes[1]), dtype=dtype)], [np.zeros(sizes[1], dtype=dtype)]
@@ -92,7 +92,7 @@ def pack(weights: Arrays, biases: Arrays) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rule:
-    """How the weights move: the optimiser and everything it is told, except the learning rate."""
+    """How the weights move: the optimiser and its parameters, except the learning rate."""
 
     solver: str = "adam"
     momentum: float = 0.9

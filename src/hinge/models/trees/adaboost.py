@@ -122,8 +122,8 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         errors: list[float] = []
         losses: list[float] = []
         for _ in range(self.n_estimators):
-            member, said = rounds.fit(w, int(random.randint(INT32)))
-            miss = said != y
+            member, predicted = rounds.fit(w, int(random.randint(INT32)))
+            miss = predicted != y
             error = float(weighted_sum(w, miss))
             if error <= 0 and self.estimators_:
                 # A perfect member decides alone: nothing is left to learn.
@@ -156,12 +156,12 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         grown = []
         for member, alpha in zip(self.estimators_, self.estimator_weights_):
             tree = member.trees_
-            said = np.argmax(tree.value, axis=1)
+            predicted = np.argmax(tree.value, axis=1)
             names = ("feature", "threshold", "left", "missing_left", "set", "sets")
             if len(self.classes_) == 2:
-                value = np.where(said == 1, 0.5, -0.5)[:, None] * alpha
+                value = np.where(predicted == 1, 0.5, -0.5)[:, None] * alpha
             else:
-                value = np.eye(len(self.classes_))[said] * alpha
+                value = np.eye(len(self.classes_))[predicted] * alpha
             grown.append({n: getattr(tree, n) for n in names} | {"value": value})
         two = len(self.classes_) == 2
         return Trees.stack(grown, 1 if two else len(self.classes_), additive=two, details=False)
@@ -216,8 +216,8 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """Accuracy after each round."""
-        for said in self.staged_predict(X):
-            yield float(np.average(said == np.asarray(y), weights=sample_weight))
+        for predicted in self.staged_predict(X):
+            yield float(np.average(predicted == np.asarray(y), weights=sample_weight))
 
     def margins(self, X: Any, y: Any) -> np.ndarray:
         """γ(x) = (vote for the right class − best other vote) / Σ α, between −1 and 1: positive where it is right."""
@@ -261,7 +261,7 @@ def check_rounds(model: Any, base: Any) -> None:
 
 
 def mean_importances(model: Any) -> np.ndarray:
-    """The mean of the members' importances, weighted by their voices."""
+    """The mean of the members' importances, weighted by ``estimator_weights_``."""
     check_is_fitted(model)
     if not hasattr(model.estimators_[0], "feature_importances_"):
         raise AttributeError(f"{type(model.estimators_[0]).__name__} has no feature_importances_ to take the mean of.")
@@ -305,7 +305,7 @@ class _TreeRounds(Rounds):
         self.stumps = self._make_stumps()
 
     def _make_stumps(self) -> Any:
-        """What finds a plain stump for two classes quickest, or None if that is not what is asked for."""
+        """What finds a plain stump for two classes quickest, or None for other members."""
         base, d = self.template, self.table.X.shape[1]
         plain = base.max_depth == 1 and base.splitter == "best" and base.monotonic_cst is None
         if not plain or base.n_classes_ != 2 or feature_count(base.max_features, d) < d:
@@ -318,8 +318,8 @@ class _TreeRounds(Rounds):
         member = copy.copy(self.template)  # not fitted; with its classes and how its table was coded
         member.random_state = seed
         if self.stumps is not None and np.all(weight > 0):  # rows of weight zero have no say in where cuts may be
-            grown, said = self.stumps.grow(weight, member.options_for(self.table, weight))
-            return member.keep(grown, self.table), said
+            grown, predicted = self.stumps.grow(weight, member.options_for(self.table, weight))
+            return member.keep(grown, self.table), predicted
         member.fit_prepared(self.table, self.y, weight)
         return member, np.argmax(member.trees_.sums(self.table.X), axis=1)
 

@@ -30,7 +30,7 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     """AdaBoost.R2 (Drucker 1997) over any regressor that takes weights: the weighted median of its members.
 
     Every round fits a member to the weights wᵢ. Its errors eᵢ = |yᵢ − h(xᵢ)| / maxⱼ |yⱼ − h(xⱼ)| count as losses Lᵢ =
-    eᵢ, eᵢ² or 1 − exp(−eᵢ), with the mean L̄ = Σ wᵢ Lᵢ / Σ wᵢ; with β = L̄/(1 − L̄) its voice is η ln(1/β), and wᵢ is
+    eᵢ, eᵢ² or 1 − exp(−eᵢ), with the mean L̄ = Σ wᵢ Lᵢ / Σ wᵢ; with β = L̄/(1 − L̄) its weight is η ln(1/β), and wᵢ is
     multiplied by β^(η(1 − Lᵢ)): rows that are met well count less. It ends when L̄ is 0, or ½ or more.
     The members see the weights themselves; Drucker (and scikit-learn) draw samples by them, which adds noise.
 
@@ -50,9 +50,9 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     ----------
     estimators_ : list of fitted regressors
     estimator_weights_, estimator_errors_ : arrays
-        The voice η ln(1/β) and the mean loss L̄ of each.
+        The weight η ln(1/β) and the mean loss L̄ of each.
     feature_importances_ : array
-        The mean of the members' importances, weighted by their voices.
+        The mean of the members' importances, weighted by ``estimator_weights_``.
 
     Examples
     --------
@@ -112,13 +112,13 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
         random = check_random_state(self.random_state)
         log_w = np.log(weight / weight.sum())
         self.estimators_: list[Any] = []
-        voices: list[float] = []
+        estimator_weights: list[float] = []
         means: list[float] = []
         for _ in range(self.n_estimators):
             w = np.exp(log_w - log_w.max())
             w /= w.sum()
-            member, said = rounds.fit(w, int(random.randint(INT32)))
-            errors = np.abs(said - y)
+            member, predicted = rounds.fit(w, int(random.randint(INT32)))
+            errors = np.abs(predicted - y)
             losses = LOSSES[self.loss](errors / errors.max()) if errors.max() > 0 else errors
             mean = float(weighted_sum(w, losses))
             if mean >= 0.5 and self.estimators_:
@@ -126,42 +126,42 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
             self.estimators_.append(member)
             means.append(mean)
             if mean <= 0 or mean >= 0.5:  # perfect, or poor but the only one
-                voices.append(1.0)
+                estimator_weights.append(1.0)
                 break
             log_beta = np.log(mean / (1.0 - mean))
-            voices.append(float(-self.learning_rate * log_beta))
+            estimator_weights.append(float(-self.learning_rate * log_beta))
             log_w = log_w + self.learning_rate * (1.0 - losses) * log_beta
-        self.estimator_weights_, self.estimator_errors_ = np.array(voices), np.array(means)
+        self.estimator_weights_, self.estimator_errors_ = np.array(estimator_weights), np.array(means)
 
-    def _medians(self, said: np.ndarray) -> np.ndarray:
-        """Of every row of predictions, the least that half of the voices do not exceed."""
-        order = np.argsort(said, axis=1, kind="stable")
-        heard = np.cumsum(self.estimator_weights_[: said.shape[1]][order], axis=1)
-        at = np.argmax(heard >= 0.5 * heard[:, -1:], axis=1)
-        rows = np.arange(len(said))
-        return said[rows, order[rows, at]]
+    def _medians(self, predicted: np.ndarray) -> np.ndarray:
+        """Of every row of predictions, the least that half of the weight does not exceed."""
+        order = np.argsort(predicted, axis=1, kind="stable")
+        cumulative = np.cumsum(self.estimator_weights_[: predicted.shape[1]][order], axis=1)
+        at = np.argmax(cumulative >= 0.5 * cumulative[:, -1:], axis=1)
+        rows = np.arange(len(predicted))
+        return predicted[rows, order[rows, at]]
 
-    def _said(self, X: Any) -> np.ndarray:
+    def _member_predictions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
         return np.column_stack([member.predict(X) for member in self.estimators_])
 
     def predict(self, X: Any) -> np.ndarray:
-        """The median of the members' predictions, weighted by their voices."""
-        return self._medians(self._said(X))
+        """The median of the members' predictions, weighted by ``estimator_weights_``."""
+        return self._medians(self._member_predictions(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predictions after each round."""
-        said = self._said(X)
-        for members in range(1, said.shape[1] + 1):
-            yield self._medians(said[:, :members])
+        predicted = self._member_predictions(X)
+        for members in range(1, predicted.shape[1] + 1):
+            yield self._medians(predicted[:, :members])
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
         """R² after each round."""
         from sklearn.metrics import r2_score
 
-        for said in self.staged_predict(X):
-            yield float(r2_score(y, said, sample_weight=sample_weight))
+        for predicted in self.staged_predict(X):
+            yield float(r2_score(y, predicted, sample_weight=sample_weight))
 
 
 __all__ = ["AdaBoostRegressor"]

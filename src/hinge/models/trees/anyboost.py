@@ -58,12 +58,12 @@ class Additive:
 
 
 def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """argmin_v Σ cᵢ ℓ(yᵢ, fᵢ + v Hᵢⱼ) for every column j of H: bisection on the increasing slope in v.
+    """argmin_v Σ cᵢ ℓ(yᵢ, fᵢ + v Hᵢⱼ) for every column j of H: bisection on the increasing derivative in v.
 
     A loss that is not convex gets a local minimum at which the sum is not larger than at v = 0.
     """
 
-    def slope(v: np.ndarray) -> np.ndarray:
+    def derivative(v: np.ndarray) -> np.ndarray:
         s = f[:, None] + v * H
         return (c[:, None] * loss.gradient(np.broadcast_to(y[:, None], s.shape), s) * H).sum(axis=0)
 
@@ -73,21 +73,21 @@ def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.n
             r = c @ loss.value(np.broadcast_to(y[:, None], s.shape), s)
         return np.where(np.isfinite(r), r, np.inf)
 
-    at_zero = slope(np.zeros(H.shape[1]))
+    at_zero = derivative(np.zeros(H.shape[1]))
     direction = -np.sign(at_zero)
     if not loss.convex:
         return direction * _lowest(lambda v: risk(direction * v), H.shape[1])
     far = np.ones(H.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(40):  # double until the slope has changed sign, or is flat: separable data have no minimum
-            open_ = slope(direction * far) * direction < -1e-12 * np.abs(at_zero)
+        for _ in range(40):  # double until the derivative has changed sign, or is flat: separable data have no minimum
+            open_ = derivative(direction * far) * direction < -1e-12 * np.abs(at_zero)
             if not open_.any():
                 break
             far = np.where(open_, 2.0 * far, far)
         low, high = np.zeros(H.shape[1]), far
         for _ in range(100):
             middle = 0.5 * (low + high)
-            short = slope(direction * middle) * direction < 0
+            short = derivative(direction * middle) * direction < 0
             low, high = np.where(short, middle, low), np.where(short, high, middle)
     return direction * 0.5 * (low + high)
 

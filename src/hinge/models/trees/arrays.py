@@ -215,7 +215,7 @@ class Trees:
 
 
 def add_gains(total: np.ndarray, trees: Iterable[tuple[np.ndarray, np.ndarray]], scaled: bool = True) -> np.ndarray:
-    """total += gain by feature, tree by tree (each scaled to one, if asked), from features and gains of their nodes."""
+    """total += gain by feature, tree by tree (each scaled to one if ``scaled``), from features and gains of their nodes."""
     for feature, gain in trees:
         inner = feature >= 0
         mine = np.bincount(feature[inner], weights=gain[inner], minlength=len(total))

@@ -173,10 +173,10 @@ class BaseBagging(Members, Estimator):
             if len(out):
                 sums[out] += self._output(member, _cut(_safe_indexing(X, out), columns))
                 count[out] += 1
-        seen = count > 0
+        covered = count > 0
         with np.errstate(invalid="ignore"):
             mean = sums / count[:, None]
-        self._set_out_of_bag(mean, y, seen, None if weight is None else weight[seen])
+        self._set_out_of_bag(mean, y, covered, None if weight is None else weight[covered])
 
     def _mean(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -274,8 +274,8 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
         return codes
 
     def _constant(self, codes: np.ndarray, bag: np.ndarray) -> OneClass | None:
-        seen = np.unique(codes[bag > 0])
-        return OneClass(seen[:1]) if len(seen) == 1 else None
+        present = np.unique(codes[bag > 0])
+        return OneClass(present[:1]) if len(present) == 1 else None
 
     def _outputs(self) -> int:
         return len(self.classes_)
@@ -288,10 +288,10 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
             out[np.arange(len(out)), member.predict(X)] = 1.0
         return out
 
-    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
+    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
         self.oob_decision_function_ = mean
-        said, truth = self.classes_[np.argmax(mean[seen], axis=1)], self.classes_[y[seen]]
-        self.oob_score_ = out_of_bag_score(self.oob_score, truth, said, weight, classes=True)
+        predicted, truth = self.classes_[np.argmax(mean[covered], axis=1)], self.classes_[y[covered]]
+        self.oob_score_ = out_of_bag_score(self.oob_score, truth, predicted, weight, classes=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Mean probabilities, or shares of votes."""
@@ -354,9 +354,9 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     def _output(self, member: Any, X: Any) -> np.ndarray:
         return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
 
-    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
+    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
         self.oob_prediction_ = mean[:, 0]
-        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], mean[seen, 0], weight, classes=False)
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[covered], mean[covered, 0], weight, classes=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the members' predictions."""

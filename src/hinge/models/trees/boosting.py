@@ -76,7 +76,7 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
     trees_ : Trees
     n_iter_, n_estimators_ : int
     estimators_ : array of DecisionTreeRegressor, (rounds × outputs)
-        The same trees one by one, before shrinkage; made when asked for.
+        The same trees one by one, before shrinkage; made on first use.
     feature_importances_ : array
     train_score_ : array
         The mean loss of the training rows after each round, if ``n_estimators`` or ``verbose`` is given.

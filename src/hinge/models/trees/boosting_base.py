@@ -147,7 +147,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
 
     @property
     def rounds(self) -> int:
-        """How many rounds are asked for, under either name; max_iter at its default says nothing."""
+        """The number of rounds, by either name; max_iter at its default does not count."""
         if self.n_estimators is None:
             return int(self.max_iter)
         if self.max_iter not in (ROUNDS, self.n_estimators):
@@ -254,7 +254,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
             if coder.columns:
                 raise ValueError("warm_start with categorical columns is not supported: categories may have changed.")
             if self.rounds < self.n_iter_:
-                raise ValueError(f"{self.rounds} rounds are asked for, but {self.n_iter_} are fitted already.")
+                raise ValueError(f"{self.rounds} rounds were requested, but {self.n_iter_} are fitted already.")
         self._coder = coder
         targets, loss = self._targets(y)
         self._loss = loss

@@ -26,7 +26,7 @@ def stops_by_window(losses: list[float], patience: int, tol: float) -> bool:
 class History:
     """Losses by round, the progress line, and when to stop.
 
-    Training losses cost a pass over the rows each round: they are recorded if asked for, by ``verbose`` or by naming
+    Training losses cost a pass over the rows each round: they are recorded on request, by ``verbose`` or by naming
     the rounds as scikit-learn's GradientBoosting does.
 
     Both rules are scikit-learn's. With v₀ the loss before the first round, vₜ that after round t and p the patience,

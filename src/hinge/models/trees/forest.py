@@ -45,7 +45,7 @@ class RandomForestClassifier(ForestClassifier):
     ----------
     classes_, feature_importances_, trees_
     estimators_ : list of DecisionTreeClassifier
-        The trees one by one; made when asked for.
+        The trees one by one; made on first use.
     oob_score_, oob_decision_function_ : with ``oob_score=True``
 
     Examples

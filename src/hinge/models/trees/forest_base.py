@@ -252,7 +252,7 @@ class BaseForest(Members, Estimator):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The trees one by one, made when asked for."""
+        """The trees one by one, made on first use."""
         check_is_fitted(self)
         return forest_trees(self)
 
@@ -263,8 +263,8 @@ class BaseForest(Members, Estimator):
         sums, count = self.trees_.out_of_bag(X, bags)
         with np.errstate(invalid="ignore"):
             mean = sums / count[:, None]  # NaN for rows that were in every bag
-        seen = count > 0
-        self._set_out_of_bag(mean, y, seen, None if weight is None else weight[seen])
+        covered = count > 0
+        self._set_out_of_bag(mean, y, covered, None if weight is None else weight[covered])
 
     def _means(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -371,9 +371,11 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
             if not np.array_equal(before, now := np.unique(column)):
                 raise ValueError(f"warm_start needs the classes of the first fit, {before}; y has {now}.")
 
-    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
+    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
         self.oob_decision_function_ = mean
-        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], self._labels(mean[seen]), weight, classes=True)
+        self.oob_score_ = out_of_bag_score(
+            self.oob_score, y[covered], self._labels(mean[covered]), weight, classes=True
+        )
 
     def predict_proba(self, X: Any) -> Any:
         """The mean of the trees' class shares; a list of them if there are several targets."""
@@ -427,10 +429,10 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
             categorical_features=categorical_features, max_bins=max_bins, keep_leaves=keep_leaves,
         )  # fmt: skip
 
-    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, seen: np.ndarray, weight: Any) -> None:
+    def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
         self.oob_prediction_ = self._numbers(mean)
-        said = self.oob_prediction_[seen]
-        self.oob_score_ = out_of_bag_score(self.oob_score, y[seen], said, weight, classes=False)
+        predicted = self.oob_prediction_[covered]
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[covered], predicted, weight, classes=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the trees' values."""

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 
-def out_of_bag_score(judge: Any, y: np.ndarray, said: np.ndarray, weight: np.ndarray | None, *, classes: bool) -> float:
+def out_of_bag_score(
+    judge: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, classes: bool
+) -> float:
     """What a callable ``oob_score`` says; otherwise the accuracy or R², NaN where too few rows were out of a bag."""
     if callable(judge):
-        return float(judge(y, said))
+        return float(judge(y, predicted))
     if classes:
-        return float(np.average(said == y, weights=weight)) if len(y) else float("nan")
+        return float(np.average(predicted == y, weights=weight)) if len(y) else float("nan")
     from sklearn.metrics import r2_score
 
-    return float(r2_score(y, said, sample_weight=weight)) if len(y) > 1 else float("nan")
+    return float(r2_score(y, predicted, sample_weight=weight)) if len(y) > 1 else float("nan")
 
 
 __all__ = ["out_of_bag_score"]

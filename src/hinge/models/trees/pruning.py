@@ -25,8 +25,8 @@ class PruningPath:
 
 def node_risks(trees: Trees) -> np.ndarray:
     """R(t) = share of the tree's weight in node t × its impurity."""
-    whole = np.repeat(trees.weight[trees.start[:-1]], np.diff(trees.start))
-    return trees.weight / whole * trees.impurity
+    root_weight = np.repeat(trees.weight[trees.start[:-1]], np.diff(trees.start))
+    return trees.weight / root_weight * trees.impurity
 
 
 def _collapses(tree: Trees) -> tuple[np.ndarray, list[tuple[float, float, int]]]:

@@ -54,11 +54,11 @@ def export_text(
         if classes is None:
             return f" value: [{', '.join(f'{v:.{decimals}f}' for v in value)}]"
         chosen = np.argmax(value)
-        said = f" class: {classes[chosen] if shown.n_outputs == 1 else chosen}"
+        label = f" class: {classes[chosen] if shown.n_outputs == 1 else chosen}"
         if not show_weights:
-            return said
+            return label
         weights = value * shown.weighted_n_node_samples[node]
-        return f" weights: [{', '.join(f'{v:.{decimals}f}' for v in weights)}]{said}"
+        return f" weights: [{', '.join(f'{v:.{decimals}f}' for v in weights)}]{label}"
 
     def depth_below(node: int) -> int:
         left = shown.children_left[node]
@@ -137,11 +137,11 @@ def _test(tree: Any, node: int, names: list[str], decimals: int, left: bool) -> 
 def _outcome(tree: Any, node: int, decimals: int) -> str:
     value = tree.trees_.value[[node]]
     answers = tree._labels(value) if hasattr(tree, "classes_") else value
-    said = ", ".join(str(a) if hasattr(tree, "classes_") else _number(a, decimals) for a in np.ravel(answers))
+    label = ", ".join(str(a) if hasattr(tree, "classes_") else _number(a, decimals) for a in np.ravel(answers))
     if tree.trees_.count is None:  # a tree of a forest
-        return said
+        return label
     count = int(tree.trees_.count[node])
-    return f"{said}  ({count} row{'s' if count != 1 else ''})"
+    return f"{label}  ({count} row{'s' if count != 1 else ''})"
 
 
 def rules(tree: Any, feature_names: Any, decimals: int) -> str:

@@ -27,7 +27,7 @@ class Certificate:
     kind : {"gap", "stationarity"}
         Which of the two ``error`` is.
     tol : float
-        What was asked for.
+        The tolerance of the fit.
     weight_error : float
         A bound of ‖w − w*‖₂ from strong convexity; inf if the objective is not strongly convex.
     solver, iterations, seconds, status

@@ -44,7 +44,7 @@ from hinge.problem.cost import budget
 from hinge.problem.losses import CustomLoss, Squared
 from hinge.problem.objective import Array, Objective
 
-SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the gap that was asked for
+SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the tolerated gap
 ROUNDING = 1e-15
 
 
@@ -70,7 +70,7 @@ def certificate(
     dual : array, optional
         Dual variables uᵢ that a solver offers.
     tol : float
-        The error that was asked for; no tighter bound is looked for once it is met.
+        The tolerated error; no tighter bound is computed once it is met.
     exact : bool
         Compute the tightest bound known, whatever it costs.
     fit_flops : float

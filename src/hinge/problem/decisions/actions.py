@@ -264,8 +264,8 @@ def _minimise(loss: Loss, y: Array, weight: Array) -> Array:
     low, high = y.min(axis=1), y.max(axis=1)
     for _ in range(200):
         middle = 0.5 * (low + high)
-        slope = np.sum(weight * loss.gradient(y, np.broadcast_to(middle[:, None], y.shape)), axis=1)
-        low, high = np.where(slope > 0, low, middle), np.where(slope > 0, middle, high)
+        derivative = np.sum(weight * loss.gradient(y, np.broadcast_to(middle[:, None], y.shape)), axis=1)
+        low, high = np.where(derivative > 0, low, middle), np.where(derivative > 0, middle, high)
         if np.all(high - low <= 1e-13 * (1.0 + np.abs(low))):
             break
     return 0.5 * (low + high)
@@ -282,8 +282,8 @@ def _tube_action(distribution: Distribution, epsilon: float) -> Any:
     low, high = distribution.median - epsilon, distribution.median + epsilon
     for _ in range(100):
         middle = 0.5 * (low + high)
-        slope = distribution.cdf(middle - epsilon) + distribution.cdf(middle + epsilon) - 1.0
-        low, high = np.where(slope > 0, low, middle), np.where(slope > 0, middle, high)
+        derivative = distribution.cdf(middle - epsilon) + distribution.cdf(middle + epsilon) - 1.0
+        low, high = np.where(derivative > 0, low, middle), np.where(derivative > 0, middle, high)
     return 0.5 * (low + high)
 
 
@@ -307,8 +307,8 @@ def _margin_action(distribution: Distribution, loss: Loss) -> Any:
     plus = np.ones(p.shape)
     for _ in range(100):
         middle = 0.5 * (low + high)
-        slope = p * loss.gradient(plus, middle) + (1.0 - p) * loss.gradient(-plus, middle)
-        low, high = np.where(slope > 0, low, middle), np.where(slope > 0, middle, high)
+        derivative = p * loss.gradient(plus, middle) + (1.0 - p) * loss.gradient(-plus, middle)
+        low, high = np.where(derivative > 0, low, middle), np.where(derivative > 0, middle, high)
     return (0.5 * (low + high))[()]
 
 

@@ -119,10 +119,10 @@ class Continuous(Distribution):
         centre, width = (np.asarray(part)[..., None] for part in self._standard())
         ends = [np.broadcast_to(end, self.shape)[..., None] for end in self._ends(centre[..., 0], width[..., 0])]
         v = ends[0] + (ends[1] - ends[0]) * np.linspace(0.0, 1.0, NODES)
-        z, slope = self._forward(v)
+        z, derivative = self._forward(v)
         y = centre + width * z
         density = np.moveaxis(self.density(np.moveaxis(y, -1, 0)), 0, -1)
-        weight = np.nan_to_num(density * slope, posinf=0.0)
+        weight = np.nan_to_num(density * derivative, posinf=0.0)
         return y, weight / weight.sum(axis=-1, keepdims=True)
 
     def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:

@@ -1,24 +1,12 @@
 """Kernels: inner products of features, without the features."""
 
-from hinge.problem.kernels.base import Function, Kernel, Precomputed, Rank1, as_kernel, full_gram
+from hinge.problem.kernels.base import Kernel
 from hinge.problem.kernels.check import Definiteness, check_psd, definiteness, refuse_indefinite, warn_indefinite
+from hinge.problem.kernels.custom import Function, Precomputed, Rank1, as_kernel, full_gram
+from hinge.problem.kernels.distances import RBF, ChiSquared, Laplacian, Matern, Periodic, RationalQuadratic
 from hinge.problem.kernels.graphs import Graph, WeisfeilerLehman
+from hinge.problem.kernels.inner_products import Constant, Cosine, LinearKernel, Polynomial, Quadratic, Sigmoid, White
 from hinge.problem.kernels.strings import Mismatch, Spectrum, Subsequence
-from hinge.problem.kernels.vector import (
-    RBF,
-    ChiSquared,
-    Constant,
-    Cosine,
-    Laplacian,
-    LinearKernel,
-    Matern,
-    Periodic,
-    Polynomial,
-    Quadratic,
-    RationalQuadratic,
-    Sigmoid,
-    White,
-)
 
 __all__ = [
     "RBF",

@@ -21,7 +21,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hinge.problem.kernels import evaluate
-from hinge.problem.kernels.base import Kernel, Precomputed, as_kernel
+from hinge.problem.kernels.base import Kernel
+from hinge.problem.kernels.custom import Precomputed, as_kernel
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.base import Kernel
-from hinge.problem.kernels.vector import LinearKernel
+from hinge.problem.kernels.inner_products import LinearKernel
 
 Array = NDArray[np.float64]
 

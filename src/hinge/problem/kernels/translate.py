@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from hinge.problem.kernels.base import Kernel, Power
-from hinge.problem.kernels.vector import RBF, Constant, LinearKernel, Matern, Periodic, RationalQuadratic, White
+from hinge.problem.kernels.algebra import Power
+from hinge.problem.kernels.base import Kernel
+from hinge.problem.kernels.distances import RBF, Matern, Periodic, RationalQuadratic
+from hinge.problem.kernels.inner_products import Constant, LinearKernel, White
 
 # Bounds that both libraries have by default.
 DEFAULT_BOUNDS = (1e-5, 1e5)

@@ -7,7 +7,7 @@ this is the definition, and the oracle for the compiled twin in ``native/problem
 Conventions
 -----------
 y, s : arrays of n entries (s is n × k for losses over k classes)
-u    : a slope, u = ∂ℓ/∂s; the conjugate is ℓ*(y, u) = sup_s us − ℓ(y, s), +∞ outside its domain
+u    : a dual variable, u = ∂ℓ/∂s; the conjugate is ℓ*(y, u) = sup_s us − ℓ(y, s), +∞ outside its domain
 c    : weights ≥ 0 that sum to one
 """
 
@@ -116,7 +116,7 @@ class Loss:
         raise NotImplementedError
 
     def dual_interval(self, y: Array) -> tuple[Array | float, Array | float]:
-        """The closed interval of slopes where the conjugate is finite. It contains 0 for every loss here."""
+        """The closed interval of u where the conjugate is finite. It contains 0 for every loss here."""
         return -np.inf, np.inf
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
@@ -170,7 +170,7 @@ class Loss:
         return 0.5 * (low + high)
 
     def project_dual(self, y: Array, u: Array) -> Array:
-        """The nearest slopes inside the domain of the conjugate."""
+        """The nearest dual variables inside the domain of the conjugate."""
         lo, hi = self.dual_interval(y)
         return np.clip(u, lo, hi)
 
@@ -189,8 +189,8 @@ class Loss:
 
         def derivatives(b: float) -> tuple[float, float]:
             s = np.full_like(y, b)
-            slope = float(weighted_sum(c, self.gradient(y, s)))
-            return slope, float(weighted_sum(c, self.hessian(y, s))) if self.twice else 0.0
+            derivative = float(weighted_sum(c, self.gradient(y, s)))
+            return derivative, float(weighted_sum(c, self.hessian(y, s))) if self.twice else 0.0
 
         return best_bias(derivatives, self.score_span(y))
 
@@ -219,7 +219,7 @@ def normalise_weights(weight: ArrayLike | None, n: int) -> Array:
 
 
 def prox_of_kink(v: Array, kink: Array | float, lo: Array | float, hi: Array | float, step: float) -> Array:
-    """The prox of a loss with slope lo left of one kink and slope hi right of it."""
+    """The prox of a loss with gradient lo left of one kink and gradient hi right of it."""
     return v - step * np.clip((v - kink) / step, lo, hi)
 
 

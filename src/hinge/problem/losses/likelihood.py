@@ -150,7 +150,7 @@ class Tweedie(LogLink):
         return b * np.exp(b * s) - a * y * np.exp(a * s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        """No closed form: the score with slope u is found by bisection on the increasing slope."""
+        """No closed form: the score with gradient u is found by bisection on the increasing gradient."""
         y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
         outside = (y == 0) & (u < 0)
         low, high = np.full(y.shape, -700.0), np.full(y.shape, 700.0)
@@ -207,7 +207,7 @@ class NegativeBinomial(LogLink):
 class Softmax(Loss):
     """ℓ = −log p_y with p = softmax(s): the categorical likelihood over k classes, s of shape (n, k).
 
-    The conjugate lives on slopes u = p − e_y with p in the simplex: ℓ* = Σ_j p_j log p_j.
+    The conjugate is finite for u = p − e_y with p in the simplex: ℓ* = Σ_j p_j log p_j.
     """
 
     target: ClassVar[Target] = Target.CLASSES

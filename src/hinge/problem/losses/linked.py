@@ -96,19 +96,19 @@ class Linked(Loss):
 
     def gradient(self, y: Array, s: Array) -> Array:
         ok, s, mean = self._means(s)
-        return np.where(ok, (mean - y) * self.link.slope(s) / self.distribution.variance(mean), np.nan)
+        return np.where(ok, (mean - y) * self.link.derivative(s) / self.distribution.variance(mean), np.nan)
 
     def information(self, s: Array) -> Array:
         """μ'²/V(μ): the expectation of ℓ'' over y."""
         _, s, mean = self._means(s)
-        return self.link.slope(s) ** 2 / self.distribution.variance(mean)
+        return self.link.derivative(s) ** 2 / self.distribution.variance(mean)
 
     def second_derivative(self, y: Array, s: Array) -> Array:
         """ℓ'', which may be negative."""
         _, s, mean = self._means(s)
-        slope, v = self.link.slope(s), self.distribution.variance(mean)
-        change = self.distribution.variance_slope(mean) * slope**2 / v**2 - self.link.bend(s) / v
-        return slope**2 / v + (y - mean) * change
+        derivative, v = self.link.derivative(s), self.distribution.variance(mean)
+        change = self.distribution.variance_derivative(mean) * derivative**2 / v**2 - self.link.second_derivative(s) / v
+        return derivative**2 / v + (y - mean) * change
 
     def hessian(self, y: Array, s: Array) -> Array:
         return np.maximum(self.second_derivative(y, s), 0.0) if self.convex else self.information(s)
@@ -176,22 +176,22 @@ class LinkedProbability(Linked):
         return xlogy(y, y) + xlog1py(1.0 - y, -y) - y * f - (1.0 - y) * g
 
     def gradient(self, y: Array, s: Array) -> Array:
-        f, g = self.link.slopes(s)
+        f, g = self.link.derivatives(s)
         return (1.0 - y) * g - y * f
 
     def falling(self, y: Array) -> Array:
         return np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
 
     def information(self, s: Array) -> Array:
-        f, g = self.link.slopes(s)
+        f, g = self.link.derivatives(s)
         return f * g  # F'²/(F G), as F' = −G'
 
     def second_derivative(self, y: Array, s: Array) -> Array:
-        f, g = self.link.bends(s)
+        f, g = self.link.second_derivatives(s)
         return y * f + (1.0 - y) * g
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        """No closed form: the score with slope u is found by bisection on the increasing slope."""
+        """No closed form: the score with gradient u is found by bisection on the increasing gradient."""
         y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
         lo, hi = self.dual_interval(y)
         low, high = np.full(y.shape, -600.0), np.full(y.shape, 600.0)
@@ -207,7 +207,7 @@ class LinkedProbability(Linked):
         """The limits of ℓ': that of −(1−y) log G at −∞ is zero, that of −y log F is −y times the limit of F'/F."""
         y = np.asarray(y, dtype=np.float64)
         with np.errstate(all="ignore"):
-            f, g = self.link.slopes(np.array([-1e3]))[0][0], self.link.slopes(np.array([1e3]))[1][0]
+            f, g = self.link.derivatives(np.array([-1e3]))[0][0], self.link.derivatives(np.array([1e3]))[1][0]
             low = np.where(y > 0, -y * (f if f <= 1.0 + 1e-9 else np.inf), 0.0)
             return low, np.where(y < 1, (1.0 - y) * (g if g <= 1.0 + 1e-9 else np.inf), 0.0)
 

@@ -14,7 +14,7 @@ from hinge.problem.losses.base import EDGE, Array, Kink, Loss, Pieces, Target, p
 
 @dataclass(frozen=True)
 class MarginLoss(Loss):
-    """A loss of the margin. With p = −y·u the slopes that matter are p ≥ 0 (the loss falls as the margin grows)."""
+    """A loss of the margin. With p = −y·u the dual variables are p ≥ 0 (the loss falls as the margin grows)."""
 
     target: ClassVar[Target] = Target.SIGN
     bounds_error: ClassVar[bool] = True

@@ -42,7 +42,7 @@ def _nearest_in_simplex(v: Array) -> Array:
 class MulticlassHinge(Loss):
     """ℓ = max_j [ Δ(y, j) − s_y + s_j ], s of shape (n, k): the loss of the Crammer–Singer machine.
 
-    The conjugate lives on slopes u = p − e_y with p in the simplex: ℓ* = −Σ_j p_j Δ(y, j).
+    The conjugate is finite for u = p − e_y with p in the simplex: ℓ* = −Σ_j p_j Δ(y, j).
 
     Parameters
     ----------

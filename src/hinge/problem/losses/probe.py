@@ -152,15 +152,15 @@ class _Table:
             parts.append(y[:, None] + scale * jitter[:, k * len(offsets) : (k + 1) * len(offsets)] * (offsets + 0.0173))
         self.s = np.sort(np.concatenate(parts, axis=1), axis=1)
         self.h = STEP * np.maximum(np.abs(self.s), min(1.0, spread))
-        self.value, self.slope = self.values(self.s), self.slopes(self.s)
-        self.known = np.isfinite(self.value) & np.isfinite(self.slope)
+        self.value, self.gradient = self.values(self.s), self.gradients(self.s)
+        self.known = np.isfinite(self.value) & np.isfinite(self.gradient)
         # Beyond this, rounding errors of the value drown its differences.
         self.known &= np.abs(self.value) < 1e100
 
     def values(self, s: Array) -> Array:
         return self.call("value", s)
 
-    def slopes(self, s: Array) -> Array:
+    def gradients(self, s: Array) -> Array:
         return self.call("gradient", s)
 
     def call(self, method: str, s: Array) -> Array:
@@ -195,9 +195,9 @@ def _targets(target: Target, y: Array | None) -> Array:
     return np.concatenate([-sizes, sizes])
 
 
-def _between(quotient: Array, slopes: list[Array], noise: Array) -> np.ndarray:
+def _between(quotient: Array, gradients: list[Array], noise: Array) -> np.ndarray:
     """Whether a difference quotient lies between the derivatives at both ends and in the middle of its interval."""
-    low, middle, high = slopes
+    low, middle, high = gradients
     least, most = np.minimum(np.minimum(low, middle), high), np.maximum(np.maximum(low, middle), high)
     slack = SLACK * np.maximum(np.abs(least), np.abs(most)) + np.abs(low - 2 * middle + high) + noise
     return (quotient >= least - slack) & (quotient <= most + slack)
@@ -210,26 +210,26 @@ def _check_gradient(name: str, t: _Table) -> None:
         up, down = t.values(t.s + h), t.values(t.s - h)
         noise = 8.0 * t.rounding * (np.abs(up) + np.abs(down)) / h
         quotient = (up - down) / (2.0 * h)
-        slopes = [t.slopes(t.s - h), t.slope, t.slopes(t.s + h)]
-        checked = np.isfinite(quotient) & np.all(np.isfinite(slopes), axis=0)
-        wrong &= checked & ~_between(quotient, slopes, noise)
+        gradients = [t.gradients(t.s - h), t.gradient, t.gradients(t.s + h)]
+        checked = np.isfinite(quotient) & np.all(np.isfinite(gradients), axis=0)
+        wrong &= checked & ~_between(quotient, gradients, noise)
     if not wrong.any():
         return
-    i, j = np.unravel_index(np.argmax(np.where(wrong, np.abs(quotient - t.slope), -1.0)), wrong.shape)
-    ratio = t.slope[wrong] / np.where(quotient[wrong] == 0, np.nan, quotient[wrong])
+    i, j = np.unravel_index(np.argmax(np.where(wrong, np.abs(quotient - t.gradient), -1.0)), wrong.shape)
+    ratio = t.gradient[wrong] / np.where(quotient[wrong] == 0, np.nan, quotient[wrong])
     factor = float(np.median(ratio))
     steady = wrong.sum() > 3 and np.all(np.abs(ratio - factor) <= 1e-2 * abs(factor))
     remark = f" It is {factor:.3g} times the derivative everywhere." if steady else ""
     raise ValueError(
         f"gradient of {name} is not the derivative of its value: at y = {t.y[i]:.4g}, s = {t.s[i, j]:.4g} the value "
-        f"changes by {quotient[i, j]:.6g} per unit of s, and gradient returns {t.slope[i, j]:.6g}.{remark}"
+        f"changes by {quotient[i, j]:.6g} per unit of s, and gradient returns {t.gradient[i, j]:.6g}.{remark}"
     )
 
 
 def _refutation(t: _Table) -> tuple[float, float] | None:
     """(y, s) where the loss is not convex; None if no sample shows it."""
-    size = np.maximum(np.abs(t.slope[:, 1:]), np.abs(t.slope[:, :-1]))
-    falls = np.diff(t.slope, axis=1) < -1e3 * t.rounding * (size + 1e-3 * _largest(t.slope, t.known))
+    size = np.maximum(np.abs(t.gradient[:, 1:]), np.abs(t.gradient[:, :-1]))
+    falls = np.diff(t.gradient, axis=1) < -1e3 * t.rounding * (size + 1e-3 * _largest(t.gradient, t.known))
     falls &= t.known[:, 1:] & t.known[:, :-1]
     for reach in (1, 3, 7):
         a, b, c = t.s[:, : -2 * reach], t.s[:, reach:-reach], t.s[:, 2 * reach :]
@@ -252,19 +252,19 @@ def _largest(values: Array, known: np.ndarray) -> float:
 
 def _kinks(t: _Table) -> tuple[bool, float]:
     """Whether the gradient jumps somewhere, and the largest difference quotient of the gradient."""
-    a, b, ga, gb = t.s[:, :-1].copy(), t.s[:, 1:].copy(), t.slope[:, :-1].copy(), t.slope[:, 1:].copy()
+    a, b, ga, gb = t.s[:, :-1].copy(), t.s[:, 1:].copy(), t.gradient[:, :-1].copy(), t.gradient[:, 1:].copy()
     known = t.known[:, :-1] & t.known[:, 1:] & (b > a)
     first = np.abs(gb - ga)
     with np.errstate(all="ignore"):
         steepest = float(np.max(first / (b - a), where=known, initial=0.0))
         for _ in range(HALVINGS):
             middle = 0.5 * (a + b)
-            g = t.slopes(middle)
+            g = t.gradients(middle)
             left = np.abs(g - ga) >= np.abs(gb - g)
             b, gb = np.where(left, middle, b), np.where(left, g, gb)
             a, ga = np.where(left, a, middle), np.where(left, ga, g)
         jump = known & np.isfinite(ga) & np.isfinite(gb) & (np.abs(gb - ga) > 1e-3 * np.maximum(first, 1e-9))
-    scale = _largest(t.slope, t.known)
+    scale = _largest(t.gradient, t.known)
     return bool(np.any(jump & (np.abs(gb - ga) > 1e-6 * scale) & (scale > 0))), steepest
 
 
@@ -272,7 +272,7 @@ def _hessian_fits(t: _Table) -> bool:
     wrong = t.known.copy()
     for step in (1.0, 0.05):
         h = step * t.h
-        up, down = t.slopes(t.s + h), t.slopes(t.s - h)
+        up, down = t.gradients(t.s + h), t.gradients(t.s - h)
         quotient = (up - down) / (2.0 * h)
         seconds = [t.call("hessian", t.s - h), t.call("hessian", t.s), t.call("hessian", t.s + h)]
         noise = 8.0 * t.rounding * (np.abs(up) + np.abs(down) + np.abs(t.s)) / h
@@ -285,7 +285,7 @@ def _check_conjugate(name: str, definition: Any, t: _Table, convex: bool) -> Non
     if not convex:
         return
     rows, columns = np.nonzero(t.known)
-    y, u = t.y[rows], t.slope[rows, columns]
+    y, u = t.y[rows], t.gradient[rows, columns]
     with np.errstate(all="ignore"):
         found = np.asarray(definition.conjugate(y, u), dtype=np.float64)
         least = np.max(np.where(t.known[rows], u[:, None] * t.s[rows] - t.value[rows], -np.inf), axis=1)

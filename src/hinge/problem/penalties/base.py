@@ -73,11 +73,11 @@ class Penalty:
         (w − prox_t(w − t g)) / t tends to the element of g + ∂Ω(w) with the smallest norm. A long step would measure
         the size of a constraint's set instead of the gradient.
         """
-        size, slope = float(np.max(np.abs(w), initial=0.0)), float(np.max(np.abs(g), initial=0.0))
-        if slope == 0.0:
+        size, gradient = float(np.max(np.abs(w), initial=0.0)), float(np.max(np.abs(g), initial=0.0))
+        if gradient == 0.0:
             return np.zeros_like(g)
         # At w = 0 nothing cancels, so the step may be shorter.
-        step = (SHORT_STEP * size if size > 0 else SHORT_STEP**2) / slope
+        step = (SHORT_STEP * size if size > 0 else SHORT_STEP**2) / gradient
         return np.abs(w - self.prox(w - step * g, step)) / step
 
     def lambda_max(self, g: Array) -> float:

@@ -66,7 +66,7 @@ class CoordinatePenalty(Penalty):
             excess -= a
             np.maximum(excess, 0.0, out=excess)
             return float(np.sum(excess * excess / (2.0 * b)))
-        beyond = np.abs(g) > a  # only there is a slope left after the kink at zero
+        beyond = np.abs(g) > a  # only there the gradient exceeds the kink at zero
         g = g[beyond]
         a, b, lower, upper = self._where(beyond)
         excess = np.abs(g) - a
@@ -74,7 +74,7 @@ class CoordinatePenalty(Penalty):
         with np.errstate(divide="ignore", invalid="ignore"):
             best = np.minimum(np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf), reach)
             gain = excess * best - 0.5 * b * best**2
-        # Without a limit the supremum is infinite, unless the slope exceeds a by rounding only.
+        # Without a limit the supremum is infinite, unless |g| exceeds a by rounding only.
         unlimited = np.where(excess <= 1e-12 * a, 0.0, np.inf)
         return float(np.sum(np.where(np.isposinf(best), unlimited, gain)))
 
@@ -97,12 +97,12 @@ class CoordinatePenalty(Penalty):
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
         a, b, lower, upper = self._for(w)
-        slope = -g - b * w  # must lie in a·∂|w| plus the normal cone of [lower, upper]
+        pull = -g - b * w  # must lie in a·∂|w| plus the normal cone of [lower, upper]
         low = np.where(w > 0, a, -a)
         high = np.where(w < 0, -a, a)
         low = np.where(w <= lower, -np.inf, low)
         high = np.where(w >= upper, np.inf, high)
-        return np.maximum(np.maximum(low - slope, slope - high), 0.0)
+        return np.maximum(np.maximum(low - pull, pull - high), 0.0)
 
     def lambda_max(self, g: Array) -> float:
         a, _, lower, upper = self.with_strength(1.0)._for(g)
@@ -190,7 +190,7 @@ class L2(CoordinatePenalty):
 
 @dataclass(frozen=True)
 class L1(CoordinatePenalty):
-    """Ω = λ Σ_j c_j |w_j|: the lasso. Optimal weights are exactly zero where the risk's slope is below λc_j."""
+    """Ω = λ Σ_j c_j |w_j|: the lasso. Optimal weights are exactly zero where the risk's gradient is below λc_j."""
 
     lam: float = 1.0
     weights: Any = None

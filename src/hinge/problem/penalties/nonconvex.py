@@ -42,14 +42,14 @@ class Lq(Penalty):
         start = (c * q * (1.0 - q)) ** (1.0 / (2.0 - q))
         t = np.maximum(size, start)
         for _ in range(50):
-            slope = t - size + c * q * t ** (q - 1.0)
+            derivative = t - size + c * q * t ** (q - 1.0)
             bend = 1.0 - c * q * (1.0 - q) * t ** (q - 2.0)
-            t = np.maximum(t - slope / np.maximum(bend, 1e-12), start)
+            t = np.maximum(t - derivative / np.maximum(bend, 1e-12), start)
         better = 0.5 * (t - size) ** 2 + c * t**q < 0.5 * size**2
         return np.where(better & (size > 0), np.sign(v) * t, 0.0)
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
-        """|w|^q is infinitely steep at zero, so any slope is allowed there."""
+        """|w|^q is infinitely steep at zero, so any derivative is allowed there."""
         size = np.where(w != 0, np.abs(w), 1.0)
         return np.where(w != 0, np.abs(g + self.lam * self.q * np.sign(w) * size ** (self.q - 1.0)), 0.0)
 
@@ -74,5 +74,5 @@ class L0(Penalty):
         return np.where(0.5 * v**2 > step * self.lam, v, 0.0)
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
-        """The weights in use must be optimal on their own; any slope is allowed at zero, where Ω jumps."""
+        """The weights in use must be optimal on their own; any derivative is allowed at zero, where Ω jumps."""
         return np.where(w != 0, np.abs(g), 0.0)

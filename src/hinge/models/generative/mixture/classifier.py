@@ -12,7 +12,7 @@ from hinge._parameters import Constraints, Estimator, at_least, count, numbers, 
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_fit, code_labels, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, with_callbacks
-from hinge.models.generative.base import JointPosterior, finish, log_prior, told
+from hinge.models.generative.base import JointPosterior, as_output, finish, log_prior
 from hinge.models.generative.mixture.components import SHAPES
 from hinge.models.generative.mixture.gaussian import STARTS, GaussianMixture
 
@@ -117,4 +117,4 @@ class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin,
         with np.errstate(divide="ignore"):
             prior = np.log(self.priors_)
         joint = np.column_stack([mixture.score_samples(X) for mixture in self.mixtures_]) + prior
-        return told(finish(np.ascontiguousarray(joint), output)[0], output, prior)
+        return as_output(finish(np.ascontiguousarray(joint), output)[0], output, prior)

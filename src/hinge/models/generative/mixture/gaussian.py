@@ -16,7 +16,7 @@ from hinge._parameters import Constraints, Estimator, at_least, count, numbers, 
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.models.generative.base import told
+from hinge.models.generative.base import as_output
 from hinge.models.generative.mixture.components import SHAPES, Components, Prior, central
 from hinge.models.generative.mixture.em import Run, draw, draw_order, expectation_maximisation, k_means, start_from
 
@@ -270,7 +270,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         X = contiguous(validate_data(self, X, dtype=FLOATS, reset=False))
         values = core.gaussian_scores(Design(X).native, *components.native, output)[0]
         with np.errstate(divide="ignore"):
-            return told(values, output, np.log(self.weights_))
+            return as_output(values, output, np.log(self.weights_))
 
     def predict(self, X: Any) -> np.ndarray:
         """The component most responsible for each example."""

@@ -33,7 +33,7 @@ class Lines(NamedTuple):
 
 
 class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
-    """Several linear regressions at once, each example belonging to one of them, nobody knows which.
+    """Several linear regressions at once, each example belonging to one of them, which one is latent.
 
     Maximises  Σ sᵢ log Σ_c π_c N(yᵢ; ⟨w_c, xᵢ⟩ + b_c, σ_c²) − ½ Σ_c [ν log σ_c² + (ν σ₀² + α‖w_c‖²)/σ_c²]  by EM: every
     M-step is a weighted ridge regression per component, then σ_c² = (Σ s r (y − f_c)² + α‖w_c‖² + ν σ₀²) / (N_c + ν).

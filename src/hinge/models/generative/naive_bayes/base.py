@@ -23,7 +23,7 @@ from hinge._native import check_indices
 from hinge._parameters import Constraints, Estimator, at_least, numbers
 from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, codes_among, contiguous, unique_codes
-from hinge.models.generative.base import JointPosterior, told
+from hinge.models.generative.base import JointPosterior, as_output
 
 # Where a probability is exactly zero, its logarithm counts as this much when scores are added up: no other class
 # loses to it, and 0 · log 0 is 0.
@@ -104,7 +104,7 @@ class NaiveBayes(JointPosterior, ClassifierMixin, Estimator):
         if not finite or np.isnan(values).any():
             with np.errstate(divide="ignore"):
                 prior = self.class_log_prior_ if hasattr(self, "class_log_prior_") else np.log(self.class_prior_)
-            values = told(values, output, prior)
+            values = as_output(values, output, prior)
         return values
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, Estimator, at_least, numbers, one_of
 from hinge.models.base import check_weights, codes_among, unique_codes
-from hinge.models.generative.base import OUTPUT, JointPosterior, finish, log_prior, told
+from hinge.models.generative.base import OUTPUT, JointPosterior, as_output, finish, log_prior
 from hinge.models.generative.naive_bayes.categorical import count_categories, score_categories, smoothed_logs
 from hinge.models.generative.naive_bayes.discrete import BernoulliNB, check_alpha
 from hinge.models.generative.naive_bayes.gaussian import GaussianNB
@@ -158,7 +158,7 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
         return table if len(columns) == table.shape[1] else np.ascontiguousarray(table[:, columns])
 
     def _chosen(self, X: Any) -> dict[int, str]:
-        """The distributions that were asked for, by column number."""
+        """The requested distributions, by column number."""
         if isinstance(self.distributions, str):
             return {}
         names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
@@ -189,7 +189,7 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
             zero = np.zeros(len(self.classes_))
             part_table = np.ascontiguousarray(table[:, labels])
             joint += score_categories(part_table, self.category_log_prob_, zero, OUTPUT.joint)[0]
-        return told(finish(joint, output)[0], output, self.class_log_prior_)
+        return as_output(finish(joint, output)[0], output, self.class_log_prior_)
 
 
 def _refuse_sparse(X: Any) -> None:
@@ -211,7 +211,7 @@ def _truth_columns(X: Any) -> set[int]:
 
 
 def _categorical(X: Any, chosen: dict[int, str]) -> Any:
-    """The columns to code: those asked for, and text that nothing else was asked for."""
+    """The columns to code: those requested, and text columns without a request."""
     wanted = {j for j, kind in chosen.items() if kind == "categorical"}
     if hasattr(X, "columns"):
         import narwhals as nw

@@ -1,174 +1,29 @@
-"""Kernels on vectors: functions of inner products or of distances."""
+"""Kernels that are functions of distances."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 import scipy.special
-from numpy.typing import NDArray
 
 from hinge.problem.kernels import evaluate
-from hinge.problem.kernels.base import Kernel
+from hinge.problem.kernels.base import Array, Kernel
 from hinge.problem.kernels.evaluate import Program
-from hinge.problem.losses.base import normalise_weights, weighted_quantile
-
-Array = NDArray[np.float64]
-
-# Distances between this many rows at most are looked at for the median.
-MEDIAN_ROWS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class LinearKernel(Kernel):
-    """⟨x, x'⟩. ``hg.Linear()`` means the same wherever a kernel is expected."""
-
-    psd: ClassVar[bool] = True
-
-    def program(self) -> Program:
-        return [(evaluate.LINEAR, 0.0, 0.0, 0.0)]
-
-    def features(self, X: Any) -> Any:
-        return evaluate.matrix(X)
-
-
-@dataclass(frozen=True, eq=False)
-class Constant(Kernel):
-    """The same value c ≥ 0 for all pairs."""
-
-    psd: ClassVar[bool] = True
-
-    value: float = 1.0
-
-    positive: ClassVar[tuple[str, ...]] = ("value",)
-
-    def __post_init__(self) -> None:
-        _check(self.value, "value", zero=True)
-
-    @property
-    def stationary(self) -> bool:
-        return True
-
-    def program(self) -> Program:
-        return [(evaluate.CONSTANT, self.value, 0.0, 0.0)]
-
-    def diagonal(self, A: Any) -> Array:
-        return np.full(evaluate.length(A), float(self.value))
-
-    def features(self, X: Any) -> Array:
-        return np.full((evaluate.length(X), 1), math.sqrt(self.value))
-
-    def derivatives(self, A: Any) -> Iterator[Array]:
-        yield np.full((evaluate.length(A), evaluate.length(A)), float(self.value))
-
-
-@dataclass(frozen=True, eq=False)
-class White(Kernel):
-    """v for an input and itself, 0 for two different ones: noise of variance v, as part of a sum.
-
-    Inputs count as the same only if they are the same rows of the same matrix: k(X, X) has v on its diagonal, the
-    covariance of new inputs with old ones has none.
-    """
-
-    psd: ClassVar[bool] = True
-
-    noise: float = 1.0
-
-    positive: ClassVar[tuple[str, ...]] = ("noise",)
-
-    def __post_init__(self) -> None:
-        _check(self.noise, "noise")
-
-    @property
-    def stationary(self) -> bool:
-        return True
-
-    def block(self, A: Any, B: Any) -> Array:
-        K = np.zeros((evaluate.length(A), evaluate.length(B)))
-        self.add_block(A, B, K)
-        return K
-
-    def add_block(self, A: Any, B: Any, out: Array) -> None:
-        if B is A:
-            out[np.diag_indices_from(out)] += self.noise
-
-    def diagonal(self, A: Any) -> Array:
-        return np.full(evaluate.length(A), float(self.noise))
-
-    def derivatives(self, A: Any) -> Iterator[Array]:
-        yield self.block(A, A)
-
-
-@dataclass(frozen=True, eq=False)
-class Polynomial(Kernel):
-    """(γ⟨x, x'⟩ + c)^p: all monomials up to degree p (of degree p exactly if c = 0).
-
-    Parameters
-    ----------
-    degree : int
-        p ≥ 1.
-    gamma : float or {"scale", "auto"}
-        γ > 0; "scale" is 1/(d·var X), "auto" is 1/d.
-    coef0 : float
-        c ≥ 0.
-    """
-
-    degree: int = 3
-    gamma: Any = 1.0
-    coef0: float = 1.0
-
-    positive: ClassVar[tuple[str, ...]] = ("gamma",)
-
-    def __post_init__(self) -> None:
-        if int(self.degree) != self.degree or self.degree < 1:
-            raise ValueError(f"degree must be a positive whole number, got {self.degree!r}.")
-        _check_scale(self.gamma, "gamma", ("scale", "auto"))
-        if not np.isfinite(self.coef0):
-            raise ValueError(f"coef0 must be finite, got {self.coef0!r}.")
-
-    @property
-    def psd(self) -> bool:
-        return self.coef0 >= 0
-
-    def program(self) -> Program:
-        return [(evaluate.POLYNOMIAL, _number(self.gamma, self), self.coef0, float(self.degree))]
-
-    def derivatives(self, A: Any) -> Iterator[Array]:
-        """pγ⟨x, x'⟩(γ⟨x, x'⟩ + c)^{p−1}."""
-        program: Program = [(evaluate.LINEAR, 0.0, 0.0, 0.0), (evaluate.SCALE, self.degree * self.gamma, 0.0, 0.0)]
-        if self.degree > 1:
-            rest = (evaluate.POLYNOMIAL, self.gamma, self.coef0, self.degree - 1.0)
-            program += [rest, (evaluate.PRODUCT, 0.0, 0.0, 0.0)]
-        yield evaluate.gram(program, A, A)
-
-    def features(self, X: Any) -> Array:
-        """The monomials √(p!/Π mⱼ!)·Π xⱼ^mⱼ, C(d + p, p) of them, with √c as one more input."""
-        if self.coef0 < 0:
-            raise TypeError("A polynomial kernel with coef0 < 0 is no inner product of features.")
-        X = evaluate.spread(evaluate.matrix(X))
-        scaled = math.sqrt(_number(self.gamma, self)) * X
-        if self.coef0 > 0:
-            scaled = np.hstack([scaled, np.full((len(X), 1), math.sqrt(self.coef0))])
-        columns = []
-        for chosen in combinations_with_replacement(range(scaled.shape[1]), int(self.degree)):
-            counts = Counter(chosen).values()
-            weight = math.factorial(int(self.degree)) / math.prod(math.factorial(m) for m in counts)
-            columns.append(math.sqrt(weight) * np.prod(scaled[:, chosen], axis=1))
-        return np.column_stack(columns)
-
-    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
-        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
-
-
-def Quadratic() -> Kernel:
-    """⟨x, x'⟩ + ⟨x, x'⟩²."""
-    return LinearKernel() + LinearKernel() ** 2
+from hinge.problem.kernels.inner_products import LinearKernel
+from hinge.problem.kernels.scales import (
+    check_lengths,
+    check_positive,
+    check_scale,
+    number,
+    resolve_gamma,
+    resolve_length,
+    row_squares,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,9 +44,9 @@ class RBF(Kernel):
     gamma: Any = None
 
     def __post_init__(self) -> None:
-        _check_lengths(self)
+        check_lengths(self)
         if self.gamma is not None:
-            _check_scale(self.gamma, "gamma", ("scale", "auto"))
+            check_scale(self.gamma, "gamma", ("scale", "auto"))
 
     @property
     def positive(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -205,8 +60,8 @@ class RBF(Kernel):
     def rate(self) -> float:
         """γ as a number."""
         if self.gamma is not None:
-            return _number(self.gamma, self)
-        return 0.5 / _number(self.length_scale, self) ** 2
+            return number(self.gamma, self)
+        return 0.5 / number(self.length_scale, self) ** 2
 
     def program(self) -> Program | None:
         if self.gamma is None and isinstance(self.length_scale, tuple):
@@ -247,7 +102,7 @@ class Laplacian(Kernel):
     positive: ClassVar[tuple[str, ...]] = ("gamma",)
 
     def __post_init__(self) -> None:
-        _check_scale(self.gamma, "gamma", ("scale", "auto"))
+        check_scale(self.gamma, "gamma", ("scale", "auto"))
 
     def derivatives(self, A: Any) -> Iterator[Array]:
         yield -scipy.special.entr(self.block(A, A))  # k log k
@@ -257,7 +112,7 @@ class Laplacian(Kernel):
         return True
 
     def program(self) -> Program:
-        return [(evaluate.LAPLACIAN, _number(self.gamma, self), 0.0, 0.0)]
+        return [(evaluate.LAPLACIAN, number(self.gamma, self), 0.0, 0.0)]
 
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
@@ -282,7 +137,7 @@ class Matern(Kernel):
     positive: ClassVar[tuple[str, ...]] = ("length_scale",)
 
     def __post_init__(self) -> None:
-        _check_lengths(self)
+        check_lengths(self)
         if not self.nu > 0:
             raise ValueError(f"nu must be greater than 0, got {self.nu!r}.")
 
@@ -293,7 +148,7 @@ class Matern(Kernel):
     def program(self) -> Program | None:
         if isinstance(self.length_scale, tuple):
             return None
-        length = _number(self.length_scale, self)
+        length = number(self.length_scale, self)
         if np.isinf(self.nu):
             return RBF(length).program()
         if self.nu in (0.5, 1.5, 2.5):
@@ -305,7 +160,7 @@ class Matern(Kernel):
             return super().block(A, B)
         if isinstance(self.length_scale, tuple):
             return replace(self, length_scale=1.0).block(*_stretched(A, B, self.length_scale))
-        t = math.sqrt(2.0 * self.nu) / _number(self.length_scale, self) * _distances(A, B)
+        t = math.sqrt(2.0 * self.nu) / number(self.length_scale, self) * _distances(A, B)
         small = t < 1e-10
         t = np.where(small, 1.0, t)
         value = 2.0 ** (1.0 - self.nu) / scipy.special.gamma(self.nu) * t**self.nu * scipy.special.kv(self.nu, t)
@@ -324,7 +179,7 @@ class Matern(Kernel):
             ratio = np.where(square > 0, total / np.where(square > 0, square, 1.0), 0.0)
             yield from (D * ratio for D in _squared_differences(A, self.length_scale))
             return
-        length = _number(self.length_scale, self)
+        length = number(self.length_scale, self)
         if np.isinf(self.nu):
             yield from RBF(length).derivatives(A)
         elif self.nu == 0.5:
@@ -360,11 +215,11 @@ class RationalQuadratic(Kernel):
     positive: ClassVar[tuple[str, ...]] = ("alpha", "length_scale")
 
     def __post_init__(self) -> None:
-        _check_scale(self.length_scale, "length_scale", ("median",))
-        _check(self.alpha, "alpha")
+        check_scale(self.length_scale, "length_scale", ("median",))
+        check_positive(self.alpha, "alpha")
 
     def derivatives(self, A: Any) -> Iterator[Array]:
-        length = _number(self.length_scale, self)
+        length = number(self.length_scale, self)
         factor = 0.5 / (self.alpha * length**2)
         t = evaluate.gram([(evaluate.DISTANCE, factor, 0.0, 0.0)], A, A)
         yield self.alpha * self.block(A, A) * (t / (1.0 + t) - np.log1p(t))
@@ -375,7 +230,7 @@ class RationalQuadratic(Kernel):
         return True
 
     def program(self) -> Program:
-        factor = 0.5 / (self.alpha * _number(self.length_scale, self) ** 2)
+        factor = 0.5 / (self.alpha * number(self.length_scale, self) ** 2)
         return [(evaluate.RATIONAL, factor, self.alpha, 0.0)]
 
     def diagonal(self, A: Any) -> Array:
@@ -413,8 +268,8 @@ class Periodic(Kernel):
     positive: ClassVar[tuple[str, ...]] = ("length_scale", "period")
 
     def __post_init__(self) -> None:
-        _check(self.length_scale, "length_scale")
-        _check(self.period, "period")
+        check_positive(self.length_scale, "length_scale")
+        check_positive(self.period, "period")
 
     @property
     def stationary(self) -> bool:
@@ -434,36 +289,6 @@ class Periodic(Kernel):
 
 
 @dataclass(frozen=True, eq=False)
-class Sigmoid(Kernel):
-    """tanh(γ⟨x, x'⟩ + c). Not positive semidefinite in general."""
-
-    gamma: Any = 1.0
-    coef0: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check_scale(self.gamma, "gamma", ("scale", "auto"))
-
-    def program(self) -> Program:
-        return [(evaluate.SIGMOID, _number(self.gamma, self), self.coef0, 0.0)]
-
-    def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
-        return replace(self, gamma=resolve_gamma(self.gamma, X, weight))
-
-
-@dataclass(frozen=True, eq=False)
-class Cosine(Kernel):
-    """⟨x, x'⟩ / (‖x‖‖x'‖)."""
-
-    psd: ClassVar[bool] = True
-
-    def program(self) -> Program:
-        return [(evaluate.COSINE, 0.0, 0.0, 0.0)]
-
-    def features(self, X: Any) -> Any:
-        return LinearKernel().normalised().features(X)
-
-
-@dataclass(frozen=True, eq=False)
 class ChiSquared(Kernel):
     """exp(−γ Σⱼ (xⱼ − x'ⱼ)² / (xⱼ + x'ⱼ)) for histograms, x ≥ 0."""
 
@@ -474,7 +299,7 @@ class ChiSquared(Kernel):
     positive: ClassVar[tuple[str, ...]] = ("gamma",)
 
     def __post_init__(self) -> None:
-        _check(self.gamma, "gamma")
+        check_positive(self.gamma, "gamma")
 
     def derivatives(self, A: Any) -> Iterator[Array]:
         yield -scipy.special.entr(self.block(A, A))  # k log k
@@ -490,45 +315,6 @@ class ChiSquared(Kernel):
 
     def diagonal(self, A: Any) -> Array:
         return np.ones(evaluate.length(A))
-
-
-def resolve_gamma(gamma: Any, X: Any, weight: Array | None = None) -> float:
-    """γ as a number: "scale" is 1/(d·var X), "auto" is 1/d (scikit-learn's meaning)."""
-    if not isinstance(gamma, str):
-        return float(gamma)
-    X = evaluate.matrix(X)
-    d = X.shape[1]
-    if gamma == "auto":
-        return 1.0 / d
-    c = normalise_weights(weight, X.shape[0])
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.sum(c @ X, dtype=np.float64) / d
-        variance = float(c @ _squares(X) / d - mean**2)
-    if not np.isfinite(variance):
-        raise ValueError("X has values so large that their squares overflow; rescale its columns.")
-    return 1.0 / (d * variance) if variance > 0 else 1.0
-
-
-def resolve_length(length: Any, X: Any, weight: Array | None = None) -> Any:
-    """σ as a number: "median" is the median distance between (at most a thousand, evenly spread) examples."""
-    if isinstance(length, tuple):
-        if len(length) != X.shape[1]:
-            raise ValueError(f"length_scale has {len(length)} entries; X has {X.shape[1]} features.")
-        return length
-    if not isinstance(length, str):
-        return float(length)
-    X = evaluate.matrix(X)
-    used = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
-    used = used[:: max(1, len(used) // MEDIAN_ROWS)]
-    c = np.ones(len(used)) if weight is None else weight[used]
-    X = evaluate.spread(X[used]).astype(np.float64)
-    square = _squares(X)[:, None] + _squares(X)[None, :] - 2.0 * X @ X.T
-    pairs = np.triu_indices(len(X), 1)
-    distances = np.sqrt(np.maximum(square[pairs], 0.0))
-    apart = distances > 0
-    if not np.any(apart):
-        return 1.0
-    return weighted_quantile(distances[apart], np.outer(c, c)[pairs][apart], 0.5)
 
 
 def _stretched(A: Any, B: Any, lengths: tuple[float, ...]) -> tuple[Any, Any]:
@@ -554,7 +340,7 @@ def _distances(A: Any, B: Any) -> Array:
     """‖x − x'‖."""
     if A.shape[1] == 1:  # exact
         return np.abs(evaluate.spread(A) - evaluate.spread(B).T)
-    sizes = _squares(A)[:, None] + _squares(B)[None, :]
+    sizes = row_squares(A)[:, None] + row_squares(B)[None, :]
     square = sizes - 2.0 * evaluate.gram(LinearKernel().program(), A, B)
     # Where x = x' the difference is rounding, which t^(2ν) of a Matérn kernel would show where ν is small.
     return np.sqrt(np.where(square > 1e-14 * sizes, square, 0.0))
@@ -563,40 +349,3 @@ def _distances(A: Any, B: Any) -> Array:
 def _distance_times(leaf: tuple[int, float, float, float], factor: float, A: Any) -> Array:
     """factor·‖x − x'‖² times a kernel, in one pass."""
     return evaluate.gram([leaf, (evaluate.DISTANCE, factor, 0.0, 0.0), (evaluate.PRODUCT, 0.0, 0.0, 0.0)], A, A)
-
-
-def _squares(X: Any) -> Array:
-    if scipy.sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-
-
-def _check(value: Any, name: str, zero: bool = False) -> None:
-    if not (np.isreal(value) and np.isfinite(value) and (value >= 0 if zero else value > 0)):
-        raise ValueError(f"{name} must be a number {'≥' if zero else '>'} 0, got {value!r}.")
-
-
-def _check_scale(value: Any, name: str, words: tuple[str, ...]) -> None:
-    if isinstance(value, str):
-        if value not in words:
-            raise ValueError(f"{name} must be a number > 0 or one of {words}, got {value!r}.")
-    else:
-        _check(value, name)
-
-
-def _check_lengths(kernel: Any) -> None:
-    """``length_scale`` is a number, a word, or one number per feature, kept as a tuple."""
-    value = kernel.length_scale
-    if np.ndim(value) == 1:
-        lengths = tuple(float(length) for length in value)
-        for length in lengths:
-            _check(length, "length_scale")
-        object.__setattr__(kernel, "length_scale", lengths)
-    else:
-        _check_scale(value, "length_scale", ("median",))
-
-
-def _number(value: Any, kernel: Kernel) -> float:
-    if isinstance(value, str):
-        raise ValueError(f"{value!r} in {kernel!r} depends on the data; call kernel.resolve(X) first.")
-    return float(value)
