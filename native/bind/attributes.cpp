@@ -16,8 +16,8 @@ namespace {
 using namespace nb::literals;
 
 // Strings to numbers 0, 1, ... in the order they came. Open addressing: a dictionary's answer takes four reads that
-// miss the cache, this one two, and both can be asked for ahead. The hash is our own, of the characters: it only reads,
-// so several threads may look names up at once, and it begins with a secret, so nobody can choose names that collide.
+// miss the cache, this one two, and both can be prefetched. The hash is our own, of the characters: it only reads,
+// so several threads may look names up at once, and it begins with a secret, so names that collide cannot be chosen.
 class AttributeIndex {
  public:
   AttributeIndex() : slots_(1024) {}
@@ -224,7 +224,7 @@ class Encoder {
 
   void close() { indptr_.push_back(static_cast<index_t>(attribute_.size())); }
 
-  static constexpr index_t kLead = 12;            // how many names ahead are asked for
+  static constexpr index_t kLead = 12;            // how many names ahead are prefetched
   static constexpr std::size_t kBatch = 1 << 16;  // names that wait before they are looked up
 
   struct Waiting {

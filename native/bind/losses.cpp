@@ -199,7 +199,7 @@ void bind_losses(nb::module_& m) {
           },
           "y"_a.noconvert(), "s"_a.noconvert())
       .def(
-          "conjugate",  // sum of c l*(y, u / c) for weighted slopes u
+          "conjugate",  // sum of c l*(y, u / c) for weighted dual variables u
           [](const Loss& loss, Vector y, Vector u, Vector c) {
             same_length(y, u, c);
             return enter([&](Monitor&) {

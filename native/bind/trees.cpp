@@ -436,9 +436,9 @@ void bind_trees(nb::module_& m) {
           [](const Stumps& s, Vector weight, const nb::dict& options) {
             check_weights(weight, s.rows());
             const CartOptions o = cart_options(options);
-            std::vector<std::uint8_t> said(static_cast<std::size_t>(s.rows()));
-            CartTree tree = enter([&](Monitor&) { return s.grow(weight.data(), o, said.data()); });
-            return nb::make_tuple(to_dict(std::move(tree)), own(std::move(said)));
+            std::vector<std::uint8_t> predicted(static_cast<std::size_t>(s.rows()));
+            CartTree tree = enter([&](Monitor&) { return s.grow(weight.data(), o, predicted.data()); });
+            return nb::make_tuple(to_dict(std::move(tree)), own(std::move(predicted)));
           },
           "weight"_a.noconvert(), "options"_a);
   m.def(

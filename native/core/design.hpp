@@ -1,4 +1,4 @@
-// Design: a view of the n x d data matrix X that somebody else owns. Never copies it.
+// Design: a view of the n x d data matrix X that the caller owns. Never copies it.
 //
 // Four storages (dense rows, dense columns, CSR, CSC) in float or double; CSR and CSC with 32- or 64-bit
 // indices. Solvers see one interface, called once per array, so the virtual call costs nothing; the loops

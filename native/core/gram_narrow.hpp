@@ -2,7 +2,7 @@
 // columns.
 //
 // All of A stays in registers while rows stream past: up to 16 numbers make 24 vectors of 8, which needs the 32
-// registers of AVX-512; elsewhere `narrow_suits` says no. Rows are read in whole vectors, beyond their end; what
+// registers of AVX-512; elsewhere `narrow_suits` is false. Rows are read in whole vectors, beyond their end; what
 // belongs to the next row is put aside, and the last rows are copied to where there is room.
 #pragma once
 #include "core/hot.hpp"

@@ -3,7 +3,7 @@
 //
 // A rank-k update of so small a matrix is over before a general BLAS has hit its stride. Here rows are laid out in
 // panels of 24 columns that stay in the first-level cache, and tiles of 8 x 24 of the lower triangle stay in registers
-// while they are added up, which needs the 32 registers of AVX-512; elsewhere `OuterSum::suits` says no.
+// while they are added up, which needs the 32 registers of AVX-512; elsewhere `OuterSum::suits` is false.
 #pragma once
 #include <algorithm>
 #include <cmath>

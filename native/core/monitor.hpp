@@ -25,7 +25,7 @@ class Monitor {
   explicit Monitor(Interruption interrupted = {}, Report report = {})
       : interrupted_(std::move(interrupted)), report_(std::move(report)) {}
 
-  // Throws Interrupted if the user asked for it; asks at most every 50 ms.
+  // Throws Interrupted after Ctrl-C; checks at most every 50 ms.
   void poll() {
     if (!interrupted_) return;
     const auto now = std::chrono::steady_clock::now();

@@ -50,7 +50,7 @@ struct SparseRowView {
   const I* indptr;
   static constexpr bool sparse = true;
 
-  // Where a row begins has to be at hand before the row itself can be asked for: some rows earlier still.
+  // Where a row begins has to be at hand before the row itself can be prefetched: some rows earlier still.
   HINGE_INLINE void announce(index_t i) const { __builtin_prefetch(indptr + i); }
   HINGE_INLINE void prefetch(index_t i) const {
     const char* value = reinterpret_cast<const char*>(data + indptr[i]);
@@ -128,7 +128,7 @@ using ColumnView = std::variant<std::monostate, DenseColumnView<float>, DenseCol
                                 SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
                                 SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;
 
-// How many visits ahead memory is asked for: where a row begins and what goes with it, and the row.
+// How many visits ahead memory is prefetched: where a row begins and what goes with it, and the row.
 constexpr index_t kAnnounced = 12, kFetched = 4;
 
 // Before visiting row at[k] of n in an order that jumps about.

@@ -37,7 +37,7 @@ bool any_finite_everywhere(const double* z, index_t m, index_t k) {
   return true;
 }
 
-// Calls make()(begin, end, z) on blocks of rows, to fill z, and keeps of z what is asked for.
+// Calls make()(begin, end, z) on blocks of rows, to fill z, and keeps the requested output of z.
 template <class Make>
 Scores score_rows(index_t n, index_t k, index_t work, index_t block, Output output, const Make& make) {
   Scores s;

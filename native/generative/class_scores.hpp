@@ -16,7 +16,7 @@ namespace hinge {
 enum class Output { joint, log_probability, probability, best, total };
 
 struct Scores {
-  std::vector<double> value;       // n x k, or n if the total log Σ exp z is asked for
+  std::vector<double> value;       // n x k, or n for the total log Σ exp z
   std::vector<std::int32_t> best;  // n
   bool finite = true;              // false if some row has no finite score
 };

@@ -84,7 +84,7 @@ class Method {
 
  private:
   struct Sums {
-    double smooth = 0, slope = 0;  // the inner objective without 1/2 |W|^2, and its slope along T
+    double smooth = 0, slope = 0;  // the inner objective without 1/2 |W|^2, and its derivative along T
     double loss = 0, slack = 0;    // the hinge losses, and the first part of the gap
   };
 
@@ -357,11 +357,12 @@ class Method {
     if (!G.empty()) vec::axpy(factor, G.data(), out.data(), static_cast<index_t>(out.size()));
   }
 
-  // Along the step to where the inner objective's slope is small (it is convex: the slope rises), and moves there.
+  // Along the step to where the inner objective's derivative is small (it is convex: the derivative rises), and moves
+  // there.
   Sums search() {
     const index_t size = m_ * width_;
     const double across = vec::dot(W_.data(), step_.data(), size), length = vec::square_sum(step_.data(), size);
-    const double down = vec::dot(G_.data(), step_.data(), size);  // the slope at 0
+    const double down = vec::dot(G_.data(), step_.data(), size);  // the derivative at 0
     double low = 0, high = 1, at = 1, slope_low = down;
     Sums now = look(at, true);
     for (int trial = 0; trial < 20; ++trial) {

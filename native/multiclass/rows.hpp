@@ -45,7 +45,7 @@ HINGE_HOT void scores(const Rows& x, const Table& W, index_t width, index_t i, d
 template <int V>
 HINGE_HOT void add(const Rows& x, Table& W, index_t width, index_t i, const double* given) {
   const index_t w = chain::wide<V>(width);
-  alignas(64) double own[V ? 8 * V : 1];  // a copy nobody else can point to: it stays in registers
+  alignas(64) double own[V ? 8 * V : 1];  // a copy that no other pointer aliases: it stays in registers
   if constexpr (V > 0) std::copy_n(given, 8 * V, own);
   const double* __restrict change = V ? own : given;
   const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;

@@ -134,7 +134,7 @@ class Ascent {
     std::vector<double> target(k_), sorted(k_);
     for (std::size_t at = 0; at < order.size(); ++at) {
       const index_t i = order[at];
-      // Rows come in random order: the cache must be told which is next.
+      // Rows come in random order: the next one is prefetched.
       if (at + 1 < order.size() && asleep_[order[at + 1]] == 0) space_.prefetch(order[at + 1]);
       if (asleep_[i] > 0) {
         --asleep_[i];

@@ -32,7 +32,7 @@ HINGE_INLINE float normal_cdf(float x) {
   return x < 0 ? tail : 1.0f - tail;
 }
 
-// h(a) and h'(a), the latter from z = h(a) where z tells it.
+// h(a) and h'(a), the latter from z = h(a) where that suffices.
 struct Identity {
   template <class T>
   HINGE_INLINE static T value(T a) {

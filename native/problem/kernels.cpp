@@ -281,7 +281,7 @@ class Tiler {
     if (a.sparse()) spread_.at.assign(a.d, -1);
   }
 
-  // out(r) says where to write the c1 - c0 values of row r, r in [r0, r1).
+  // out(r) is where to write the c1 - c0 values of row r, r in [r0, r1).
   template <class Out>
   void tile(index_t r0, index_t r1, index_t c0, index_t c1, const Out& out) {
     const index_t n = c1 - c0, d = a_.d;

@@ -38,7 +38,7 @@ struct Instruction {
 
 using KernelProgram = std::vector<Instruction>;
 
-// n points of dimension d that somebody else owns: rows one after the other, or CSR with 32-bit indices.
+// n points of dimension d that the caller owns: rows one after the other, or CSR with 32-bit indices.
 template <class T>
 struct Points {
   index_t n = 0, d = 0;

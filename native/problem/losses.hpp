@@ -12,7 +12,7 @@
 namespace hinge::losses {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
-inline constexpr double kEdge = 1.0 + 1e-12;  // slopes this little outside a domain are there by rounding
+inline constexpr double kEdge = 1.0 + 1e-12;  // dual variables this little outside a domain are there by rounding
 using math::positive;
 
 struct Squared {

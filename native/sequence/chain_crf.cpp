@@ -65,7 +65,7 @@ double ChainCrf::loss(const double* w, double* g, bool single) {
     sum = single_->loss(w, potentials_, g, pairs.data(), cross, triples.data());
   } else {
     if (!double_) double_ = std::make_unique<ChainPass<double>>(data_, layout_, plan_);
-    single_.reset();  // it is not asked for again: precision only grows
+    single_.reset();  // it is not needed again: precision only grows
     sum = double_->loss(w, potentials_, g, pairs.data(), cross, triples.data());
   }
   for (std::size_t k = 0; k < layout_.pair.size(); ++k) {
@@ -107,7 +107,7 @@ void judge_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit) {
 CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const LbfgsOptions& given,
                const HeldOut* held, Monitor& monitor) {
   const index_t n = crf.size();
-  std::vector<double> gradient(n);  // of the loss alone, at the point last asked for
+  std::vector<double> gradient(n);  // of the loss alone, at the last point
   double last_loss = 0;
   bool single = crf.plain() && l1 == 0;  // the gap of L1 hangs on the largest component, orthants on signs
   const SmoothFunction smooth = [&](const double* at, double* g) {

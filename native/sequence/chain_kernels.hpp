@@ -26,7 +26,7 @@ HINGE_INLINE index_t wide(index_t width) {
   return V ? 8 * V : width;
 }
 
-constexpr index_t lead = 16;  // how many rows ahead are asked for
+constexpr index_t lead = 16;  // how many rows ahead are prefetched
 
 template <int V, class Real>
 HINGE_INLINE void prefetch(const Real* row) {

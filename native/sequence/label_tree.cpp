@@ -48,8 +48,8 @@ HINGE_INLINE const double* table(const Potentials& p, const Tree& tree, index_t 
   return tree.tables ? tree.tables + t * p.labels * p.width : p.pair.data();
 }
 
-// Messages to the roots. inside[t] = s_t + messages of the children; message[t] is what t tells its parent, shifted
-// to have maximum zero. Returns log Z (-inf if nothing is allowed).
+// Messages to the roots. inside[t] = s_t + messages of the children; message[t] is the message of t to its parent,
+// shifted to have maximum zero. Returns log Z (-inf if nothing is allowed).
 HINGE_HOT double upward(const Potentials& p, const Tree& tree, const index_t* order, double* __restrict inside,
                         double* __restrict message) {
   const index_t w = p.width, k = p.labels;

@@ -17,7 +17,7 @@ namespace {
 constexpr index_t kBatch = 512;
 // A batch is solved until its violation has fallen to this fraction.
 constexpr double kBatchAccuracy = 0.1;
-// Every so many batches it is asked whether the objective still falls by more than rounding errors, which are this
+// Every so many batches is checked whether the objective still falls by more than rounding errors, which are this
 // fraction of the sum of what it is made of.
 constexpr int kAsk = 16;
 constexpr double kRounding = 1e-16;
@@ -343,7 +343,7 @@ class Decomposition {
     }
   }
 
-  // Where e should be in a group: the mean over variables inside their bounds, where optimality says that e is the
+  // Where e should be in a group: the mean over variables inside their bounds, where at the optimum e is the
   // same for all; else the middle of what is possible.
   double middle(int g) const {
     double sum = 0;

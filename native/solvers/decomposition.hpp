@@ -111,7 +111,7 @@ struct DualSolution {
   double bias = 0, rho = 0, violation = 0;
   int batches = 0;
   index_t steps = 0;
-  bool stopped = false;  // by whoever watches
+  bool stopped = false;  // by the monitor
 };
 
 template <class T>

@@ -16,11 +16,11 @@ constexpr int kEpochsPerCentre = 4;  // epochs between moves of the bias's centr
 constexpr int kMostEpochs = 16;      // between two looks
 constexpr double kDrop = 0.1;        // look again when the gap seems to have fallen to this share
 constexpr double kMargin = 2.0;      // left out: what is pulled past its end by this many times a typical move
-constexpr double kMostCut = 0.25;    // of the active slopes, in a step along past moves
+constexpr double kMostCut = 0.25;    // of the active dual variables, in a step along past moves
 constexpr std::size_t kMemory = 2;   // past moves
 constexpr index_t kRun = 16;         // neighbouring rows are visited one after another, runs of them in random order
 
-// One slope u of one example, with all that a step needs in one cache line.
+// One dual variable u of one example, with all that a step needs in one cache line.
 struct alignas(64) Slope {
   double a, lo, hi;  // the kink less the offset, and the interval of u
   double c, bend;    // the weight of the example, and c q
@@ -29,7 +29,7 @@ struct alignas(64) Slope {
   bool left_out;
 };
 
-// A move of some slopes, and what it does to the weights.
+// A move of some dual variables, and what it does to the weights.
 struct Move {
   std::vector<index_t> which = {};
   std::vector<double> u = {}, w = {};
@@ -58,13 +58,13 @@ HINGE_INLINE bool held(const Slope& s, double pull, double margin) {
   return (s.u <= s.lo && pull < -margin) || (s.u >= s.hi && pull > margin);
 }
 
-// What an epoch saw: the gap of the slopes it visited as they were met, and the sizes of its moves.
+// What an epoch saw: the gap of the dual variables it visited, and the sizes of its moves.
 struct Tally {
   double gap = 0, squares = 0;
   index_t moves = 0;
 };
 
-// Every slope in the list once to its best value, unless it is held at an end.
+// Every dual variable in the list once to its best value, unless it is held at an end.
 template <class Rows>
 HINGE_HOT Tally sweep(const Rows& rows, const index_t* visit, index_t m, double margin, Slope* slopes,
                       const Weights& to) {
@@ -189,7 +189,7 @@ class Method {
       visit_.insert(visit_.end(), active_.begin() + r * kRun, active_.begin() + std::min(m, (r + 1) * kRun));
   }
 
-  // Every active slope once to its best value; then the best combination with the moves of the epochs before.
+  // Every active dual variable once to its best value; then the best combination with the moves of the epochs before.
   void epoch() {
     arrange();
     const index_t m = static_cast<index_t>(visit_.size());
@@ -283,7 +283,7 @@ class Method {
         const Slope& x = slopes_[move.which[s]];
         t[a] -= x.c * x.a * move.u[s];
       }
-      // A move is the difference of two w, each with its rounding: its slope is known to 1e-16 size only.
+      // A move is the difference of two w, each with its rounding: its derivative is known to 1e-16 size only.
       if (!(H[a * k + a] > 1e-13 * size)) return {};
       scale[a] = 1.0 / std::sqrt(H[a * k + a]);
     }
@@ -314,8 +314,8 @@ class Method {
     past_.clear();
   }
 
-  // The gap at (w, b) and u; sum c u counts with the bias it would still move. Every slope that has reason to move
-  // becomes active again.
+  // The gap at (w, b) and u; sum c u counts with the bias it would still move. Every dual variable that has reason to
+  // move becomes active again.
   double look() {
     std::vector<double> z(n_);
     p_.X.matvec(w_.data(), z.data());
@@ -341,7 +341,7 @@ class Method {
   Random random_;
   std::vector<double> w_, l2_, inverse_;  // the bias comes last in w and l2, and is zero if there is none
   std::vector<Slope> slopes_;
-  std::vector<index_t> active_, visit_;  // the same slopes, in order and as they are visited
+  std::vector<index_t> active_, visit_;  // the same dual variables, in order and as they are visited
   std::vector<Move> past_;
   std::vector<double> moved_;  // room for a step along past moves
   std::vector<char> marked_;

@@ -7,9 +7,10 @@
 // Bias        the constraint sum c u = 0 by the method of multipliers: b = b0 - (1/rho) sum c u, b0 moved to b every
 // few
 //             epochs, which is proximal point iteration on the primal bias.
-// Shrinking   slopes that a pull clearly larger than the moves of the last epoch holds at an end of their interval are
+// Shrinking   dual variables that a gradient clearly larger than the moves of the last epoch holds at an end of their
+// interval are
 //             left out; a look at the gap, which is one pass over X on all threads, finds those that have to come back.
-//             What the slopes of an epoch add to the gap tells when a look is worth its price.
+//             What the dual variables of an epoch add to the gap decides when computing it pays.
 // Momentum    after an epoch the dual objective is minimised over the span of its move and of those before, cut to the
 //             intervals: w is linear in u, so that costs no pass over X. Once the ends are found it is conjugate
 //             gradients with an epoch as preconditioner.

@@ -131,7 +131,7 @@ void curvatures(Terms& t, double* h) {
   });
 }
 
-// What is asked of p (hi - u) in Newton's equations for the target mu; `second` adds the predictor's product.
+// The right side for p (hi - u) in Newton's equations for the target mu; `second` adds the predictor's product.
 double wanted_p(const Terms& t, index_t k, double mu, bool second) {
   return mu - t.p[k] * (t.hi[k] - t.u[k]) + (second ? t.dp[k] * t.du[k] : 0.0);
 }
@@ -195,8 +195,9 @@ void advance(Terms& t, double alpha) {
   over(t.total, [&](index_t b, index_t e) { advance_part(t, alpha, b, e); });
 }
 
-// A slope on every weight beyond which its bounds cannot pull: |x_j'(c u)| + |rest_j| + l1_j + l2_j |bound_j|, with the
-// steepest u of every row. A loss of this slope beyond a bound has its minimisers inside (an exact penalty).
+// A bound on the gradient in every weight beyond which its bounds cannot pull: |x_j'(c u)| + |rest_j| + l1_j + l2_j
+// |bound_j|, with the steepest u of every row. A loss of this gradient beyond a bound has its minimisers inside (an
+// exact penalty).
 std::vector<double> steepest(const KinkedProblem& p) {
   const index_t n = p.X.rows(), d = p.X.cols();
   std::vector<double> squares(n), gram(d * d), out(d);
@@ -218,8 +219,8 @@ std::vector<double> steepest(const KinkedProblem& p) {
 
 // An L1 penalty is one more loss with a kink at zero, on the weights themselves: l1 |w| = share max {u w : |u| <=
 // l1 / share}. A share of 1/n makes each weight count as much as an example, which keeps the central path balanced.
-// Bounds are further kinks, at the bounds, with the slopes of `steepest` beyond them; a bound at zero shares the kink
-// of the L1 penalty.
+// Bounds are further kinks, at the bounds, with the gradients of `steepest` beyond them; a bound at zero shares the
+// kink of the L1 penalty.
 std::vector<Kinks> weight_kinks(const KinkedProblem& p, double share) {
   const index_t d = p.X.cols();
   const Coordinates& q = p.penalty;
@@ -322,8 +323,8 @@ class Method {
   }
 
  private:
-  // Of a weight near its bound and a slope near the end of its interval one tends to zero: if it is the distance of the
-  // weight, the bound holds it.
+  // Of a weight near its bound and a dual variable near the end of its interval one tends to zero: if it is the
+  // distance of the weight, the bound holds it.
   void hold_at_bounds(double largest) {
     double widest = 0;
     for (index_t k = 0; k < l1_.total; ++k) widest = std::max(widest, l1_.hi[k] - l1_.lo[k]);
@@ -360,7 +361,7 @@ class Method {
     return gap <= rounding_ ? 0.0 : gap / std::max(std::fabs(primal_), 1e-300);
   }
 
-  // What the dual value loses because the slopes and the weights do not agree exactly.
+  // What the dual value loses because the dual variables and the weights do not agree exactly.
   double dual_loss() const {
     double s = 0;
     for (index_t j = 0; j < d_; ++j)
@@ -368,7 +369,7 @@ class Method {
     return s;
   }
 
-  // rw = (L2 w + u_l1 + X'(c u), sum c u) and the slopes of the rest.
+  // rw = (L2 w + u_l1 + X'(c u), sum c u) and the gradients of the rest.
   void residuals() {
     std::fill(scratch_.begin(), scratch_.end(), 0.0);
     over(n_, [&](index_t b, index_t e) {
@@ -381,7 +382,8 @@ class Method {
     if (!p_.rest.slope.empty()) vec::axpy(1.0, p_.rest.slope.data(), rw_.data(), d_);
     infeasibility_ = 0;
     if (p_.intercept) {
-      double size = std::fabs(p_.rest.bias) + 1e-10 * loss_.weight();  // where all slopes vanish, so may their balance
+      double size =
+          std::fabs(p_.rest.bias) + 1e-10 * loss_.weight();  // where all dual variables vanish, so may their sum
       for (const double x : scratch_) size += std::fabs(x);
       rw_[d_] = vec::sum(scratch_.data(), n_) + p_.rest.bias;
       infeasibility_ = std::fabs(rw_[d_]) / std::max(size, 1e-300);

@@ -26,7 +26,8 @@ struct KinkedProblem {
   LinearPart rest;
 };
 
-// From (w, b); the iterations of `from` count as made. The slopes of the solution are one list per kink, on end.
+// From (w, b); the iterations of `from` count as made. The dual variables of the solution are one list per kink, one
+// after the other.
 LinearSolution interior_steps(const KinkedProblem& problem, std::vector<double> w, double b, double tol, int from,
                               int max_iter, Monitor& monitor);
 

@@ -21,7 +21,7 @@ constexpr index_t kBlock = 32;           // rows whose second use finds them in 
 
 using Vec = std::vector<double>;
 
-// One pass over X: Z = X W for a block of rows, body(begin, end, Z, U) turns scores into slopes, G = X'U.
+// One pass over X: Z = X W for a block of rows, body(begin, end, Z, U) turns scores into gradients, G = X'U.
 // W, Z, U and G have `width` entries a row, the classes and then padding that stays zero.
 class Pass {
  public:

@@ -291,7 +291,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
   }
   out.w = now.w();
   out.b = now.b();
-  // Without a bias and with a penalty on all weights the slopes at w itself will do (see dual_slack), and the judge
+  // Without a bias and with a penalty on all weights the gradients at w itself suffice (see dual_slack), and the judge
   // finds them while it looks at w.
   const double* l2 = p.penalty.l2;
   const bool natural = !p.intercept && std::all_of(l2, l2 + d, [](double strength) { return strength > 0; });

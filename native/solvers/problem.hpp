@@ -41,7 +41,8 @@ enum class Outcome { converged, max_iter, stalled, stopped, unbounded };
 struct LinearSolution {
   std::vector<double> w;
   double b = 0;
-  std::vector<double> dual;  // slopes u_i = l'(z_i) (not multiplied by c_i); empty if the solver has none to offer
+  std::vector<double>
+      dual;  // dual variables u_i = l'(z_i) (not multiplied by c_i); empty if the solver has none to offer
   int iterations = 0;
   Outcome outcome = Outcome::max_iter;
 };

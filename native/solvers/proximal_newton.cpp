@@ -101,7 +101,7 @@ ProximalNewton::ProximalNewton(const LinearProblem& problem, bool constant_curva
   cols_.start = {0};
 }
 
-// The inner loop keeps scores, slopes and curvature up to date: only the first pass computes them.
+// The inner loop keeps scores, gradients and curvature up to date: only the first pass computes them.
 void ProximalNewton::evaluate_all() {
   const index_t n = p_.n();
   if (!started_) {
@@ -118,7 +118,7 @@ void ProximalNewton::evaluate_all() {
   at_.gb = p_.intercept ? vec::sum(at_.u.data(), n) : 0.0;
 }
 
-// Risk, slopes and curvature at the scores at hand.
+// Risk, gradients and curvature at the scores at hand.
 void ProximalNewton::refresh() {
   const index_t n = p_.n();
   if (p_.loss.whole_arrays()) {
@@ -163,8 +163,8 @@ void ProximalNewton::gather(const std::vector<index_t>& fresh) {
 }
 
 // Adds the worst offenders: as many as the set has weights in use, so that it doubles at most. Where a path has just
-// lowered the penalty, features that would offend if their slope grew as fast as the penalty fell join as well (the
-// strong rule of Tibshirani et al. 2012): one pass over X then does for most penalties.
+// lowered the penalty, features that would violate their condition if their gradient grew as fast as the penalty fell
+// join as well (the strong rule of Tibshirani et al. 2012): one pass over X then does for most penalties.
 void ProximalNewton::grow() {
   const index_t d = p_.d();
   std::vector<index_t> fresh;

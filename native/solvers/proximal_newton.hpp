@@ -3,7 +3,7 @@
 // Problem     min_{w,b}  sum_i c_i l(y_i, z_i) + sum_j omega_j(w_j),   z = X w + b + offset
 // Dual        max_u  -sum_i c_i l*(y_i, u_i) - sum_j omega_j*(-x_j'(c u)),   sum_i c_i u_i = 0 with a bias
 // Optimality  -x_j'(c l'(z)) in the subdifferential of omega_j at w_j, for every j
-// Outer loop  one pass over X gives all slopes and the gap. The features that violate their condition most join the
+// Outer loop  one pass over X gives the gradient and the gap. The features that violate their condition most join the
 //             working set (Massias, Gramfort & Salmon 2018).
 // Inner loop  quadratic models of the risk in the working set's weights (solvers/quadratic.hpp), with a line search on
 //             the scores; for the squared loss the model is exact, and its Gram matrix is kept while the set grows.
@@ -54,8 +54,8 @@ class ProximalNewton {
   index_t gram_ld_ = 0;       // its leading dimension
   index_t gram_cols_ = 0;     // how many columns of the working set it covers
   KeptFactor factor_;
-  bool started_ = false;  // whether at_ holds scores, slopes and curvature
-  double steepest_ = 0;   // largest slope of the risk at the first pass: the unit of stationarity
+  bool started_ = false;  // whether at_ holds scores, gradients and curvature
+  double steepest_ = 0;   // largest gradient of the risk at the first pass: the unit of stationarity
   bool current_ = false;  // whether at_ belongs to the present weights
   double violation_ = 0;  // largest over all features, at the last full pass
   std::vector<double> violations_;

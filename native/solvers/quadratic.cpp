@@ -33,7 +33,7 @@ void lower_products(index_t rows, index_t cols, index_t n, const double* X, cons
   });
 }
 
-// One pass over the listed coordinates; returns the largest slope it found unbalanced, in units of the slope.
+// One pass over the listed coordinates; returns the largest stationarity residual it found.
 template <class Q>
 double epoch(Q& q, const std::vector<CoordinatePenalty>& penalty, const std::vector<index_t>& order,
              std::vector<double>& w, double& b, bool intercept) {

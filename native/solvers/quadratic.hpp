@@ -6,7 +6,7 @@
 // minimised by cyclic coordinate descent (Friedman, Hastie & Tibshirani 2010) with a Newton step on the nonzero
 // weights every now and then ("polish"): once the support is right it ends the search at once.
 //
-// Two ways to hold the quadratic: GramQuadratic keeps X'diag(h)X and the slopes of all m coordinates, so a move costs
+// Two ways to hold the quadratic: GramQuadratic keeps X'diag(h)X and the gradient in all m coordinates, so a move costs
 // m; DirectQuadratic keeps the n residuals, so a move costs the stored entries of one column. Both offer
 //   slope(j), bend(j)  first and second derivative of the smooth part in coordinate j (j = m is the bias)
 //   move(j, step)      change coordinate j
@@ -73,7 +73,7 @@ class GramQuadratic {
   static constexpr int kSupportEpochs = 10;  // about the price of one factorisation
   static constexpr int kPatience = 0;
   // G holds order m+1 with the bias last (its row and column are zero without one), rows ld apart; slopes has m+1.
-  // `factor` is kept from one quadratic to the next; whoever changes entries of G that were there makes it forget.
+  // `factor` is kept from one quadratic to the next; a caller that changes entries of G that were there must reset it.
   GramQuadratic(const std::vector<double>& G, index_t ld, std::vector<double> slopes, index_t m, KeptFactor& factor)
       : G_(G), ld_(ld), q_(std::move(slopes)), m_(m), factor_(factor) {}
   double slope(index_t j) const { return q_[j]; }

@@ -105,7 +105,7 @@ class LazyWeights {
     forget();
   }
 
-  // The sum of all iterates since the beginning, but for what `add` says of changes. Call after fold().
+  // The sum of all iterates since the beginning, but for the changes passed to `add`. Call after fold().
   const std::vector<double>& sum() const { return sum_; }
 
  private:

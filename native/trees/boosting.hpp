@@ -25,7 +25,7 @@ struct Round {
   // quantile of y - s.
   bool search = false;
   double level = 0;
-  bool convex = true;  // the loss is, so that the search may follow its slope
+  bool convex = true;  // the loss is, so that the search may follow its gradient
 };
 
 class Booster {

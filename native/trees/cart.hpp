@@ -82,7 +82,7 @@ CartTree grow_cart(const Forms& table, const double* y, const CartRows& rows, co
                    std::uint64_t seed);
 
 // How often each row is drawn for one tree of a bagged ensemble. `order` lists the rows in an order that depends on
-// their contents only, and `count` says how many copies of each there are (null: one): so the draws are the same
+// their contents only, and `count` holds how many copies of each there are (null: one): so the draws are the same
 // whether a row is repeated or weighted, and wherever it stands in the table.
 std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const double* count, index_t draws,
                               std::uint64_t seed, std::uint64_t tree);

@@ -15,7 +15,7 @@ constexpr index_t kPiece = 1024;
 
 index_t pieces(index_t n) { return std::max<index_t>(1, (n + kPiece - 1) / kPiece); }
 
-// Pieces are handed out in bundles, so that the pool is not asked for each thousand rows.
+// Pieces are handed out in bundles, so that the pool is not entered for each thousand rows.
 template <class F>
 void for_pieces(index_t n, const F& f) {
   const index_t count = pieces(n), parts = std::min<index_t>(64, count);

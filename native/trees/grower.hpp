@@ -129,7 +129,7 @@ class Grower {
     return std::min(a, b) >= node.lower && std::max(a, b) <= node.upper;
   }
 
-  // The best admissible cut among the first n prefixes (one of them at random if so asked).
+  // The best admissible cut among the first n prefixes (one of them at random for random splits).
   index_t best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const;
 
   void take(const Node& node, index_t j, Scratch& s, index_t i, bool missing_left, Cut& best) const;

@@ -56,7 +56,7 @@ struct Leaf {
   }
 };
 
-// The zero of an increasing slope: bracket, then bisect.
+// The zero of an increasing derivative: bracket, then bisect.
 double root_of_slope(Leaf& leaf, double start) {
   if (leaf.slope(0.0) == 0) return 0.0;
   double step = std::max(std::fabs(start), 1e-3), low = 0, high = 0;
@@ -69,8 +69,8 @@ double root_of_slope(Leaf& leaf, double start) {
   return 0.5 * (low + high);
 }
 
-// A value of the leaf that lowers phi, for losses that are not convex: the best of a geometric grid down the slope,
-// refined by golden sections between its neighbours. 0 if none lowers it.
+// A value of the leaf that lowers phi, for losses that are not convex: the best of a geometric grid against the
+// gradient, refined by golden sections between its neighbours. 0 if none lowers it.
 double lowest_value(Leaf& leaf, double start) {
   const double slope = leaf.slope(0.0);
   if (slope == 0 || !std::isfinite(slope)) return 0.0;

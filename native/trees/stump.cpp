@@ -174,7 +174,7 @@ Stumps::Cut Stumps::look_inside(index_t j, const Edges& edges, double least, con
   return best;
 }
 
-CartTree Stumps::grow(const double* weight, const CartOptions& o, std::uint8_t* said) const {
+CartTree Stumps::grow(const double* weight, const CartOptions& o, std::uint8_t* predicted) const {
   std::vector<double> by_class(n_), signed_weight(n_);
   for (index_t i = 0; i < n_; ++i) by_class[i] = weight[by_class_[i]];
   for (index_t i = 0; i < n_; ++i) signed_weight[i] = y_[i] ? weight[i] : -weight[i];
@@ -189,18 +189,18 @@ CartTree Stumps::grow(const double* weight, const CartOptions& o, std::uint8_t* 
   for (const Cut& cut : found)
     if (clearly_better(cut.score, best.score)) best = cut;
 
-  return finish(best, weight, o, said);
+  return finish(best, weight, o, predicted);
 }
 
 // The cut as a tree, with sums over the rows of each side (a difference would leave rounding where a class is absent).
-CartTree Stumps::finish(const Cut& cut, const double* weight, const CartOptions& o, std::uint8_t* said) const {
+CartTree Stumps::finish(const Cut& cut, const double* weight, const CartOptions& o, std::uint8_t* predicted) const {
   const Sorted::Entry* e = sorted_->entries.data() + std::max<index_t>(0, cut.feature) * n_;
   const index_t lefts = cut.feature >= 0 ? cut.left : n_;
-  std::fill_n(said, n_, std::uint8_t{0});
-  for (index_t i = lefts; i < n_; ++i) said[e[i].row] = 1;
+  std::fill_n(predicted, n_, std::uint8_t{0});
+  for (index_t i = lefts; i < n_; ++i) predicted[e[i].row] = 1;
   double sums[3][3] = {};  // of all, left and right: rows, weight, weight of class 1
   sums[1][0] = static_cast<double>(lefts), sums[2][0] = static_cast<double>(n_ - lefts);
-  sum_sides(said, y_.data(), weight, n_, sums[1] + 1, sums[2] + 1);
+  sum_sides(predicted, y_.data(), weight, n_, sums[1] + 1, sums[2] + 1);
   for (int c = 0; c < 3; ++c) sums[0][c] = sums[1][c] + sums[2][c];
 
   const auto score = [&](int node) { return side_score(o.criterion, 2, sums[node], 3); };
@@ -209,13 +209,13 @@ CartTree Stumps::finish(const Cut& cut, const double* weight, const CartOptions&
                      fall / sums[0][1] + 1e-15 >= o.min_decrease;
   CartTree tree;
   Nodes& t = tree.nodes;
-  std::uint8_t says[3];
+  std::uint8_t leaf_class[3];
   for (int node = 0; node < (split ? 3 : 1); ++node) {
     const double share = sums[node][2] / sums[node][1], quality = score(node) / sums[node][1];
     t.add(1.0 - share, sums[node][1], static_cast<std::int64_t>(sums[node][0]));
     t.value.push_back(share);
     tree.impurity.push_back(std::max(0.0, (o.criterion == Criterion::entropy ? 0.0 : 1.0) - quality));
-    says[node] = share > 1.0 - share;
+    leaf_class[node] = share > 1.0 - share;
   }
   if (split) {
     t.feature[0] = static_cast<std::int32_t>(cut.feature);
@@ -225,7 +225,7 @@ CartTree Stumps::finish(const Cut& cut, const double* weight, const CartOptions&
     t.missing_left[0] = 2 * lefts >= n_;
     t.gain[0] = fall;
   }
-  for (index_t i = 0; i < n_; ++i) said[i] = says[split ? 1 + said[i] : 0];
+  for (index_t i = 0; i < n_; ++i) predicted[i] = leaf_class[split ? 1 + predicted[i] : 0];
   return tree;
 }
 

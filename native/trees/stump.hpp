@@ -19,9 +19,9 @@ class Stumps {
   Stumps(std::shared_ptr<const Sorted> sorted, const double* y);
 
   index_t rows() const { return n_; }
-  // weight: one positive number per row, which counts as one row. said (rows) gets the class of each row's leaf. Of the
-  // options only the criterion and the limits of sizes and gain are looked at.
-  CartTree grow(const double* weight, const CartOptions& options, std::uint8_t* said) const;
+  // weight: one positive number per row, which counts as one row. predicted (rows) gets the class of each row's leaf.
+  // Of the options only the criterion and the limits of sizes and gain are looked at.
+  CartTree grow(const double* weight, const CartOptions& options, std::uint8_t* predicted) const;
 
  private:
   struct Runs {                     // of one feature
@@ -43,7 +43,7 @@ class Stumps {
   void measure(index_t group, const double* by_class, const CartOptions& o, std::vector<Edges>& edges) const;
   Cut look_inside(index_t feature, const Edges& edges, double least, const double* signed_weight,
                   const CartOptions& o) const;
-  CartTree finish(const Cut& cut, const double* weight, const CartOptions& o, std::uint8_t* said) const;
+  CartTree finish(const Cut& cut, const double* weight, const CartOptions& o, std::uint8_t* predicted) const;
 
   std::shared_ptr<const Sorted> sorted_;
   index_t n_, d_, groups_;
