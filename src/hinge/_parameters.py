@@ -168,6 +168,8 @@ class Estimator(BaseEstimator):
     _parameter_constraints: ClassVar[Constraints] = {}
     # A sentence with the remedy, for parameters whose range alone does not show it.
     _parameter_hints: ClassVar[dict[str, str]] = {}
+    # scikit-learn's tags that are the same for all settings: {"input_tags.sparse": True}. Subclasses add to them.
+    _constant_tags: ClassVar[dict[str, bool]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -177,6 +179,14 @@ class Estimator(BaseEstimator):
             # A mixin that is no estimator cannot check by itself.
             if definer is cls or (definer is not None and name == "fit" and not issubclass(definer, Estimator)):
                 setattr(cls, name, _checked(cls, name, vars(definer)[name]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for base in reversed(type(self).__mro__):
+            for path, value in vars(base).get("_constant_tags", {}).items():
+                group, _, name = path.rpartition(".")
+                setattr(getattr(tags, group) if group else tags, name, value)
+        return tags
 
     def _validate_params(self) -> None:
         """Refuse parameters outside their range, before anything is computed."""

@@ -44,16 +44,12 @@ class ImageVectors(TransformerMixin, Estimator):
         "dtype": DTYPE,
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.two_d_array": False, "input_tags.three_d_array": True}
+
     def __init__(self, *, pool: int = 1, scale: bool = True, dtype: Any = np.float64) -> None:
         self.pool = pool
         self.scale = scale
         self.dtype = dtype
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> ImageVectors:
         """Keep the shape."""

@@ -40,6 +40,12 @@ class TextVectorizer(TransformerMixin, Estimator):
         "norm": [one_of("l1", "l2"), None],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {
+        "input_tags.string": True,
+        "input_tags.two_d_array": False,
+        "requires_fit": False,
+    }
+
     input: str
     encoding: str
     decode_error: str
@@ -53,13 +59,6 @@ class TextVectorizer(TransformerMixin, Estimator):
     analyzer: Any
     binary: bool
     dtype: Any
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
 
     def build_analyzer(self) -> Any:
         """A function from a text to its terms."""

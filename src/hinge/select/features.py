@@ -156,6 +156,8 @@ class FeatureSearch(SelectorMixin, Estimator):
         "scoring": [str, callable, None],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.required": True, "input_tags.sparse": True}
+
     def __init__(
         self,
         estimator: Any = None,
@@ -172,12 +174,6 @@ class FeatureSearch(SelectorMixin, Estimator):
         self.scoring = scoring
         self.cv = cv
         self.fit_intercept = fit_intercept
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        return tags
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X; choosing none is a legitimate answer and not warned about."""

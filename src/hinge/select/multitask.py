@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class MultiTaskElasticNetCV(ElasticNetCV):
     >>> model.coef_.shape, model.mse_path_.shape
     ((2, 5), (10, 5))
     """
+
+    _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
 
     columns_stay = several = True
 
@@ -62,11 +64,6 @@ class MultiTaskElasticNetCV(ElasticNetCV):
         self.selection = selection
         self.rule = rule
         self.solver = solver
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _chosen(self) -> Any:
         return MultiTaskElasticNet(self.alpha_, l1_ratio=self.l1_ratio_, fit_intercept=self.fit_intercept, tol=self.tol)

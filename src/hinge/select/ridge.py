@@ -82,6 +82,8 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         "alpha_per_target": ["boolean"],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
+
     def __init__(
         self,
         alphas: Any = (0.1, 1.0, 10.0),
@@ -102,11 +104,6 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         self.store_cv_results = store_cv_results
         self.alpha_per_target = alpha_per_target
         self.rule = rule
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
         """Fit; a weight of 2 means the same as having the example twice."""

@@ -125,6 +125,8 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         "noise_rate": [at_least(0)],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True}
+
     def __init__(
         self,
         prior_covariance: Any = None,
@@ -139,11 +141,6 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         self.fit_intercept = fit_intercept
         self.noise_shape = noise_shape
         self.noise_rate = noise_rate
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     # -- learning
 

@@ -44,6 +44,8 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
         "compute_score": ["boolean"],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True}
+
     coef_: Array
     intercept_: float
     sigma_: Array
@@ -51,11 +53,6 @@ class _EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
     X_offset_: Array
     X_scale_: Array
     scores_: Any
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _centred(self, X: Any, y: Any, weights: Array | None) -> tuple[Centred, float]:
         s = np.ones(X.shape[0]) if weights is None else weights

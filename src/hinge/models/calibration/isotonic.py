@@ -87,6 +87,8 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
         "out_of_bounds": [one_of("nan", "clip", "raise")],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.one_d_array": True, "input_tags.two_d_array": False}
+
     def __init__(
         self,
         *,
@@ -99,12 +101,6 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
         self.y_max = y_max
         self.increasing = increasing
         self.out_of_bounds = out_of_bounds
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IsotonicRegression:
         """Fit; X is one feature, of shape (n,) or (n, 1). A weight of 2 means the same as having the example twice."""

@@ -134,6 +134,8 @@ class LinearModel(CallbackSupportMixin, Estimator):
         "max_iter": [count(), None],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True}
+
     coef_: Any
     n_iter_: Any
 
@@ -141,11 +143,6 @@ class LinearModel(CallbackSupportMixin, Estimator):
         super().__init_subclass__(**options)
         if "fit" in vars(cls):
             cls.fit = with_callbacks(cls.fit)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _minimise(
         self,

@@ -18,12 +18,9 @@ from hinge.problem.penalties import GroupNorm, Penalty
 class SquaredWithPenalty(Certifiable, LinearRegressor):
     """Minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ + Ω(w) for the penalty a subclass names."""
 
-    joint = False  # whether the penalty ties targets together
+    _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+    joint = False  # whether the penalty ties targets together
 
     def _penalty(self) -> Penalty:
         raise NotImplementedError

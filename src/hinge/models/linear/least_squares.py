@@ -70,6 +70,8 @@ class LinearRegression(Certifiable, LinearRegressor):
         **shared("positive"),
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
+
     def __init__(
         self,
         *,
@@ -84,11 +86,6 @@ class LinearRegression(Certifiable, LinearRegressor):
         self.tol = tol
         self.n_jobs = n_jobs
         self.positive = positive
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
         """Fit by least squares; a weight of 2 means the same as having the example twice."""
@@ -230,6 +227,8 @@ class Ridge(Certifiable, LinearRegressor):
         "alpha": [at_least(0), numbers(0)],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
+
     def __init__(
         self,
         alpha: Any = 1.0,
@@ -250,11 +249,6 @@ class Ridge(Certifiable, LinearRegressor):
         self.solver = solver
         self.positive = positive
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Fit; a weight of 2 means the same as having the example twice."""

@@ -75,13 +75,10 @@ def _can_tell_probabilities(meta: Any) -> bool:
 class Reduction(MetaEstimatorMixin, HighestScore):
     """Shared by the reductions: checking, and fitting one binary learner per column of a problem table."""
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True}
+
     estimator: Any
     n_jobs: int | None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """X, codes and weights, without examples of weight zero (they must count for nothing)."""

@@ -80,6 +80,8 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         "precision": [one_of("auto", "float32", "float64")],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True, "target_tags.required": True}
+
     hidden_layer_sizes: Any
     activation: str
     solver: str
@@ -327,9 +329,3 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         """The layers, what their units do and how many parameters they have."""
         check_is_fitted(self)
         return display.summary(self.coefs_, self.activation, self.out_activation_, self.dropout)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags

@@ -55,6 +55,8 @@ class StructuredEstimator(Estimator):
         "random_state": [count(0)],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.two_d_array": False, "target_tags.required": True}
+
     features: Any
     constraints: Any
     min_count: int
@@ -64,12 +66,6 @@ class StructuredEstimator(Estimator):
     validation_fraction: float
     n_iter_no_change: int
     random_state: int
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        return tags
 
     # Fitting -------------------------------------------------------------------------------------------------------
 

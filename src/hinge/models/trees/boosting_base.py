@@ -73,6 +73,8 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         "ccp_alpha": [at_least(0)],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.allow_nan": True, "input_tags.sparse": True}
+
     def __init__(
         self,
         loss: Any,
@@ -138,12 +140,6 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         self.min_impurity_decrease = min_impurity_decrease
         self.init = init
         self.ccp_alpha = ccp_alpha
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
     @property
     def rounds(self) -> int:

@@ -84,6 +84,8 @@ class BaseForest(Members, Estimator):
         "keep_leaves": ["boolean"],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.allow_nan": True, "input_tags.sparse": True}
+
     def __init__(
         self,
         n_estimators: int,
@@ -129,12 +131,6 @@ class BaseForest(Members, Estimator):
         self.categorical_features = categorical_features
         self.max_bins = max_bins
         self.keep_leaves = keep_leaves
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Grow the trees.

@@ -113,15 +113,11 @@ class BaseTree(Estimator):
         "categorical_features": ["array-like", one_of("from_dtype"), None],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.allow_nan": True, "input_tags.sparse": True}
+
     trees_: Trees
     n_outputs_: int
     _shares_of_gain: np.ndarray
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
     def prepare(self, X: Any) -> Prepared:
         """X checked and sorted (or binned) once, for many fits on the same rows with :meth:`fit_prepared`."""

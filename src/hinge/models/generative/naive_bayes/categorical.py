@@ -81,6 +81,8 @@ class CategoricalNB(NaiveBayes):
         "min_categories": [count(), numbers(1), None],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.categorical": True, "input_tags.positive_only": True}
+
     def __init__(
         self,
         *,
@@ -95,12 +97,6 @@ class CategoricalNB(NaiveBayes):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.min_categories = min_categories
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
-        return tags
 
     def _count(self, X: Any, codes: np.ndarray, weights: np.ndarray | None, first: bool) -> None:
         low, high = X.min(axis=0), X.max(axis=0)

@@ -98,6 +98,8 @@ class MultinomialNB(CountingNB):
     array(['ham'], dtype='<U4')
     """
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.positive_only": True}
+
     def __init__(
         self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None
     ) -> None:
@@ -105,11 +107,6 @@ class MultinomialNB(CountingNB):
         self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
 
     def _estimate_features(self, alpha: np.ndarray) -> None:
         smoothed = self.feature_count_ + alpha

@@ -74,6 +74,8 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
         "class_prior": [numbers(), None],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.categorical": True, "input_tags.string": True}
+
     def __init__(
         self,
         distributions: Any = "auto",
@@ -88,12 +90,6 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
         self.var_smoothing = var_smoothing
         self.fit_prior = fit_prior
         self.class_prior = class_prior
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MixedNB:
         """Count; a weight of 2 means the same as having the example twice."""
