@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge._parameters import Constraints, Estimator, above, at_least, between, count, one_of, shared
+from hinge._parameters import Constraints, above, count, shared
 from hinge.models.base import code_labels, signs
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
 from hinge.models.kernel.expansion import (
     BLOCK_ROWS,
-    NAMES,
     Expansion,
+    KernelEstimator,
     check_kernel_fit,
     check_kernel_predict,
     is_precomputed,
-    named_kernel,
     take,
-    takes_objects,
 )
 from hinge.models.learner import Task, minimise
 from hinge.problem.kernels import (
@@ -41,26 +39,12 @@ from hinge.problem.spaces import RKHS
 Array = NDArray[np.float64]
 
 
-class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, Estimator):
+class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, KernelEstimator):
     """Tags, labels and scores; one function per class for several classes."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "random_state"),
-        "kernel": [one_of(*NAMES), Kernel, callable],
-        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
-        "degree": [at_least(0)],
-        "coef0": [between(None, None, "neither")],
     }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not is_precomputed(self.kernel)
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.input_tags.string = takes_objects(self.kernel)
-        return tags
-
-    def _kernel(self) -> Kernel:
-        return named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
 
     def _tasks(self, codes: NDArray[np.int64]) -> list[Array]:
         """The −1/+1 labels of each function to be learned."""

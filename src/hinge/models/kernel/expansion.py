@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from hinge._native import check_indices, core
+from hinge._parameters import Constraints, Estimator, at_least, between, one_of
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_objects, check_weights
 from hinge.problem.kernels import (
@@ -179,3 +180,25 @@ def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:
 def take(kernel: Kernel, X: Any, which: NDArray[np.int64]) -> Any:
     """The support points of an expansion: rows of X, or the numbers of columns for precomputed kernels."""
     return which if isinstance(kernel, Precomputed) else X[which]
+
+
+class KernelEstimator(Estimator):
+    """Base class of estimators with a kernel: its parameters, the kernel they name, and the inputs it takes."""
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "kernel": [one_of(*NAMES), Kernel, callable],
+        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
+        "degree": [at_least(0)],
+        "coef0": [between(None, None, "neither")],
+    }
+
+    def _kernel(self) -> Kernel:
+        """The kernel that the parameters name."""
+        return named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not is_precomputed(self.kernel)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.string = takes_objects(self.kernel)
+        return tags

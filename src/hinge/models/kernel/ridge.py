@@ -12,21 +12,20 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge._parameters import Constraints, Estimator, at_least, between, numbers, one_of
+from hinge._parameters import Constraints, at_least, numbers, one_of
 from hinge.models.kernel.expansion import (
-    NAMES,
     Expansion,
+    KernelEstimator,
     check_kernel_fit,
     check_kernel_predict,
     is_precomputed,
     named_kernel,
     take,
-    takes_objects,
     with_parameters,
 )
 from hinge.problem.certificates.certificate import with_run
 from hinge.problem.certificates.kernel_expansion import ridge_certificate, ridge_residual
-from hinge.problem.kernels import Definiteness, Kernel, definiteness, full_gram, warn_indefinite
+from hinge.problem.kernels import Definiteness, definiteness, full_gram, warn_indefinite
 from hinge.solvers.base import Status
 
 Array = NDArray[np.float64]
@@ -98,7 +97,7 @@ def inverse_values(values: Array, alpha: float) -> Array:
     return np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, shifted))
 
 
-class KernelRidge(RegressorMixin, Estimator):
+class KernelRidge(RegressorMixin, KernelEstimator):
     """Kernel ridge regression.
 
     Minimises  Σ sᵢ (yᵢ − f(xᵢ))² + α‖f‖²  over f in the space of the kernel; f = Σ cⱼ k(xⱼ, ·), (K + αS⁻¹)c = y.
@@ -145,14 +144,12 @@ class KernelRidge(RegressorMixin, Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         "alpha": [at_least(0), numbers(0)],
-        "kernel": [one_of(*NAMES), Kernel, callable],
         "gamma": [one_of("scale", "auto", "median"), at_least(0), None],
-        "degree": [at_least(0)],
-        "coef0": [between(None, None, "neither")],
         "kernel_params": [dict, None],
         "alphas": [numbers(0, open_low=True), None],
         "loo": ["boolean"],
     }
+    _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True, "target_tags.single_output": True}
 
     def __init__(
         self,
@@ -174,15 +171,6 @@ class KernelRidge(RegressorMixin, Estimator):
         self.kernel_params = kernel_params
         self.alphas = alphas
         self.loo = loo
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not is_precomputed(self.kernel)
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.input_tags.string = takes_objects(self.kernel)
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
         """Learn from examples; a weight of 2 means the same as having an example twice."""

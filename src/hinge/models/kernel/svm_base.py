@@ -11,35 +11,29 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from hinge._parameters import Constraints, Estimator, above, at_least, between, count, one_of, shared
+from hinge._parameters import Constraints, above, between, count, one_of, shared
 from hinge.models.callbacks import CallbackSupportMixin, iterations
 from hinge.models.kernel.expansion import (
-    NAMES,
     Expansion,
+    KernelEstimator,
     check_kernel_predict,
     is_precomputed,
-    named_kernel,
     take,
-    takes_objects,
 )
 from hinge.problem.certificates.kernel_machine import Dual
-from hinge.problem.kernels import Definiteness, Kernel, LinearKernel, warn_indefinite
+from hinge.problem.kernels import Definiteness, LinearKernel, warn_indefinite
 from hinge.solvers.base import Status
 from hinge.solvers.decomposition import DualSolution, make_certificate, solve_dual
 
 Array = NDArray[np.float64]
 
 
-class SupportVectorMachine(CallbackSupportMixin, Estimator):
+class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
     """Base class of support vector machines."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("shrinking", "class_weight", "verbose", "random_state"),
         "nu": [between(0, 1, "right")],
-        "kernel": [one_of(*NAMES), Kernel, callable],
-        "degree": [at_least(0)],
-        "gamma": [one_of("scale", "auto", "median"), at_least(0)],
-        "coef0": [between(None, None, "neither")],
         "probability": ["boolean", one_of("deprecated")],
         "tol": [above(0)],
         "cache_size": [above(0)],
@@ -49,16 +43,6 @@ class SupportVectorMachine(CallbackSupportMixin, Estimator):
         "multi_class": [one_of("ovo", "ovr")],
         "C": [above(0)],
     }
-
-    def _kernel(self) -> Kernel:
-        return named_kernel(self.kernel, self.gamma, self.degree, self.coef0)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not is_precomputed(self.kernel)
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.input_tags.string = takes_objects(self.kernel)
-        return tags
 
     def _solve(self, X: Any, dual: Dual, max_iter: int | None = None) -> DualSolution:
         limit = self.max_iter if max_iter is None else max_iter
