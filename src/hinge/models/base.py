@@ -139,7 +139,7 @@ def contiguous(X: Any) -> Any:
 
 
 def take_input_tags(tags: Any, estimator: Any) -> None:
-    """What a model around another says of its input is what that one says."""
+    """The input tags of a meta-estimator are those of its estimator."""
     inner = get_tags(estimator).input_tags
     tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
 
@@ -223,7 +223,7 @@ def signs(codes: np.ndarray) -> np.ndarray:
 
 
 class LogProba:
-    """Logarithms of what ``predict_proba`` says."""
+    """Logarithms of ``predict_proba``."""
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities; −∞ where one is zero."""

@@ -26,7 +26,7 @@ MAX_ORDER = 2000
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """What n fits with one example missing each would say.
+    """The predictions of n fits with one example missing each.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ CAUSES = {
     ),
     "H509": (
         "Rows with the same inputs have different targets: no function of these columns can be right for all.",
-        "A column that tells them apart, or peace with the noise.",
+        "A column that tells them apart; otherwise the noise is irreducible.",
     ),
     "H510": (
         "The model is not the same in other units: columns with large numbers are penalised less.",

@@ -34,7 +34,7 @@ class Status(enum.Enum):
 
 
 class Need(enum.Enum):
-    """What a solver may require of an objective; the value says it in words."""
+    """What a solver may require of an objective; the value is a description."""
 
     GRADIENT = "a differentiable loss"
     SECOND = "a loss with a second derivative"
@@ -152,7 +152,7 @@ class Stop:
         return self.keep_history or self.callback is not None
 
     def judge(self, objective: Objective, w: Array, b: Array, dual: Array | None = None) -> Certificate:
-        """Ask the judge. Solvers may use this to decide when to stop; the answer is computed again at the end."""
+        """Compute the certificate. Solvers may use it to decide when to stop; it is computed again at the end."""
         return certificate(objective, w, b, dual=dual, tol=self.tol, exact=True)
 
 

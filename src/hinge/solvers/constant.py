@@ -22,7 +22,7 @@ AT_KINK = 1e-12  # scores this close to a kink, relative to their size, are at i
 
 
 def best_constant(objective: Objective, tol: float) -> Solution | None:
-    """The constant, if the judge agrees that nothing is better; None otherwise."""
+    """The constant, if its certificate meets the tolerance; None otherwise."""
     parts = objective.penalty.coordinates(objective.d)
     if parts is None or not np.all(parts.l1 > 0):
         return None

@@ -7,7 +7,7 @@ Optimality  with g_v = s_v(t_v − f(x_v) − b) + ρ:  α_v = 0 where g_v < 0, 
 Method      native/solvers/decomposition.hpp, run to a violation that is tightened until the duality gap is small enough;
             then, if few multipliers are strictly inside their bounds, the linear system they satisfy. Where pairs of
             variables do not get there in the time of an interior point method, that one, and then pairs again.
-Returned    α, the bias, ρ, and what the judge found: scores and both objectives.
+Returned    α, the bias, ρ, scores and both objectives.
 Indefinite  Where the kernel is not known to be positive semidefinite (hinge.problem.kernels.check) neither the gap nor
             the interior point method means anything. Pairs then lead to a stationary point of the dual (Chen, Fan & Lin
             2006, theorem 3, with a tiny curvature in place of a negative one), and what is returned is its residual.

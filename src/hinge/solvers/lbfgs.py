@@ -112,7 +112,7 @@ def _can_factor(objective: Objective) -> bool:
 
 
 def _promising(objective: Objective, g: Array, value: float, stop: Stop) -> bool:
-    """Whether the judge's gap may be small: with a ridge it contains |∇J|² / 2λ, which costs nothing to look at."""
+    """Whether the certified gap may be small: with a ridge it contains |∇J|² / 2λ, which costs nothing to look at."""
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None or not np.all(coordinates.l2 > 0):
         return True

@@ -1,4 +1,4 @@
-"""What every iterative method does after an iteration: report it, look at the stopping rules, ask the judge."""
+"""What every iterative method does after an iteration: report it, check the stopping rules, compute the certificate."""
 
 from __future__ import annotations
 

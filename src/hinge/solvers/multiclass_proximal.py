@@ -4,7 +4,7 @@ Problem     min_{W,b} Σ cᵢ max_j [Δ(yᵢ, j) + s_ij − s_iy] + ½‖W‖²,
 Method      proximal steps of the biases, b ← argmin_b min_W (…) + ‖b − a‖² / (2B²) with a the last b: each is the problem
             that native/multiclass/svm.hpp solves, with Δ(y, j) + a_j − a_y in place of Δ(y, j), from the last dual point.
             B² begins at the mean of ‖xᵢ − x̄‖² and grows; the inner gaps shrink with the outer one
-Stops       when the gap of the problem itself, which the judge computes, is small enough
+Stops       when the gap of the problem itself, which the certificate computes, is small enough
 Reference   Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm"
 """
 
@@ -57,7 +57,7 @@ class MulticlassProblem:
 
 @dataclass(frozen=True)
 class MulticlassSolution:
-    """Weights (features × classes; None with a kernel), biases, dual coefficients, and the judge's certificate."""
+    """Weights (features × classes; None with a kernel), biases, dual coefficients, and the certificate."""
 
     W: Array | None
     b: Array

@@ -52,7 +52,7 @@ class ProximalGradient(Solver):
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         convex = objective.loss.convex and objective.penalty.convex
-        # A stationary point such as w = 0 under L0 need not be a good one: take steps before asking the judge.
+        # A stationary point such as w = 0 under L0 need not be a good one: take steps before computing a certificate.
         run = Run(objective, stop, self.rules, first=0 if convex else 1)
         flat = run.flat
         x = flat.pack(w, b)

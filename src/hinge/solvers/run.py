@@ -1,7 +1,7 @@
 """Which solver for which problem, and the one place where they are called.
 
-``solve`` picks by a short table of preferences, runs the solver, and has the judge look at the result, whatever the
-solver believes about itself. A user overrides the choice by name; a combination that cannot work is refused here,
+``solve`` picks by a short table of preferences, runs the solver, and certifies the result, whatever the
+solver reports. A user overrides the choice by name; a combination that cannot work is refused here,
 with what is missing and which solvers would do.
 """
 
@@ -63,7 +63,7 @@ _MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
 
 @dataclass(frozen=True)
 class Result:
-    """A solution and the judge's word on it."""
+    """A solution and its certificate."""
 
     solution: Solution
     certificate: Certificate

@@ -136,7 +136,7 @@ class _HeldOut(Watch):
 
 
 class Watches:
-    """Several rules at once: stops when the first one says so."""
+    """Several rules at once: stops when the first one does."""
 
     def __init__(self, rules: tuple[Rule, ...] | Rule, objective: Objective) -> None:
         self._watches = [rule.watch(objective) for rule in ((rules,) if isinstance(rules, Rule) else rules)]

@@ -313,7 +313,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
             return 1.0, noise
         return max(noise / float(np.exp(found)), np.finfo(float).tiny), noise
 
-    # -- saying
+    # -- prediction
 
     def _columns(self, X: Any) -> Array:
         """Rows as the posterior sees them: dense, with a one for the bias."""

@@ -340,7 +340,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         return np.stack(draws, axis=1)
 
     def leave_one_out(self) -> Normal:
-        """What the process says of each example when conditioned on all others, without fitting again.
+        """The predictive distribution of each example given all others, without fitting again.
 
         The mean is yᵢ − cᵢ/[(K + αI)⁻¹]ᵢᵢ and the variance 1/[(K + αI)⁻¹]ᵢᵢ; the parameters of the kernel stay.
         """

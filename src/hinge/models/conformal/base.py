@@ -1,6 +1,6 @@
-"""Conformal prediction: intervals and sets that hold the truth as often as they say.
+"""Conformal prediction: intervals and sets that contain the target with the stated frequency.
 
-A score s(x, y) says how badly y suits x; calibration rows give its distribution, and a prediction is every y whose score
+A score s(x, y) measures how badly y suits x; calibration rows give its distribution, and a prediction is every y whose score
 is not among the largest α of them. If rows are exchangeable (no drift), the truth is inside with probability ≥ 1 − α,
 whatever the model and however few the rows:
 

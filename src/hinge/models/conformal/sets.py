@@ -48,7 +48,7 @@ class ConformalClassifier(ClassifierMixin, Conformal):
     cv : int or splitter
         Folds of "cv+".
     allow_empty : bool
-        An empty set is how the method says that no class suits. False puts the most likely class in instead: never
+        An empty set means that no class suits. False puts the most likely class in instead: never
         empty, and the coverage is above the nominal one where the classifier is right more often than that.
     random_state : int
         Which rows are set aside.

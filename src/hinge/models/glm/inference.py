@@ -1,4 +1,4 @@
-"""What theory says about a generalised linear model: standard errors, tests, intervals, measures of fit."""
+"""Inference for generalised linear models: standard errors, tests, intervals, measures of fit."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class KernelRidge(RegressorMixin, KernelEstimator):
     alpha_ : float
         The penalty used.
     loo_predictions_ : array
-        With ``loo=True`` or ``alphas``: what the function learned without example i says at xᵢ.
+        With ``loo=True`` or ``alphas``: the prediction at xᵢ of the function learned without example i.
     loo_error_ : float
         The mean squared leave-one-out error.
     path_ : RidgePath

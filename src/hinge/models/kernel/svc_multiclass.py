@@ -33,7 +33,7 @@ SMALL_MACHINE = 512
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
-    """Labels, machines, votes and probabilities; a subclass says how one machine is fitted."""
+    """Labels, machines, votes and probabilities; a subclass fits one machine."""
 
     def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
         """The problem of one machine for labels −1/+1, with weights of examples and factors on C."""

@@ -20,7 +20,7 @@ from hinge.solvers.decomposition import DualSolution
 
 Array = NDArray[np.float64]
 
-# C = ∞ asks for a hard margin; a multiplier this large (times the scale of 1/k) says that there is none.
+# C = ∞ means a hard margin; with a multiplier this large (times the scale of 1/k) there is none.
 HARD = 1e8
 # … and so does a solver that has not come near the optimum after this many batches.
 HARD_BATCHES = 2000

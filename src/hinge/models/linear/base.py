@@ -40,7 +40,7 @@ from hinge.solvers.scikit_learn_names import counterpart
 
 
 def elastic_penalty(strength: float, l1_ratio: float | None = 0.0, *, positive: bool = False) -> Penalty:
-    """λ(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) as the simplest penalty that says it."""
+    """λ(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) as the simplest penalty that equals it."""
     ratio = 0.0 if l1_ratio is None else l1_ratio
     if strength == 0 and not positive:
         return NoPenalty()
@@ -167,7 +167,7 @@ class LinearModel(CallbackSupportMixin, Estimator):
     def _solve(
         self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None, *, tol: float | None = None
     ) -> Result:
-        """``solve`` with this estimator's parameters; in ``certify`` no more than the judge's word on given weights."""
+        """``solve`` with this estimator's parameters; in ``certify`` only the certificate of given weights."""
         given = getattr(self, "_given", None)
         if given is not None:
             return given.judged(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
@@ -344,7 +344,7 @@ def worst(results: list[Result]) -> Certificate:
 
 
 def solve_each_output(objective: Objective, run: Callable[[Objective], Result]) -> Result:
-    """Solve several outputs that do not share a penalty one by one, and have the judge look at them together."""
+    """Solve several outputs that do not share a penalty one by one, and certify them together."""
     results = [
         run(replace(objective, y=np.ascontiguousarray(objective.y[:, j]), outputs=1)) for j in range(objective.outputs)
     ]

@@ -157,7 +157,7 @@ class MaxMarginClassifier(MarginClassifier):
         return result, among(most, present, n)
 
     def _hard(self, objective: Objective, X: Any, found: Separation) -> tuple[Result, float]:
-        """The soft margin with growing C until every α is below C: then no slack is worth its price. And that C."""
+        """The soft margin with growing C until every α is below C: then no slack lowers the objective. And that C."""
         y = objective.y
         margins = y * (X @ found.direction + found.bias)
         # ½‖w‖² of a feasible w bounds Σα/2, so no α of the hard margin is above its ‖w‖².

@@ -1,4 +1,4 @@
-"""What theory says about least squares: standard errors, tests, intervals."""
+"""Inference for least squares: standard errors, tests, intervals."""
 
 from __future__ import annotations
 

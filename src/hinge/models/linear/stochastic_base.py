@@ -137,7 +137,7 @@ class StochasticModel(Certifiable, LinearModel):
         return {
             "l2": float(coordinates.l2[0]) if d else 0.0,
             # The bias moves at every visit, a weight only where its feature is met: at full length the bias of sparse
-            # data would drown what the weights say.
+            # data would outweigh the effect of the weights.
             "bias_rate": max(SLOWEST_BIAS, share_of_nonzeros(X)),
             "average": bool(self.average),
             "shuffle": bool(self.shuffle),

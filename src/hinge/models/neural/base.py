@@ -46,7 +46,7 @@ def is_stochastic(estimator: Any) -> bool:
 
 
 class BaseNetwork(CallbackSupportMixin, Estimator):
-    """A feed-forward network fitted by backpropagation. Subclasses say what the targets and the loss are."""
+    """A feed-forward network fitted by backpropagation. Subclasses define the targets and the loss."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared(

@@ -72,7 +72,7 @@ def _certificate(engine: Engine, data: Data, loss: Loss, task: Task, start: floa
     return certificate_of_gradients(
         primal, gradients, [precise.net().gradient(x, bound)[1]], tol=task.tol,
         solver=engine.rule.solver, iterations=engine.epochs, seconds=time.perf_counter() - start,
-        status="The objective is not convex: this says how flat it is here, not how far the optimum is.",
+        status="The objective is not convex: this is the size of the gradient, not the distance to the optimum.",
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Rules on neighbouring labels, such as those of BIO tagging.
 
-A rule is a function of two labels that says whether the second may follow the first; the first is None at the
+A rule is a function of two labels: whether the second may follow the first; the first is None at the
 beginning of a sequence, the second at its end. Labellings that break the rule get probability zero, in training and in
 prediction.
 """

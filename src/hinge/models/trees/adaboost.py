@@ -167,7 +167,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         return Trees.stack(grown, 1 if two else len(self.classes_), additive=two, details=False)
 
     def _votes(self, X: Any, members: int | None = None) -> np.ndarray:
-        """Σ α over the members that say each class (for two classes of trees: the score F alone)."""
+        """Σ α over the members that predict each class (for two classes of trees: the score F alone)."""
         if self._trees is not None:
             return self._trees.sums(self.estimators_[0]._table(X), 0, members)
         votes = np.zeros((X.shape[0], len(self.classes_)))
@@ -184,7 +184,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         return votes - votes.mean(axis=1, keepdims=True)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """F(x) = ½ Σ α_t h_t(x) for two classes; Σ α_t over the members that say each class (centred) otherwise."""
+        """F(x) = ½ Σ α_t h_t(x) for two classes; Σ α_t over the members that predict each class (centred) otherwise."""
         check_is_fitted(self)
         return self._scores(checked_table(self, X, reset=False))
 
@@ -317,7 +317,7 @@ class _TreeRounds(Rounds):
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
         member = copy.copy(self.template)  # not fitted; with its classes and how its table was coded
         member.random_state = seed
-        if self.stumps is not None and np.all(weight > 0):  # rows of weight zero have no say in where cuts may be
+        if self.stumps is not None and np.all(weight > 0):  # rows of weight zero do not count for cuts
             grown, predicted = self.stumps.grow(weight, member.options_for(self.table, weight))
             return member.keep(grown, self.table), predicted
         member.fit_prepared(self.table, self.y, weight)

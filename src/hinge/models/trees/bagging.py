@@ -233,7 +233,7 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
         Draw rows, or features, with replacement.
     oob_score : bool or callable
         Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy, or
-        what ``oob_score(y, predicted)`` says).
+        the value of ``oob_score(y, predicted)``).
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.
     warm_start : bool

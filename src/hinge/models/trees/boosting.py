@@ -83,7 +83,7 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
     oob_scores_, oob_improvement_ : array
         The same for the rows out of each round's sample, and how much the round lowered it, if also ``subsample`` < 1.
     validation_score_ : array
-        The mean loss of the held-out rows after each round, or what ``scoring`` says of them.
+        The mean loss of the held-out rows after each round, or their score by ``scoring``.
 
     Examples
     --------

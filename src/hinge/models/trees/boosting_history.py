@@ -61,7 +61,7 @@ class History:
         return self.loss.mean(target, self.scores, w) if self.judge is None else -self.judge()
 
     def _scorer(self) -> Any:
-        """What ``scoring`` says of the held-out rows after this round; None if it is the loss."""
+        """The score of the held-out rows after this round; None if it is the loss."""
         e = self.estimator
         if isinstance(e.scoring, str) and e.scoring == "loss":
             return None

@@ -39,7 +39,7 @@ EXACT_ROWS = 16384
 
 
 class Leaves(enum.Enum):
-    """How a leaf gets its value v; the value says it in words."""
+    """How a leaf gets its value v; the value is a description."""
 
     NEWTON = "one Newton step: v = −Σ g / (Σ h + l2), shortened beyond 2 for log-odds"
     BOUND = "a step on the quadratic bound of the loss: −Σ g / (Σ w · curvature + l2)"
@@ -52,7 +52,7 @@ def named_loss(loss: Any, quantile: float | None = None) -> Loss:
         return as_loss(loss)
     if loss == "quantile":
         if quantile is None:
-            raise ValueError('loss="quantile" needs the level: quantile=0.9, say.')
+            raise ValueError('loss="quantile" needs the level, for example quantile=0.9.')
         return Quantile(quantile)
     if loss not in NAMES:
         raise ValueError(

@@ -28,7 +28,7 @@ class RandomForestClassifier(ForestClassifier):
     max_samples : int or float, optional
         Draws per bootstrap sample.
     oob_score : bool or callable
-        Compute out-of-bag predictions and their accuracy, or what ``oob_score(y, predicted)`` says: each row is judged
+        Compute out-of-bag predictions and their accuracy, or the value of ``oob_score(y, predicted)``: each row is judged
         by the trees that did not see it.
     random_state : int, RandomState or None
         The same seed gives the same fit, whatever the number of threads.

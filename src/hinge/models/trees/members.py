@@ -13,7 +13,7 @@ from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegresso
 def boosted_trees(model: Any) -> np.ndarray:
     """Fitted trees of shape (rounds, outputs): score = baseline_ + learning_rate · Σ predictions.
 
-    They predict, are drawn, and say where a row ends. They hold no impurities, so they cannot be pruned.
+    They predict, can be drawn, and map rows to leaves. They hold no impurities, so they cannot be pruned.
     """
     outputs = model.n_trees_per_iteration_
     found = np.empty((model.n_iter_, outputs), dtype=object)

@@ -10,7 +10,7 @@ import numpy as np
 def out_of_bag_score(
     judge: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, classes: bool
 ) -> float:
-    """What a callable ``oob_score`` says; otherwise the accuracy or R², NaN where too few rows were out of a bag."""
+    """The value of a callable ``oob_score``; otherwise the accuracy or R², NaN where too few rows were out of a bag."""
     if callable(judge):
         return float(judge(y, predicted))
     if classes:

@@ -281,7 +281,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         return self._scores(X, core.Output.probability)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and say which component is most responsible for each example."""
+        """Fit, and return the most responsible component of each example."""
         return self.fit(X, y, sample_weight).predict(X)
 
     def score_samples(self, X: Any) -> np.ndarray:

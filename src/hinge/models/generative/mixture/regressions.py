@@ -131,7 +131,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
         return self
 
     def predict_components(self, X: Any) -> np.ndarray:
-        """What each regression says, a column per component."""
+        """The predictions of each regression, a column per component."""
         check_is_fitted(self)
         X = check_predict(self, X)
         z = Design(X).matmul(self.coef_.T.astype(np.float64)) + self.intercept_
