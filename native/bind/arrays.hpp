@@ -43,17 +43,17 @@ index_t size_of(const A& array) {
 }
 
 // Hands a vector's memory to NumPy. Call with the GIL held.
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> own(std::vector<T>&& data) {
-  auto* heap = new std::vector<T>(std::move(data));
-  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <class T, class Memory>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> own(std::vector<T, Memory>&& data) {
+  auto* heap = new std::vector<T, Memory>(std::move(data));
+  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T, Memory>*>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
 }
 
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<2>> own(std::vector<T>&& data, std::size_t rows, std::size_t cols) {
-  auto* heap = new std::vector<T>(std::move(data));
-  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <class T, class Memory>
+nb::ndarray<nb::numpy, T, nb::ndim<2>> own(std::vector<T, Memory>&& data, std::size_t rows, std::size_t cols) {
+  auto* heap = new std::vector<T, Memory>(std::move(data));
+  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T, Memory>*>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<2>>(heap->data(), {rows, cols}, owner);
 }
 

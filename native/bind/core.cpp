@@ -12,6 +12,7 @@
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "core/blas.hpp"
+#include "core/cholesky.hpp"
 #include "core/design.hpp"
 #include "core/design_coded.hpp"
 #include "core/finite.hpp"
@@ -21,6 +22,13 @@ namespace hinge {
 namespace {
 
 using namespace nb::literals;
+
+using Writable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+index_t order(const Writable& square) {
+  expect(square.shape(0) == square.shape(1), "the matrix must be square");
+  return size_of(square);
+}
 
 // SciPy exports C pointers in capsules whose name is the C signature.
 void* capsule_pointer(const nb::dict& table, const char* name) {
@@ -106,6 +114,7 @@ void bind_sparse(nb::module_& m) {
 
 void bind_core(nb::module_& m) {
   m.def("num_threads", &num_threads);
+  m.def("quota_of", &quota_of, "folder"_a);
   // `with SerialBlas():` around SciPy's work on small matrices.
   struct SerialBlock {
     std::optional<blas::SerialBlas> serial;
@@ -136,25 +145,43 @@ void bind_core(nb::module_& m) {
       },
       "parts"_a, "work"_a, "repeats"_a);
   m.def("set_blas", &set_blas);
-  // out = (K + K') / 2 for a square K, tile by tile.
+  // K = (K + K') / 2 for a square K, in place, tile by tile.
   m.def(
       "symmetrise",
-      [](Matrix K, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
-        const index_t n = static_cast<index_t>(K.shape(0)), tile = 64, tiles = (n + tile - 1) / tile;
-        if (static_cast<index_t>(K.shape(1)) != n || static_cast<index_t>(out.shape(0)) != n ||
-            static_cast<index_t>(out.shape(1)) != n)
-          throw nb::value_error("K and out must be square matrices of one order");
-        const double* k = K.data();
-        double* o = out.data();
-        nb::gil_scoped_release nogil;
-        parallel_for(tiles, [&](index_t a) {
-          for (index_t b = 0; b <= a; ++b)
-            for (index_t i = a * tile; i < std::min(n, (a + 1) * tile); ++i)
-              for (index_t j = b * tile; j < std::min(n, (b + 1) * tile); ++j)
-                o[i * n + j] = o[j * n + i] = 0.5 * (k[i * n + j] + k[j * n + i]);
+      [](Writable K) {
+        const index_t n = order(K), tile = 64, tiles = (n + tile - 1) / tile;
+        double* k = K.data();
+        enter([&](Monitor&) {
+          parallel_for(tiles, [&](index_t p) {
+            const index_t a = tiles - 1 - p;  // the longest rows of tiles first
+            for (index_t b = 0; b <= a; ++b)
+              for (index_t i = a * tile; i < std::min(n, (a + 1) * tile); ++i)
+                for (index_t j = b * tile; j < std::min(i, (b + 1) * tile); ++j)
+                  k[i * n + j] = k[j * n + i] = 0.5 * (k[i * n + j] + k[j * n + i]);
+          });
         });
       },
-      "K"_a.noconvert(), "out"_a.noconvert());
+      "K"_a.noconvert());
+
+  // Cholesky's factor of a symmetric matrix in its upper half (by rows: A = U'U), in place; the rest stays as it is.
+  // False if there is none.
+  m.def(
+      "cholesky",
+      [](Writable A) {
+        const index_t n = order(A);
+        return enter([&](Monitor&) { return cholesky(n, A.data(), n); });
+      },
+      "A"_a.noconvert());
+  // B = A^-1 B by that factor, in place; every row of B is one right-hand side.
+  m.def(
+      "cholesky_solve",
+      [](In2<double> factor, Writable B) {
+        const index_t n = size_of(factor);
+        expect(static_cast<index_t>(factor.shape(1)) == n && static_cast<index_t>(B.shape(1)) == n,
+               "the factor must be square, with a column for each column of B");
+        enter([&](Monitor&) { cholesky_solve(n, factor.data(), n, size_of(B), B.data()); });
+      },
+      "factor"_a.noconvert(), "B"_a.noconvert());
 
   nb::class_<Design>(m, "Design")
       .def_prop_ro("shape", [](const Design& x) { return nb::make_tuple(x.rows(), x.cols()); })

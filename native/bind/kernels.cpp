@@ -9,6 +9,7 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "core/aligned.hpp"
 #include "core/finite.hpp"
 #include "problem/strings.hpp"
 #include "solvers/decomposition.hpp"
@@ -88,7 +89,7 @@ void bind_points(nb::module_& m, const char* name) {
       [](const Code& code, const Points<T>& a, const Points<T>& b) {
         const auto program = decode(code);
         expect(a.d == b.d, "both sets of points must have the same number of columns");
-        std::vector<T> K(a.n * b.n);
+        Unset<T> K(a.n * b.n);
         enter([&](Monitor&) {
           std::vector<T*> out(a.n);
           for (index_t i = 0; i < a.n; ++i) out[i] = K.data() + i * b.n;

@@ -117,6 +117,30 @@ void bind_losses(nb::module_& m) {
   m.def("python_loss",
         [](nb::object loss) -> std::unique_ptr<Loss> { return std::make_unique<PythonLoss>(std::move(loss)); });
 
+  // Dual variables u + shift cut to [lower, upper]: their weighted sum, and the weight of those strictly inside.
+  m.def(
+      "clipped_sums",
+      [](Vector u, double shift, Vector lower, Vector upper, Vector c) {
+        same_length(u, lower, upper, c);
+        const auto n = static_cast<index_t>(u.shape(0));
+        return enter([&](Monitor&) {
+          const index_t parts = parts_for(n, 4096);
+          std::vector<std::pair<double, double>> sums(parts);
+          parallel_for(parts, [&](index_t p) {
+            double total = 0, inside = 0;
+            for (index_t i = range_begin(n, parts, p); i < range_begin(n, parts, p + 1); ++i) {
+              const double moved = u.data()[i] + shift, low = lower.data()[i], high = upper.data()[i];
+              total += c.data()[i] * std::min(std::max(moved, low), high);
+              inside += moved > low && moved < high ? c.data()[i] : 0.0;
+            }
+            sums[p] = {total, inside};
+          });
+          std::pair<double, double> all{0, 0};
+          for (const auto& [total, inside] : sums) all.first += total, all.second += inside;
+          return all;
+        });
+      },
+      "u"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(), "c"_a.noconvert());
   // The weighted sum of the softmax loss and c (p - e_y); labels must lie in [0, k).
   m.def(
       "softmax_gradient",

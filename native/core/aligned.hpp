@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <new>
+#include <utility>
+#include <vector>
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
@@ -31,5 +33,29 @@ struct AlignedAllocator {
   void deallocate(T* p, std::size_t n) { ::operator delete(p, alignment(n * sizeof(T))); }
   bool operator==(const AlignedAllocator&) const { return true; }
 };
+
+// The same without a first value: memory that a parallel loop fills is touched first by the threads that fill it, and a
+// pass of zeros is saved.
+template <class T>
+struct UnsetAllocator : AlignedAllocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UnsetAllocator<U>;
+  };
+  UnsetAllocator() = default;
+  template <class U>
+  UnsetAllocator(const UnsetAllocator<U>&) {}
+  template <class U>
+  void construct(U* p) {
+    ::new (static_cast<void*>(p)) U;
+  }
+  template <class U, class... Arguments>
+  void construct(U* p, Arguments&&... arguments) {
+    ::new (static_cast<void*>(p)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+
+template <class T>
+using Unset = std::vector<T, UnsetAllocator<T>>;
 
 }  // namespace hinge

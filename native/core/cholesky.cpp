@@ -6,12 +6,14 @@
 
 #include "core/blas.hpp"
 #include "core/pool.hpp"
+#include "core/vec.hpp"
 
 namespace hinge {
 namespace {
 
-constexpr index_t kPanel = 128;  // columns eliminated at once
-constexpr index_t kTile = 256;   // pieces of the rest that are updated side by side
+constexpr index_t kPanel = 128;                // columns eliminated at once
+constexpr index_t kTile = 256;                 // pieces of the rest that are updated side by side
+constexpr index_t kStrip = 512, kColumns = 8;  // rows and columns of a piece of a triangular solve
 
 }  // namespace
 
@@ -40,6 +42,33 @@ bool cholesky(index_t n, double* a, index_t ld) {
     });
   }
   return true;
+}
+
+void cholesky_solve(index_t n, const double* a, index_t ld, index_t nrhs, double* b) {
+  const index_t panels = (n + kPanel - 1) / kPanel;
+  for (index_t p = 0; p < panels; ++p) {  // L x = b
+    const index_t k = p * kPanel, width = std::min(kPanel, n - k), next = k + width;
+    blas::trsm('L', 'L', 'N', 'N', width, nrhs, 1.0, a + k * ld + k, ld, b + k, n);
+    parallel_ranges(n - next, kStrip, [&](index_t begin, index_t end) {
+      const double* below = a + k * ld + next + begin;
+      double* rest = b + next + begin;
+      if (nrhs > 1 && begin < end)
+        blas::gemm('N', 'N', end - begin, nrhs, width, -1.0, below, ld, b + k, n, 1.0, rest, n);
+      else
+        for (index_t c = 0; c < width; ++c) vec::axpy(-b[k + c], below + c * ld, rest, end - begin);
+    });
+  }
+  for (index_t p = panels; p-- > 0;) {  // L' x = b
+    const index_t k = p * kPanel, width = std::min(kPanel, n - k), next = k + width, rest = n - next;
+    parallel_ranges(rest > 0 ? width : 0, kColumns, [&](index_t begin, index_t end) {
+      const double* below = a + (k + begin) * ld + next;
+      if (nrhs > 1 && begin < end)
+        blas::gemm('T', 'N', end - begin, nrhs, rest, -1.0, below, ld, b + next, n, 1.0, b + k + begin, n);
+      else
+        for (index_t c = begin; c < end; ++c) b[k + c] -= vec::dot(a + (k + c) * ld + next, b + next, rest);
+    });
+    blas::trsm('L', 'L', 'T', 'N', width, nrhs, 1.0, a + k * ld + k, ld, b + k, n);
+  }
 }
 
 }  // namespace hinge

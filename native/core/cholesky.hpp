@@ -8,4 +8,7 @@ namespace hinge {
 // above the diagonal is left alone. False if the matrix is not positive definite.
 bool cholesky(index_t n, double* a, index_t ld);
 
+// B = A^-1 B by that factor, for nrhs columns of n numbers one after the other.
+void cholesky_solve(index_t n, const double* a, index_t ld, index_t nrhs, double* b);
+
 }  // namespace hinge

@@ -15,11 +15,18 @@ namespace hinge {
 // Up to this many columns each part keeps its own G and the parts are added; above it the parts are tiles of
 // G. A partial G of 512^2 doubles is 2 MB: it stays in the second-level cache.
 constexpr index_t kGramTiled = 512;
-constexpr index_t kGramTile = 512;
+constexpr index_t kGramTile = 128;  // 28 tiles for 784 columns: several for each of 16 threads
 
 inline void mirror_lower(double* G, index_t d) {
-  for (index_t j = 0; j < d; ++j)
-    for (index_t i = j + 1; i < d; ++i) G[i * d + j] = G[j * d + i];
+  // By square tiles, which stay in cache; the tiles of one row of them are a piece of work.
+  constexpr index_t kTile = 64;
+  const index_t tiles = (d + kTile - 1) / kTile, pieces = d > 4 * kTile ? tiles : 1;
+  parallel_for(pieces, [&](index_t p) {
+    for (index_t a = range_begin(tiles, pieces, p); a < range_begin(tiles, pieces, p + 1); ++a)
+      for (index_t b = 0; b <= a; ++b)
+        for (index_t i = a * kTile; i < std::min(d, (a + 1) * kTile); ++i)
+          for (index_t j = b * kTile; j < std::min(i, (b + 1) * kTile); ++j) G[i * d + j] = G[j * d + i];
+  });
 }
 
 // G = X' diag(h) X, where fill(rows, m, block) writes m rows of X, each scaled by the given factor, one after the
@@ -75,8 +82,7 @@ void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_ro
       }
       if constexpr (std::is_same_v<T, double>) partial[part].swap(product);
     });
-    for (const auto& p : partial)
-      for (index_t e = 0; e < d * d; ++e) G[e] += p[e];
+    add_parts(partial, G, d * d);
   } else {
     // Blocks of rows one after the other; within a block the lower tiles of G are independent pieces of work.
     const index_t rows = 2048, tiles = (d + kGramTile - 1) / kGramTile;

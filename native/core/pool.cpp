@@ -7,14 +7,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -22,6 +25,18 @@
 #include "core/monitor.hpp"
 
 namespace hinge {
+
+int quota_of(const std::string& folder) {
+  double quota = 0, period = 0;
+  // Version 2 of control groups; reading "max" as a number fails, as it should.
+  if (std::ifstream both(folder + "/cpu.max"); !(both >> quota >> period)) {
+    std::ifstream first(folder + "/cpu/cpu.cfs_quota_us"), second(folder + "/cpu/cpu.cfs_period_us");
+    if (!(first >> quota) || !(second >> period)) return kMostThreads;
+  }
+  if (!(quota > 0 && period > 0)) return kMostThreads;
+  return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, double{kMostThreads}));
+}
+
 namespace {
 
 #if defined(__x86_64__)
@@ -30,18 +45,19 @@ inline void relax() { __builtin_ia32_pause(); }
 inline void relax() { std::this_thread::yield(); }
 #endif
 
-// Iterations of a worker's spin before it sleeps: 50 to 100 us, enough to bridge the serial gaps inside one solver.
-constexpr int kSpins = 2000;
+// How long a worker spins before it sleeps: enough to bridge the serial gaps inside one solver. With more threads than
+// processors nobody spins: they would take the processors from those that work.
+constexpr std::chrono::microseconds kSpin{100};
+// Iterations of a spin between two looks at the clock, and of the caller's before it yields.
+constexpr int kSpins = 16, kCallerSpins = 2000;
 // A cache line; two, because processors fetch neighbours in pairs.
 constexpr std::size_t kLine = 128;
 
-int cgroup_limit() {
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  double quota = 0, period = 0;  // reading "max" as a number fails, as it should
-  if (v2 >> quota >> period && quota > 0 && period > 0) {
-    return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, double{kMostThreads}));
-  }
-  return kMostThreads;
+// What OMP_NUM_THREADS allows (its first number, if it is a list); joblib sets it in its workers.
+int environment_limit() {
+  const char* text = std::getenv("OMP_NUM_THREADS");
+  const long threads = text ? std::strtol(text, nullptr, 10) : 0;
+  return threads > 0 ? static_cast<int>(std::min<long>(threads, kMostThreads)) : kMostThreads;
 }
 
 int usable_cpus() {
@@ -50,8 +66,10 @@ int usable_cpus() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) cpus = CPU_COUNT(&set);
 #endif
-  return std::max(1, std::min(cpus, cgroup_limit()));
+  return std::max(1, std::min({cpus, quota_of("/sys/fs/cgroup"), environment_limit()}));
 }
+
+const int usable_threads = usable_cpus();
 
 thread_local bool inside_part = false;
 std::atomic<int> forks{0};  // how many forks lie between the first process and this one
@@ -103,7 +121,8 @@ struct Job {
 class Pool {
  public:
   // Makes as many workers as there is room for: under limits of memory or processes that may be none.
-  explicit Pool(int wanted) : wanted_(wanted), slots_(std::make_unique<Slot[]>(wanted)) {
+  explicit Pool(int wanted)
+      : wanted_(wanted), spins_(wanted < usable_threads), slots_(std::make_unique<Slot[]>(wanted)) {
     try {
       threads_.reserve(wanted);
       for (int i = 0; i < wanted; ++i) threads_.emplace_back([this, i] { loop(i); });
@@ -140,7 +159,7 @@ class Pool {
       if (slots_[i].offer.compare_exchange_strong(offered, nullptr, std::memory_order_acq_rel)) --taken;
     }
     for (int spin = 0; job.finished.load(std::memory_order_acquire) < taken; ++spin) {
-      if (spin < kSpins) {
+      if (spin < kCallerSpins) {
         relax();
       } else {
         std::this_thread::yield();
@@ -158,11 +177,21 @@ class Pool {
     if (i < width) slots_[i].ticket.notify_one();  // no system call if it does not sleep
   }
 
+  // Returns when the ticket has changed, or after a while.
+  void spin(const Slot& slot, int seen) const {
+    if (!spins_) return;
+    const auto end = std::chrono::steady_clock::now() + kSpin;
+    do {
+      for (int i = 0; i < kSpins; ++i, relax())
+        if (slot.ticket.load(std::memory_order_relaxed) != seen) return;
+    } while (std::chrono::steady_clock::now() < end);
+  }
+
   void loop(int i) {
     Slot& slot = slots_[i];
     int seen = 0;
     for (;;) {
-      for (int spin = 0; spin < kSpins && slot.ticket.load(std::memory_order_relaxed) == seen; ++spin) relax();
+      spin(slot, seen);
       slot.ticket.wait(seen);
       seen = slot.ticket.load();
       if (stopping_.load()) return;
@@ -176,6 +205,7 @@ class Pool {
   }
 
   const int wanted_;
+  const bool spins_;
   std::unique_ptr<Slot[]> slots_;
   std::vector<std::thread> threads_;
   std::atomic<int> workers_{0};
@@ -188,7 +218,6 @@ struct State {
 };
 
 std::atomic<int> requested_threads{0};
-const int usable_threads = usable_cpus();
 State* state = new State();
 
 // The child of a fork has none of the parent's threads and may have copied a locked mutex: start afresh, and leak the
@@ -208,6 +237,8 @@ int num_threads() {
   const int requested = requested_threads.load();
   return requested > 0 ? requested : usable_threads;
 }
+
+int threads_here() { return inside_part ? 1 : num_threads(); }
 
 void set_num_threads(int threads) { requested_threads.store(std::clamp(threads, 0, kMostThreads)); }
 

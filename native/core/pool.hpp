@@ -7,6 +7,7 @@
 // work. Ctrl-C is looked at between parts (see Monitor).
 #pragma once
 #include <memory>
+#include <string>
 
 #include "core/hot.hpp"
 
@@ -16,6 +17,9 @@ namespace hinge {
 inline constexpr int kMostThreads = 1024;
 
 int num_threads();
+int threads_here();  // 1 inside a part of a loop: what is called there runs alone
+// How many processors the control group whose files lie in the folder may use; kMostThreads if it has no limit.
+int quota_of(const std::string& folder);
 void set_num_threads(int threads);  // 0: as many as this process may use (affinity and cgroup quota)
 
 namespace detail {
@@ -36,8 +40,9 @@ void parallel_for(index_t parts, const F& body) {
 // Splits [0, n) into `parts` nearly equal ranges; returns where range `part` begins.
 inline index_t range_begin(index_t n, index_t parts, index_t part) { return n * part / parts; }
 
-// Several pieces for each of 16 threads, so that one slow thread delays the others little.
-inline constexpr index_t kMostParts = 64;
+// Many pieces for each of 16 threads: the last ones to finish delay the others little, though threads that share a
+// processor or wait for memory take twice as long for some.
+inline constexpr index_t kMostParts = 256;
 
 // How many pieces to cut work into, from its size alone: pieces of at least `grain` units, at most `most` of
 // them.
@@ -46,10 +51,33 @@ inline index_t parts_for(index_t work, index_t grain, index_t most = kMostParts)
   return parts < 1 ? 1 : (parts > most ? most : parts);
 }
 
+// Calls f(begin, end) for ranges of at least `grain` that make up [0, n).
+template <class F>
+void parallel_ranges(index_t n, index_t grain, const F& f) {
+  const index_t parts = parts_for(n, grain);
+  parallel_for(parts, [&](index_t p) { f(range_begin(n, parts, p), range_begin(n, parts, p + 1)); });
+}
+
+// The sum of f(begin, end) over such ranges, added in order.
+template <class F>
+double sum_ranges(index_t n, index_t grain, const F& f) {
+  const index_t parts = parts_for(n, grain);
+  double sums[kMostParts];
+  parallel_for(parts, [&](index_t p) { sums[p] = f(range_begin(n, parts, p), range_begin(n, parts, p + 1)); });
+  double total = 0;
+  for (index_t p = 0; p < parts; ++p) total += sums[p];
+  return total;
+}
+
 // The same for sums in which every piece fills a table of its own: fewer where the tables are large, since they take
-// memory (64 MB in all) and have to be cleared and added up.
+// memory (4 MB in all, or 64 where that would be few) and have to be cleared and added up.
 inline index_t sum_parts(index_t work, index_t grain, index_t table) {
-  const index_t most = table > 0 ? (index_t{1} << 23) / table : kMostParts;
+  constexpr index_t kSmall = index_t{1} << 19, kLarge = index_t{1} << 23, kEnough = 64;
+  index_t most = kMostParts;
+  if (table > 0) {
+    const index_t large = kLarge / table < kEnough ? kLarge / table : kEnough;
+    most = kSmall / table > large ? kSmall / table : large;
+  }
   const index_t least = grain > 2 * table ? grain : 2 * table;
   return parts_for(work, least, most < 4 ? 4 : (most > kMostParts ? kMostParts : most));
 }

@@ -71,9 +71,8 @@ HINGE_HOT void scale_row(const T* __restrict x, T factor, T* __restrict out, ind
 
 // Adds the parts' vectors in order, whatever order they were computed in.
 inline void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t d) {
-  const index_t parts = parts_for(d, 1 << 13);
-  parallel_for(parts, [&](index_t p) {
-    const index_t b = range_begin(d, parts, p), e = range_begin(d, parts, p + 1);
+  const index_t grain = (index_t{1} << 15) / std::max<index_t>(static_cast<index_t>(partial.size()), 1);
+  parallel_ranges(d, std::max<index_t>(grain, 256), [&](index_t b, index_t e) {
     std::fill(out + b, out + e, 0.0);
     for (const auto& v : partial) vec::axpy(1.0, v.data() + b, out + b, e - b);
   });

@@ -107,8 +107,11 @@ MixtureMoments mixture_moments(const Design& X, const double* w, const Gaussians
     all.likelihood += partial[p].likelihood;
     vec::axpy(1.0, partial[p].weight.data(), all.weight.data(), k);
     vec::axpy(1.0, partial[p].shift.data(), all.shift.data(), k * d);
-    vec::axpy(1.0, partial[p].square.data(), all.square.data(), k * entries);
   }
+  parallel_ranges(k * entries, 512, [&](index_t begin, index_t end) {
+    for (index_t p = 1; p < parts; ++p)
+      vec::axpy(1.0, partial[p].square.data() + begin, all.square.data() + begin, end - begin);
+  });
   if (g.full)
     for (index_t c = 0; c < k; ++c) mirror_lower(all.square.data() + c * d * d, d);
   return all;

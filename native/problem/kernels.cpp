@@ -15,6 +15,7 @@ namespace {
 // A tile is what one product computes: its rows times its columns stay in the second-level cache.
 constexpr index_t kTileRows = 128;
 constexpr index_t kTileCols = 512;
+constexpr index_t kTileParts = 128;  // pieces of work that a matrix is cut into, if it has as many tiles
 // Sparse rows are spread out this many at a time.
 constexpr index_t kSpread = 32;
 
@@ -414,8 +415,8 @@ template <class T>
 void kernel_rows(const KernelProgram& program, const Points<T>& a, const Points<T>& b, T* const* out) {
   const index_t columns = (b.n + kTileCols - 1) / kTileCols;
   // A part is a run of tiles side by side; where there are few of those, rows are split as well.
-  const index_t bands = std::clamp<index_t>(32 / columns, 1, (a.n + kTileRows - 1) / kTileRows);
-  const index_t groups = std::min<index_t>(columns, 32);
+  const index_t bands = std::clamp<index_t>(kTileParts / columns, 1, (a.n + kTileRows - 1) / kTileRows);
+  const index_t groups = std::min<index_t>(columns, kTileParts);
   parallel_for(groups * bands, [&](index_t part) {
     const index_t band = part / groups, group = part % groups;
     const index_t first = range_begin(a.n, bands, band), last = range_begin(a.n, bands, band + 1);
@@ -431,7 +432,7 @@ void kernel_rows(const KernelProgram& program, const Points<T>& a, const Points<
 template <class T>
 void kernel_scores(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* coef, index_t k,
                    double* z) {
-  const index_t parts = parts_for(a.n, 32, 64);
+  const index_t parts = parts_for(a.n, 32);
   std::vector<T> narrow(coef, coef + b.n * k);
   parallel_for(parts, [&](index_t part) {
     const index_t begin = range_begin(a.n, parts, part), end = range_begin(a.n, parts, part + 1);

@@ -8,6 +8,7 @@
 #include "core/cholesky.hpp"
 #include "core/matmul_thin.hpp"
 #include "core/random.hpp"
+#include "core/row_products.hpp"
 #include "problem/softmax.hpp"
 
 namespace hinge {
@@ -18,6 +19,7 @@ constexpr index_t kSampleRows = 3;       // sampled rows per feature: the error 
 constexpr int kManyProducts = 6;         // about the price of a new preconditioner
 constexpr int kMostProducts = 200;       // conjugate gradient steps per Newton step
 constexpr index_t kBlock = 32;           // rows whose second use finds them in cache
+constexpr index_t kClassRows = 2048;     // rows worth a piece of work of their own
 
 using Vec = std::vector<double>;
 
@@ -69,8 +71,7 @@ class Pass {
         thin::add_transposed<K>(view, i, end, U.data(), partial[p].data());
       }
     });
-    std::fill(G, G + d * K, 0.0);
-    for (const Vec& part : partial) vec::axpy(1.0, part.data(), G, d * K);
+    add_parts(partial, G, d * K);
   }
 
   void whole(const double* W, const Body& body, double* G) const {
@@ -163,32 +164,21 @@ class Solver {
     diagonal_.assign(size(), 1.0);
     blocks_.assign(factor ? k : 0, Vec());
     for (index_t a = 0; a < k; ++a) {
-      double total = 0;
-      for (index_t i = 0; i < n; ++i) {
-        const double p = P_[i * K_ + a];
-        h[i] = p_.c[i] * p * (1.0 - p);
-        total += h[i];
-      }
+      const double total = curvature(a, h);
       diagonal_[d * K_ + a] = p_.intercept ? std::max(total, 1e-300) : 1.0;
-      if (factor) {
-        // Rows are drawn by their curvature and weighted by its inverse: late in a fit most rows have next to none.
-        const Random random(0, static_cast<std::uint64_t>(a));
-        for (index_t i = 0; i < n; ++i) {
+      if (!factor) continue;
+      // Rows are drawn by their curvature and weighted by its inverse: late in a fit most rows have next to none.
+      const Random random(0, static_cast<std::uint64_t>(a));
+      parallel_ranges(n, kClassRows, [&](index_t begin, index_t end) {
+        for (index_t i = begin; i < end; ++i) {
           const double chance = std::min(1.0, wanted * h[i] / std::max(total, 1e-300));
           h[i] = chance > 0 && random.uniform_at(i) < chance ? h[i] / chance : 0.0;
         }
-        Vec& G = blocks_[a];
-        G.resize(d * d);
-        p_.X.gram(h.data(), G.data());
-        double trace = 0;
-        for (index_t j = 0; j < d; ++j) trace += G[j * d + j];
-        for (index_t j = 0; j < d; ++j) G[j * d + j] += p_.l2[j] + 1e-6 * trace / static_cast<double>(d) + 1e-300;
-        if (cholesky(d, G.data(), d)) continue;
-        blocks_.clear();
-        return prepare_diagonal();
-      }
+      });
+      blocks_[a].resize(d * d);
+      p_.X.gram(h.data(), blocks_[a].data());
     }
-    if (!factor) prepare_diagonal();
+    if (!factor || !factor_blocks()) prepare_diagonal();
   }
 
   // Takes the mean over the classes from every row. A number added to all classes changes no probability, so solutions,
@@ -217,6 +207,35 @@ class Solver {
   }
 
  private:
+  // h = c p (1 - p) for class a, and its sum.
+  double curvature(index_t a, Vec& h) const {
+    return sum_ranges(p_.X.rows(), kClassRows, [&](index_t begin, index_t end) {
+      double total = 0;
+      for (index_t i = begin; i < end; ++i) {
+        const double p = P_[i * K_ + a];
+        h[i] = p_.c[i] * p * (1.0 - p);
+        total += h[i];
+      }
+      return total;
+    });
+  }
+
+  // Cholesky's factors of the blocks, one class beside the other; false, and no blocks, if one has none.
+  bool factor_blocks() {
+    const index_t d = p_.X.cols(), k = p_.classes;
+    std::vector<char> done(k);
+    parallel_for(k, [&](index_t a) {
+      Vec& G = blocks_[a];
+      double trace = 0;
+      for (index_t j = 0; j < d; ++j) trace += G[j * d + j];
+      for (index_t j = 0; j < d; ++j) G[j * d + j] += p_.l2[j] + 1e-6 * trace / static_cast<double>(d) + 1e-300;
+      done[a] = cholesky(d, G.data(), d);
+    });
+    if (std::all_of(done.begin(), done.end(), [](char ok) { return ok; })) return true;
+    blocks_.clear();
+    return false;
+  }
+
   void solve_blocks(const Vec& r, Vec& s) const {
     const index_t d = p_.X.cols(), k = p_.classes;
     s = r;
@@ -237,10 +256,22 @@ class Solver {
     const index_t n = p_.X.rows(), d = p_.X.cols();
     Vec h(n), squares(d);
     for (index_t a = 0; a < p_.classes; ++a) {
-      for (index_t i = 0; i < n; ++i) h[i] = p_.c[i] * P_[i * K_ + a] * (1.0 - P_[i * K_ + a]);
+      curvature(a, h);
       p_.X.square_sums(h.data(), squares.data());
       for (index_t j = 0; j < d; ++j) diagonal_[j * K_ + a] = std::max(squares[j] + p_.l2[j], 1e-300);
     }
+  }
+
+  // out += the rows of U.
+  void add_rows(const Vec& U, double* out) const {
+    const index_t n = p_.X.rows(), k = p_.classes, parts = parts_for(n, kClassRows);
+    Vec partial(parts * k, 0.0);
+    parallel_for(parts, [&](index_t p) {
+      for (index_t i = range_begin(n, parts, p); i < range_begin(n, parts, p + 1); ++i)
+        for (index_t a = 0; a < k; ++a) partial[p * k + a] += U[i * K_ + a];
+    });
+    for (index_t p = 0; p < parts; ++p)
+      for (index_t a = 0; a < k; ++a) out[a] += partial[p * k + a];
   }
 
   // A pass in which body(i, z, u) sees one row and returns its part of a sum.
@@ -264,9 +295,8 @@ class Solver {
         },
         out.data());
     for (index_t a = 0; a < K_; ++a) out[d * K_ + a] = 0.0;
-    for (index_t i = 0; i < n && p_.intercept; ++i)
-      for (index_t a = 0; a < k; ++a) out[d * K_ + a] += slopes[i * K_ + a];
-    return vec::sum(values.data(), n);
+    if (p_.intercept) add_rows(slopes, out.data() + d * K_);
+    return sum_ranges(n, kClassRows, [&](index_t b, index_t e) { return vec::sum(values.data() + b, e - b); });
   }
 
   const MultinomialProblem& p_;

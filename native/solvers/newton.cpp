@@ -49,20 +49,22 @@ class Factor {
   double damping() const { return damping_; }
   void use_more_rows() { fraction_ = fraction_ * 4 >= 0.5 ? 1.0 : fraction_ * 4; }
 
-  void rebuild(const std::vector<double>& h) {
+  void rebuild(const Unset<double>& h) {
     const index_t n = p_.n(), d = p_.d();
-    rows_ = h;
-    if (!exact()) {
-      const Random random(0x5eed);
-      for (index_t i = 0; i < n; ++i)
-        rows_[i] = random.uniform_at(static_cast<std::uint64_t>(i)) < fraction_ ? h[i] / fraction_ : 0.0;
-    }
+    rows_.resize(n);
+    const Random random(0x5eed);
+    parallel_ranges(n, kRows, [&](index_t begin, index_t end) {
+      for (index_t i = begin; i < end; ++i)
+        rows_[i] = exact()                                                        ? h[i]
+                   : random.uniform_at(static_cast<std::uint64_t>(i)) < fraction_ ? h[i] / fraction_
+                                                                                  : 0.0;
+    });
     p_.X.gram(rows_.data(), full_.data());
     std::vector<double> bias(d);
     double corner = 0;
     if (p_.intercept) {
       p_.X.rmatvec(rows_.data(), bias.data());
-      corner = vec::sum(rows_.data(), n);
+      corner = sum_of(rows_);
     }
     double trace = corner;
     for (index_t j = 0; j < d; ++j) trace += full_[j * d + j] + p_.penalty.l2[j];
@@ -101,7 +103,7 @@ class Factor {
   }
 
   // The weights of the rows in the factored matrix.
-  const std::vector<double>& rows() const { return rows_; }
+  const Unset<double>& rows() const { return rows_; }
 
  private:
   // chol -= edge edge', lower tiles shared out.
@@ -123,7 +125,8 @@ class Factor {
   double fraction_;
   double damping_ = 0;
   std::vector<index_t> rest_;
-  std::vector<double> full_, chol_, edge_, root_, rows_;
+  std::vector<double> full_, chol_, edge_, root_;
+  Unset<double> rows_;
 };
 
 struct Correction {
@@ -176,8 +179,8 @@ class State {
 
   double objective() const { return objective_; }
   const std::vector<double>& gradient() const { return g_; }
-  const std::vector<double>& curvature() const { return at_.h; }
-  const std::vector<double>& slopes() const { return at_.u; }  // c l'
+  const Unset<double>& curvature() const { return at_.h; }
+  const Unset<double>& slopes() const { return at_.u; }  // c l'
   const std::vector<double>& w() const { return w_; }
   double b() const { return b_; }
 
@@ -195,8 +198,10 @@ std::vector<double> balanced_slopes(const LinearProblem& p, const Factor& factor
   factor.solve(delta.data());
   p.X.matvec(delta.data(), z.data());
   const double shift = p.intercept ? delta[p.d()] : 0.0;
-  for (index_t i = 0; i < p.n(); ++i)
-    z[i] = p.c[i] > 0 ? (now.slopes()[i] - factor.rows()[i] * (z[i] + shift)) / p.c[i] : 0.0;
+  parallel_ranges(p.n(), kRows, [&](index_t begin, index_t end) {
+    for (index_t i = begin; i < end; ++i)
+      z[i] = p.c[i] > 0 ? (now.slopes()[i] - factor.rows()[i] * (z[i] + shift)) / p.c[i] : 0.0;
+  });
   return z;
 }
 

@@ -40,7 +40,7 @@ void evaluate(const LinearProblem& p, const double* w, double b, bool curvature,
     out.risk = 0;
     for (const auto& s : sums) out.risk += s.second;
   }
-  out.gb = p.intercept ? vec::sum(out.u.data(), n) : 0.0;
+  out.gb = p.intercept ? sum_of(out.u) : 0.0;
 }
 
 double penalty_value(const Coordinates& penalty, const double* w, index_t d) {

@@ -7,6 +7,7 @@
 #pragma once
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "core/design.hpp"
 #include "core/pool.hpp"
 #include "core/vec.hpp"
@@ -31,6 +32,15 @@ struct LinearProblem {
   index_t d() const { return X.cols(); }
 };
 
+constexpr index_t kRows = 1 << 14;  // rows worth a piece of work of their own, where a row is one number
+
+// The sum of a vector with one number per row.
+template <class Numbers>
+double sum_of(const Numbers& x) {
+  return sum_ranges(static_cast<index_t>(x.size()), kRows,
+                    [&](index_t begin, index_t end) { return vec::sum(x.data() + begin, end - begin); });
+}
+
 // What a solver throws where its sums are no numbers: no comparison would ever end its loops.
 inline constexpr const char* kOverflowed =
     "The fit overflowed: X, y or sample_weight has values too large, or too different in size, for floating point. "
@@ -49,9 +59,9 @@ struct LinearSolution {
 
 // The risk at (w, b) with everything one pass over X can give.
 struct Evaluation {
-  std::vector<double> z, u, h;  // scores, c l', c l''
-  std::vector<double> g;        // X'u: gradient of the risk in w
-  double gb = 0;                // gradient in b
+  Unset<double> z, u, h;  // scores, c l', c l''; h only if curvature was computed
+  std::vector<double> g;  // X'u: gradient of the risk in w
+  double gb = 0;          // gradient in b
   double risk = 0;
 
   Evaluation(index_t n, index_t d) : z(n), u(n), h(n), g(d) {}

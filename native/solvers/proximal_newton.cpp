@@ -268,13 +268,13 @@ bool ProximalNewton::improve(double target, bool close) {
   for (index_t k = 0; k < m; ++k) penalty[k] = omega(set_[k]);
   bool moved = false;
   double damping = 0;
-  std::vector<double> damped;
+  Unset<double> damped;
   for (int newton = 0; newton < 20; ++newton) {
     if (damping > 0) {
       damped = at_.h;
       vec::axpy(damping, p_.c, damped.data(), n);
     }
-    const std::vector<double>& h = damping > 0 ? damped : at_.h;
+    const Unset<double>& h = damping > 0 ? damped : at_.h;
     std::vector<double> slopes(m + 1, 0.0);
     if (newton == 0) {  // the pass over X that chose the set has them
       for (index_t k = 0; k < m; ++k) slopes[k] = at_.g[set_[k]];

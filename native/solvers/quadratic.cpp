@@ -236,8 +236,7 @@ double GramQuadratic::product(const std::vector<index_t>& which, const std::vect
   return total;
 }
 
-DirectQuadratic::DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r,
-                                 KeptFactor& factor)
+DirectQuadratic::DirectQuadratic(const Columns& X, const Unset<double>& h, Unset<double> r, KeptFactor& factor)
     : X_(X),
       h_(h),
       r_(std::move(r)),
@@ -442,7 +441,7 @@ HINGE_HOT void add_row_pairs(const std::int32_t* rank, const double* value, inde
 }
 
 // Sparse columns, row by row: the entries a row has in fresh columns meet all it has. Triangles are summed per part.
-void sparse_gram(ByRow& X, const std::vector<double>& h, std::vector<double>& G, index_t ld) {
+void sparse_gram(ByRow& X, const Unset<double>& h, std::vector<double>& G, index_t ld) {
   const index_t m = X.cols, n = static_cast<index_t>(X.start.size()) - 1, from = X.from;
   const index_t skipped = from * (from + 1) / 2, size = m * (m + 1) / 2 - skipped;
   const index_t parts = parts_for(n, 256, 4);
@@ -522,7 +521,7 @@ void by_row(const Columns& X, index_t from, ByRow& out) {
   });
 }
 
-void working_gram(const Columns& X, ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+void working_gram(const Columns& X, ByRow& rows, const Unset<double>& h, index_t from, bool intercept,
                   std::vector<double>& G, index_t ld) {
   const index_t m = X.cols, n = X.rows, fresh = m - from;
   if (X.sparse) {

@@ -98,7 +98,7 @@ class DirectQuadratic {
  public:
   static constexpr int kSupportEpochs = 3;
   static constexpr int kPatience = 3;
-  DirectQuadratic(const Columns& X, const std::vector<double>& h, std::vector<double> r, KeptFactor& factor);
+  DirectQuadratic(const Columns& X, const Unset<double>& h, Unset<double> r, KeptFactor& factor);
   double slope(index_t j) const;
   double bend(index_t j) const { return bend_[j]; }
   void move(index_t j, double step);
@@ -114,8 +114,9 @@ class DirectQuadratic {
   void conjugate_gradients(const std::vector<index_t>& which, const std::vector<double>& l2,
                            std::vector<double>& step) const;
   const Columns& X_;
-  const std::vector<double>& h_;
-  std::vector<double> r_, hx_, bend_;
+  const Unset<double>& h_;
+  Unset<double> r_;
+  std::vector<double> hx_, bend_;
   KeptFactor& factor_;
 };
 
@@ -146,7 +147,7 @@ void by_row(const Columns& X, index_t from, ByRow& out);
 
 // Columns [from, m) of the Gram matrix of m gathered columns, into a matrix of order m+1 with rows ld apart, both
 // triangles. The bias goes last; without one its row and column are zero. `rows` is X by row if it is sparse.
-void working_gram(const Columns& X, ByRow& rows, const std::vector<double>& h, index_t from, bool intercept,
+void working_gram(const Columns& X, ByRow& rows, const Unset<double>& h, index_t from, bool intercept,
                   std::vector<double>& G, index_t ld);
 
 }  // namespace hinge

@@ -196,13 +196,15 @@ void fill_groups(Bins& bins) {
   // busy.
   if (bins.rows <= kFewRows && bins.groups % 2 == 1 && slots >= 4) ++bins.groups;
   for (index_t g = 0; g <= bins.groups; ++g) bins.group_begin.push_back(range_begin(slots, bins.groups, g));
-  bins.by_group.assign(bins.groups * bins.rows * kGroup, 0);
+  bins.by_group.resize(bins.groups * bins.rows * kGroup);
   constexpr index_t block = 4096;
   const index_t parts = std::max<index_t>(1, (bins.rows + block - 1) / block);
   parallel_for(parts * bins.groups, [&](index_t task) {
     const index_t g = task / parts, begin = task % parts * block, end = std::min(bins.rows, begin + block);
+    std::uint8_t* all = bins.by_group.data() + g * bins.rows * kGroup;
+    std::fill(all + begin * kGroup, all + end * kGroup, std::uint8_t{0});
     for (index_t k = bins.group_begin[g]; k < bins.group_begin[g + 1]; ++k) {
-      std::uint8_t* out = bins.by_group.data() + g * bins.rows * kGroup + (k - bins.group_begin[g]);
+      std::uint8_t* out = all + (k - bins.group_begin[g]);
       const Slot& slot = bins.slots[k];
       for (const Part& part : slot.parts) {
         const std::uint8_t* column = bins.col(part.feature);

@@ -8,6 +8,7 @@
 #pragma once
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "core/hot.hpp"
 
 namespace hinge::trees {
@@ -51,9 +52,9 @@ struct Bins {
   std::vector<Feature> features;
   std::vector<Slot> slots;
   index_t groups = 0;
-  std::vector<index_t> group_begin;    // groups + 1: the slots of a group
-  std::vector<std::uint8_t> by_group;  // groups x rows x kGroup
-  std::vector<std::uint8_t> by_col;    // cols x rows
+  std::vector<index_t> group_begin;  // groups + 1: the slots of a group
+  Unset<std::uint8_t> by_group;      // groups x rows x kGroup
+  Unset<std::uint8_t> by_col;        // cols x rows
 
   const std::uint8_t* group(index_t g) const { return by_group.data() + g * rows * kGroup; }
   const std::uint8_t* col(index_t j) const { return by_col.data() + j * rows; }

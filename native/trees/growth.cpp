@@ -13,7 +13,8 @@ namespace hinge::trees {
 namespace {
 
 constexpr index_t kPoolBytes = index_t{1} << 28;
-constexpr index_t kCut = 8192;  // rows that a thread counts at least when a group is cut by rows
+constexpr index_t kCut = 2048;         // rows that a thread counts at least when a group is cut by rows
+constexpr index_t kSlotsTogether = 4;  // slots that are searched in one piece of work
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 bool contains_all(const std::vector<std::int32_t>& set, const std::vector<std::int32_t>& path) {
@@ -65,15 +66,16 @@ struct Growth::Tree {
   }
 };
 
-// The best split of a leaf on the features of one group.
-void Growth::search(const Tree& t, Open& leaf, index_t group, Split& best) {
+// The best split of a leaf on the features of some slots.
+void Growth::search(const Tree& t, Open& leaf, const Slots& some, Split& best) {
   if (!t.searchable(leaf)) return;
   const Bins& bins = t.bins;
   const auto run = [&]<class Sums>(const typename Sums::Entry* cells) {
     using Entry = typename Sums::Entry;
     Entry own[kBins];
     std::vector<Part> pairs;
-    for (index_t k = bins.group_begin[group]; k < bins.group_begin[group + 1]; ++k, cells += kBins) {
+    cells += (some.begin - bins.group_begin[some.group]) * kBins;
+    for (index_t k = some.begin; k < some.end; ++k, cells += kBins) {
       const Slot& slot = bins.slots[k];
       Entry total{};
       if (slot.shared())
@@ -95,9 +97,9 @@ void Growth::search(const Tree& t, Open& leaf, index_t group, Split& best) {
     }
   };
   Histogram& histogram = pool_[leaf.histogram];
-  if (!t.rows.narrow(leaf.size())) return run.template operator()<WideSums>(histogram.wide(bins, group));
+  if (!t.rows.narrow(leaf.size())) return run.template operator()<WideSums>(histogram.wide(bins, some.group));
   with_form(t.rows.form,
-            [&]<class Form>(Form) { run.template operator()<NarrowSums<Form>>(histogram.narrow(bins, group)); });
+            [&]<class Form>(Form) { run.template operator()<NarrowSums<Form>>(histogram.narrow(bins, some.group)); });
 }
 
 // Fills the histogram of `small` from its rows, that of `large` (which holds the parent's) by subtraction, and searches
@@ -109,56 +111,59 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   Histogram& mine = pool_[small.histogram];
   const bool all = small.begin == 0 && m == rows_.all();
   const std::uint32_t* which = all ? nullptr : rows_.at(small.begin);
-  std::vector<Split> found(2 * groups);
-  const auto finish = [&](index_t group) {
-    if (large)
-      subtract(pool_[large->histogram], t.rows.narrow(m + large->size()), t.rows.narrow(large->size()), mine, narrow,
-               bins, group, t.rows.form);
-    search(t, small, group, found[2 * group]);
-    if (large) search(t, *large, group, found[2 * group + 1]);
+  const bool was = large && t.rows.narrow(m + large->size()), is = large && t.rows.narrow(large->size());
+  const auto take_from_parent = [&](const Slots& some) {
+    subtract(pool_[large->histogram], was, is, mine, narrow, bins, some, t.rows.form);
   };
-
-  const auto choose = [&] {
-    const auto keep = [](Open& leaf, const Split& s) {
-      if (s.feature >= 0 && leaf.best.loses_to(s.gain, s.feature)) leaf.best = s;
-    };
-    for (index_t group = 0; group < groups; ++group) {
-      keep(small, found[2 * group]);
-      if (large) keep(*large, found[2 * group + 1]);
-    }
-  };
-  if (filled) {
-    parallel_for(groups, finish);
-    return choose();
-  }
 
   // Sums of integers do not depend on how the rows are cut, so this may look at the number of threads.
-  const index_t threads = num_threads();
-  const index_t cuts = groups % threads == 0 || groups >= 8 * threads ? 1 : std::min<index_t>(threads, m / kCut);
-  if (cuts <= 1) {
-    const auto task = [&](index_t group) {
-      fill(mine, narrow, bins, group, t.rows, which, 0, m);
-      finish(group);
-    };
-    if (m * bins.cols < 20000 && groups == 1)
-      task(0);
-    else
-      parallel_for(groups, task);
-  } else {
-    std::vector<Histogram> partial(cuts - 1);
-    for (Histogram& p : partial) p.make(bins);
-    parallel_for(groups * cuts, [&](index_t task) {
-      const index_t group = task / cuts, cut = task % cuts;
-      const index_t begin = range_begin(m, cuts, cut), end = range_begin(m, cuts, cut + 1);
-      fill(cut == 0 ? mine : partial[cut - 1], narrow, bins, group, t.rows, which ? which + begin : nullptr, begin,
-           end - begin);
-    });
-    parallel_for(groups, [&](index_t group) {
-      for (Histogram& p : partial) merge(mine, p, narrow, bins, group);
-      finish(group);
-    });
+  const index_t threads = threads_here();
+  const bool by_group = groups % threads == 0 || groups >= 8 * threads;
+  const index_t cuts = filled || by_group ? 1 : std::clamp<index_t>(m / kCut, 1, threads);
+  if (static_cast<index_t>(partial_.size()) < cuts - 1) partial_.resize(cuts - 1);
+  for (index_t c = 0; c < cuts - 1; ++c) partial_[c].make(bins);
+  const auto count = [&](index_t task) {
+    const index_t group = task / cuts, cut = task % cuts;
+    const index_t begin = range_begin(m, cuts, cut), end = range_begin(m, cuts, cut + 1);
+    fill(cut == 0 ? mine : partial_[cut - 1], narrow, bins, group, t.rows, which ? which + begin : nullptr, begin,
+         end - begin);
+  };
+  const auto finish = [&](const Slots& some, Split* found) {
+    for (index_t c = 0; c < cuts - 1; ++c) merge(mine, partial_[c], narrow, bins, some);
+    if (large && was == is) take_from_parent(some);
+    search(t, small, some, found[0]);
+    if (large && was == is) search(t, *large, some, found[1]);
+  };
+
+  std::vector<Slots> pieces;
+  for (index_t group = 0; group < groups; ++group) {
+    const Slots all = all_slots(bins, group);
+    const index_t together = by_group ? all.end - all.begin : kSlotsTogether;
+    for (index_t k = all.begin; k < all.end; k += together)
+      pieces.push_back({group, k, std::min(all.end, k + together)});
   }
-  choose();
+  std::vector<Split> found(2 * pieces.size());
+  if (by_group && !filled) {  // a group is a piece: the thread that has counted it finds it in its cache
+    parallel_for(groups, [&](index_t group) {
+      count(group);
+      finish(pieces[group], &found[2 * group]);
+    });
+  } else {
+    if (!filled) parallel_for(groups * cuts, count);
+    parallel_for(static_cast<index_t>(pieces.size()), [&](index_t k) { finish(pieces[k], &found[2 * k]); });
+  }
+  if (large && was != is) {
+    parallel_for(groups, [&](index_t group) { take_from_parent(all_slots(bins, group)); });
+    parallel_for(static_cast<index_t>(pieces.size()),
+                 [&](index_t k) { search(t, *large, pieces[k], found[2 * k + 1]); });
+  }
+  const auto keep = [](Open& leaf, const Split& s) {
+    if (s.feature >= 0 && leaf.best.loses_to(s.gain, s.feature)) leaf.best = s;
+  };
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    keep(small, found[2 * k]);
+    if (large) keep(*large, found[2 * k + 1]);
+  }
 }
 
 Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions& options, const Draw& draw,
@@ -328,13 +333,27 @@ void Growth::prune(Nodes& tree, double cost) {
 void Growth::values(const Tree& t, Nodes& tree) const {
   // Under monotone constraints the values came with bounds that this would ignore.
   if (t.rows.form != Rounding::packed || !t.options.monotone.empty()) return;
-  parallel_for(static_cast<index_t>(leaves_.size()), [&](index_t k) {
-    const Leaf& leaf = leaves_[k];
+  struct Sums {
+    std::size_t leaf;
+    index_t begin, end;
     std::int64_t g = 0, h = 0;
-    fine_sums(t.rows.words, rows_.at(leaf.begin), leaf.end - leaf.begin, g, h);
-    tree.value[leaf.node] = leaf_value(static_cast<double>(g) * t.rows.g_unit / 64,
-                                       static_cast<double>(h) * t.rows.h_unit / 64, t.options.split.l2, {-kInf, kInf});
+  };
+  std::vector<Sums> pieces;
+  for (std::size_t k = 0; k < leaves_.size(); ++k)
+    for (index_t at = leaves_[k].begin; at < leaves_[k].end; at += kBlock)
+      pieces.push_back({k, at, std::min(leaves_[k].end, at + kBlock)});
+  parallel_for(static_cast<index_t>(pieces.size()), [&](index_t p) {
+    Sums& s = pieces[p];
+    fine_sums(t.rows.words, rows_.at(s.begin), s.end - s.begin, s.g, s.h);
   });
+  for (std::size_t p = 0; p < pieces.size();) {
+    const std::size_t k = pieces[p].leaf;
+    std::int64_t g = 0, h = 0;
+    for (; p < pieces.size() && pieces[p].leaf == k; ++p) g += pieces[p].g, h += pieces[p].h;
+    tree.value[leaves_[k].node] =
+        leaf_value(static_cast<double>(g) * t.rows.g_unit / 64, static_cast<double>(h) * t.rows.h_unit / 64,
+                   t.options.split.l2, {-kInf, kInf});
+  }
 }
 
 }  // namespace hinge::trees

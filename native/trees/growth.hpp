@@ -45,13 +45,13 @@ class Growth {
   struct Tree;  // what is the same all over one tree
 
   void find_splits(const Tree& t, Open& small, Open* large, bool filled = false);
-  void search(const Tree& t, Open& leaf, index_t group, Split& best);
+  void search(const Tree& t, Open& leaf, const Slots& some, Split& best);
   void prune(Nodes& tree, double cost);
   void values(const Tree& t, Nodes& tree) const;
 
   LeafRows rows_;
   std::vector<Leaf> leaves_;
-  std::vector<Histogram> pool_;
+  std::vector<Histogram> pool_, partial_;  // of the open leaves; of ranges of the rows of one
 };
 
 }  // namespace hinge::trees

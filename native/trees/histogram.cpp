@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/pool.hpp"
+
 namespace hinge::trees {
 namespace {
 
@@ -58,11 +60,15 @@ HINGE_HOT void minus(std::int64_t* __restrict a, const std::int64_t* __restrict 
   for (index_t i = 0; i < n; ++i) a[i] -= b[i];
 }
 
-// f(where the cells of a slot begin, how many there are).
+// f(where the cells of a slot begin in its group, how many there are).
+template <class F>
+void each_slot(const Bins& bins, const Slots& some, const F& f) {
+  const index_t begin = bins.group_begin[some.group];
+  for (index_t k = some.begin; k < some.end; ++k) f((k - begin) * kBins, bins.slots[k].span);
+}
 template <class F>
 void each_slot(const Bins& bins, index_t group, const F& f) {
-  const index_t begin = bins.group_begin[group], end = bins.group_begin[group + 1];
-  for (index_t k = begin; k < end; ++k) f((k - begin) * kBins, bins.slots[k].span);
+  each_slot(bins, all_slots(bins, group), f);
 }
 
 void clear_wide(const Bins& bins, index_t group, Cell* cells) {
@@ -170,18 +176,20 @@ HINGE_HOT std::int64_t add_words(const std::uint32_t* __restrict words, const st
 }  // namespace
 
 Cell add_up(const Rounded& rows, const std::uint32_t* which, index_t m) {
-  Cell total;
-  if (rows.form == Rounding::exact) {
-    for (index_t i = 0; i < m; ++i) total += rows.exact_cell(which ? which[i] : i);
-    return total;
-  }
-  with_form(rows.form, [&]<class Form>(Form) {
-    for (index_t at = 0; at < m; at += kBlock) {
-      const index_t size = std::min(kBlock, m - at);
-      total += widen<Form>(which ? add_words<Form>(rows.words, which + at, size)
-                                 : add_words<Form>(rows.words + at, nullptr, size));
+  std::vector<Cell> blocks((m + kBlock - 1) / kBlock);
+  parallel_for(static_cast<index_t>(blocks.size()), [&](index_t k) {
+    const index_t at = k * kBlock, size = std::min(kBlock, m - at);
+    if (rows.form == Rounding::exact) {
+      for (index_t i = at; i < at + size; ++i) blocks[k] += rows.exact_cell(which ? which[i] : i);
+      return;
     }
+    with_form(rows.form, [&]<class Form>(Form) {
+      blocks[k] = widen<Form>(which ? add_words<Form>(rows.words, which + at, size)
+                                    : add_words<Form>(rows.words + at, nullptr, size));
+    });
   });
+  Cell total;
+  for (const Cell& block : blocks) total += block;
   return total;
 }
 
@@ -203,24 +211,24 @@ void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group
   if (sets >= 1) fill_sets<1>(out, bins, group, words);
 }
 
-void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, index_t group) {
-  std::int64_t *a = into.narrow(bins, group), *b = more.narrow(bins, group);
+void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, const Slots& some) {
+  std::int64_t *a = into.narrow(bins, some.group), *b = more.narrow(bins, some.group);
   const index_t numbers = narrow ? 1 : 3;
-  each_slot(bins, group, [&](index_t at, index_t n) { plus(a + at * numbers, b + at * numbers, n * numbers); });
+  each_slot(bins, some, [&](index_t at, index_t n) { plus(a + at * numbers, b + at * numbers, n * numbers); });
 }
 
 void subtract(Histogram& parent, bool was, bool is, Histogram& child, bool child_narrow, const Bins& bins,
-              index_t group, Rounding form) {
-  std::int64_t *a = parent.narrow(bins, group), *b = child.narrow(bins, group);
+              const Slots& some, Rounding form) {
+  std::int64_t *a = parent.narrow(bins, some.group), *b = child.narrow(bins, some.group);
   if (was == child_narrow) {
     const index_t numbers = was ? 1 : 3;
-    each_slot(bins, group, [&](index_t at, index_t n) { minus(a + at * numbers, b + at * numbers, n * numbers); });
+    each_slot(bins, some, [&](index_t at, index_t n) { minus(a + at * numbers, b + at * numbers, n * numbers); });
     return;
   }
-  Cell* wide = parent.wide(bins, group);
+  Cell* wide = parent.wide(bins, some.group);
   with_form(form, [&]<class Form>(Form) {
     // In place: narrow cells are written behind the wide ones that are still to be read.
-    each_slot(bins, group, [&](index_t at, index_t n) {
+    each_slot(bins, some, [&](index_t at, index_t n) {
       less_narrow<Form>(wide + at, b + at, n);
       if (is)
         for (index_t i = 0; i < n; ++i) a[at + i] = Form::narrow(wide[at + i]);

@@ -103,6 +103,14 @@ class Histogram {
   std::vector<std::int64_t> data_;
 };
 
+// Some slots of a group, by their numbers among all.
+struct Slots {
+  index_t group, begin, end;
+};
+inline Slots all_slots(const Bins& bins, index_t group) {
+  return {group, bins.group_begin[group], bins.group_begin[group + 1]};
+}
+
 // The cells of one group over rows[0 .. m) (or first + 0 .. m if `which` is null).
 void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Rounded& rows, const std::uint32_t* which,
           index_t first, index_t m);
@@ -112,12 +120,13 @@ void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Ro
 constexpr index_t kWordSets = 4;
 void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group, const std::uint32_t* words);
 
-// Adds the cells of one group, of the same width.
-void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, index_t group);
+// Adds the cells of some slots, of the same width.
+void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, const Slots& some);
 
-// What remains of one group of a parent, in its place, without one of the children. `was` and `is`: whether it is
-// narrow before and after.
+// What remains of some slots of a parent, in its place, without one of the children. `was` and `is`: whether it is
+// narrow before and after; where that changes, the slots must be all of a group, as narrow cells take the place of
+// others.
 void subtract(Histogram& parent, bool was, bool is, Histogram& child, bool child_narrow, const Bins& bins,
-              index_t group, Rounding form);
+              const Slots& some, Rounding form);
 
 }  // namespace hinge::trees

@@ -12,7 +12,7 @@ namespace hinge::trees {
 namespace {
 
 constexpr index_t kPad = 64;  // room behind the row numbers, for prefetches that run ahead
-constexpr index_t kChunk = 1 << 15;
+constexpr index_t kChunk = 1 << 13;
 
 struct Sides {
   index_t left = 0, right = 0;
@@ -63,7 +63,9 @@ void LeafRows::start(index_t n, double share, std::uint64_t seed) {
   rows_.resize(n + kPad), spare_.resize(n + kPad);
   all_ = used_ = n;
   if (share >= 1) {
-    std::iota(rows_.begin(), rows_.begin() + n, 0u);
+    parallel_ranges(n, kChunk, [&](index_t begin, index_t end) {
+      std::iota(rows_.begin() + begin, rows_.begin() + end, static_cast<std::uint32_t>(begin));
+    });
     return;
   }
   const Random random(seed, 0x5A3B);
@@ -104,29 +106,24 @@ index_t LeafRows::split(const Bins& bins, const Nodes& tree, std::int32_t node, 
     std::copy(spare, spare + (n - left), rows + left);
     return left;
   }
-  // Chunk by chunk in place, then the pieces are put together through `spare`.
-  std::vector<index_t> lefts(parts);
+  // Chunk by chunk into `spare`, those that go right first; from there all pieces go to their places.
+  std::vector<Sides> sides(parts), to(parts);
   parallel_for(parts, [&](index_t p) {
-    const index_t b = p * kChunk, size = std::min(kChunk, n - b);
-    lefts[p] = run(rows + b, size, spare + b);
+    const index_t b = p * kChunk, size = std::min(kChunk, n - b), left = run(rows + b, size, spare + b);
+    sides[p] = {left, size - left};
+    std::copy_n(rows + b, left, spare + b + size - left);
   });
-  std::vector<index_t> to(parts);
-  index_t left = 0, right = 0;
+  Sides all;
   for (index_t p = 0; p < parts; ++p) {
-    to[p] = left;
-    left += lefts[p];
-  }
-  // Left pieces only move down, one after the other; right pieces are in `spare` and go to their places in parallel.
-  for (index_t p = 1; p < parts; ++p) std::copy_n(rows + p * kChunk, lefts[p], rows + to[p]);
-  std::vector<index_t> right_to(parts);
-  for (index_t p = 0; p < parts; ++p) {
-    right_to[p] = left + right;
-    right += std::min(kChunk, n - p * kChunk) - lefts[p];
+    to[p] = all;
+    all.left += sides[p].left, all.right += sides[p].right;
   }
   parallel_for(parts, [&](index_t p) {
-    std::copy_n(spare + p * kChunk, std::min(kChunk, n - p * kChunk) - lefts[p], rows + right_to[p]);
+    const std::uint32_t* from = spare + p * kChunk;
+    std::copy_n(from, sides[p].right, rows + all.left + to[p].right);
+    std::copy_n(from + sides[p].right, sides[p].left, rows + to[p].left);
   });
-  return left;
+  return all.left;
 }
 
 }  // namespace hinge::trees

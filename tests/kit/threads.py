@@ -9,7 +9,7 @@ import numpy as np
 import hinge as hg
 
 
-def assert_same_bits(arrays: Callable[[], Iterable[np.ndarray]], counts: Iterable[int] = (1, 2, 3)) -> None:
+def assert_same_bits(arrays: Callable[[], Iterable[np.ndarray]], counts: Iterable[int] = (1, 2, 3, 7, 16)) -> None:
     """What `arrays` returns does not depend on the number of threads."""
     found = []
     try:

@@ -97,6 +97,8 @@ class Objective:
         """Σ cᵢ ℓ(yᵢ, zᵢ)."""
         if z.ndim == 1:
             return float(self.native.value(self.y, z, self.c))
+        if isinstance(self.loss, Softmax):
+            return float(core.softmax_gradient(self.y, np.ascontiguousarray(z), self.c)[0])
         return float(np.sum(weighted_sum(self.c, self.loss.value(self.y, z))))
 
     def slopes_of_scores(self, z: Array) -> Array:

@@ -201,6 +201,8 @@ def solve(
 
 
 def _finite_scores(objective: Objective, solution: Solution) -> bool:
+    if objective.loss.constant_curvature:
+        return True  # a score that is not finite makes the risk infinite
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(objective.scores(solution.w, solution.b)).all())
 

@@ -28,7 +28,7 @@ def test_same_bits_for_any_number_of_threads(n, rng, threads):
     X, y = make(rng, n, 20)
     labels = np.digitize(y, [-0.5, 0.5])
     found = []
-    for count in (1, 2, 3):
+    for count in (1, 2, 3, 7, 16):
         threads(count)
         a = hg.HistGradientBoostingRegressor(max_iter=5, random_state=0, subsample=0.8, early_stopping=False).fit(X, y)
         b = hg.HistGradientBoostingClassifier(max_iter=3, random_state=0, early_stopping=False).fit(X, labels)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import _core as core
 from hinge._parameters import Constraints, at_least, numbers, one_of
 from hinge.models.kernel.expansion import (
     Expansion,
@@ -296,12 +297,16 @@ def _by_cholesky(K: Array, y: Array, alpha: float, weights: Array | None, loo: b
     if weights is not None:
         G = G * root[:, None] * root[None, :]
     G[np.arange(n), np.arange(n)] = diagonal * root**2 + alpha
-    factor, u, info = scipy.linalg.lapack.dposv(G, targets * root[:, None], lower=1, overwrite_a=1)
-    if not np.all(np.isfinite(diagonal)) or (info == 0 and not np.all(np.isfinite(u))):
+    factored = core.cholesky(G.T)
+    u = np.ascontiguousarray((targets * root[:, None]).T)
+    if factored:
+        core.cholesky_solve(G.T, u)
+    if not np.all(np.isfinite(diagonal)) or (factored and not np.all(np.isfinite(u))):
         raise ValueError(OVERFLOW)
-    if info > 0:
+    if not factored:
         K[np.arange(n), np.arange(n)] = diagonal
         return None
+    factor, u = G, u.T
     coefficients = root[:, None] * u
     if weights is None:
         # The factor is in the lower half; the upper half still holds K, but for the diagonal.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import check_indices
 from hinge._parameters import INFINITY, Constraints, Estimator, above, at_least, between, count, one_of, shared
 from hinge._validation import validate_data
-from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent
+from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent, finiteness
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.neural import display
 from hinge.models.neural.engine import ACTIVATIONS, Engine, initial_weights, scores
@@ -204,7 +204,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         check_indices(X)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, order="C", reset=reset,
-            y_numeric=is_regressor(self),
+            y_numeric=is_regressor(self), **finiteness(X),
         )  # fmt: skip
         return drop_absent(X, y, check_weights(sample_weight, X))
 

@@ -14,6 +14,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.linalg
 
+from hinge import _core as core
+from hinge.problem.losses import Softmax
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import Coordinates
@@ -116,11 +118,14 @@ def balance(objective: Objective, u: Array) -> Array:
             return u
         parts = [replace_target(objective, np.ascontiguousarray(y)) for y in objective.y.T]
         return np.stack([balance(part, column) for part, column in zip(parts, u.T)], axis=1)
-    c, (lo, hi) = objective.c, objective.loss.dual_interval(objective.y)
+    u = np.ascontiguousarray(u, dtype=np.float64)
+    lo, hi = (
+        np.ascontiguousarray(np.broadcast_to(end, u.shape), dtype=np.float64)
+        for end in objective.loss.dual_interval(objective.y)
+    )
 
     def total(shift: float) -> tuple[float, float]:
-        moved = u + shift
-        return float(weighted_sum(c, np.clip(moved, lo, hi))), float(weighted_sum(c, (moved > lo) & (moved < hi)))
+        return core.clipped_sums(u, shift, lo, hi, objective.c)
 
     return np.clip(u + best_bias(total, span=1e12), lo, hi)
 
@@ -137,20 +142,29 @@ def best_shift(objective: Objective, z: Array) -> float:
     return best_bias(derivatives, objective.loss.score_span(objective.y) + float(np.max(np.abs(z), initial=0.0)))
 
 
+def _without_labels(p: Array, y: Array) -> Array:
+    """p − e_y: the gradient of the softmax loss at the probabilities p."""
+    u = p.copy()
+    u[np.arange(len(y)), y.astype(np.intp)] -= 1.0
+    return u
+
+
 def best_shifts(objective: Objective, z: Array) -> Array:
     """The best change of the biases of several outputs: Newton on k × k systems until the gradients balance."""
     loss, y, c, k = objective.loss, objective.y, objective.c, z.shape[1]
     shift, value = np.zeros(k), objective.risk_of_scores(z)
+    softmax, classes = isinstance(loss, Softmax), loss.outputs == "classes"
     for _ in range(30):
-        u = loss.gradient(y, z + shift)
+        moved = np.ascontiguousarray(z + shift)
+        p = core.softmax_rows(moved) if softmax else loss.inverse_link(moved) if classes else None
+        u = _without_labels(p, y) if softmax else loss.gradient(y, moved)
         g = weighted_sum(c, u)
         if np.max(np.abs(g)) <= BALANCED * np.max(weighted_sum(c, np.abs(u)), initial=0.0):
             break
-        if loss.outputs == "classes":
-            p = loss.inverse_link(z + shift)
+        if p is not None:
             h = np.diag(c @ p) - (p * c[:, None]).T @ p
         else:
-            h = np.diag(c @ loss.hessian(y, z + shift))
+            h = np.diag(c @ loss.hessian(y, moved))
         step, scale = scipy.linalg.lstsq(h, g)[0], 1.0
         # Near the optimum rounding hides the decrease, and Newton's step is right as it is.
         if float(g @ step) > DECREASE_IN_ROUNDING * abs(value):

@@ -43,7 +43,7 @@ class Kernel:
         K = self.block(left, right)
         if B is not None:
             return K
-        K = evaluate.symmetrise(K)
+        K = evaluate.symmetrise(K, in_place=type(self).block is Kernel.block)  # then the core made it a moment ago
         if type(self).diagonal is not Kernel.diagonal:
             np.fill_diagonal(K, self.diagonal(left))  # distances of zero come out of a product as rounding errors
         return K

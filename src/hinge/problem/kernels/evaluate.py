@@ -118,14 +118,14 @@ def gram(program: Program, A: Any, B: Any) -> Array:
     return core.kernel_gram(program, *both(program, A, B))
 
 
-def symmetrise(K: Array) -> Array:
+def symmetrise(K: Array, *, in_place: bool = False) -> Array:
     """(K + K')/2: a matrix product leaves rounding errors that differ on the two sides of the diagonal."""
     if K.shape[0] != K.shape[1]:
         return K
     if K.dtype != np.float64 or not K.flags.c_contiguous:
         return 0.5 * (K + K.T)
-    out = np.empty_like(K)
-    core.symmetrise(K, out)
+    out = K if in_place else K.copy()
+    core.symmetrise(out)
     return out
 
 

@@ -68,12 +68,11 @@ def k_means(
         if not np.sum(chance) > 0:  # fewer distinct points than centres
             chance = s
         # Of a few candidates the one that leaves the least distance: the greedy variant of the same paper.
-        tried: list[tuple[float, int, np.ndarray, np.ndarray]] = []
-        for row in draw(chance, order, random, 1 if c == 0 else 2 + int(np.log(k))):
-            centre = np.array(design.source[row], dtype=np.float64)
-            distances = np.minimum(nearest, _square_distances(design, centre[None]))
-            tried.append((float(s @ distances), len(tried), centre, distances))
-        _, _, centres[c], nearest = min(tried)
+        rows = draw(chance, order, random, 1 if c == 0 else 2 + int(np.log(k)))
+        tried = np.array(design.source[rows], dtype=np.float64)
+        distances = np.minimum(nearest[:, None], _square_distances(design, tried))
+        best = int(np.argmin(s @ distances))
+        centres[c], nearest = tried[best], np.ascontiguousarray(distances[:, best])
     unit, zero, inertia = np.ones((k, d)), np.zeros(k), np.inf
     for _ in range(steps):
         likelihood, weight, shift, _ = core.mixture_moments(design.native, weights, zero, centres, unit, True)
@@ -101,10 +100,11 @@ def draw(chance: np.ndarray, order: np.ndarray, random: np.random.RandomState, c
     return order[np.minimum(at, len(order) - 1)]
 
 
-def _square_distances(design: Design, centre: np.ndarray) -> np.ndarray:
-    """‖x − centre‖² for every row."""
-    z = core.gaussian_scores(design.native, np.zeros(1), centre, np.ones(centre.shape), core.Output.joint)[0]
-    return -2.0 * z[:, 0]
+def _square_distances(design: Design, centres: np.ndarray) -> np.ndarray:
+    """‖x − centre‖² for every row and centre."""
+    k = len(centres)
+    z = core.gaussian_scores(design.native, np.zeros(k), centres, np.ones(centres.shape), core.Output.joint)[0]
+    return -2.0 * z
 
 
 def start_from(kind: str, design: Design, weights: np.ndarray | None, means: np.ndarray, prior: Prior) -> Components:

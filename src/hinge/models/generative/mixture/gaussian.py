@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, core
 from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of, shared
 from hinge._validation import validate_data
-from hinge.models.base import FLOATS, check_weights, contiguous
+from hinge.models.base import FLOATS, check_weights, contiguous, finiteness
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.generative.base import as_output
 from hinge.models.generative.mixture.components import SHAPES, Components, Prior, central
@@ -144,7 +144,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
         """Fit; a weight of 2 means the same as having the example twice."""
-        X = contiguous(validate_data(self, X, dtype=FLOATS, ensure_min_samples=1))
+        X = contiguous(validate_data(self, X, dtype=FLOATS, ensure_min_samples=1, **finiteness(X)))
         weights = check_weights(sample_weight, X)
         random = check_random_state(self.random_state)
         k = self._choose(X, weights, random) if isinstance(self.n_components, str) else int(self.n_components)
