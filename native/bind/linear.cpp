@@ -14,6 +14,7 @@
 #include "solvers/newton_cg.hpp"
 #include "solvers/perceptron.hpp"
 #include "solvers/proximal_newton.hpp"
+#include "solvers/row_descent.hpp"
 #include "solvers/sgd.hpp"
 #include "solvers/subset.hpp"
 
@@ -140,14 +141,14 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "dual_coordinate",
-      [](const Arguments& a, Vector, double, const KinkArrays& kinks, std::uint64_t seed, double tol, int max_iter,
-         nb::object report) {
+      [](const Arguments& a, Vector, double, const KinkArrays& kinks, double soft, std::uint64_t seed, double tol,
+         int max_iter, nb::object report) {
         const std::vector<Kinks> lists = copy_kinks(kinks);
-        return to_python(
-            enter([&](Monitor& monitor) { return dual_coordinate(a.problem(), lists, tol, max_iter, seed, monitor); },
-                  make_report(report)));
+        return to_python(enter(
+            [&](Monitor& monitor) { return dual_coordinate(a.problem(), lists, soft, tol, max_iter, seed, monitor); },
+            make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "seed"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "soft"_a, "seed"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   // The penalty times each of `strengths`, one after the other, each from the solution before it.
   m.def(
@@ -177,6 +178,32 @@ void bind_linear(nb::module_& m) {
         return nb::make_tuple(own(std::move(weights), count, d), own(std::move(biases)), own(std::move(iterations)));
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
+
+  // The penalty times each of `strengths`, one after the other: the weights, one matrix by rows after another, the
+  // rounds and whether each met the tolerance.
+  m.def(
+      "row_path",
+      [](Matrix G, Matrix Q, double s, Vector l1, Vector l2, Matrix W, Vector strengths, double tol, int max_iter) {
+        const index_t d = size_of(G), k = static_cast<index_t>(Q.shape(1)), count = size_of(strengths);
+        expect(static_cast<index_t>(G.shape(1)) == d && size_of(Q) == d && size_of(W) == d &&
+                   W.shape(1) == Q.shape(1) && size_of(l1) == d && size_of(l2) == d,
+               "G, Q, W and the penalty must have one row per feature");
+        std::vector<double> weights(count * d * k);
+        std::vector<std::int64_t> rounds(count), converged(count);
+        enter([&](Monitor& monitor) {
+          RowDescent solver({d, k, G.data(), Q.data(), s, l1.data(), l2.data()}, {W.data(), W.data() + d * k});
+          for (index_t i = 0; i < count; ++i) {
+            const RowSolution found = solver.solve(strengths.data()[i], tol, max_iter, monitor);
+            std::copy(solver.weights().begin(), solver.weights().end(), weights.begin() + i * d * k);
+            rounds[i] = found.iterations;
+            converged[i] = found.converged;
+          }
+          return 0;
+        });
+        return nb::make_tuple(own(std::move(weights), count * d, k), own(std::move(rounds)), own(std::move(converged)));
+      },
+      "G"_a.noconvert(), "Q"_a.noconvert(), "s"_a, "l1"_a.noconvert(), "l2"_a.noconvert(), "W"_a.noconvert(),
+      "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
 
   m.def(
       "multinomial_newton_cg",

@@ -59,6 +59,7 @@ class Need(enum.Enum):
     STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
     ROWS = "rows that can be read one at a time (a row-major array or a CSR matrix)"
     PIECEWISE_LINEAR = "a piecewise linear loss (Hinge, Absolute, Quantile, EpsilonInsensitive …)"
+    KINKS = "a piecewise linear loss, or one with kinks that parabolas round off (SquaredHinge, Huber …)"
     CONJUGATE = "a loss and a penalty with known conjugates"
     SUBGRADIENT = "a penalty with a subgradient (L1, L2, Elastic, NoPenalty, without positive=True)"
     PROJECTION = "a penalty that splits into a projection and a smooth part (L1, L2, Elastic, Box, L1Ball, L2Ball)"
@@ -106,6 +107,7 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.STRONGLY_CONVEX: _in_coordinates(lambda parts: np.all(parts.l2 > 0)),
     Need.ROWS: lambda o: o.design.native.has_rows,
     Need.PIECEWISE_LINEAR: lambda o: o.loss.piecewise_linear,
+    Need.KINKS: lambda o: o.loss.piecewise_linear or o.loss.softness > 0,
     Need.CONJUGATE: lambda o: o.loss.has_conjugate and o.penalty.has_conjugate,
     Need.SUBGRADIENT: _in_coordinates(_unbounded),
     Need.PROJECTION: lambda o: o.penalty.ball is not None or o.penalty.coordinates(o.d) is not None,

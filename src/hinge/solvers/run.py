@@ -126,6 +126,7 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("fisher-scoring", lambda objective: not objective.loss.convex and objective.d <= 4000),
     ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= (100 if Need.STRONGLY_CONVEX.met_by(o) else 600)),
     ("multinomial-newton-cg", _always),
+    ("dual-coordinate-descent", lambda objective: objective.loss.softness > 0 and objective.d >= objective.n),
     ("newton-cg", _always),
     ("one-by-one", lambda objective: not objective.loss.smooth),
     ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),

@@ -120,10 +120,14 @@ class SquaredHinge(MarginLoss):
     """ℓ = max(0, 1 − m)²."""
 
     piecewise_quadratic: ClassVar[bool] = True
+    softness: ClassVar[float] = 0.5
 
     @property
     def curvature(self) -> float:
         return 2.0
+
+    def kinks(self, y: Array) -> list[Kink]:
+        return [Kink(1.0 / y, *self.dual_interval(y))]
 
     def pieces(self, y: Array) -> Pieces:
         return Hinge().pieces(y)._replace(square=2.0)
@@ -150,6 +154,10 @@ class ModifiedHuber(MarginLoss):
     """
 
     most: ClassVar[float] = 4.0
+    softness: ClassVar[float] = 0.5
+
+    def kinks(self, y: Array) -> list[Kink]:
+        return [Kink(1.0 / y, *self.dual_interval(y))]
 
     @property
     def curvature(self) -> float:
