@@ -7,6 +7,7 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "solvers/block_descent.hpp"
 #include "solvers/dual_coordinate.hpp"
 #include "solvers/interior_point.hpp"
 #include "solvers/multinomial.hpp"
@@ -14,7 +15,6 @@
 #include "solvers/newton_cg.hpp"
 #include "solvers/perceptron.hpp"
 #include "solvers/proximal_newton.hpp"
-#include "solvers/row_descent.hpp"
 #include "solvers/sgd.hpp"
 #include "solvers/subset.hpp"
 
@@ -182,7 +182,7 @@ void bind_linear(nb::module_& m) {
   // The penalty times each of `strengths`, one after the other: the weights, one matrix by rows after another, the
   // rounds and whether each met the tolerance.
   m.def(
-      "row_path",
+      "block_path",
       [](Matrix G, Matrix Q, double s, Vector l1, Vector l2, Matrix W, Vector strengths, double tol, int max_iter) {
         const index_t d = size_of(G), k = static_cast<index_t>(Q.shape(1)), count = size_of(strengths);
         expect(static_cast<index_t>(G.shape(1)) == d && size_of(Q) == d && size_of(W) == d &&
@@ -191,9 +191,9 @@ void bind_linear(nb::module_& m) {
         std::vector<double> weights(count * d * k);
         std::vector<std::int64_t> rounds(count), converged(count);
         enter([&](Monitor& monitor) {
-          RowDescent solver({d, k, G.data(), Q.data(), s, l1.data(), l2.data()}, {W.data(), W.data() + d * k});
+          BlockDescent solver({d, k, G.data(), Q.data(), s, l1.data(), l2.data()}, {W.data(), W.data() + d * k});
           for (index_t i = 0; i < count; ++i) {
-            const RowSolution found = solver.solve(strengths.data()[i], tol, max_iter, monitor);
+            const BlockSolution found = solver.solve(strengths.data()[i], tol, max_iter, monitor);
             std::copy(solver.weights().begin(), solver.weights().end(), weights.begin() + i * d * k);
             rounds[i] = found.iterations;
             converged[i] = found.converged;

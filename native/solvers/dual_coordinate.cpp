@@ -185,16 +185,16 @@ class Method {
         rows_);
   }
 
-  // The mean of x_i'diag(1/l2) x_j over pairs of rows, or q/n if that is larger. A bias of that size adds to the
-  // products of rows no more than is there already: a much larger one makes every epoch slower, a much smaller one is
-  // found late.
+  // The mean of x_i'diag(1/l2) x_j over pairs of rows, or that of (q + soft/c)/n if it is larger. A bias of that size
+  // adds to the Hessian of the dual no more than is there already: a much larger one makes every epoch slower, a much
+  // smaller one is found late.
   double mean_product(const std::vector<double>& q) const {
     const double n = static_cast<double>(n_);
     std::vector<double> mean(d_);
     p_.X.rmatvec(std::vector<double>(n_, 1.0 / n).data(), mean.data());
     double product = 0;
     for (index_t j = 0; j < d_; ++j) product += mean[j] * mean[j] * inverse_[j];
-    return std::max(product, vec::sum(q.data(), n_) / (n * n));
+    return std::max(product, vec::sum(q.data(), n_) / (n * n) + soft_);
   }
 
   Weights weights(std::vector<double>& w) const { return {w.data(), d_, inverse_.data(), uniform_, bias_step_}; }

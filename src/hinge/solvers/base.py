@@ -52,6 +52,7 @@ class Need(enum.Enum):
     SOFTMAX = "the Softmax loss"
     HINGE = "the Hinge loss"
     RIDGE = "an L2 penalty or none"
+    ROW_NORMS = "a penalty on the norm of every feature's weights, above zero (GroupNorm without groups)"
     UNBOUNDED = "a penalty without bounds on the weights (L1, L2, Elastic, NoPenalty)"
     ONE_OUTPUT = "one score per example"
     NO_OFFSET = "no offset"
@@ -83,6 +84,11 @@ def _unbounded(parts: Coordinates) -> Any:
     return np.isinf(parts.lower).all() and np.isinf(parts.upper).all()
 
 
+def _has_row_norms(objective: Objective) -> bool:
+    rows = objective.penalty.rows(objective.d)
+    return rows is not None and bool(np.all(rows.l1 > 0))
+
+
 _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.GRADIENT: lambda o: o.loss.smooth,
     Need.SECOND: lambda o: o.loss.twice and o.loss.smooth,
@@ -100,6 +106,7 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.SOFTMAX: lambda o: isinstance(o.loss, Softmax),
     Need.HINGE: lambda o: isinstance(o.loss, Hinge),
     Need.RIDGE: _in_coordinates(lambda parts: _unbounded(parts) and not np.any(parts.l1)),
+    Need.ROW_NORMS: _has_row_norms,
     Need.UNBOUNDED: _in_coordinates(_unbounded),
     Need.ONE_OUTPUT: lambda o: o.outputs == 1,
     Need.NO_OFFSET: lambda o: o.offset is None,

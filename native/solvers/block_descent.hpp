@@ -16,24 +16,24 @@
 
 namespace hinge {
 
-struct RowProblem {
+struct BlockProblem {
   index_t d, k;
   const double *G, *Q;  // d x d and d x k, by rows
   double s;
   const double *l1, *l2;
 };
 
-struct RowSolution {
+struct BlockSolution {
   int iterations = 0;  // rounds
   bool converged = false;
 };
 
-class RowDescent {
+class BlockDescent {
  public:
-  RowDescent(const RowProblem& problem, std::vector<double> W);
+  BlockDescent(const BlockProblem& problem, std::vector<double> W);
 
   // Continues from the weights it has, for the penalty times `strength`, until gap <= tol objective.
-  RowSolution solve(double strength, double tol, int max_iter, Monitor& monitor);
+  BlockSolution solve(double strength, double tol, int max_iter, Monitor& monitor);
 
   const std::vector<double>& weights() const { return W_; }
 
@@ -41,7 +41,7 @@ class RowDescent {
   void round();
   double relative_gap() const;
 
-  RowProblem p_;
+  BlockProblem p_;
   std::vector<double> W_, R_, step_;
   double strength_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "solvers/row_descent.hpp"
+#include "solvers/block_descent.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace hinge {
 
-RowDescent::RowDescent(const RowProblem& problem, std::vector<double> W)
+BlockDescent::BlockDescent(const BlockProblem& problem, std::vector<double> W)
     : p_(problem), W_(std::move(W)), R_(p_.Q, p_.Q + p_.d * p_.k), step_(p_.k) {
   for (index_t j = 0; j < p_.d; ++j) {
     const double* w = W_.data() + j * p_.k;
@@ -16,7 +16,7 @@ RowDescent::RowDescent(const RowProblem& problem, std::vector<double> W)
   }
 }
 
-void RowDescent::round() {
+void BlockDescent::round() {
   const index_t d = p_.d, k = p_.k;
   for (index_t j = 0; j < d; ++j) {
     const double bend = p_.G[j * d + j], whole = bend + strength_ * p_.l2[j];
@@ -41,7 +41,7 @@ void RowDescent::round() {
   }
 }
 
-double RowDescent::relative_gap() const {
+double BlockDescent::relative_gap() const {
   const index_t d = p_.d, k = p_.k;
   double with_q = 0, with_r = 0, penalty = 0, scale = 1, conjugate = 0;
   for (index_t j = 0; j < d; ++j) {
@@ -70,9 +70,9 @@ double RowDescent::relative_gap() const {
   return (primal - dual) / std::max(primal, 1e-300);
 }
 
-RowSolution RowDescent::solve(double strength, double tol, int max_iter, Monitor& monitor) {
+BlockSolution BlockDescent::solve(double strength, double tol, int max_iter, Monitor& monitor) {
   strength_ = strength;
-  RowSolution out;
+  BlockSolution out;
   while (!(out.converged = relative_gap() <= tol) && out.iterations < max_iter) {
     round();
     ++out.iterations;
