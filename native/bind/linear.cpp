@@ -92,15 +92,17 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "newton",
-      [](const Arguments& a, Vector w, double b, bool approximate, double tol, int max_iter, nb::object report) {
+      [](const Arguments& a, Vector w, double b, bool approximate, bool proved, double tol, int max_iter,
+         nb::object report) {
         expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         return to_python(enter(
             [&](Monitor& monitor) {
-              return newton(a.problem(), {w.data(), w.data() + w.shape(0)}, b, {tol, max_iter, approximate}, monitor);
+              return newton(a.problem(), {w.data(), w.data() + w.shape(0)}, b, {tol, max_iter, approximate, proved},
+                            monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "approximate"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "approximate"_a, "proved"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   m.def(
       "proximal_newton",
@@ -118,16 +120,18 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "newton_cg",
-      [](const Arguments& a, Vector w, double b, bool constant_curvature, double tol, int max_iter, nb::object report) {
+      [](const Arguments& a, Vector w, double b, bool constant_curvature, bool proved, double tol, int max_iter,
+         nb::object report) {
         expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         return to_python(enter(
             [&](Monitor& monitor) {
               return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, constant_curvature, tol, max_iter,
-                               monitor);
+                               proved, monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "proved"_a, "tol"_a, "max_iter"_a,
+      "report"_a.none());
 
   m.def(
       "interior_point",
@@ -208,7 +212,7 @@ void bind_linear(nb::module_& m) {
   m.def(
       "multinomial_newton_cg",
       [](const Design& X, Vector y, Vector c, bool intercept, Vector l2, Matrix W, Vector b, double tol, int max_iter,
-         nb::object report) {
+         bool proved, nb::object report) {
         const index_t d = X.cols(), k = static_cast<index_t>(W.shape(1));
         expect(size_of(W) == d && size_of(b) == k && size_of(l2) == d,
                "the first weights must have one row per column of X");
@@ -221,14 +225,14 @@ void bind_linear(nb::module_& m) {
             [&](Monitor& monitor) {
               return multinomial_newton_cg({X, y.data(), c.data(), k, intercept, l2.data()},
                                            {W.data(), W.data() + d * k}, {b.data(), b.data() + k}, tol, max_iter,
-                                           monitor);
+                                           proved, monitor);
             },
             make_report(report));
         return nb::make_tuple(own(std::move(s.W), d, k), own(std::move(s.b)), static_cast<int>(s.outcome),
                               s.iterations);
       },
       "X"_a, "y"_a.noconvert(), "c"_a.noconvert(), "intercept"_a, "l2"_a.noconvert(), "W"_a.noconvert(),
-      "b"_a.noconvert(), "tol"_a, "max_iter"_a, "report"_a.none());
+      "b"_a.noconvert(), "tol"_a, "max_iter"_a, "proved"_a, "report"_a.none());
 
   // One epoch in place: changes w (and mean); returns the biases, the number of steps so far and the mean loss.
   using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -143,6 +143,7 @@ class Stop:
     callback: Callable[[Record], bool] | None = None
     keep_history: bool = False
     random_state: int = 0
+    proved: bool = True  # False if the judge will not see the result: a good estimate of the error then is enough
     records: list[Record] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
 

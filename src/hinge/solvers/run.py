@@ -218,8 +218,12 @@ def minimise(
     history: bool = False,
     callback: Callable[[Record], bool] | None = None,
     random_state: int = 0,
+    proved: bool = True,
 ) -> tuple[Solver, Solution]:
-    """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`."""
+    """The solver that was used and its solution, which nobody has judged; parameters as in :func:`solve`.
+
+    With ``proved=False`` a solver may stop where it estimates that ``tol`` is met, without a dual point that proves it.
+    """
     ours = isinstance(solver, str) and solver == "auto"
     constant = best_constant(objective, tol) if ours and start is None else None
     if constant is not None:
@@ -229,8 +233,9 @@ def minimise(
         return get_solver(choose(objective)), replace(constant, history=tuple(stop.records))
     if ours and pays(objective) and choose(objective) != "closed-form":
         return _minimise_in_row_space(
-            objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state
-        )
+            objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state,
+            proved=proved,
+        )  # fmt: skip
     chosen = get_solver(choose(objective) if ours else solver)
     missing = [] if ours else chosen.missing(objective)
     if missing:
@@ -239,7 +244,7 @@ def minimise(
     if shift is not None:
         return _minimise_shifted(
             shift, objective, start, callback, solver=chosen, tol=tol, max_iter=max_iter, history=history,
-            random_state=random_state,
+            random_state=random_state, proved=proved,
         )  # fmt: skip
     if start is None:
         seen = chosen.iterative or history or callback is not None
@@ -247,7 +252,7 @@ def minimise(
     else:
         w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
     stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
-    stop.keep_history, stop.random_state = history, random_state
+    stop.keep_history, stop.random_state, stop.proved = history, random_state, proved
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         solution = chosen.run(objective, w, b, stop)
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
