@@ -7,6 +7,7 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "solvers/block_descent.hpp"
 #include "solvers/dual_coordinate.hpp"
 #include "solvers/interior_point.hpp"
 #include "solvers/multinomial.hpp"
@@ -91,15 +92,17 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "newton",
-      [](const Arguments& a, Vector w, double b, bool approximate, double tol, int max_iter, nb::object report) {
+      [](const Arguments& a, Vector w, double b, bool approximate, bool proved, double tol, int max_iter,
+         nb::object report) {
         expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         return to_python(enter(
             [&](Monitor& monitor) {
-              return newton(a.problem(), {w.data(), w.data() + w.shape(0)}, b, {tol, max_iter, approximate}, monitor);
+              return newton(a.problem(), {w.data(), w.data() + w.shape(0)}, b, {tol, max_iter, approximate, proved},
+                            monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "approximate"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "approximate"_a, "proved"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   m.def(
       "proximal_newton",
@@ -117,16 +120,18 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "newton_cg",
-      [](const Arguments& a, Vector w, double b, bool constant_curvature, double tol, int max_iter, nb::object report) {
+      [](const Arguments& a, Vector w, double b, bool constant_curvature, bool proved, double tol, int max_iter,
+         nb::object report) {
         expect(size_of(w) == a.X.cols(), "the first weights must have one entry per column of X");
         return to_python(enter(
             [&](Monitor& monitor) {
               return newton_cg(a.problem(), {w.data(), w.data() + w.shape(0)}, b, constant_curvature, tol, max_iter,
-                               monitor);
+                               proved, monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "proved"_a, "tol"_a, "max_iter"_a,
+      "report"_a.none());
 
   m.def(
       "interior_point",
@@ -140,14 +145,14 @@ void bind_linear(nb::module_& m) {
 
   m.def(
       "dual_coordinate",
-      [](const Arguments& a, Vector, double, const KinkArrays& kinks, std::uint64_t seed, double tol, int max_iter,
-         nb::object report) {
+      [](const Arguments& a, Vector, double, const KinkArrays& kinks, double soft, std::uint64_t seed, double tol,
+         int max_iter, nb::object report) {
         const std::vector<Kinks> lists = copy_kinks(kinks);
-        return to_python(
-            enter([&](Monitor& monitor) { return dual_coordinate(a.problem(), lists, tol, max_iter, seed, monitor); },
-                  make_report(report)));
+        return to_python(enter(
+            [&](Monitor& monitor) { return dual_coordinate(a.problem(), lists, soft, tol, max_iter, seed, monitor); },
+            make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "seed"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "soft"_a, "seed"_a, "tol"_a, "max_iter"_a, "report"_a.none());
 
   // The penalty times each of `strengths`, one after the other, each from the solution before it.
   m.def(
@@ -178,10 +183,36 @@ void bind_linear(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
 
+  // The penalty times each of `strengths`, one after the other: the weights, one matrix by rows after another, the
+  // rounds and whether each met the tolerance.
+  m.def(
+      "block_path",
+      [](Matrix G, Matrix Q, double s, Vector l1, Vector l2, Matrix W, Vector strengths, double tol, int max_iter) {
+        const index_t d = size_of(G), k = static_cast<index_t>(Q.shape(1)), count = size_of(strengths);
+        expect(static_cast<index_t>(G.shape(1)) == d && size_of(Q) == d && size_of(W) == d &&
+                   W.shape(1) == Q.shape(1) && size_of(l1) == d && size_of(l2) == d,
+               "G, Q, W and the penalty must have one row per feature");
+        std::vector<double> weights(count * d * k);
+        std::vector<std::int64_t> rounds(count), converged(count);
+        enter([&](Monitor& monitor) {
+          BlockDescent solver({d, k, G.data(), Q.data(), s, l1.data(), l2.data()}, {W.data(), W.data() + d * k});
+          for (index_t i = 0; i < count; ++i) {
+            const BlockSolution found = solver.solve(strengths.data()[i], tol, max_iter, monitor);
+            std::copy(solver.weights().begin(), solver.weights().end(), weights.begin() + i * d * k);
+            rounds[i] = found.iterations;
+            converged[i] = found.converged;
+          }
+          return 0;
+        });
+        return nb::make_tuple(own(std::move(weights), count * d, k), own(std::move(rounds)), own(std::move(converged)));
+      },
+      "G"_a.noconvert(), "Q"_a.noconvert(), "s"_a, "l1"_a.noconvert(), "l2"_a.noconvert(), "W"_a.noconvert(),
+      "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
+
   m.def(
       "multinomial_newton_cg",
       [](const Design& X, Vector y, Vector c, bool intercept, Vector l2, Matrix W, Vector b, double tol, int max_iter,
-         nb::object report) {
+         bool proved, nb::object report) {
         const index_t d = X.cols(), k = static_cast<index_t>(W.shape(1));
         expect(size_of(W) == d && size_of(b) == k && size_of(l2) == d,
                "the first weights must have one row per column of X");
@@ -194,14 +225,14 @@ void bind_linear(nb::module_& m) {
             [&](Monitor& monitor) {
               return multinomial_newton_cg({X, y.data(), c.data(), k, intercept, l2.data()},
                                            {W.data(), W.data() + d * k}, {b.data(), b.data() + k}, tol, max_iter,
-                                           monitor);
+                                           proved, monitor);
             },
             make_report(report));
         return nb::make_tuple(own(std::move(s.W), d, k), own(std::move(s.b)), static_cast<int>(s.outcome),
                               s.iterations);
       },
       "X"_a, "y"_a.noconvert(), "c"_a.noconvert(), "intercept"_a, "l2"_a.noconvert(), "W"_a.noconvert(),
-      "b"_a.noconvert(), "tol"_a, "max_iter"_a, "report"_a.none());
+      "b"_a.noconvert(), "tol"_a, "max_iter"_a, "proved"_a, "report"_a.none());
 
   // One epoch in place: changes w (and mean); returns the biases, the number of steps so far and the mean loss.
   using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -12,18 +12,19 @@
 namespace hinge {
 namespace {
 
-constexpr int kEpochsPerCentre = 4;  // epochs between moves of the bias's centre, and before the first look at the gap
-constexpr int kMostEpochs = 16;      // between two looks
-constexpr double kDrop = 0.1;        // look again when the gap seems to have fallen to this share
-constexpr double kMargin = 2.0;      // left out: what is pulled past its end by this many times a typical move
-constexpr double kMostCut = 0.25;    // of the active dual variables, in a step along past moves
-constexpr std::size_t kMemory = 2;   // past moves
-constexpr index_t kRun = 16;         // neighbouring rows are visited one after another, runs of them in random order
+constexpr int kFirstEpochs = 4;     // before the first look at the gap
+constexpr int kMostEpochs = 16;     // between two looks
+constexpr double kBias = 4.0;       // the bias as a feature has this many times the mean product of two rows
+constexpr double kDrop = 0.1;       // look again when the gap seems to have fallen to this share
+constexpr double kMargin = 2.0;     // left out: what is pulled past its end by this many times a typical move
+constexpr double kMostCut = 0.25;   // of the active dual variables, in a step along past moves
+constexpr std::size_t kMemory = 2;  // past moves
+constexpr index_t kRun = 16;        // neighbouring rows are visited one after another, runs of them in random order
 
 // One dual variable u of one example, with all that a step needs in one cache line.
 struct alignas(64) Slope {
   double a, lo, hi;  // the kink less the offset, and the interval of u
-  double c, bend;    // the weight of the example, and c q
+  double c, bend;    // the weight of the example, and soft + c q
   double u;
   index_t row;
   bool left_out;
@@ -54,6 +55,13 @@ struct Weights {
   }
 };
 
+// phi(z) = max { u t - soft/2 u^2 : lo <= u <= hi } at t = z - a.
+HINGE_INLINE double loss_at(const Slope& s, double t, double soft) {
+  if (soft == 0) return std::max(s.lo * t, s.hi * t);
+  const double u = std::clamp(t / soft, s.lo, s.hi);
+  return u * (t - 0.5 * soft * u);
+}
+
 HINGE_INLINE bool held(const Slope& s, double pull, double margin) {
   return (s.u <= s.lo && pull < -margin) || (s.u >= s.hi && pull > margin);
 }
@@ -66,7 +74,7 @@ struct Tally {
 
 // Every dual variable in the list once to its best value, unless it is held at an end.
 template <class Rows>
-HINGE_HOT Tally sweep(const Rows& rows, const index_t* visit, index_t m, double margin, Slope* slopes,
+HINGE_HOT Tally sweep(const Rows& rows, const index_t* visit, index_t m, double margin, double soft, Slope* slopes,
                       const Weights& to) {
   Tally tally;
   const double* w = to.w;
@@ -76,8 +84,8 @@ HINGE_HOT Tally sweep(const Rows& rows, const index_t* visit, index_t m, double 
     Slope& x = slopes[visit[s]];
     double score = 0;
     rows.each(x.row, [&](index_t j, double v) { score += v * w[j]; });
-    const double pull = score + w[to.d] - x.a;  // positive pulls u up
-    tally.gap += x.c * (std::max(x.lo * pull, x.hi * pull) - x.u * pull);
+    const double t = score + w[to.d] - x.a, pull = t - soft * x.u;  // positive pulls u up
+    tally.gap += x.c * (loss_at(x, t, soft) - x.u * (t - 0.5 * soft * x.u));
     x.left_out = held(x, pull, margin);
     if (x.left_out || pull == 0) continue;
     const double next = std::clamp(x.u + pull / x.bend, x.lo, x.hi), change = next - x.u;
@@ -99,11 +107,12 @@ void weighted_squares(const Rows& rows, const std::vector<double>& factor, index
 
 class Method {
  public:
-  Method(const LinearProblem& p, const std::vector<Kinks>& kinks, std::uint64_t seed)
+  Method(const LinearProblem& p, const std::vector<Kinks>& kinks, double soft, std::uint64_t seed)
       : p_(p),
         rows_(p.X.row_view()),
         n_(p.n()),
         d_(p.d()),
+        soft_(soft),
         random_(seed),
         w_(p.d() + 1),
         l2_(p.d() + 1),
@@ -120,9 +129,8 @@ class Method {
         weighted_squares(rows, inverse_, range_begin(n_, parts, part), range_begin(n_, parts, part + 1), q);
       });
     });
-    // The bias as one more feature of typical size: the inverse of its penalty is the mean of q.
     if (p.intercept) {
-      bias_step_ = std::max(vec::sum(q.data(), n_) / static_cast<double>(n_), 1e-300);
+      bias_step_ = kBias * std::max(mean_product(q), 1e-300);
       l2_[d_] = 1.0 / bias_step_;
       for (double& x : q) x += bias_step_;
     }
@@ -130,7 +138,8 @@ class Method {
     for (const Kinks& k : kinks)
       for (index_t i = 0; i < n_; ++i) {
         const double a = k.a[i] - (p.offset ? p.offset[i] : 0.0);
-        slopes_.push_back({a, k.lo[i], k.hi[i], p.c[i], p.c[i] * q[i], 0.0, i, false});  // 0 lies in every interval
+        slopes_.push_back(
+            {a, k.lo[i], k.hi[i], p.c[i], soft + p.c[i] * q[i], 0.0, i, false});  // 0 lies in every interval
       }
     moved_.assign(slopes_.size(), 0.0);
     marked_.assign(slopes_.size(), 0);
@@ -141,14 +150,14 @@ class Method {
     for (std::size_t k = 0; k < slopes_.size(); ++k)
       if (slopes_[k].c > 0) active_.push_back(static_cast<index_t>(k));
     double target = 0, before = 1e300;  // a gap that is worth a look, and that of the last one
-    for (int it = 1, epochs = 0; it <= max_iter; ++it) {
+    for (int it = 1; it <= max_iter; ++it) {
       out.iterations = it;
-      const int most = it == 1 ? kEpochsPerCentre : kMostEpochs;
+      const int most = it == 1 ? kFirstEpochs : kMostEpochs;
       for (int e = 1; e <= most && (e <= 2 || estimate_ > target); ++e) {
         epoch();
         monitor.poll();
         // Method of multipliers: the centre moves to the bias, which shifts every score by the same amount.
-        if (p_.intercept && ++epochs % kEpochsPerCentre == 0) w_[d_] -= bias_step_ * balance();
+        if (p_.intercept) w_[d_] -= bias_step_ * balance();
       }
       const double gap = look(), size = std::max(std::fabs(primal_), 1e-300);
       if (monitor.report({it, primal_, gap / size})) out.outcome = Outcome::stopped;
@@ -161,8 +170,7 @@ class Method {
     out.b = w_[d_];
     out.w = w_;
     out.w.pop_back();
-    out.dual.assign(n_, 0.0);
-    for (const Slope& s : slopes_) out.dual[s.row] += s.u;
+    out.dual = balanced();
     return out;
   }
 
@@ -175,6 +183,18 @@ class Method {
           if constexpr (!std::is_same_v<Rows, std::monostate>) f(rows);
         },
         rows_);
+  }
+
+  // The mean of x_i'diag(1/l2) x_j over pairs of rows, or that of (q + soft/c)/n if it is larger. A bias of that size
+  // adds to the Hessian of the dual no more than is there already: a much larger one makes every epoch slower, a much
+  // smaller one is found late.
+  double mean_product(const std::vector<double>& q) const {
+    const double n = static_cast<double>(n_);
+    std::vector<double> mean(d_);
+    p_.X.rmatvec(std::vector<double>(n_, 1.0 / n).data(), mean.data());
+    double product = 0;
+    for (index_t j = 0; j < d_; ++j) product += mean[j] * mean[j] * inverse_[j];
+    return std::max(product, vec::sum(q.data(), n_) / (n * n) + soft_);
   }
 
   Weights weights(std::vector<double>& w) const { return {w.data(), d_, inverse_.data(), uniform_, bias_step_}; }
@@ -202,7 +222,8 @@ class Method {
       for (const index_t k : visit_) step.u.push_back(slopes_[k].u);
     }
     Tally tally;
-    with_rows([&](const auto& rows) { tally = sweep(rows, visit_.data(), m, margin_, slopes_.data(), weights(w_)); });
+    with_rows(
+        [&](const auto& rows) { tally = sweep(rows, visit_.data(), m, margin_, soft_, slopes_.data(), weights(w_)); });
     estimate_ = tally.gap;
     std::erase_if(active_, [&](index_t k) { return slopes_[k].left_out; });
     margin_ = kMargin * std::sqrt(tally.squares / static_cast<double>(std::max<index_t>(tally.moves, 1)));
@@ -261,7 +282,7 @@ class Method {
         const double wanted = s.u + moved_[k], next = std::clamp(wanted, s.lo, s.hi);
         if (next != wanted) weights(w).carry(rows, s, next - wanted);
         moved_[k] = next - s.u;
-        gain -= s.c * s.a * moved_[k];
+        gain -= s.c * moved_[k] * (s.a + 0.5 * soft_ * (s.u + next));
       }
     });
     for (index_t j = 0; j <= d_; ++j) gain -= 0.5 * l2_[j] * (w[j] - w_[j]) * (w[j] + w_[j]);
@@ -269,7 +290,7 @@ class Method {
   }
 
   // The t that minimises -D(u + sum_a t_a move_a); empty if a move is lost in the rounding of w.
-  std::vector<double> best_coefficients() const {
+  std::vector<double> best_coefficients() {
     const index_t k = static_cast<index_t>(past_.size());
     std::vector<double> H(k * k), t(k), scale(k), lw(d_ + 1);
     double size = 0;
@@ -281,8 +302,9 @@ class Method {
       t[a] = -vec::dot(lw.data(), w_.data(), d_ + 1);
       for (std::size_t s = 0; s < move.which.size(); ++s) {
         const Slope& x = slopes_[move.which[s]];
-        t[a] -= x.c * x.a * move.u[s];
+        t[a] -= x.c * (x.a + soft_ * x.u) * move.u[s];
       }
+      if (soft_ > 0) add_softness(a, H.data() + a * k);
       // A move is the difference of two w, each with its rounding: its derivative is known to 1e-16 size only.
       if (!(H[a * k + a] > 1e-13 * size)) return {};
       scale[a] = 1.0 / std::sqrt(H[a * k + a]);
@@ -296,6 +318,32 @@ class Method {
     blas::potrs('L', k, 1, H.data(), k, t.data(), k);
     for (index_t a = 0; a < k; ++a) t[a] *= scale[a];
     return t;
+  }
+
+  // Adds soft sum c u_a u_b to H[b] for the moves b >= a.
+  void add_softness(index_t a, double* H) {
+    const Move& move = past_[a];
+    for (std::size_t s = 0; s < move.which.size(); ++s)
+      moved_[move.which[s]] = soft_ * slopes_[move.which[s]].c * move.u[s];
+    for (std::size_t b = a; b < past_.size(); ++b) {
+      const Move& other = past_[b];
+      for (std::size_t s = 0; s < other.which.size(); ++s) H[b] += moved_[other.which[s]] * other.u[s];
+    }
+    for (const index_t k : move.which) moved_[k] = 0;
+  }
+
+  // The slopes of the examples; with a bias the heavier sign is shrunk until sum c u = 0 but for rounding, which stays
+  // inside all intervals, as they hold zero.
+  std::vector<double> balanced() const {
+    double up = 0, down = 0;
+    for (const Slope& s : slopes_) (s.u > 0 ? up : down) += s.c * std::fabs(s.u);
+    const double less = p_.intercept ? std::min(up, down) : 1.0;
+    std::vector<double> u(n_, 0.0);
+    for (const Slope& s : slopes_) {
+      const double all = p_.intercept ? (s.u > 0 ? up : down) : 1.0;
+      if (s.u != 0 && all > 0) u[s.row] += less / all * s.u;
+    }
+    return u;
   }
 
   // Sum of c u, which a bias wants to be zero.
@@ -324,10 +372,10 @@ class Method {
     for (std::size_t k = 0; k < slopes_.size(); ++k) {
       const Slope& s = slopes_[k];
       if (s.c == 0) continue;
-      const double pull = z[s.row] + w_[d_] - s.a;
-      loss += s.c * std::max(s.lo * pull, s.hi * pull);
-      linear += s.c * s.u * s.a;
-      if (!held(s, pull, margin_)) active_.push_back(static_cast<index_t>(k));
+      const double t = z[s.row] + w_[d_] - s.a;
+      loss += s.c * loss_at(s, t, soft_);
+      linear += s.c * s.u * (s.a + 0.5 * soft_ * s.u);
+      if (!held(s, t - soft_ * s.u, margin_)) active_.push_back(static_cast<index_t>(k));
     }
     for (index_t j = 0; j < d_; ++j) ridge += 0.5 * l2_[j] * w_[j] * w_[j];
     primal_ = loss + ridge;
@@ -338,6 +386,7 @@ class Method {
   const LinearProblem& p_;
   RowView rows_;
   index_t n_, d_;
+  double soft_;
   Random random_;
   std::vector<double> w_, l2_, inverse_;  // the bias comes last in w and l2, and is zero if there is none
   std::vector<Slope> slopes_;
@@ -351,11 +400,11 @@ class Method {
 
 }  // namespace
 
-LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double tol, int max_iter,
-                               std::uint64_t seed, Monitor& monitor) {
+LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double soft, double tol,
+                               int max_iter, std::uint64_t seed, Monitor& monitor) {
   if (std::holds_alternative<std::monostate>(problem.X.row_view()))
     throw std::invalid_argument("dual coordinate descent needs rows");
-  return Method(problem, kinks, seed).run(tol, max_iter, monitor);
+  return Method(problem, kinks, soft, seed).run(tol, max_iter, monitor);
 }
 
 }  // namespace hinge

@@ -1,14 +1,15 @@
-// Dual coordinate descent for piecewise linear losses with an L2 penalty, on row storage.
+// Dual coordinate descent for losses of straight lines and half parabolas with an L2 penalty, on row storage.
 //
-// Problem     min_{w,b}  sum_i c_i sum_k phi_ik(z_i) + 1/2 sum_j l2_j w_j^2,   phi_ik as in interior_point.hpp
-// Dual        max_u  -sum_i c_i sum_k a_ik u_ik - 1/2 sum_j (x_j'(c u))^2 / l2_j,   lo <= u <= hi,  sum c u = 0
+// Problem     min_{w,b}  sum_i c_i sum_k phi_ik(z_i) + 1/2 sum_j l2_j w_j^2
+//             phi_ik(z) = max { u (z - a_ik) - soft/2 u^2 : lo_ik <= u <= hi_ik }: as in interior_point.hpp for soft =
+//             0, the squared hinge and its relatives for soft = 1/2 and infinite intervals
+// Dual        max_u  -sum_i c_i sum_k (a_ik u_ik + soft/2 u_ik^2) - 1/2 sum_j (x_j'(c u))^2 / l2_j,   lo <= u <= hi,
+//             sum c u = 0
 // Step        one u at a time to its best value, with w = -X'(c u) / l2 kept up to date:
-//             u_i <- clip(u_i + (z_i - a_i) / (c_i q_i)),   q_i = sum_j x_ij^2 / l2_j
-// Bias        the constraint sum c u = 0 by the method of multipliers: b = b0 - (1/rho) sum c u, b0 moved to b every
-// few
-//             epochs, which is proximal point iteration on the primal bias.
-// Shrinking   dual variables that a gradient clearly larger than the moves of the last epoch holds at an end of their
-// interval are
+//             u_i <- clip(u_i + (z_i - a_i - soft u_i) / (soft + c_i q_i)),   q_i = sum_j x_ij^2 / l2_j
+// Bias        the constraint sum c u = 0 by the method of multipliers: b = b0 - (1/rho) sum c u, b0 moved to b after
+//             every epoch, which is proximal point iteration on the primal bias.
+// Shrinking   dual variables that a gradient clearly larger than the moves of the last epoch holds at an end of their interval are
 //             left out; a look at the gap, which is one pass over X on all threads, finds those that have to come back.
 //             What the dual variables of an epoch add to the gap decides when computing it pays.
 // Momentum    after an epoch the dual objective is minimised over the span of its move and of those before, cut to the
@@ -21,7 +22,7 @@
 
 namespace hinge {
 
-LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double tol, int max_iter,
-                               std::uint64_t seed, Monitor& monitor);
+LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double soft, double tol,
+                               int max_iter, std::uint64_t seed, Monitor& monitor);
 
 }  // namespace hinge

@@ -311,7 +311,8 @@ class Solver {
 }  // namespace
 
 MultinomialSolution multinomial_newton_cg(const MultinomialProblem& problem, std::vector<double> W,
-                                          std::vector<double> b, double tol, int max_iter, Monitor& monitor) {
+                                          std::vector<double> b, double tol, int max_iter, bool proved,
+                                          Monitor& monitor) {
   Solver solver(problem);
   const index_t m = solver.size();
   Vec x = solver.pack(W, b), g(m), trial(m), gt(m), s(m), r(m), z(m), v(m), Hv(m);
@@ -345,7 +346,10 @@ MultinomialSolution multinomial_newton_cg(const MultinomialProblem& problem, std
     }
     const double decrement = -vec::dot(g.data(), s.data(), m);
     if (monitor.report({it, value, -1.0})) out.outcome = Outcome::stopped;
-    if (0.5 * decrement + solver.slack(g) <= tol * std::fabs(value)) out.outcome = Outcome::converged;
+    if (0.5 * decrement + (proved ? solver.slack(g) : 0.0) <= tol * std::fabs(value)) {
+      if (!proved) vec::axpy(1.0, s.data(), x.data(), m);  // a step this short needs no search
+      out.outcome = Outcome::converged;
+    }
     if (out.outcome != Outcome::max_iter) break;
     double step = 1.0, next = 0;
     bool accepted = false;

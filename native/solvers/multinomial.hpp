@@ -33,6 +33,7 @@ struct MultinomialSolution {
 };
 
 MultinomialSolution multinomial_newton_cg(const MultinomialProblem& problem, std::vector<double> W,
-                                          std::vector<double> b, double tol, int max_iter, Monitor& monitor);
+                                          std::vector<double> b, double tol, int max_iter, bool proved,
+                                          Monitor& monitor);
 
 }  // namespace hinge

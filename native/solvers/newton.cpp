@@ -230,8 +230,8 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
     const double decrement = vec::dot(r.data(), now.gradient().data(), m);
     const bool stop = monitor.report({it, now.objective(), -1.0});
     if (stop) out.outcome = Outcome::stopped;
-    if (factor.damping() == 0 && 0.5 * decrement + dual_slack(p, now.gradient(), decrement, factor.fraction()) <=
-                                     options.tol * std::fabs(now.objective()))
+    const double slack = options.proved ? dual_slack(p, now.gradient(), decrement, factor.fraction()) : 0.0;
+    if (factor.damping() == 0 && 0.5 * decrement + slack <= options.tol * std::fabs(now.objective()))
       out.outcome = Outcome::converged;
     if (out.outcome != Outcome::max_iter) break;
 

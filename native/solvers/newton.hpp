@@ -17,6 +17,7 @@ struct NewtonOptions {
   double tol = 1e-9;
   int max_iter = 100;
   bool approximate = false;  // l'' is not the second derivative (a Fisher information): corrections outlive factors
+  bool proved = true;        // stop where the gap of a dual point meets tol, not only Newton's decrement
 };
 
 LinearSolution newton(const LinearProblem& problem, std::vector<double> w, double b, const NewtonOptions& options,

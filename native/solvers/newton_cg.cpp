@@ -79,7 +79,7 @@ void evaluate_point(const LinearProblem& p, Point& x, Evaluation& at) {
 }  // namespace
 
 LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b, bool constant_curvature, double tol,
-                         int max_iter, Monitor& monitor) {
+                         int max_iter, bool proved, Monitor& monitor) {
   const index_t d = p.d(), m = d + 1;
   Evaluation at(p.n(), d);
   Point now{std::move(w), {}, 0};
@@ -121,9 +121,12 @@ LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b
       monitor.poll();
     }
     decrement = -vec::dot(now.gradient.data(), s.data(), m);
-    const double slack = 0.5 * decrement + bound(p, now.gradient);
+    const double slack = 0.5 * decrement + (proved ? bound(p, now.gradient) : 0.0);
     if (monitor.report({it, now.objective, -1.0})) out.outcome = Outcome::stopped;
-    if (!flat && hessian.damping() == 0 && slack <= tol * std::fabs(now.objective)) out.outcome = Outcome::converged;
+    if (!flat && hessian.damping() == 0 && slack <= tol * std::fabs(now.objective)) {
+      if (!proved) vec::axpy(1.0, s.data(), now.w.data(), m);  // a step this short needs no search
+      out.outcome = Outcome::converged;
+    }
     if (out.outcome != Outcome::max_iter) break;
 
     Point next;

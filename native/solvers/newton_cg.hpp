@@ -15,6 +15,6 @@ namespace hinge {
 
 // `constant_curvature`: the second derivative of the loss does not depend on the scores, and every weight has a ridge.
 LinearSolution newton_cg(const LinearProblem& problem, std::vector<double> w, double b, bool constant_curvature,
-                         double tol, int max_iter, Monitor& monitor);
+                         double tol, int max_iter, bool proved, Monitor& monitor);
 
 }  // namespace hinge

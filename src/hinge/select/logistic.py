@@ -175,7 +175,6 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         options = {} if np.all(s == 1) else {"sample_weight": s}
         order = np.argsort(self.Cs_)
         scores, fits = [], []
-        several = len(self.classes_) > 2
         for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
             train, test = train[s[train] > 0], test[s[test] > 0]
             if len(test) == 0:
@@ -187,13 +186,14 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
             table = np.empty((len(self.l1_ratios_), len(self.Cs_)))
             solutions: list[list[Any]] = [[None] * len(self.Cs_) for _ in self.l1_ratios_]
             for i, ratio in enumerate(self.l1_ratios_):
-                # Weights of two classes are nearly linear in log C: a fit begins where the last two point.
+                # Weights are nearly linear in log C: a fit begins where the last two point.
                 start = last = None
                 for position in order:
                     penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))
-                    solution = self._solve_unjudged(objective.with_penalty(penalty), start, tol=max(self.tol, FOLD_TOL))
+                    at, tol = objective.with_penalty(penalty), max(self.tol, FOLD_TOL)
+                    solution = self._solve_unjudged(at, start, tol=tol, proved=False)
                     now = solutions[i][position] = (solution.w, solution.b)
-                    start = now if last is None or several else (2.0 * now[0] - last[0], 2.0 * now[1] - last[1])
+                    start = now if last is None else (2.0 * now[0] - last[0], 2.0 * now[1] - last[1])
                     last = now
                     if scorer is None:
                         table[i, position] = -held_out.risk(*now)

@@ -15,6 +15,7 @@ from hinge.problem.certificates.linear import path_certificates
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
 from hinge.solvers.base import Solution, Status
+from hinge.solvers.block_descent import BlockCoordinateDescent, block_path
 from hinge.solvers.proximal_newton import ProximalNewton, penalty_path
 from hinge.solvers.run import Result, solve
 from hinge.solvers.scikit_learn_names import counterpart
@@ -55,6 +56,11 @@ def path_weights(
     if solver == "auto" and not ProximalNewton().missing(objective):
         W, B, _ = _native_path(objective, strengths, tol, max_iter)
         return W.T, B
+    if solver == "auto" and not BlockCoordinateDescent().missing(objective):
+        unit = objective.with_penalty(objective.penalty.with_strength(1.0))
+        limit = max_iter or BlockCoordinateDescent.default_max_iter
+        W, B = block_path(unit, np.asarray(strengths, dtype=np.float64), tol=tol, max_iter=limit)
+        return np.moveaxis(W, 0, -1), B.T
     results = solve_path(objective, strengths, tol=tol, max_iter=max_iter, solver=solver)
     W, B = np.stack([r.w for r in results], axis=-1), np.stack([r.b for r in results], axis=-1)
     return W, B if W.ndim == 3 else B[0]

@@ -7,6 +7,7 @@ from hinge._lazy import lazy_names
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.solvers.admm": ("ADMM",),
     "hinge.solvers.base": ("Record", "Solution", "Solver", "Status"),
+    "hinge.solvers.block_descent": ("BlockCoordinateDescent",),
     "hinge.solvers.closed_form": ("ClosedForm",),
     "hinge.solvers.coordinate_descent": ("CoordinateDescent",),
     "hinge.solvers.dual_coordinate": ("DualCoordinateDescent",),

@@ -52,6 +52,7 @@ class Need(enum.Enum):
     SOFTMAX = "the Softmax loss"
     HINGE = "the Hinge loss"
     RIDGE = "an L2 penalty or none"
+    ROW_NORMS = "a penalty on the norm of every feature's weights, above zero (GroupNorm without groups)"
     UNBOUNDED = "a penalty without bounds on the weights (L1, L2, Elastic, NoPenalty)"
     ONE_OUTPUT = "one score per example"
     NO_OFFSET = "no offset"
@@ -59,6 +60,7 @@ class Need(enum.Enum):
     STRONGLY_CONVEX = "an L2 part in the penalty for every weight"
     ROWS = "rows that can be read one at a time (a row-major array or a CSR matrix)"
     PIECEWISE_LINEAR = "a piecewise linear loss (Hinge, Absolute, Quantile, EpsilonInsensitive …)"
+    KINKS = "a piecewise linear loss, or one with kinks that parabolas round off (SquaredHinge, Huber …)"
     CONJUGATE = "a loss and a penalty with known conjugates"
     SUBGRADIENT = "a penalty with a subgradient (L1, L2, Elastic, NoPenalty, without positive=True)"
     PROJECTION = "a penalty that splits into a projection and a smooth part (L1, L2, Elastic, Box, L1Ball, L2Ball)"
@@ -82,6 +84,11 @@ def _unbounded(parts: Coordinates) -> Any:
     return np.isinf(parts.lower).all() and np.isinf(parts.upper).all()
 
 
+def _has_row_norms(objective: Objective) -> bool:
+    rows = objective.penalty.rows(objective.d)
+    return rows is not None and bool(np.all(rows.l1 > 0))
+
+
 _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.GRADIENT: lambda o: o.loss.smooth,
     Need.SECOND: lambda o: o.loss.twice and o.loss.smooth,
@@ -99,6 +106,7 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.SOFTMAX: lambda o: isinstance(o.loss, Softmax),
     Need.HINGE: lambda o: isinstance(o.loss, Hinge),
     Need.RIDGE: _in_coordinates(lambda parts: _unbounded(parts) and not np.any(parts.l1)),
+    Need.ROW_NORMS: _has_row_norms,
     Need.UNBOUNDED: _in_coordinates(_unbounded),
     Need.ONE_OUTPUT: lambda o: o.outputs == 1,
     Need.NO_OFFSET: lambda o: o.offset is None,
@@ -106,6 +114,7 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.STRONGLY_CONVEX: _in_coordinates(lambda parts: np.all(parts.l2 > 0)),
     Need.ROWS: lambda o: o.design.native.has_rows,
     Need.PIECEWISE_LINEAR: lambda o: o.loss.piecewise_linear,
+    Need.KINKS: lambda o: o.loss.piecewise_linear or o.loss.softness > 0,
     Need.CONJUGATE: lambda o: o.loss.has_conjugate and o.penalty.has_conjugate,
     Need.SUBGRADIENT: _in_coordinates(_unbounded),
     Need.PROJECTION: lambda o: o.penalty.ball is not None or o.penalty.coordinates(o.d) is not None,
@@ -134,6 +143,7 @@ class Stop:
     callback: Callable[[Record], bool] | None = None
     keep_history: bool = False
     random_state: int = 0
+    proved: bool = True  # False if the judge will not see the result: a good estimate of the error then is enough
     records: list[Record] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
 

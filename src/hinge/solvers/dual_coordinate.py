@@ -1,33 +1,48 @@
-"""Dual coordinate descent for piecewise linear losses with an L2 penalty.
+"""Dual coordinate descent for losses of straight lines and half parabolas with an L2 penalty.
 
-Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + ½ Σ_j λ_j w_j²,   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
-Dual        max_u −Σ cᵢ aᵢ uᵢ − ½ Σ_j (x_j'(c∘u))²/λ_j,   lo ≤ u ≤ hi, Σ cᵢ uᵢ = 0
+Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + ½ Σ_j λ_j w_j²,   ℓ(z) = Σ_k max {u (z − a_k) − κ/2 u² : lo_k ≤ u ≤ hi_k}
+Dual        max_u −Σ cᵢ (aᵢ uᵢ + κ/2 uᵢ²) − ½ Σ_j (x_j'(c∘u))²/λ_j,   lo ≤ u ≤ hi, Σ cᵢ uᵢ = 0
 Returns     w, b and the dual variables u
 Reference   Hsieh et al. (2008), algorithms 1 and 3, with momentum; native/solvers/dual_coordinate.hpp
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from hinge._native import core
 from hinge.problem.objective import Array, Objective
-from hinge.solvers.base import Need, Solution, Solver, Stop
+from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.interior_point import kinks
 from hinge.solvers.native import run_native
+from hinge.solvers.newton_cg import NewtonCG
+
+PATIENCE = 12  # looks at the gap, a few epochs apart, after which a differentiable loss is left to Newton's method
 
 
 class DualCoordinateDescent(Solver):
-    """One example at a time, cheap on sparse rows; slow to a tight gap where the penalty is weak."""
+    """One example at a time, cheap on sparse rows; slow to a tight gap where the penalty is weak.
+
+    A loss with κ > 0 is differentiable: where its gap is still too wide after some epochs, :class:`NewtonCG` goes on from
+    the weights found.
+    """
 
     name: ClassVar[str] = "dual-coordinate-descent"
     needs: ClassVar[tuple[Need, ...]] = (
-        Need.PIECEWISE_LINEAR, Need.RIDGE, Need.STRONGLY_CONVEX, Need.ONE_OUTPUT, Need.ROWS,
+        Need.KINKS, Need.RIDGE, Need.STRONGLY_CONVEX, Need.ONE_OUTPUT, Need.ROWS,
     )  # fmt: skip
     default_max_iter: ClassVar[int] = 1000
+    iterative: ClassVar[bool] = False  # it starts at u = 0
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        return run_native(
-            core.dual_coordinate, objective, w, b, stop,
-            kinks=kinks(objective), seed=stop.random_state, tol=0.9 * stop.tol,
+        soft, most = objective.loss.softness, stop.max_iter
+        first = stop if soft == 0.0 else replace(stop, max_iter=min(PATIENCE, most))
+        found = run_native(
+            core.dual_coordinate, objective, w, b, first,
+            kinks=kinks(objective), soft=soft, seed=stop.random_state, tol=0.9 * stop.tol,
         )  # fmt: skip
+        if found.status is not Status.MAX_ITER or first.max_iter == most:
+            return found
+        rest = NewtonCG().run(objective, found.w, found.b, replace(stop, max_iter=most - found.iterations))
+        return replace(rest, iterations=rest.iterations + found.iterations)

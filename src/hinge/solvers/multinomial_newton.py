@@ -108,6 +108,7 @@ class MultinomialNewtonCG(Solver):
             np.ascontiguousarray(b, dtype=np.float64),
             tol=0.5 * stop.tol,
             max_iter=stop.max_iter,
+            proved=stop.proved,
             report=native_report(stop),
         )
         return Solution(weights, bias, OUTCOMES[outcome], iterations)

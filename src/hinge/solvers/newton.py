@@ -26,7 +26,10 @@ class Newton(Solver):
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         approximate = not objective.loss.convex
-        return run_native(core.newton, objective, w, b, stop, approximate=approximate, tol=_decrease(objective, stop))
+        return run_native(
+            core.newton, objective, w, b, stop, approximate=approximate, proved=stop.proved,
+            tol=_decrease(objective, stop),
+        )  # fmt: skip
 
 
 def _decrease(objective: Objective, stop: Stop) -> float:

@@ -26,4 +26,6 @@ class NewtonCG(Solver):
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         constant = objective.loss.constant_curvature and Need.STRONGLY_CONVEX.met_by(objective)
-        return run_native(core.newton_cg, objective, w, b, stop, constant_curvature=constant, tol=0.5 * stop.tol)
+        return run_native(
+            core.newton_cg, objective, w, b, stop, constant_curvature=constant, proved=stop.proved, tol=0.5 * stop.tol
+        )

@@ -42,6 +42,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "proximal-newton": ("hinge.solvers.proximal_newton", "ProximalNewton"),
     "lbfgs": ("hinge.solvers.lbfgs", "LBFGS"),
     "gradient-descent": ("hinge.solvers.gradient_descent", "GradientDescent"),
+    "block-coordinate-descent": ("hinge.solvers.block_descent", "BlockCoordinateDescent"),
     "proximal-gradient": ("hinge.solvers.proximal_gradient", "ProximalGradient"),
     "projected-gradient": ("hinge.solvers.projected_gradient", "ProjectedGradient"),
     "coordinate-descent": ("hinge.solvers.coordinate_descent", "CoordinateDescent"),
@@ -126,11 +127,13 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("fisher-scoring", lambda objective: not objective.loss.convex and objective.d <= 4000),
     ("multinomial-newton", lambda o: o.outputs * (o.d + 1) <= (100 if Need.STRONGLY_CONVEX.met_by(o) else 600)),
     ("multinomial-newton-cg", _always),
+    ("dual-coordinate-descent", lambda objective: objective.loss.softness > 0 and objective.d >= objective.n),
     ("newton-cg", _always),
     ("one-by-one", lambda objective: not objective.loss.smooth),
     ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
     ("dual-coordinate-descent", lambda objective: objective.design.sparse),
     ("proximal-newton", _always),
+    ("block-coordinate-descent", _always),
     ("lbfgs", lambda objective: objective.loss.convex),
     ("proximal-gradient", _always),
     ("reweighted", _always),
@@ -217,8 +220,12 @@ def minimise(
     history: bool = False,
     callback: Callable[[Record], bool] | None = None,
     random_state: int = 0,
+    proved: bool = True,
 ) -> tuple[Solver, Solution]:
-    """The solver that was used and its solution, without a certificate; parameters as in :func:`solve`."""
+    """The solver that was used and its solution, without a certificate; parameters as in :func:`solve`.
+
+    With ``proved=False`` a solver may stop where it estimates that ``tol`` is met, without a dual point that proves it.
+    """
     ours = isinstance(solver, str) and solver == "auto"
     constant = best_constant(objective, tol) if ours and start is None else None
     if constant is not None:
@@ -228,8 +235,9 @@ def minimise(
         return get_solver(choose(objective)), replace(constant, history=tuple(stop.records))
     if ours and pays(objective) and choose(objective) != "closed-form":
         return _minimise_in_row_space(
-            objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state
-        )
+            objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state,
+            proved=proved,
+        )  # fmt: skip
     chosen = get_solver(choose(objective) if ours else solver)
     missing = [] if ours else chosen.missing(objective)
     if missing:
@@ -238,7 +246,7 @@ def minimise(
     if shift is not None:
         return _minimise_shifted(
             shift, objective, start, callback, solver=chosen, tol=tol, max_iter=max_iter, history=history,
-            random_state=random_state,
+            random_state=random_state, proved=proved,
         )  # fmt: skip
     if start is None:
         uses_start = chosen.iterative or history or callback is not None
@@ -246,7 +254,7 @@ def minimise(
     else:
         w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
     stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
-    stop.keep_history, stop.random_state = history, random_state
+    stop.keep_history, stop.random_state, stop.proved = history, random_state, proved
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         solution = chosen.run(objective, w, b, stop)
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):

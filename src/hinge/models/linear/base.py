@@ -175,11 +175,11 @@ class LinearModel(CallbackSupportMixin, Estimator):
             return solve(objective, **settings)
 
     def _solve_unjudged(
-        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, *, tol: float
+        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, *, tol: float, proved: bool = True
     ) -> Solution:
         """A solution without a certificate, for the folds of a cross-validation."""
         with self._settings(objective, start, tol) as settings:
-            return minimise(objective, **settings)[1]
+            return minimise(objective, **settings, proved=proved)[1]
 
     @contextmanager
     def _settings(

@@ -10,7 +10,7 @@ import numpy as np
 from hinge._parameters import Constraints, at_least, shared
 from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.lasso import SquaredWithPenalty
-from hinge.problem.penalties import GroupNorm, Penalty
+from hinge.problem.penalties import GroupNorm, Penalty, Rows
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,9 @@ class RowNorms(Penalty):
 
     def dual_scale(self, g: np.ndarray) -> float:
         return self._rows.dual_scale(g) if self._ridge == 0 else 1.0
+
+    def rows(self, d: int) -> Rows:
+        return Rows(np.full(d, self.lam * self.l1_ratio), np.full(d, self._ridge))
 
     def subdifferential_distance(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
         return self._rows.subdifferential_distance(w, g + self._ridge * w)

@@ -88,6 +88,9 @@ class Loss:
     has_conjugate: ClassVar[bool] = True
     bounds_error: ClassVar[bool] = False  # ℓ ≥ 1[ys ≤ 0], for margin losses
     piecewise_linear: ClassVar[bool] = False  # ``kinks`` gives its kinks
+    softness: ClassVar[float] = (
+        0.0  # κ > 0 if ℓ(s) = Σ_k max {u (s − at_k) − κ/2 u² : low_k ≤ u ≤ high_k} over ``kinks``
+    )
     piecewise_quadratic: ClassVar[bool] = False  # ``pieces`` gives them; h/2 (s − y)² and Huber's have none
     constant_curvature: ClassVar[bool] = False  # ∂²ℓ/∂s² is the same everywhere, so that quadratic models are exact
     outputs: ClassVar[str] = "one"  # scores per example: "one", or "classes"
@@ -125,7 +128,10 @@ class Loss:
         return g, g
 
     def kinks(self, y: Array) -> list[Kink]:
-        """The kinks of a piecewise linear loss; the gradients add up to ``dual_interval``. By default one, at s = y."""
+        """The kinks of a loss that is piecewise linear or has a ``softness``, which rounds them off.
+
+        The gradients add up to ``dual_interval``. By default one, at s = y.
+        """
         low, high = (np.array(np.broadcast_to(edge, y.shape), dtype=np.float64) for edge in self.dual_interval(y))
         return [Kink(y, low, high)]
 

@@ -9,7 +9,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hinge.problem.losses.base import EDGE, Array, Kink, Loss, Pieces, Target, prox_of_kink, where_finite, xlogx
+from hinge.problem.losses.base import (
+    EDGE,
+    Array,
+    Kink,
+    Loss,
+    Pieces,
+    Target,
+    normalise_weights,
+    prox_of_kink,
+    where_finite,
+    xlogx,
+)
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,17 @@ class MarginLoss(Loss):
 
     def dual_interval(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0, -self.most, 0.0), np.where(y > 0, 0.0, self.most)
+
+    def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
+        y = np.asarray(y, dtype=np.float64)
+        c = normalise_weights(weight, len(y))
+        up, down = float(c[y > 0].sum()), float(c[y <= 0].sum())
+        known = self.best_score(up, down) if up > 0 and down > 0 else None
+        return super().baseline(y, weight) if known is None else known
+
+    def best_score(self, up: float, down: float) -> float | None:
+        """argmin_s up·ℓ(1, s) + down·ℓ(−1, s) for two weights above zero; None where it is not known in closed form."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -120,13 +142,20 @@ class SquaredHinge(MarginLoss):
     """ℓ = max(0, 1 − m)²."""
 
     piecewise_quadratic: ClassVar[bool] = True
+    softness: ClassVar[float] = 0.5
 
     @property
     def curvature(self) -> float:
         return 2.0
 
+    def kinks(self, y: Array) -> list[Kink]:
+        return [Kink(1.0 / y, *self.dual_interval(y))]
+
     def pieces(self, y: Array) -> Pieces:
         return Hinge().pieces(y)._replace(square=2.0)
+
+    def best_score(self, up: float, down: float) -> float:
+        return (up - down) / (up + down)
 
     def value(self, y: Array, s: Array) -> Array:
         return np.maximum(1.0 - y * s, 0.0) ** 2
@@ -150,10 +179,17 @@ class ModifiedHuber(MarginLoss):
     """
 
     most: ClassVar[float] = 4.0
+    softness: ClassVar[float] = 0.5
+
+    def kinks(self, y: Array) -> list[Kink]:
+        return [Kink(1.0 / y, *self.dual_interval(y))]
 
     @property
     def curvature(self) -> float:
         return 2.0
+
+    def best_score(self, up: float, down: float) -> float:
+        return (up - down) / (up + down)
 
     def value(self, y: Array, s: Array) -> Array:
         m = y * s
@@ -211,6 +247,9 @@ class Logistic(MarginLoss):
     def dual_interval(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0, -self.scale, 0.0), np.where(y > 0, 0.0, self.scale)
 
+    def best_score(self, up: float, down: float) -> float:
+        return math.log(up) - math.log(down)
+
     def falling(self, y: Array) -> Array:
         return y
 
@@ -236,6 +275,9 @@ class Exponential(MarginLoss):
         p = -y * u
         return where_finite(p >= 0, xlogx(np.maximum(p, 0.0)) - p)
 
+    def best_score(self, up: float, down: float) -> float:
+        return 0.5 * (math.log(up) - math.log(down))
+
     def falling(self, y: Array) -> Array:
         return y
 
@@ -254,6 +296,9 @@ class SquaredMargin(MarginLoss):
     @property
     def curvature(self) -> float:
         return 2.0
+
+    def best_score(self, up: float, down: float) -> float:
+        return (up - down) / (up + down)
 
     def value(self, y: Array, s: Array) -> Array:
         return (1.0 - y * s) ** 2

@@ -133,6 +133,7 @@ class Huber(Loss):
     """ℓ = r²/2 if |r| ≤ δ, else δ(|r| − δ/2): quadratic near zero, linear in the tails."""
 
     piecewise_quadratic: ClassVar[bool] = True
+    softness: ClassVar[float] = 1.0
 
     delta: float = 1.35
 
@@ -217,6 +218,7 @@ class SquaredEpsilonInsensitive(Loss):
     """ℓ = max(|r| − ε, 0)²."""
 
     piecewise_quadratic: ClassVar[bool] = True
+    softness: ClassVar[float] = 0.5
 
     epsilon: float = 0.1
 
@@ -227,6 +229,10 @@ class SquaredEpsilonInsensitive(Loss):
     @property
     def curvature(self) -> float:
         return 2.0
+
+    def kinks(self, y: Array) -> list[Kink]:
+        zero, infinite = np.zeros_like(y), np.full_like(y, np.inf)
+        return [Kink(y + self.epsilon, zero, infinite), Kink(y - self.epsilon, -infinite, zero)]
 
     def pieces(self, y: Array) -> Pieces:
         return EpsilonInsensitive(self.epsilon).pieces(y)._replace(square=2.0)

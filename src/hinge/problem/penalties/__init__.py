@@ -1,6 +1,6 @@
 """Penalties: which weights are preferred."""
 
-from hinge.problem.penalties.base import Coordinates, CustomPenalty, Penalty, as_penalty
+from hinge.problem.penalties.base import Coordinates, CustomPenalty, Penalty, Rows, as_penalty
 from hinge.problem.penalties.elastic import L1, L2, Box, CoordinatePenalty, Elastic, NoPenalty
 from hinge.problem.penalties.nonconvex import L0, Lq
 from hinge.problem.penalties.norms import GroupNorm, L1Ball, L2Ball, MaxNorm
@@ -21,5 +21,6 @@ __all__ = [
     "MaxNorm",
     "NoPenalty",
     "Penalty",
+    "Rows",
     "as_penalty",
 ]

@@ -35,6 +35,13 @@ class Coordinates(NamedTuple):
     upper: Array
 
 
+class Rows(NamedTuple):
+    """A penalty that acts on the weights of each feature together: l1‖w_j‖₂ + (l2/2)‖w_j‖², one number per feature."""
+
+    l1: Array
+    l2: Array
+
+
 @dataclass(frozen=True)
 class Penalty:
     """Base class of the penalties. A subclass gives ``value`` and ``prox``; the rest has meaningful defaults."""
@@ -86,6 +93,10 @@ class Penalty:
 
     def coordinates(self, d: int) -> Coordinates | None:
         """The penalty weight by weight, or None if it is not a sum over weights of the elastic, boxed kind."""
+        return None
+
+    def rows(self, d: int) -> Rows | None:
+        """The penalty feature by feature, or None if it is not a sum over the norms of their weights."""
         return None
 
     def with_strength(self, lam: float) -> Self:

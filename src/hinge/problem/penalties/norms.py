@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.problem.penalties.base import Array, Penalty, check_strength
+from hinge.problem.penalties.base import Array, Penalty, Rows, check_strength
 
 LARGEST = 1e-9  # weights that differ from the largest one by less than this share of it count as equally large
 
@@ -209,6 +209,9 @@ class GroupNorm(Penalty):
         norms = self._norms(g, codes)
         over = norms > self.lam * factor
         return float(np.min(self.lam * factor[over] / norms[over], initial=1.0))
+
+    def rows(self, d: int) -> Rows | None:
+        return None if self.groups is not None else Rows(self.lam * self._layout(np.empty(d))[1], np.zeros(d))
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
         """One distance per group."""
