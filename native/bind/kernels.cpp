@@ -13,6 +13,7 @@
 #include "core/finite.hpp"
 #include "problem/strings.hpp"
 #include "solvers/decomposition.hpp"
+#include "solvers/decomposition_many.hpp"
 
 namespace hinge {
 namespace {
@@ -51,6 +52,23 @@ struct Dual {
                         {tol, cache_bytes, max_iter, max_steps, shrinking}, monitor);
   }
 };
+
+// Tables of many problems: tables[0], [1] and [2] are signs, targets and bounds, where they are needed.
+ManyDuals many_duals(const Matrix& values, const In2<index_t>& rows, const In1<index_t>& length,
+                     const std::vector<Matrix>& tables, int groups) {
+  const auto n = static_cast<index_t>(values.shape(0)), width = static_cast<index_t>(rows.shape(1));
+  expect(static_cast<index_t>(values.shape(1)) == n, "the kernel matrix must be square");
+  expect(size_of(length) == size_of(rows), "there must be a length for every problem");
+  for (const Matrix& table : tables)
+    expect(size_of(table) == size_of(rows) && static_cast<index_t>(table.shape(1)) == width,
+           "the tables of the problems must have one shape");
+  expect(std::all_of(length.data(), length.data() + size_of(length), [&](index_t m) { return m >= 0 && m <= width; }),
+         "a problem has more points than its line");
+  expect(std::all_of(rows.data(), rows.data() + size_of(rows) * width, [&](index_t i) { return i >= 0 && i < n; }),
+         "a problem has points that the kernel matrix does not have");
+  const auto at = [&](std::size_t k) { return k < tables.size() ? tables[k].data() : nullptr; };
+  return {values.data(), n, size_of(rows), width, rows.data(), length.data(), at(0), at(1), at(2), groups};
+}
 
 template <class T>
 void bind_points(nb::module_& m, const char* name) {
@@ -197,39 +215,33 @@ void bind_kernels(nb::module_& m) {
       "report"_a.none());
   m.def(
       "decompose_many",
-      // Problems over some of the points of one matrix each, one variable per point: problem p has the points
-      // rows[start[p]] ... rows[start[p + 1]], and is solved to tol[p].
-      [](Matrix values, In1<index_t> rows, In1<index_t> start, Vector sign, Vector target, Vector upper, Vector alpha,
+      // Line p of the tables is problem p, of which the first length[p] entries count.
+      [](Matrix values, In2<index_t> rows, In1<index_t> length, Matrix sign, Matrix target, Matrix upper, Matrix alpha,
          Vector tol, index_t max_steps, int groups) {
-        const auto count = static_cast<index_t>(start.shape(0)) - 1, n = static_cast<index_t>(values.shape(0));
-        const auto total = static_cast<index_t>(rows.shape(0));
-        std::vector<double> a(total), bias(count), rho(count), violation(count);
-        std::vector<index_t> batches(count), steps(count);
-        enter([&](Monitor& monitor) {
-          std::vector<double> part;
-          for (index_t p = 0; p < count; ++p) {
-            const index_t begin = start.data()[p], m = start.data()[p + 1] - begin;
-            const index_t* of = rows.data() + begin;
-            part.resize(m * m);
-            for (index_t i = 0; i < m; ++i)
-              for (index_t j = 0; j < m; ++j) part[i * m + j] = values.data()[of[i] * n + of[j]];
-            MatrixRows source(part.data(), m);
-            const DualProblem problem{m, m, sign.data() + begin, target.data() + begin, upper.data() + begin, groups};
-            DecompositionOptions options;
-            options.tol = tol.data()[p];
-            options.max_steps = max_steps;
-            const DualSolution s =
-                decompose<double>(source, problem, {alpha.data() + begin, alpha.data() + begin + m}, options, monitor);
-            std::copy(s.alpha.begin(), s.alpha.end(), a.begin() + begin);
-            bias[p] = s.bias, rho[p] = s.rho, violation[p] = s.violation;
-            batches[p] = s.batches, steps[p] = s.steps;
-          }
+        const ManyDuals problems = many_duals(values, rows, length, {sign, target, upper, alpha}, groups);
+        expect(size_of(tol) == problems.count, "there must be a tolerance for every problem");
+        const index_t count = problems.count, width = problems.width;
+        std::vector<double> a(alpha.data(), alpha.data() + count * width), bias(count), rho(count), violation(count);
+        std::vector<index_t> steps(count);
+        enter([&](Monitor&) {
+          decompose_many(problems, tol.data(), max_steps,
+                         {a.data(), bias.data(), rho.data(), violation.data(), steps.data()});
         });
-        return nb::make_tuple(own(std::move(a)), own(std::move(bias)), own(std::move(rho)), own(std::move(violation)),
-                              own(std::move(batches)), own(std::move(steps)));
+        return nb::make_tuple(own(std::move(a), count, width), own(std::move(bias)), own(std::move(rho)),
+                              own(std::move(violation)), own(std::move(steps)));
       },
-      "values"_a.noconvert(), "rows"_a.noconvert(), "start"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(),
-      "upper"_a.noconvert(), "alpha"_a.noconvert(), "tol"_a.noconvert(), "max_steps"_a, "groups"_a);
+      "values"_a.noconvert(), "rows"_a.noconvert(), "length"_a.noconvert(), "sign"_a.noconvert(),
+      "target"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(), "tol"_a.noconvert(), "max_steps"_a,
+      "groups"_a);
+  m.def(
+      "scores_of_many",
+      [](Matrix values, In2<index_t> rows, In1<index_t> length, Matrix coefficients) {
+        const ManyDuals problems = many_duals(values, rows, length, {coefficients}, 1);
+        std::vector<double> scores(problems.count * problems.width);
+        enter([&](Monitor&) { scores_of_many(problems, coefficients.data(), scores.data()); });
+        return own(std::move(scores), problems.count, problems.width);
+      },
+      "values"_a.noconvert(), "rows"_a.noconvert(), "length"_a.noconvert(), "coefficients"_a.noconvert());
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64

@@ -230,7 +230,8 @@ nb::tuple grow_trees(const AnyForm& table, Vector y, std::optional<Vector> weigh
   const CartOptions o = cart_options(options);
   if (form.bins && form.bins->slots.size() < form.bins->features.size())
     throw nb::value_error("trees need bins in which features do not share slots");
-  if (form.cells && !o.random_thresholds) throw nb::value_error("a table that is not sorted takes random thresholds");
+  if (o.random_thresholds ? !form.cells && !form.nonzeros : form.cells != nullptr)
+    throw nb::value_error("random thresholds, and they alone, take a table that is neither sorted nor binned");
   if (o.targets < 1 || static_cast<index_t>(y.shape(0)) != n * o.targets ||
       (draws > 0 && (!order || static_cast<index_t>(order->shape(0)) != n)))
     throw nb::value_error("y, weight and order must have one entry per row of the table");

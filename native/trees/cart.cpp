@@ -26,6 +26,7 @@ Grower::Grower(const Forms& table, const double* y, const CartRows& rows, const 
   outputs_ = std::max(o_.targets, o_.classes);
   const index_t n = static_cast<index_t>(rows.row.size());
   size_ = n;
+  by_class_ = o_.criterion == Criterion::gini && o_.targets == 1 && o_.classes > 2 && o_.monotone.empty();
   if (const Sorted* sorted = sorted_) {
     const index_t all = sorted->rows;
     side_.resize(all);
@@ -240,25 +241,28 @@ index_t Grower::partition_rows(const Node& node, Scratch& s) {
     index_t left = 0, right = 0;
     for (index_t i = 0; i < m; ++i) {
       const std::uint32_t row = rows[i];
-      const bool l = goes(row);
+      const bool l = goes(row, i);
       rows[left] = row, s.rows[right] = row;
       left += l, right += !l;
     }
     std::copy_n(s.rows.begin(), right, rows + left);
     return left;
   };
-  if (cells_)
-    return place([&](std::uint32_t row) {
-      const double v = cells_->at(row, cut.feature);
+  if (cells_) {
+    s.value.resize(m);
+    cells_->gather(rows, m, cut.feature, s.value.data());
+    return place([&](std::uint32_t, index_t i) {
+      const double v = s.value[i];
       if (v != v) return cut.missing_left;
       return cut.categorical ? contains(cut.set.data(), static_cast<unsigned>(v)) : v <= cut.threshold;
     });
+  }
   const bool zero = goes_left(cut, nonzeros_->zero[cut.feature]);
   for (index_t i = 0; i < m; ++i) side_[rows[i]] = zero;
   const auto at = std::lower_bound(node.spans.begin(), node.spans.end(), cut.feature,
                                    [](const Span& a, std::int32_t feature) { return a.feature < feature; });
   for (index_t k = at->begin; k < at->end; ++k) side_[entries_[k].row] = goes_left(cut, entries_[k].code);
-  return place([&](std::uint32_t row) { return side_[row] != 0; });
+  return place([&](std::uint32_t row, index_t) { return side_[row] != 0; });
 }
 
 void Grower::part_spans(const Node& node, Node& left, Node& right, Scratch& s) {

@@ -40,8 +40,13 @@ struct Cells {
   std::variant<Table<float>, Table<double>> table;
   index_t rows = 0, cols = 0;
   std::vector<Feature> features;  // nothing but which are categories
-  double at(index_t i, index_t j) const {
-    return std::visit([&](const auto& t) { return static_cast<double>(t.at(i, j)); }, table);
+  // out[i] = the value of column j in the i-th of the rows
+  void gather(const std::uint32_t* which, index_t m, index_t j, double* out) const {
+    std::visit(
+        [&](const auto& t) {
+          for (index_t i = 0; i < m; ++i) out[i] = static_cast<double>(t.at(which[i], j));
+        },
+        table);
   }
 };
 

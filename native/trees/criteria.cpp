@@ -1,6 +1,7 @@
 #include "trees/criteria.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hinge::trees {
 namespace {
@@ -30,6 +31,16 @@ HINGE_HOT void add_squares(const double* __restrict w, const double* __restrict 
   }
 }
 
+HINGE_HOT std::pair<double, double> sums_of_squares(const double* __restrict left, const double* __restrict total,
+                                                    int n) {
+  double a = 0, b = 0;
+  for (int c = 0; c < n; ++c) {
+    const double rest = total[c] - left[c];
+    a += left[c] * left[c], b += rest * rest;
+  }
+  return {a, b};
+}
+
 }  // namespace
 
 double side_score(Criterion criterion, int classes, const double* stats, int channels) {
@@ -54,6 +65,21 @@ double side_score(Criterion criterion, int classes, const double* stats, int cha
   return sum - xlog2(w);
 }
 
+double cut_score(Criterion criterion, int classes, const double* left, const double* total, int channels) {
+  const double w = left[1], rest = total[1] - w;
+  if (channels > 3 && (criterion == Criterion::squared || criterion == Criterion::gini)) {
+    const auto [a, b] = sums_of_squares(left + 2, total + 2, channels - 2);
+    return a / w + b / rest;
+  }
+  // A leaf of zeros alone would predict a mean of zero, which the Poisson deviance of any event makes infinite.
+  if (criterion == Criterion::poisson && std::min(left[2], total[2] - left[2]) <= 1e-12 * total[2]) return -INFINITY;
+  double few[3];
+  std::vector<double> many(channels > 3 ? channels : 0);
+  double* right = channels > 3 ? many.data() : few;
+  for (int c = 0; c < channels; ++c) right[c] = total[c] - left[c];
+  return side_score(criterion, classes, left, channels) + side_score(criterion, classes, right, channels);
+}
+
 void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, const double* total) {
   double* out = p.score.data();
   const bool squared = criterion == Criterion::squared;
@@ -64,17 +90,10 @@ void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, co
     for (int c = 2; c < p.channels; ++c) add_squares(p.at(1), p.at(c), n, total[1], total[c], out);
     return;
   }
-  std::vector<double> left(p.channels), right(p.channels);
-  // A leaf of zeros alone would predict a mean of zero, which the Poisson deviance of any event makes infinite.
-  const double nothing = criterion == Criterion::poisson ? 1e-12 * total[2] : 0.0;
+  std::vector<double> left(p.channels);
   for (index_t i = 0; i < n; ++i) {
-    for (int c = 0; c < p.channels; ++c) left[c] = p.at(c)[i], right[c] = total[c] - left[c];
-    if (criterion == Criterion::poisson && std::min(left[2], right[2]) <= nothing) {
-      out[i] = -INFINITY;
-      continue;
-    }
-    out[i] = side_score(criterion, classes, left.data(), p.channels) +
-             side_score(criterion, classes, right.data(), p.channels);
+    for (int c = 0; c < p.channels; ++c) left[c] = p.at(c)[i];
+    out[i] = cut_score(criterion, classes, left.data(), total, p.channels);
   }
 }
 

@@ -36,6 +36,9 @@ inline double xlog2(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 // Score of one side from its statistics.
 double side_score(Criterion criterion, int classes, const double* stats, int channels);
 
+// Score of a cut: that of the left side plus that of the rest of the total.
+double cut_score(Criterion criterion, int classes, const double* left, const double* total, int channels);
+
 // score[i] = score of the first i + 1 groups plus score of the others, for i < n.
 void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, const double* total);
 

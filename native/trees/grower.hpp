@@ -21,7 +21,6 @@ struct Cut {
   bool missing_left = false, categorical = false;
   Set set{};
   double threshold = 0;
-  std::vector<double> left;  // statistics of the left side
 };
 
 // The entries of one feature of a sparse table in a node.
@@ -43,6 +42,22 @@ struct Node {
   Cut cut;
 };
 
+// A row of a list of rows in the order of their codes.
+struct Step {
+  std::int32_t label;
+  double weight, count;
+};
+
+// The rows of a node in the order of one feature, for several classes.
+struct Steps {
+  std::vector<Step> rows, absent;  // with a value; without one
+  std::vector<index_t> end;        // by group of equal codes: where its rows end
+  index_t zero = -1;               // the group of the rows without entries, on a sparse table
+  std::vector<double> rest;        // its statistics
+  std::vector<double> tally;       // weights of the classes on one side
+  std::vector<std::uint32_t> key;
+};
+
 // What one thread works with.
 struct Scratch {
   Prefixes prefix;
@@ -53,6 +68,8 @@ struct Scratch {
   std::vector<std::uint8_t> codes;
   std::vector<Tally> tallies = std::vector<Tally>(kGroup * kBins);
   std::vector<std::int32_t> features;  // in the order they are tried
+  std::vector<index_t> swaps;          // that led to it
+  Steps steps;
   std::vector<Sorted::Entry> entries;
   const Span* span = nullptr;       // of the feature that is tried, on a sparse table
   std::vector<std::int32_t> place;  // by feature: which of the node's spans it has, or -1
@@ -129,17 +146,29 @@ class Grower {
     return std::min(a, b) >= node.lower && std::max(a, b) <= node.upper;
   }
 
-  // The best admissible cut among the first n prefixes (one of them at random for random splits).
+  // The best admissible cut among the first n prefixes.
   index_t best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const;
 
   void take(const Node& node, index_t j, Scratch& s, index_t i, bool missing_left, Cut& best) const;
 
   void score(const Node& node, index_t j, Scratch& s, index_t n, bool missing_left) const;
 
+  // Targets, weights and codes of the node's rows, for the absolute error.
+  void list_targets(const Node& node, index_t j, Scratch& s) const;
+  std::vector<double> medians_of_groups(const Node& node, index_t j, Scratch& s) const;
+
+  // Gini with several classes: the rows in the order of the feature, and the scores of all cuts, in a time that does
+  // not depend on the number of classes (class_scan.cpp).
+  void list_classes(const Node& node, index_t j, Scratch& s) const;
+  void scan_classes(Scratch& s, bool missing_left) const;
+
   // A random threshold between the smallest and the largest value of the node. False if there is but one value.
   bool try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
-  void try_random(const Node& node, index_t j, Scratch& s, Cut& best) const;
+  bool try_random(const Node& node, index_t j, Scratch& s, Cut& best) const;
+
+  // A cut whose left side has the statistics s.left, if it is allowed and beats the best one.
+  bool take_random(const Node& node, index_t j, const Scratch& s, double score, bool missing_left, Cut& best) const;
 
   static void shift(Prefixes& p, const std::vector<double>& by, double sign);
 
@@ -207,6 +236,9 @@ class Grower {
   void graft(CartTree& tree, std::int32_t id, const CartTree& branch) const;
 
   static constexpr index_t kParallel = 1 << 16;
+  // Below so many rows per class sorting the rows of a node by their bins takes less time than a histogram of classes.
+  static constexpr index_t kRowsPerClass = 128;
+  static constexpr index_t kMostRows = 1 << 24;  // that can be sorted so
   static constexpr double kTiny = std::numeric_limits<double>::min();
 
   const Sorted* sorted_;
@@ -227,6 +259,7 @@ class Grower {
   std::vector<std::uint8_t> side_;
   std::vector<std::uint32_t> order_;
   bool one_pass_ = false;        // tree_scan.hpp
+  bool by_class_ = false;        // class_scan.cpp
   std::vector<Tally> weighted_;  // beside order_
 };
 

@@ -26,6 +26,9 @@ T from_key(Key<T> k) {
   return std::bit_cast<T>((k & sign) ? Key<T>(k & ~sign) : Key<T>(~k));
 }
 
+// Up to this many keys insertion is quicker than clearing the counts of the digits.
+constexpr std::size_t kFewKeys = 48;
+
 // Least-significant-digit radix sort with digits of 11 bits; passes in which all digits agree are skipped. Equal keys
 // stay in their order.
 template <class K, class P>
@@ -33,6 +36,20 @@ void radix_sort(std::vector<K>& keys, std::vector<P>& payload) {
   constexpr int digit = 11, size = 1 << digit, passes = (8 * sizeof(K) + digit - 1) / digit;
   const std::size_t n = keys.size();
   const bool carry = !payload.empty();
+  if (n <= kFewKeys) {
+    for (std::size_t i = 1; i < n; ++i) {
+      const K key = keys[i];
+      const P with = carry ? payload[i] : P{};
+      std::size_t at = i;
+      for (; at > 0 && keys[at - 1] > key; --at) {
+        keys[at] = keys[at - 1];
+        if (carry) payload[at] = payload[at - 1];
+      }
+      keys[at] = key;
+      if (carry) payload[at] = with;
+    }
+    return;
+  }
   std::vector<K> other(n);
   std::vector<P> other_payload(payload.size());
   std::vector<std::size_t> count(size * passes, 0);

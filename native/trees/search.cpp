@@ -1,4 +1,4 @@
-// The best cut of a node: over sorted values, histograms, categories and random thresholds.
+// The best cut of a node: over sorted values, histograms and categories.
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -32,8 +32,10 @@ void Grower::collect(const Node& node, index_t j, Scratch& s) const {
     const std::uint32_t* order = order_.data() + node.begin;
     return collect_codes(node, s, [&](index_t i) { return column[order[i]]; });
   } else {
+    s.value.resize(m);
+    cells_->gather(order_.data() + node.begin, m, j, s.value.data());
     return collect_codes(node, s, [&](index_t i) {
-      const double v = cells_->at(order_[node.begin + i], j);
+      const double v = s.value[i];
       return v == v ? static_cast<std::uint8_t>(v) : kMissing;
     });
   }
@@ -136,12 +138,11 @@ void Grower::gather(const Node& node, Scratch& s) const {
 index_t Grower::best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const {
   Prefixes& p = s.prefix;
   const int direction = o_.monotone.empty() ? 0 : o_.monotone[j];
-  std::vector<double> left(channels_);
   index_t best = -1;
   for (index_t i = 0; i < n; ++i) {
     if (best >= 0 && !clearly_better(p.score[i], p.score[best])) continue;
-    for (int c = 0; c < channels_; ++c) left[c] = p.at(c)[i];
-    if (allowed(left.data(), node.total.data()) && monotone(node, direction, left.data())) best = i;
+    const double left[3] = {p.at(0)[i], p.at(1)[i], o_.monotone.empty() ? 0.0 : p.at(2)[i]};
+    if (allowed(left, node.total.data()) && monotone(node, direction, left)) best = i;
   }
   return best;
 }
@@ -154,9 +155,7 @@ void Grower::take(const Node& node, index_t j, Scratch& s, index_t i, bool missi
   best.code = p.code[i];
   best.next = i + 1 < p.groups ? p.code[i + 1] : kAbsent;
   best.categorical = false;
-  best.left.resize(channels_);
-  for (int c = 0; c < channels_; ++c) best.left[c] = p.at(c)[i];
-  best.missing_left = s.missing[0] > 0 ? missing_left : 2 * best.left[0] >= node.total[0];
+  best.missing_left = s.missing[0] > 0 ? missing_left : 2 * p.at(0)[i] >= node.total[0];
   best.threshold = best.next == kAbsent
                        ? kInf
                        : split_threshold(feature(j), static_cast<int>(best.code), static_cast<int>(best.next));
@@ -167,104 +166,32 @@ void Grower::score(const Node& node, index_t j, Scratch& s, index_t n, bool miss
     score_prefixes(o_.criterion, o_.classes, s.prefix, n, node.total.data());
     return;
   }
-  // Rows in order of code; the losses of both sides at the end of every group.
-  AbsoluteError& a = s.absolute;
+  list_targets(node, j, s);
+  s.absolute.scores(s.prefix.code.data(), n, missing_left, s.prefix.score.data());
+}
+
+void Grower::list_targets(const Node& node, index_t j, Scratch& s) const {
   const index_t m = node.end - node.begin;
-  a.items.clear();
+  std::vector<AbsoluteError::Item>& items = s.absolute.items;
+  items.clear();
   if (nonzeros_) {
     s.code.resize(nonzeros_->rows);
     for (index_t i = 0; i < m; ++i) s.code[row_at(node, i)] = nonzeros_->zero[j];
     for (index_t k = s.span->begin; k < s.span->end; ++k) s.code[entries_[k].row] = entries_[k].code;
+  } else if (cells_) {
+    s.value.resize(m);
+    cells_->gather(order_.data() + node.begin, m, j, s.value.data());
   }
+  const auto code_of = [&](index_t i, std::uint32_t row) -> std::uint32_t {
+    if (sorted_) return list(j, node)[i].code;
+    if (nonzeros_) return s.code[row];
+    if (cells_) return s.value[i] == s.value[i] ? static_cast<std::uint32_t>(s.value[i]) : kAbsent;
+    return bins_->col(j)[row] == kMissing ? kAbsent : bins_->col(j)[row];
+  };
   for (index_t i = 0; i < m; ++i) {
     const std::uint32_t row = sorted_ ? list(j, node)[i].row : row_at(node, i);
-    const std::uint32_t code = sorted_                          ? list(j, node)[i].code
-                               : nonzeros_                      ? s.code[row]
-                               : bins_->col(j)[row] == kMissing ? kAbsent
-                                                                : bins_->col(j)[row];
-    a.items.push_back({y_[row], weight(row), code});
+    items.push_back({y_[row], weight(row), code_of(i, row)});
   }
-  a.scores(s.prefix.code.data(), n, missing_left, s.prefix.score.data());
-}
-
-bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const {
-  const index_t m = node.end - node.begin;
-  const std::uint32_t* rows = order_.data() + node.begin;
-  s.value.resize(m);
-  double low = kInf, high = -kInf;
-  s.missing.assign(channels_, 0.0);
-  for (index_t i = 0; i < m; ++i) {
-    const double v = s.value[i] = cells_->at(rows[i], j);
-    if (v == v)
-      low = std::min(low, v), high = std::max(high, v);
-    else
-      add_row(s.missing.data(), rows[i]);
-  }
-  const bool missing = s.missing[0] > 0, one_value = low == high;
-  if (low > high || (one_value && !missing)) return false;
-  Random random(seed_ ^ mix64(node.key), static_cast<std::uint64_t>(j) + 1);
-  const double u = random.uniform(), drawn = low + u * (high - low);
-  const bool missing_left = missing && !one_value && random.uniform() < 0.5;
-  // The smallest value goes left and the largest right, whatever the rounding; one value alone is parted from nothing.
-  const auto goes_left = [&](double v) { return v == low || (v <= drawn && v < high); };
-  double a = low, b = one_value ? kInf : high;
-  s.left.assign(channels_, 0.0);
-  for (index_t i = 0; i < m; ++i) {
-    const double v = s.value[i];
-    if (v != v) continue;
-    if (goes_left(v)) {
-      add_row(s.left.data(), rows[i]);
-      a = std::max(a, v);
-    } else {
-      b = std::min(b, v);
-    }
-  }
-  if (missing_left)
-    for (int c = 0; c < channels_; ++c) s.left[c] += s.missing[c];
-  if (!allowed(s.left.data(), node.total.data()) ||
-      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], s.left.data()))
-    return true;
-  Prefixes& p = s.prefix;
-  p.reserve(channels_, 1);
-  p.groups = 1, p.code[0] = 0;
-  for (int c = 0; c < channels_; ++c) p.at(c)[0] = s.left[c];
-  if (o_.criterion == Criterion::absolute) {
-    s.absolute.items.clear();
-    for (index_t i = 0; i < m; ++i) {
-      const double v = s.value[i];
-      s.absolute.items.push_back({y_[rows[i]], weight(rows[i]), v != v ? kAbsent : goes_left(v) ? 0u : 1u});
-    }
-    s.absolute.scores(p.code.data(), 1, missing_left, p.score.data());
-  } else {
-    score_prefixes(o_.criterion, o_.classes, p, 1, node.total.data());
-  }
-  const double before = best.score;
-  take(node, j, s, 0, missing_left, best);
-  if (best.score > before && !one_value) best.threshold = drawn >= a && drawn < b ? drawn : middle_of(a, b);
-  return true;
-}
-
-void Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) const {
-  Prefixes& p = s.prefix;
-  const Feature& f = feature(j);
-  Random random(seed_ ^ mix64(node.key), static_cast<std::uint64_t>(j) + 1);
-  const double u = random.uniform();
-  const double low = f.low[p.code[0]], high = f.high[p.code[p.groups - 1]];
-  const double threshold = low + u * (high - low);
-  index_t at = 0;
-  while (at + 2 < p.groups && f.high[p.code[at + 1]] <= threshold) ++at;
-  const bool missing_left = s.missing[0] > 0 && random.uniform() < 0.5;
-  if (missing_left) shift(p, s.missing, 1.0);
-  score(node, j, s, p.groups - 1, missing_left);
-  std::vector<double> left(channels_);
-  for (int c = 0; c < channels_; ++c) left[c] = p.at(c)[at];
-  if (!allowed(left.data(), node.total.data()) ||
-      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], left.data()))
-    return;
-  const double before = best.score;
-  take(node, j, s, at, missing_left, best);
-  if (best.score > before && threshold >= f.high[p.code[at]] && threshold < f.low[p.code[at + 1]])
-    best.threshold = threshold;
 }
 
 void Grower::shift(Prefixes& p, const std::vector<double>& by, double sign) {
@@ -282,7 +209,17 @@ void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vecto
     p.code[i] = codes[order[i]];
   }
   const index_t n = s.missing[0] > 0 ? p.groups : p.groups - 1;
-  score_prefixes(o_.criterion, o_.classes, p, n, node.total.data());
+  if (o_.criterion == Criterion::absolute) {
+    // The items' codes become places in the order.
+    std::vector<std::uint32_t> place(kBins, kAbsent), places(p.groups);
+    for (index_t i = 0; i < p.groups; ++i) place[p.code[i]] = places[i] = static_cast<std::uint32_t>(i);
+    list_targets(node, j, s);
+    for (AbsoluteError::Item& item : s.absolute.items)
+      if (item.code != kAbsent) item.code = place[item.code];
+    s.absolute.scores(places.data(), n, false, p.score.data());
+  } else {
+    score_prefixes(o_.criterion, o_.classes, p, n, node.total.data());
+  }
   const double before = best.score;
   const index_t at = best_prefix(node, j, s, n);
   if (at >= 0 && clearly_better(p.score[at], before)) {
@@ -291,12 +228,21 @@ void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vecto
     best.categorical = true;
     best.set = Set{};
     for (index_t i = 0; i <= at; ++i) best.set[p.code[i] >> 5] |= 1u << (p.code[i] & 31);
-    best.left.resize(channels_);
-    for (int c = 0; c < channels_; ++c) best.left[c] = p.at(c)[at];
-    best.missing_left = s.missing[0] == 0 && 2 * best.left[0] >= node.total[0];
+    best.missing_left = s.missing[0] == 0 && 2 * p.at(0)[at] >= node.total[0];
     best.threshold = 0;
   }
   std::copy(kept.begin(), kept.end(), p.code.begin());
+}
+
+std::vector<double> Grower::medians_of_groups(const Node& node, index_t j, Scratch& s) const {
+  const Prefixes& p = s.prefix;
+  std::vector<std::vector<double>> y(kBins), w(kBins);
+  list_targets(node, j, s);
+  for (const AbsoluteError::Item& item : s.absolute.items)
+    if (item.code != kAbsent) y[item.code].push_back(item.y), w[item.code].push_back(item.w);
+  std::vector<double> medians(p.groups);
+  for (index_t i = 0; i < p.groups; ++i) medians[i] = median_and_loss(y[p.code[i]], w[p.code[i]]).first;
+  return medians;
 }
 
 void Grower::try_categories(const Node& node, index_t j, Scratch& s, Cut& best) const {
@@ -306,14 +252,18 @@ void Grower::try_categories(const Node& node, index_t j, Scratch& s, Cut& best) 
   for (index_t i = 0; i < g; ++i)
     for (int c = 0; c < channels_; ++c) cells[i * channels_ + c] = p.at(c)[i] - (i > 0 ? p.at(c)[i - 1] : 0.0);
   std::vector<index_t> order(g);
-  const auto by_share = [&](int channel) {
+  const auto by = [&](const auto& value) {
     std::iota(order.begin(), order.end(), index_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) {
-      return cells[a * channels_ + channel] / cells[a * channels_ + 1] <
-             cells[b * channels_ + channel] / cells[b * channels_ + 1];
-    });
+    std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) { return value(a) < value(b); });
     try_order(node, j, s, cells, order, best);
   };
+  const auto by_share = [&](int channel) {
+    by([&](index_t i) { return cells[i * channels_ + channel] / cells[i * channels_ + 1]; });
+  };
+  if (o_.criterion == Criterion::absolute) {
+    const std::vector<double> medians = medians_of_groups(node, j, s);
+    return by([&](index_t i) { return medians[i]; });
+  }
   if (channels_ == 3) return by_share(2);
   if (g > 8) {
     for (int c = 2; c < channels_; ++c) by_share(c);
@@ -334,7 +284,6 @@ void Grower::take_scan(const Node& node, index_t j, const Scan& scan, Cut& best)
   best.score = scan.score;
   best.feature = static_cast<std::int32_t>(j);
   best.code = static_cast<std::uint32_t>(scan.code), best.next = static_cast<std::uint32_t>(scan.next);
-  best.left = {scan.left.w, scan.left.w, scan.left.s};
   best.missing_left = 2 * scan.left.w >= node.total[0];
   best.threshold = split_threshold(feature(j), scan.code, scan.next);
 }
@@ -381,33 +330,40 @@ bool Grower::try_feature(const Node& node, index_t j, Scratch& s, Cut& best) con
   if (sorted_ && list(j, node)[0].code == list(j, node)[m - 1].code) return false;
   if (nonzeros_ && s.span->end - s.span->begin == m && entries_[s.span->begin].code == entries_[s.span->end - 1].code)
     return false;
-  if (cells_ && !feature(j).categorical) return try_cells(node, j, s, best);
-  collect(node, j, s);
+  const bool categorical = feature(j).categorical;
+  if (o_.random_thresholds && !categorical) return cells_ ? try_cells(node, j, s, best) : try_random(node, j, s, best);
+  const bool in_order = by_class_ && !categorical && (!bins_ || m < std::min(kRowsPerClass * o_.classes, kMostRows));
+  if (in_order)
+    list_classes(node, j, s);
+  else
+    collect(node, j, s);
   const bool missing = s.missing[0] > 0;
   if (s.prefix.groups < 2 && !(missing && s.prefix.groups == 1)) return false;
-  if (feature(j).categorical && o_.criterion != Criterion::absolute) {
+  if (categorical) {
     try_categories(node, j, s, best);
     return true;
   }
-  if (o_.random_thresholds && s.prefix.groups >= 2) {
-    try_random(node, j, s, best);
-    return true;
-  }
-  const index_t n = missing ? s.prefix.groups : s.prefix.groups - 1;
-  score(node, j, s, n, false);
-  take(node, j, s, best_prefix(node, j, s, n), false, best);
-  if (missing && s.prefix.groups >= 2) {
-    shift(s.prefix, s.missing, 1.0);
-    score(node, j, s, s.prefix.groups - 1, true);
-    take(node, j, s, best_prefix(node, j, s, s.prefix.groups - 1), true, best);
-  }
+  const auto look = [&](index_t n, bool missing_left) {
+    if (in_order) {
+      scan_classes(s, missing_left);
+    } else {
+      if (missing_left) shift(s.prefix, s.missing, 1.0);
+      score(node, j, s, n, missing_left);
+    }
+    take(node, j, s, best_prefix(node, j, s, n), missing_left, best);
+  };
+  look(missing ? s.prefix.groups : s.prefix.groups - 1, false);
+  if (missing && s.prefix.groups >= 2) look(s.prefix.groups - 1, true);
   return true;
 }
 
 void Grower::try_drawn(const Node& node, Scratch& s, Cut& best) const {
-  std::vector<std::int32_t>& order = s.features;
-  order.resize(cols_);
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::int32_t>& order = s.features;  // 0, 1, ... before and after
+  if (static_cast<index_t>(order.size()) != cols_) {
+    order.resize(cols_);
+    std::iota(order.begin(), order.end(), 0);
+  }
+  s.swaps.clear();
   const auto count = static_cast<index_t>(node.spans.size());
   if (nonzeros_) s.place.resize(cols_, -1);
   for (index_t k = 0; k < count; ++k) s.place[node.spans[k].feature] = static_cast<std::int32_t>(k);
@@ -416,13 +372,15 @@ void Grower::try_drawn(const Node& node, Scratch& s, Cut& best) const {
   index_t left = count;  // features with entries that were not drawn yet
   for (index_t k = 0; k < cols_ && tried < o_.max_features; ++k) {
     if (nonzeros_ && left == 0) break;
-    std::swap(order[k], order[k + random.below(cols_ - k)]);
+    s.swaps.push_back(k + static_cast<index_t>(random.below(cols_ - k)));
+    std::swap(order[k], order[s.swaps.back()]);
     const index_t at = nonzeros_ ? s.place[order[k]] : order[k];
     if (at < 0) continue;
     --left;
     tried += try_candidate(node, at, s, best);
   }
   for (const Span& span : node.spans) s.place[span.feature] = -1;
+  for (auto k = static_cast<index_t>(s.swaps.size()); k-- > 0;) std::swap(order[k], order[s.swaps[k]]);
 }
 
 void Grower::search(Node& node, Scratch& s) const {

@@ -91,10 +91,9 @@ def _sensitivity(last: Any) -> Guarantee | None:
 
 
 def _kernel_sensitivity(f: Expansion) -> Guarantee | None:
-    coefficients = np.asarray(f.coefficients, dtype=np.float64)
-    columns = coefficients.reshape(len(coefficients), -1)
-    if isinstance(f.kernel, Precomputed) or not 0 < len(columns) <= MOST_POINTS:
+    if isinstance(f.kernel, Precomputed) or not 0 < len(f.coefficients) <= MOST_POINTS:
         return None
+    columns = np.asarray(f.columns, dtype=np.float64)
     gram = f.kernel.block(f.points, f.points)
     norm = float(np.sqrt(max(np.max(np.einsum("ij,ik,kj->j", columns, gram, columns)), 0.0)))
     rate = _feature_rate(f.kernel)

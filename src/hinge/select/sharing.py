@@ -23,8 +23,9 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, clone
 
 from hinge._native import Design
-from hinge.models.base import code_labels, signs
+from hinge.models.base import code_labels
 from hinge.models.kernel.expansion import check_kernel_fit, is_precomputed, named_kernel, takes_objects
+from hinge.models.kernel.machines import Machines
 from hinge.models.kernel.ridge import KernelRidge, ridge_path
 from hinge.models.kernel.svm import SVC, SVR
 from hinge.models.kernel.svm_base import ones_or
@@ -313,11 +314,8 @@ def _stretched(start: np.ndarray, dual: Dual, ratio: float) -> np.ndarray:
 
 def _machines(model: SVC, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """The rows and signs of every machine."""
-    found = []
-    for positive, negative in model._machines():
-        rows = np.arange(len(codes)) if negative is None else np.flatnonzero(np.isin(codes, (positive, negative)))
-        found.append((rows, signs((codes[rows] == positive).astype(int))))
-    return found
+    machines = Machines.of(codes, len(model.classes_), model.multi_class)
+    return [(machines.part(m), machines.signs[m, : machines.lengths[m]]) for m in range(len(machines))]
 
 
 def _from_scores(model: Any, scores: np.ndarray, regresses: bool) -> Any:

@@ -9,7 +9,14 @@ from sklearn.base import clone
 
 import hinge as hg
 from hinge.models.kernel import svc_multiclass as pairs
-from hinge.problem.certificates.kernel_machine import Stack, classification, judge, nu_classification, weigh_stack
+from hinge.problem.certificates.kernel_machine import (
+    Dual,
+    Stack,
+    classification,
+    judge,
+    nu_classification,
+    weigh_stack,
+)
 from hinge.problem.kernels import full_gram
 from hinge.solvers.decomposition_many import solve_duals
 
@@ -24,6 +31,18 @@ MODELS = {
     "NuSVC, class weights": hg.NuSVC(nu=0.2, class_weight="balanced"),
     "NuSVC, precomputed": hg.NuSVC(nu=0.3, kernel="precomputed"),
 }
+
+
+def stacked(rows, duals):
+    """Problems side by side, filled up with variables that are held at zero."""
+    lengths = np.array([len(part) for part in rows])
+
+    def filled(parts, value, dtype=float):
+        return np.array([[*part, *[value] * (lengths.max() - len(part))] for part in parts], dtype=dtype)
+
+    tables = [filled([getattr(d, name) for d in duals], value) for name, value in
+              (("sign", 1.0), ("target", 0.0), ("upper", 0.0), ("start", 0.0))]  # fmt: skip
+    return Stack(filled(rows, 0, np.int64), lengths, Dual(*tables, duals[0].nu))
 
 
 def example(rng, classes=8):
@@ -77,7 +96,7 @@ def test_the_judge_of_many_is_the_judge_of_one(nu, rng):
         duals.append(nu_classification(y, 0.3, upper) if nu else classification(y, upper))
         alphas.append(duals[-1].start.copy())
     alphas[0] = rng.uniform(0, 3, 12)  # breaks bounds and sums
-    stack = Stack.of(rows, duals)
+    stack = stacked(rows, duals)
     padded = np.zeros(stack.rows.shape)
     for line, alpha in zip(padded, alphas):
         line[: len(alpha)] = alpha
@@ -92,16 +111,60 @@ def test_the_judge_of_many_is_the_judge_of_one(nu, rng):
         assert reference[p] == pytest.approx(one.reference)
 
 
-def test_solutions_are_feasible_and_within_the_tolerance(rng):
+@pytest.mark.parametrize("nu", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_solutions_are_feasible_and_within_the_tolerance(threads, nu, rng):
+    """The judge of one problem finds the gap below the tolerance, whatever the number of threads: the same bits."""
     X = rng.normal(size=(60, 2))
     kernel = hg.kernels.RBF(1.0)
-    rows = [np.sort(rng.permutation(60)[:m]) for m in (30, 45, 11)]
-    duals = [classification(np.where(X[part, 0] > 0, 1.0, -1.0), np.full(len(part), 2.0)) for part in rows]
+    rows = [np.sort(rng.permutation(60)[:m]) for m in (30, 45, 11, *[20] * 40)]
+    duals = []
+    for part in rows:
+        y = np.where(np.argsort(np.argsort(X[part, 0])) >= len(part) // 2, 1.0, -1.0)
+        duals.append(
+            nu_classification(y, 0.4, np.ones(len(part))) if nu else classification(y, np.full(len(part), 2.0))
+        )
+    K, stack = full_gram(kernel, X), stacked(rows, duals)
+    before = hg.num_threads()
     for tol in (1e-2, 1e-6):
-        for part, dual, found in zip(rows, duals, solve_duals(full_gram(kernel, X), rows, duals, tol)):
-            assert found is not None
-            one = judge(kernel, X[part], dual, found.alpha, found.bias, found.rho)
-            assert one.relative_gap <= tol
+        one_thread = solve_duals(K, stack, tol)
+        try:
+            hg.set_num_threads(threads)
+            found = solve_duals(K, stack, tol)
+        finally:
+            hg.set_num_threads(before)
+        np.testing.assert_array_equal(found.alpha, one_thread.alpha)
+        assert np.all(found.solved)
+        for p, (part, dual) in enumerate(zip(rows, duals)):
+            one = judge(kernel, X[part], dual, found.alpha[p, : len(part)], found.bias[p], found.rho[p])
+            assert one.relative_gap <= tol * (1 + 1e-9)
+
+
+def test_starts_of_many_are_those_of_one(rng):
+    """ν-classification fills the multipliers of each sign up to the same sum, problem by problem."""
+    y = np.where(rng.random((6, 15)) < 0.5, 1.0, -1.0)
+    y[:, :3], y[:, 3:6] = 1.0, -1.0
+    upper = rng.uniform(0.2, 2.0, size=y.shape)
+    many = nu_classification(y, 0.2, upper)
+    for p in range(6):
+        np.testing.assert_allclose(many.start[p], nu_classification(y[p], 0.2, upper[p]).start, atol=1e-14)
+        for sign in (-1, 1):
+            assert many.start[p][y[p] == sign].sum() == pytest.approx(0.1 * upper[p].sum())
+
+
+def test_pair_expansions_are_their_columns(rng, tmp_path):
+    """One dense column per pair of classes gives the same scores; files keep the compact form."""
+    X, y = example(rng)
+    model = hg.SVC(decision_function_shape="ovo").fit(X, y)
+    f = model.function_
+    assert f.coefficients.shape == (len(model.support_), 7)
+    assert f.columns.shape == (len(model.support_), 28)
+    scores = model.kernel_(X, f.points) @ f.columns + model.intercept_
+    np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
+    hg.save(model, tmp_path / "model.hinge")
+    np.testing.assert_array_equal(hg.load(tmp_path / "model.hinge").decision_function(X), model.decision_function(X))
+    linear = hg.SVC(kernel="linear", decision_function_shape="ovo").fit(X, y)
+    np.testing.assert_allclose(X @ linear.coef_.T + linear.intercept_, linear.decision_function(X), atol=1e-9)
 
 
 def test_votes_and_layout_are_the_definitions(rng):

@@ -14,6 +14,7 @@ from hinge._native import check_indices, core
 from hinge._parameters import Constraints, Estimator, at_least, between, one_of
 from hinge._validation import validate_data
 from hinge.models.base import FLOATS, check_objects, check_weights
+from hinge.models.kernel.machines import dense_columns
 from hinge.problem.kernels import (
     RBF,
     ChiSquared,
@@ -149,10 +150,14 @@ class Expansion:
             if points.ndim != 1 or points.dtype.kind not in "iu" or np.any(points < 0):
                 raise ValueError("it holds a kernel expansion over columns that cannot exist.")
 
-    def scores(self, X: Any) -> Array:
+    @property
+    def columns(self) -> Array:
+        """The coefficients, a column for every output."""
         outputs = 1 if self.coefficients.ndim == 1 else self.coefficients.shape[1]
-        coefficients = np.ascontiguousarray(self.coefficients.reshape(len(self.coefficients), outputs))
-        z = self._product(X, coefficients)
+        return self.coefficients.reshape(len(self.coefficients), outputs)
+
+    def scores(self, X: Any) -> Array:
+        z = self._product(X, np.ascontiguousarray(self.columns))
         return (z[:, 0] if self.coefficients.ndim == 1 else z) + self.bias
 
     def _product(self, X: Any, coefficients: Array) -> Array:
@@ -167,6 +172,36 @@ class Expansion:
             return core.kernel_scores(program, *evaluate.both(program, left, right), coefficients)
         parts = [kernel.block(X[i : i + BLOCK_ROWS], self.points) @ coefficients for i in range(0, n, BLOCK_ROWS)]
         return np.concatenate(parts) if parts else np.zeros((0, coefficients.shape[1]))
+
+
+@dataclass(frozen=True)
+class PairExpansion(Expansion):
+    """One function for every pair of classes. The points stand class by class, and have a part in the pairs of theirs.
+
+    A point of class c has k − 1 coefficients, against the other classes in order.
+    """
+
+    sizes: Any  # the number of points of each class
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        sizes, shape = np.asarray(self.sizes), np.shape(self.coefficients)
+        whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and bool(np.all(sizes >= 0))
+        if not whole or len(shape) != 2 or sizes.sum() != shape[0] or shape[1] != len(sizes) - 1:
+            raise ValueError("it holds a kernel expansion whose classes do not fit its coefficients.")
+
+    @property
+    def columns(self) -> Array:
+        return dense_columns(self.coefficients, self.sizes)
+
+    def scores(self, X: Any) -> Array:
+        first, second = np.triu_indices(len(self.sizes), 1)
+        ends = np.cumsum(self.sizes)
+        scores = np.zeros((evaluate.length(X), len(first)))
+        for c, (begin, end) in enumerate(zip(ends - self.sizes, ends)):
+            part = Expansion(self.kernel, self.points[begin:end], self.coefficients[begin:end], 0.0)
+            scores[:, (first == c) | (second == c)] += part.scores(X)
+        return scores + self.bias
 
 
 def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:

@@ -26,6 +26,7 @@ from hinge.problem.certificates.kernel_machine import (
 )
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.decomposition import DualSolution
+from hinge.solvers.decomposition_many import Solutions
 
 Array = NDArray[np.float64]
 
@@ -112,11 +113,12 @@ class NuSVC(SupportVectorClassifier):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
         """Learn from labelled examples; a weight of 2 means the same as having an example twice."""
-        self.rho_ = np.array([s.rho for s in self._fit(X, y, sample_weight)])
+        self.rho_ = self._fit(X, y, sample_weight)
         return self
 
     def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
-        most = 2.0 * min(float(weights[y > 0].sum()), float(weights[y < 0].sum())) / float(weights.sum())
+        sides = [np.where(side, weights, 0.0).sum(axis=-1) for side in (y > 0, y < 0)]
+        most = float(np.min(2.0 * np.minimum(*sides) / weights.sum(axis=-1)))
         if self.nu > most * (1 + 1e-12):
             raise ValueError(
                 f"nu={self.nu!r} is infeasible: it can be at most {most:.6g} (twice the share of the rarer class) "
@@ -124,8 +126,14 @@ class NuSVC(SupportVectorClassifier):
             )
         return nu_classification(y, float(self.nu), weights)
 
-    def _is_plain(self, solution: DualSolution, factors: Array) -> bool:
-        return solution.rho > 0 and not np.any(factors != factors[0])
+    def _rescale(self, found: Solutions, factors: Array) -> Solutions:
+        plain = (found.rho > 0) & np.all(factors == factors[:, :1], axis=1)
+        unit = np.where(plain, found.rho, 1.0)
+        return replace(
+            found, solved=found.solved & plain, alpha=found.alpha / unit[:, None],
+            coefficients=found.coefficients / unit[:, None], scores=found.scores / unit[:, None],
+            bias=found.bias / unit,
+        )  # fmt: skip
 
     def _finish(self, solution: DualSolution, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
         rho = solution.rho

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,23 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.models.base import code_labels, signs
+from hinge.models.base import code_labels
 from hinge.models.calibration.platt import couple, fit_sigmoid, sigmoid
-from hinge.models.kernel.expansion import Expansion, check_kernel_fit, check_kernel_predict, is_precomputed, take
+from hinge.models.kernel.expansion import (
+    Expansion,
+    PairExpansion,
+    check_kernel_fit,
+    check_kernel_predict,
+    is_precomputed,
+    take,
+)
+from hinge.models.kernel.machines import Machines
 from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
-from hinge.problem.certificates.kernel_machine import Dual
-from hinge.problem.kernels import Definiteness, definiteness, evaluate, full_gram
+from hinge.problem.certificates.kernel_machine import Dual, Stack
+from hinge.problem.kernels import Definiteness, definiteness, full_gram
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.decomposition import DualSolution
-from hinge.solvers.decomposition_many import solve_duals
+from hinge.solvers.decomposition_many import Solutions, solve_duals
 
 Array = NDArray[np.float64]
 
@@ -36,7 +43,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """Labels, machines, votes and probabilities; a subclass fits one machine."""
 
     def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
-        """The problem of one machine for labels −1/+1, with weights of examples and factors on C."""
+        """The problem of one machine for labels −1/+1, with weights of examples and factors on C; of several, in rows."""
         raise NotImplementedError
 
     def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
@@ -48,15 +55,16 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """What is shown, from the solution of the dual."""
         return solution
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> list[DualSolution]:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Array:
+        """Fit all machines; returns their ρ."""
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         self.kernel_ = self._kernel().resolve(X, weights)
         self._set_class_weights(y, codes, weights)
-        solutions = self._fit_machines(X, codes, weights)
+        rho = self._fit_machines(X, codes, weights)
         if self.probability:
             self._fit_sigmoids(X, codes, weights)
-        return solutions
+        return rho
 
     def _set_class_weights(self, y: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
         """Factors on C per class; classes without any weight are refused."""
@@ -72,114 +80,94 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         else:
             self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
 
-    def _machines(self) -> list[tuple[int, int | None]]:
-        """Which classes meet: (positive, negative), the first of a pair being positive; None for all the others."""
-        k = len(self.classes_)
-        if k == 2:
-            return [(1, 0)]
-        return list(combinations(range(k), 2)) if self.multi_class == "ovo" else [(c, None) for c in range(k)]
+    def _pairs(self) -> bool:
+        """Whether there is a machine for every pair of several classes."""
+        return len(self.classes_) > 2 and self.multi_class == "ovo"
 
-    def _fit_machines(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> list[DualSolution]:
-        machines, n = self._machines(), len(codes)
+    def _fit_machines(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> Array:
+        machines, n = Machines.of(codes, len(self.classes_), self.multi_class), len(codes)
         each, factors = ones_or(weights, n), self.class_weight_[codes]
-        coefficients, bias, solutions = np.zeros((len(machines), n)), np.zeros(len(machines)), []
-        members = [np.flatnonzero(codes == c) for c in range(len(self.classes_))]
-        rows = [
-            np.arange(n) if negative is None else np.sort(np.concatenate([members[positive], members[negative]]))
-            for positive, negative in machines
-        ]
-        labels = [signs(codes[part] == positive) for part, (positive, _) in zip(rows, machines)]
-        known = self._solve_together(X, rows, labels, each, factors)
-        for m, (part, y) in enumerate(zip(rows, labels)):
-            solution = known[m]
-            if solution is None:
-                points = X if len(part) == n else (X[np.ix_(part, part)] if is_precomputed(self.kernel_) else X[part])
-                solution = self._fit_machine(points, y, each[part], factors[part])
-            coefficients[m, part], bias[m] = solution.coefficients, solution.bias
+        found = self._solve_together(X, machines, each, factors)
+        coefficients = np.zeros(machines.signs.shape) if found is None else found.coefficients
+        bias, rho, square = np.zeros((3, len(machines)))
+        steps, solutions, alone = np.zeros(len(machines), dtype=np.int64), [], np.arange(len(machines))
+        if found is not None:
+            bias, rho, steps, alone = found.bias, found.rho, found.iterations, np.flatnonzero(~found.solved)
+            square = np.einsum("ij,ij->i", found.coefficients, found.scores)
+            solutions = [found.together()] if len(alone) < len(machines) else []
+        for m in alone:
+            part, y = machines.part(m), machines.signs[m, : machines.lengths[m]]
+            if not self._pairs():
+                points = X
+            else:
+                points = X[np.ix_(part, part)] if is_precomputed(self.kernel_) else X[part]
+            solution = self._fit_machine(points, y, each[part], factors[part])
+            coefficients[m] = 0.0
+            coefficients[m, : len(part)] = solution.coefficients
+            bias[m], rho[m], steps[m] = solution.bias, solution.rho, solution.iterations
+            square[m] = float(weighted_sum(solution.coefficients, solution.scores))
             solutions.append(solution)
             if len(machines) == 1:
                 self.slack_ = np.maximum(1.0 - y * (solution.scores + solution.bias), 0.0)
         self._certify(solutions)
-        square = np.array([float(weighted_sum(s.coefficients, s.scores)) for s in solutions])
+        self.n_iter_ = np.maximum(1, steps)
         square = np.where(
             square < 0, 0.0 if self.certificate_.kind == "gap" else np.nan, square
         )  # rounding, or no norm
         with np.errstate(divide="ignore"):
             self.margin_ = 1.0 / np.sqrt(square)
         used = np.zeros(n, dtype=bool)
-        for part, found in zip(rows, solutions):
-            used[part] |= found.coefficients != 0
+        used[machines.rows[coefficients != 0]] = True
         support = np.flatnonzero(used)
         support = support[np.argsort(codes[support], kind="stable")]  # by class, as scikit-learn has it
-        self._adopt(X, codes, support, np.ascontiguousarray(coefficients[:, support].T), bias)
-        return solutions
+        self._adopt(X, codes, support, machines, coefficients, bias)
+        return rho
 
-    def _solve_together(
-        self, X: Any, rows: list[NDArray[np.intp]], labels: list[Array], weights: Array, factors: Array
-    ) -> list[DualSolution | None]:
-        """Many small machines from one matrix of kernel values; None for those that have to be fitted one by one."""
-        n, nothing = len(weights), [None] * len(rows)
-        largest = max(len(part) for part in rows)
+    def _solve_together(self, X: Any, machines: Machines, weights: Array, factors: Array) -> Solutions | None:
+        """Many small machines from one matrix of kernel values; None where they have to be fitted one by one."""
+        n = len(weights)
         fits = 8.0 * n * n <= 1e6 * self.cache_size
         plain = self.max_iter < 0 and not getattr(self, "_skl_callbacks", None) and np.isfinite(getattr(self, "C", 1.0))
-        if len(rows) < MANY_MACHINES or largest > SMALL_MACHINE or not fits or not plain:
-            return list(nothing)
-        gram = full_gram(self.kernel_, X, symmetric=False)
-        if definiteness(self.kernel_, X, gram) is not Definiteness.PROVEN or not np.all(np.isfinite(gram)):
-            return list(nothing)
-        duals = [self._dual(y, weights[part], factors[part]) for part, y in zip(rows, labels)]
-        found = solve_duals(gram, rows, duals, self.tol)
-        return [
-            None
-            if s is None or not self._is_plain(s, factors[part])
-            else self._finish(s, None, y, weights[part], factors[part])
-            for s, part, y in zip(found, rows, labels)
-        ]
+        if len(machines) < MANY_MACHINES or machines.lengths.max() > SMALL_MACHINE or not fits or not plain:
+            return None
+        points = X
+        if self._pairs():  # classes one after the other: the values of a pair are four blocks of the matrix
+            order = machines.order
+            points = X[np.ix_(order, order)] if is_precomputed(self.kernel_) else X[order]
+        gram = full_gram(self.kernel_, points, symmetric=False)
+        if definiteness(self.kernel_, points, gram) is not Definiteness.PROVEN or not np.all(np.isfinite(gram)):
+            return None
+        rows, used = machines.rows, machines.used
+        each, factors = weights[rows] * used, factors[rows]
+        stack = Stack(np.ascontiguousarray(machines.at), machines.lengths, self._dual(machines.signs, each, factors))
+        return self._rescale(solve_duals(gram, stack, self.tol), np.where(used, factors, factors[:, :1]))
 
-    def _is_plain(self, solution: DualSolution, factors: Array) -> bool:
-        """Whether ``_finish`` needs nothing but the solution."""
-        return True
+    def _rescale(self, found: Solutions, factors: Array) -> Solutions:
+        """What ``_finish`` makes of solutions, as far as it needs nothing else; the others count as unsolved."""
+        return found
 
-    def _adopt(self, X: Any, codes: Any, support: Any, coefficients: Array, bias: Array) -> None:
+    def _adopt(self, X: Any, codes: Any, support: Any, machines: Machines, coefficients: Array, bias: Array) -> None:
         self.n_train_ = len(codes)
         self.support_ = support.astype(np.int32)
         self.n_support_ = np.bincount(codes[support], minlength=len(self.classes_)).astype(np.int32)
         points = take(self.kernel_, X, support)
         self.support_vectors_ = np.zeros((0, 0)) if is_precomputed(self.kernel_) else points
-        two = len(self.classes_) == 2
-        self.function_ = Expansion(self.kernel_, points, coefficients[:, 0] if two else coefficients, 0.0)
         self.intercept_ = bias
-        self.dual_coef_ = coefficients.T if two or self.multi_class == "ovr" else self._paired(coefficients, codes)
-
-    def _paired(self, coefficients: Array, codes: NDArray[np.int64]) -> Array:
-        """scikit-learn's layout: one row per other class, in order, for the class the support vector is of."""
-        k = len(self.classes_)
-        own = codes[self.support_]
-        first, second = np.array(self._machines()).T
-        table = np.zeros((k - 1, len(own)))
-        for c in range(k):
-            mine = np.flatnonzero((first == c) | (second == c))  # by the other class, in order
-            table[:, own == c] = coefficients[np.ix_(own == c, mine)].T
-        return table
+        if self._pairs():
+            kept = machines.by_other_class(coefficients, len(self.classes_))[:, support]
+            self.function_: Expansion = PairExpansion(
+                self.kernel_, points, kept.T, 0.0, self.n_support_.astype(np.int64)
+            )
+        else:
+            kept = machines.by_machine(coefficients)[:, support]
+            columns = np.ascontiguousarray(kept.T)
+            self.function_ = Expansion(self.kernel_, points, columns[:, 0] if len(kept) == 1 else columns, 0.0)
+        self.dual_coef_ = kept
 
     def _machine_scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = check_kernel_predict(self, self.kernel_, X)
-        if len(self.classes_) > 2 and self.multi_class == "ovo":
-            return self._pair_scores(X) + self.intercept_
-        scores = self.function_.scores(X)
+        scores = self.function_.scores(check_kernel_predict(self, self.kernel_, X))
         return scores + (self.intercept_[0] if scores.ndim == 1 else self.intercept_)
-
-    def _pair_scores(self, X: Any) -> Array:
-        """Scores of all pairs: a support vector has a part in the k − 1 machines of its class only."""
-        machines, first, second = self.function_, *np.array(self._machines()).T
-        ends = np.cumsum(self.n_support_)
-        scores = np.zeros((evaluate.length(X), len(first)))
-        for c, (begin, end) in enumerate(zip(ends - self.n_support_, ends)):
-            mine = np.flatnonzero((first == c) | (second == c))
-            part = Expansion(machines.kernel, machines.points[begin:end], machines.coefficients[begin:end, mine], 0.0)
-            scores[:, mine] += part.scores(X)
-        return scores
 
     def decision_function(self, X: Any) -> Array:
         """The score f(x) + b; for several classes a column per class (or per pair of classes).
@@ -192,12 +180,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._votes(scores)
 
     def _votes(self, scores: Array) -> Array:
-        machines = np.array(self._machines())
-        count = np.arange(len(machines))
-        shape = (len(self.classes_), len(machines))
-        positive, negative = (
-            scipy.sparse.csr_array((np.ones(len(count)), (machines[:, j], count)), shape) for j in (0, 1)
-        )
+        pairs = np.triu_indices(len(self.classes_), 1)
+        count = np.arange(len(pairs[0]))
+        shape = (len(self.classes_), len(count))
+        positive, negative = (scipy.sparse.csr_array((np.ones(len(count)), (side, count)), shape) for side in pairs)
         won = np.ascontiguousarray((scores > 0).T, dtype=np.float64)
         votes, sums = positive @ won + negative @ (1.0 - won), (positive - negative) @ scores.T
         return (votes + sums / (3.0 * (np.abs(sums) + 1.0))).T
@@ -216,7 +202,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if folds < 2:
             raise ValueError("probability=True needs at least two examples of every class, to hold some out.")
         seed = 0 if self.random_state is None else self.random_state
-        held = np.zeros((len(codes), len(self._machines())))
+        machines = Machines.of(codes, len(self.classes_), self.multi_class)
+        held = np.zeros((len(codes), len(machines)))
         for learn, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes):
             part = type(self)(**{**self.get_params(deep=False), "probability": False})
             for name in ("kernel_", "classes_", "class_weight_", "n_features_in_"):
@@ -226,8 +213,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             outer = X[np.ix_(test, learn)] if is_precomputed(self.kernel_) else X[test]
             held[test] = (part.function_.scores(outer) + part.intercept_).reshape(len(test), -1)
         self.sigmoids_ = []
-        for m, (positive, negative) in enumerate(self._machines()):
-            rows = np.arange(len(codes)) if negative is None else (codes == positive) | (codes == negative)
+        for m, (positive, _) in enumerate(machines.classes):
+            rows = np.sort(machines.part(m))
             weight = None
             if weights is not None or self.class_weight is not None:
                 weight = ones_or(weights, len(codes))[rows] * self.class_weight_[codes[rows]]
@@ -241,14 +228,15 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     @available_if(_has_probability)
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, by Platt's sigmoid (coupled over pairs for several classes)."""
-        scores = self._machine_scores(X).reshape(-1, len(self._machines()))
+        scores = self._machine_scores(X)
+        scores = scores[:, None] if scores.ndim == 1 else scores
         p = np.column_stack([sigmoid(scores[:, m], *self.sigmoids_[m]) for m in range(scores.shape[1])])
         if len(self.classes_) == 2:
             return np.column_stack([1.0 - p[:, 0], p[:, 0]])
         if self.multi_class == "ovr":
             return p / p.sum(axis=1, keepdims=True)
         pairwise = np.zeros((len(p), len(self.classes_), len(self.classes_)))
-        for m, (i, j) in enumerate(self._machines()):
+        for m, (i, j) in enumerate(zip(*np.triu_indices(len(self.classes_), 1))):
             pairwise[:, i, j], pairwise[:, j, i] = p[:, m], 1.0 - p[:, m]
         return couple(pairwise)
 

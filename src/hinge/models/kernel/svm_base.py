@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -55,8 +54,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
 
     def _certify(self, solutions: list[DualSolution]) -> None:
         self.certificate_ = make_certificate(solutions, self.tol)
-        steps = [max(1, solution.iterations) for solution in solutions]
-        self.n_iter_ = np.array(steps) if is_classifier(self) else max(steps)
+        self.n_iter_ = max(1, *(solution.iterations for solution in solutions))
         self.fit_status_ = 0 if self.certificate_.converged else 1
         if any(solution.eigenvalues is Definiteness.INDEFINITE for solution in solutions):
             warn_indefinite(self.kernel_, "The fit is a stationary point of the dual.")
@@ -85,8 +83,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
         check_is_fitted(self)
         if not isinstance(self.kernel_, LinearKernel):
             raise AttributeError("coef_ exists for the linear kernel only.")
-        coefficients = self.function_.coefficients
-        return np.atleast_2d(coefficients.T @ self.function_.points)
+        return np.atleast_2d(self.function_.columns.T @ self.function_.points)
 
     @property
     def shape_fit_(self) -> tuple[int, int]:

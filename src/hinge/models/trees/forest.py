@@ -90,6 +90,7 @@ class ExtraTreesClassifier(ForestClassifier):
     """Classification trees with random thresholds (Geurts et al. 2006), grown on all rows.
 
     At every split one random threshold is drawn for each of ``max_features`` features, and the best of them is used.
+    Thresholds lie between the smallest and the largest value in the node; only a sparse table is cut into ``max_bins``.
 
     Parameters
     ----------

@@ -22,6 +22,8 @@ from hinge.models.trees.inputs import (
     INT32,
     Binned,
     Coder,
+    Prepared,
+    Unsorted,
     check_targets,
     fit_table,
     grow_table,
@@ -197,7 +199,10 @@ class BaseForest(Members, Estimator):
         draws, order = 0, None
         if self.bootstrap:
             draws, order = sample_size(self.max_samples, rows), order_of_rows(X, y)
-        table = Binned(X, self._coder, weight, self.max_bins, self._seed, bundle=False)
+        if self._random_thresholds and not scipy.sparse.issparse(X):
+            table: Prepared = Unsorted(X, self._coder, by_column=True)
+        else:
+            table = Binned(X, self._coder, weight, self.max_bins, self._seed, bundle=False)
         grown, bags = core.grow_trees(
             table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
             order, bool(self.oob_score),

@@ -260,11 +260,15 @@ class Presorted(Prepared):
 
 
 class Unsorted(Prepared):
-    """A dense table as it is, on which trees with random thresholds are grown."""
+    """A dense table as it is, on which trees with random thresholds are grown.
 
-    def __init__(self, X: np.ndarray, coder: Coder) -> None:
+    With ``by_column`` they read a copy that holds the columns one after the other: worth it where all columns of every
+    node are read, or many trees are grown.
+    """
+
+    def __init__(self, X: np.ndarray, coder: Coder, *, by_column: bool = False) -> None:
         self.X = X
-        self.native = core.tree_cells(X, coder.flags(X.shape[1]))
+        self.native = core.tree_cells(np.asfortranarray(X) if by_column else X, coder.flags(X.shape[1]))
 
 
 def order_of_rows(X: Any, y: np.ndarray) -> np.ndarray:

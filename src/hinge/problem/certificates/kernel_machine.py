@@ -43,8 +43,6 @@ BALANCE = 1e-9
 DOUBLE_WORK = 2e8
 # An objective this small beside what it could be is zero.
 NOTHING = 1e-10
-# Kernel values that are gathered at a time for problems side by side.
-STACKED_NUMBERS = 4_000_000
 # How many points give an idea of the size of scores.
 FEW_POINTS = 200
 
@@ -71,8 +69,8 @@ class Dual:
 
 
 def classification(y: Array, upper: Array) -> Dual:
-    """Labels −1/+1."""
-    return Dual(np.ascontiguousarray(y), np.ascontiguousarray(y), np.ascontiguousarray(upper), np.zeros(len(y)))
+    """Labels −1/+1; of several problems, side by side in rows."""
+    return Dual(np.ascontiguousarray(y), np.ascontiguousarray(y), np.ascontiguousarray(upper), np.zeros(np.shape(y)))
 
 
 def regression(y: Array, epsilon: float, upper: Array) -> Dual:
@@ -87,12 +85,10 @@ def regression(y: Array, epsilon: float, upper: Array) -> Dual:
 
 
 def nu_classification(y: Array, nu: float, upper: Array) -> Dual:
-    """Labels −1/+1, the fraction ν of margin errors in place of their cost."""
-    half, start = 0.5 * nu * float(upper.sum()), np.zeros(len(y))
-    for sign in (-1.0, 1.0):
-        side = np.flatnonzero(y == sign)
-        start[side] = fill(upper[side], half)
-    return Dual(np.ascontiguousarray(y), np.zeros(len(y)), np.ascontiguousarray(upper), start, nu=True)
+    """Labels −1/+1, the fraction ν of margin errors in place of their cost; of several problems, in rows."""
+    half = 0.5 * nu * upper.sum(axis=-1)
+    start = fill(np.where(y < 0, upper, 0.0), half) + fill(np.where(y > 0, upper, 0.0), half)
+    return Dual(np.ascontiguousarray(y), np.zeros(np.shape(y)), np.ascontiguousarray(upper), start, nu=True)
 
 
 def nu_regression(y: Array, nu: float, upper: Array) -> Dual:
@@ -113,12 +109,13 @@ def one_class(nu: float, upper: Array) -> Dual:
     return Dual(np.ones(n), np.zeros(n), np.ascontiguousarray(upper), fill(upper, nu * float(upper.sum())))
 
 
-def fill(upper: Array, total: float) -> Array:
-    """0 ≤ α ≤ U with sum ``total``: the first ones up to their bounds."""
-    if total > float(upper.sum()) * (1 + 1e-12):
-        raise ValueError(f"No multipliers up to {upper.sum():g} in total can have the sum {total:g}.")
-    before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])
-    return np.clip(total - before, 0.0, upper)
+def fill(upper: Array, total: Any) -> Array:
+    """0 ≤ α ≤ U with sum ``total``: the first ones up to their bounds. Along the last axis."""
+    most = upper.sum(axis=-1)
+    if np.any(total > most * (1 + 1e-12)):
+        raise ValueError(f"No multipliers up to {np.min(most):g} in total can have the sum {np.max(total):g}.")
+    before = np.concatenate([np.zeros((*upper.shape[:-1], 1)), np.cumsum(upper, axis=-1)[..., :-1]], axis=-1)
+    return np.clip(np.asarray(total)[..., None] - before, 0.0, upper)
 
 
 class Gap:
@@ -198,57 +195,64 @@ def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> J
 
 @dataclass(frozen=True)
 class Stack:
-    """Duals of one variable per point, side by side, filled up to one length with variables that are held at zero."""
+    """Duals of one variable per point, side by side: row p of every table is problem p.
 
-    rows: NDArray[np.intp]  # (problems, points): numbers of points
-    sign: Array
-    target: Array
-    upper: Array
-    start: Array
-    nu: bool
+    Rows are filled up to one length with variables that are held at zero.
+    """
 
-    @classmethod
-    def of(cls, rows: list[NDArray[np.intp]], duals: list[Dual]) -> Stack:
-        most = max(len(part) for part in rows)
+    rows: NDArray[np.int64]  # (problems, points): numbers of points
+    lengths: NDArray[np.int64]
+    dual: Dual  # tables of that shape
 
-        def filled(parts: list[Any], value: float, dtype: Any = np.float64) -> Any:
-            out = np.full((len(parts), most), value, dtype=dtype)
-            for line, part in zip(out, parts):
-                line[: len(part)] = part
-            return out
+    def __getitem__(self, which: NDArray[Any]) -> Stack:
+        d = self.dual
+        dual = Dual(d.sign[which], d.target[which], d.upper[which], d.start[which], d.nu)
+        return Stack(self.rows[which], self.lengths[which], dual)
 
-        return cls(
-            filled(list(rows), 0, np.intp), filled([d.sign for d in duals], 1.0), filled([d.target for d in duals], 0.0),
-            filled([d.upper for d in duals], 0.0), filled([d.start for d in duals], 0.0), duals[0].nu,
-        )  # fmt: skip
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which entries are no filling."""
+        return np.arange(self.rows.shape[1]) < self.lengths[:, None]
+
+    @property
+    def scale(self) -> Array:
+        """:attr:`Dual.scale` of every problem."""
+        target = np.where(self.used, self.dual.target, 0.0)
+        return np.maximum(self.spread(target), 1e-3 * np.max(np.abs(target), axis=1, initial=0.0))
+
+    def spread(self, values: Array) -> Array:
+        """The standard deviation of values, for every problem."""
+        mean = np.sum(values, axis=1, where=self.used) / self.lengths
+        return np.sqrt(np.sum((values - mean[:, None]) ** 2, axis=1, where=self.used) / self.lengths)
 
     def scores(self, gram: Array, coefficients: Array) -> Array:
-        """K β of every problem, some of them at a time."""
-        out = np.empty_like(coefficients)
-        step = max(1, STACKED_NUMBERS // out.shape[1] ** 2)
-        for i in range(0, len(out), step):
-            part = self.rows[i : i + step]
-            blocks = gram[part[:, :, None], part[:, None, :]]
-            out[i : i + step] = np.matmul(blocks, coefficients[i : i + step, :, None])[:, :, 0]
-        return out
+        """K β of every problem."""
+        return core.scores_of_many(gram, self.rows, self.lengths, np.ascontiguousarray(coefficients))
 
 
 def weigh_stack(stack: Stack, gram: Array, alpha: Array, bias: Array, rho: Array) -> tuple[Array, Array, Array, Array]:
     """Scores, both objectives and what the gap is relative to, as :func:`judge` has them, for every problem."""
-    coefficients = stack.sign * alpha
+    dual = stack.dual
+    coefficients = dual.sign * alpha
     scores = stack.scores(gram, coefficients)
-    square = np.sum(coefficients * scores, axis=1)
-    signed, total = np.sum(stack.sign * stack.start, axis=1), np.sum(stack.start, axis=1)
-    slack = np.maximum(stack.sign * (stack.target - scores - bias[:, None]) + rho[:, None], 0.0)
-    cost = 0.5 * square + np.sum(stack.upper * slack, axis=1)
-    earned = (total * rho if stack.nu else 0.0) - signed * bias
+    square = _sums(coefficients, scores)
+    signed, total = _sums(dual.sign, dual.start), np.sum(dual.start, axis=1)
+    slack = np.maximum(dual.sign * (dual.target - scores - bias[:, None]) + rho[:, None], 0.0)
+    cost = 0.5 * square + _sums(dual.upper, slack)
+    earned = (total * rho if dual.nu else 0.0) - signed * bias
     most = BALANCE * np.maximum(alpha.sum(axis=1), np.finfo(float).tiny)
-    kept = np.all((alpha >= 0) & (alpha <= stack.upper), axis=1)
-    kept &= np.abs(np.sum(stack.sign * (alpha - stack.start), axis=1)) <= most
-    if stack.nu:
-        kept &= np.abs(np.sum(alpha - stack.start, axis=1)) <= most
-    lower = np.where(kept, np.sum(coefficients * stack.target, axis=1) - 0.5 * square, -np.inf)
+    kept = np.all((alpha >= 0) & (alpha <= dual.upper), axis=1)
+    moved = alpha - dual.start
+    kept &= np.abs(_sums(dual.sign, moved)) <= most
+    if dual.nu:
+        kept &= np.abs(np.sum(moved, axis=1)) <= most
+    lower = np.where(kept, _sums(coefficients, dual.target) - 0.5 * square, -np.inf)
     return scores, cost - earned, lower, cost + np.maximum(-earned, 0.0)
+
+
+def _sums(a: Array, b: Array) -> Array:
+    """Σ a b of every problem."""
+    return np.einsum("ij,ij->i", a, b)
 
 
 def violation(dual: Dual, alpha: Array, scores: Array) -> float:

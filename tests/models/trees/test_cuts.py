@@ -1,0 +1,97 @@
+"""The cut of a node is the best one there is, in every form of a table; random ones lie inside the node's values."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import hinge as hg
+
+
+def gini_score(y, w, classes):
+    """W Q of a side, by its definition."""
+    if not len(y):
+        return 0.0
+    shares = np.bincount(y, w, minlength=classes) / w.sum()
+    return w.sum() * (1 - np.sum(shares**2))
+
+
+def largest_fall(X, y, w, classes):
+    """The fall of W Q at the best cut of all, missing values on either side."""
+    best, whole = 0.0, gini_score(y, w, classes)
+    for column in X.T:
+        absent = np.isnan(column)
+        for t, missing_left in itertools.product([*np.unique(column[~absent])], [False, True]):
+            left = np.where(absent, missing_left, column <= t)
+            if left.any() and not left.all():
+                fall = whole - gini_score(y[left], w[left], classes) - gini_score(y[~left], w[~left], classes)
+                best = max(best, fall)
+    return best
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("form", ["best", "hist", "sparse"])
+@pytest.mark.parametrize("classes", [3, 12])
+@pytest.mark.parametrize("rows", [7, 60, 300])
+def test_the_root_of_a_tree_of_several_classes_is_the_best_cut(rows, classes, form, missing, rng):
+    X = np.round(rng.normal(size=(rows, 4)), 1) * (rng.random((rows, 4)) < 0.6)
+    y = rng.integers(0, classes, rows)
+    y[:classes] = np.arange(classes)[:rows]
+    w = rng.uniform(0.1, 3.0, rows)
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    table = scipy.sparse.csr_matrix(X) if form == "sparse" else X
+    kinds = len(np.unique(y))
+    codes = np.unique(y, return_inverse=True)[1]
+    tree = hg.DecisionTreeClassifier(max_depth=1, splitter="hist" if form == "hist" else "best").fit(table, y, w)
+    assert tree.trees_.gain[0] == pytest.approx(largest_fall(X, codes, w, kinds), rel=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "model", [hg.ExtraTreeClassifier, hg.ExtraTreesClassifier, hg.ExtraTreeRegressor, hg.ExtraTreesRegressor]
+)
+def test_random_thresholds_part_the_rows_of_every_node(model, sparse, rng):
+    X = np.abs(rng.normal(size=(80, 6))) * (rng.random((80, 6)) < 0.5)
+    y = rng.integers(0, 5, 80)
+    options = {"n_estimators": 3} if "Trees" in model.__name__ else {}
+    fit = model(**options, random_state=0).fit(scipy.sparse.csr_matrix(X) if sparse else X, y)
+    trees = fit.trees_
+    for t in range(len(trees)):
+        nodes = trees.nodes(t)
+        feature, left, threshold = (np.asarray(a)[nodes] for a in (trees.feature, trees.left, trees.threshold))
+        members = {0: np.arange(80)}
+        for node in range(len(feature)):
+            if feature[node] < 0:
+                assert len(np.unique(y[members[node]])) == 1  # grown until the leaves are pure
+                continue
+            below = X[members[node], feature[node]] <= threshold[node]
+            assert 0 < below.sum() < len(below)
+            members[left[node]], members[left[node] + 1] = members[node][below], members[node][~below]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [
+        hg.DecisionTreeRegressor(criterion="absolute_error", max_depth=1, categorical_features=[0]),
+        hg.DecisionTreeRegressor(criterion="absolute_error", max_depth=1, categorical_features=[0], splitter="hist"),
+        hg.ExtraTreeRegressor(criterion="absolute_error", max_depth=1, categorical_features=[0]),
+        hg.RandomForestRegressor(5, criterion="absolute_error", max_depth=1, categorical_features=[0], bootstrap=False),
+        hg.ExtraTreesRegressor(5, criterion="absolute_error", max_depth=1, categorical_features=[0]),
+    ],
+    ids=lambda m: f"{type(m).__name__}-{getattr(m, 'splitter', '')}",
+)
+def test_categories_by_absolute_error_are_parted_by_their_medians(model, missing, rng):
+    """Two sets of categories with a constant each, and outliers that move their means but not their medians."""
+    category = rng.permutation(np.repeat(np.arange(6.0), 9))
+    high = np.isin(category, [0, 3, 4])
+    y = np.where(high, 5.0, 1.0)
+    for c in (1.0, 2.0):
+        y[np.flatnonzero(category == c)[0]] = 1e3
+    X = category[:, None].copy()
+    if missing:
+        X = np.concatenate([X, np.full((4, 1), np.nan)])
+        y, high = np.append(y, np.full(4, 5.0)), np.append(high, np.full(4, True))
+    np.testing.assert_allclose(model.fit(X, y).predict(X), np.where(high, 5.0, 1.0))
