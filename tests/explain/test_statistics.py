@@ -6,13 +6,22 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse
 import scipy.stats
 import sklearn.metrics
 
 import hinge as hg
 from hinge.explain.calibration import reliability
 from hinge.explain.diagnosis.data_checks import (
-    across, column_skill, conflict_risk, doubtful_rows, leak_suspects, near_copies, overlap, scale_ratio,
+    across,
+    check_data,
+    column_skill,
+    conflict_risk,
+    doubtful_rows,
+    leak_suspects,
+    near_copies,
+    overlap,
+    scale_ratio,
 )  # fmt: skip
 from hinge.explain.drift import compare_column, compare_target, two_sample_test
 from hinge.models.trees.boosting import HistGradientBoostingClassifier
@@ -38,7 +47,9 @@ class TestTwoSamples:
                 rows = np.flatnonzero(side == s)
                 fold[rows] = draw.permutation(len(rows)) % 3
             for k in range(3):
-                model = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0)
+                model = HistGradientBoostingClassifier(
+                    max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0
+                )
                 score = model.fit(table[fold != k], side[fold != k]).predict_proba(table[fold == k])[:, 1]
                 aucs.append(sklearn.metrics.roc_auc_score(side[fold == k], score))
                 n0, n1 = np.sum(side[fold == k] == 0), np.sum(side[fold == k] == 1)
@@ -97,13 +108,15 @@ class TestTwoSamples:
 
     def test_gaps_are_a_value_of_their_own(self, rng):
         """Tenths of the known range, and the gaps."""
-        one, two = rng.normal(size=300), rng.normal(size=300) + 0.5
-        one[:60] = np.nan
-        cuts = np.quantile(np.concatenate([one[60:], two]), np.linspace(0.1, 0.9, 9))
+        one, two = rng.normal(size=300), rng.normal(size=300) + 0.1
+        one[:60], two[:40] = np.nan, np.nan
+        cuts = np.quantile(np.concatenate([one[60:], two[40:]]), np.linspace(0.1, 0.9, 9))
         codes = [np.where(np.isnan(column), -1, np.searchsorted(cuts, column)) for column in (one, two)]
         counts = [[np.sum(c == v) for v in range(-1, 10)] for c in codes]
         found = compare_column("a", one, two, False)
-        assert found.p == pytest.approx(scipy.stats.chi2_contingency(counts, correction=False).pvalue)
+        expected = scipy.stats.chi2_contingency(counts, correction=False)
+        assert found.p == pytest.approx(expected.pvalue, abs=0)
+        assert found.statistic == pytest.approx(np.sqrt(expected.statistic / 600))
         swapped = compare_column("a", two, one, False)
         assert (swapped.test, swapped.p) == ("chi2", pytest.approx(found.p))
 
@@ -116,6 +129,10 @@ class TestTwoSamples:
         expected = scipy.stats.chi2_contingency(counts, correction=False).pvalue
         assert compare_target(names[one], names[two]).p == pytest.approx(expected)
         assert compare_target(one, two).p == pytest.approx(expected)
+        for k, test in ((10, "chi2"), (11, "KS")):  # numbers with more than ten values are compared as numbers
+            assert compare_target(np.arange(k), np.arange(k)).test == test
+            assert compare_column("a", np.arange(float(k)), np.arange(float(k)), False).test == test
+        assert compare_target(np.arange(12).astype(str), np.arange(12).astype(str)).test == "chi2"
 
     def test_drift_has_to_be_certain_and_large(self):
         drift = hg.measure_drift(np.arange(20.0)[:, None], np.arange(20.0)[:, None])
@@ -127,7 +144,7 @@ class TestTwoSamples:
         assert type(drift)(0.6, 1.0, tuple(marked), None).drifted == ("a",)
 
     def test_columns_are_sorted_and_corrected(self, rng):
-        one, two = rng.normal(size=(200, 3)), rng.normal(size=(150, 3)) + [0.1, 2.0, 0.5]
+        one, two = rng.normal(size=(200, 3)), rng.normal([0.1, 2.0, 0.5], size=(150, 3))
         found = hg.measure_drift(one, two).columns
         raw = [scipy.stats.ks_2samp(one[:, j], two[:, j], method="asymp").pvalue for j in range(3)]
         assert [c.name for c in found] == [f"x{j}" for j in np.argsort(raw)]
@@ -158,7 +175,9 @@ class TestCalibration:
         per_row = ((P - np.eye(3)[y]) ** 2).sum(axis=1)
         assert hg.brier_score(y, P, sample_weight=w) == pytest.approx(np.average(per_row, weights=w))
         two = y == 1
-        assert hg.brier_score(two, P[:, 1], sample_weight=w) == pytest.approx(np.average((P[:, 1] - two) ** 2, weights=w))
+        assert hg.brier_score(two, P[:, 1], sample_weight=w) == pytest.approx(
+            np.average((P[:, 1] - two) ** 2, weights=w)
+        )
         assert hg.brier_score(two, P[:, 1], pos_label=False) == pytest.approx(np.mean((P[:, 1] - 1 + two) ** 2))
 
     def test_report_is_the_bootstrap(self, rng):
@@ -227,6 +246,8 @@ class TestDataChecks:
     def test_skill_is_the_variance_explained_by_the_means_of_bins(self, kind, classes, rng):
         n = 160
         x = rng.normal(size=n) if kind != "ties" else rng.integers(0, 4, n).astype(float)
+        if kind == "ties":
+            x[:4] = [7.0, 7.0, 8.0, 9.0]  # once, or never, among the rows to learn from
         y = x + rng.normal(size=n) if classes is None else np.digitize(x + rng.normal(size=n), [0.0, 1.0])
         if kind == "gaps":
             x[::7] = np.nan
@@ -261,6 +282,7 @@ class TestDataChecks:
         table = columns(a=a, still=np.ones(50), noise=noise, far=far, near=near, minus=3 - 2 * a)
         assert abs(np.corrcoef(a, near)[0, 1]) > 0.9999 > abs(np.corrcoef(a, far)[0, 1])
         assert near_copies(table) == (("near", "a"), ("minus", "a"))
+        assert near_copies(columns(a=a, gone=np.full(50, np.nan), twin=2 * a)) == (("twin", "a"),)
         assert near_copies(columns(a=[1.0, 2.0], b=[2.0, 4.0])) == ()  # two rows always lie on a line
         assert near_copies(columns(a=[1.0, 2.0, 3.0], b=[2.0, 4.0, 6.0])) == (("b", "a"),)
 
@@ -319,6 +341,22 @@ class TestDataChecks:
         assert expected == pytest.approx(sum(q for i in range(200) if sure[i] for q in p[i] if q < 0.1))
         none, unknown = doubtful_rows(y, labels(3, probabilities=False), SimpleNamespace(rows=np.arange(200), output=p))
         assert (len(none), unknown) == (0, None)
+
+
+def test_data_without_comparable_columns():
+    """A sparse matrix that is too large to be looked at column by column: only the targets are checked."""
+    wide, y = scipy.sparse.csr_array((30, 200_000)), np.repeat([0, 1], [20, 10])
+    found = check_data(wide, y, labels(2), [])
+    assert typed_columns(wide) == []
+    assert (found.smallest_class, found.smallest_class_count) == (1 / 3, 10)
+    assert (found.leaks, found.constant, found.copies, found.ids, found.doubtful) == ((), (), (), (), ())
+    assert (found.duplicates, found.duplicates_across_folds, found.conflict, found.missing) == (0.0, 0.0, 0.0, 0.0)
+    assert (found.duplicates_in_test, found.doubtful_count, found.doubtful_expected, found.scale_ratio) == (
+        None,
+        0,
+        None,
+        1.0,
+    )
 
 
 def test_measures_name_their_classes(rng):
