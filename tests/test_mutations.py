@@ -31,10 +31,73 @@ def test_what_is_changed_and_what_is_left_alone():
     assert shown("compare") == {("<", ">="), ("<", "<=")}
     assert shown("logic") == {("and", "or")}
     assert shown("negation") == {("not", ""), ("-", "")}
-    assert shown("arithmetic") == {("*", "/"), ("+=", "-="), ("-", "+"), ("**", "*")}
+    assert shown("arithmetic") == {("*", "/"), ("+=", "-="), ("**", "*")}
     assert shown("constant") == {("0.5", "1.0"), ("True", "False"), ("3", "4"), ("2", "3")}
     assert shown("extreme") == {("min", "max")}
     assert shown("weight") == {("weight * -x", "-x"), ("weight", "None")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = a if b <= 1e-12 * (1.0 + abs(c)) else d",
+        "x = a if b <= NOISE * abs(c) / n else d",
+        "x = a if b <= np.finfo(float).eps * c else d",
+        "x = a / (b + 1e-300) if b <= c else d",
+        "x = rng.integers(2**31 - 1) if b <= c else d",
+        "x = a[: 1 << 20] if b <= c else d",
+    ],
+)
+def test_tolerances_of_rounding_and_sizes_are_left_alone(line):
+    """The comparison is changed, and a quotient; no scale of a tolerance is."""
+    found = {(m.old, m.new) for m in mutations("NOISE = 1e-9\nTRIALS = 5\n" + line)}
+    assert found - {("/", "*")} == {("<=", ">")}
+
+
+def test_loops_that_end_by_themselves_are_not_counted():
+    loop = "for _ in range(20):\n    x = f(x)\n    if g(x):\n        {end}\n"
+    assert mutations(loop.format(end="break")) == []
+    assert {(m.old, m.new) for m in mutations(loop.format(end="pass"))} == {("20", "21")}
+    assert {(m.old, m.new) for m in mutations(loop.replace("_", "k").format(end="break"))} == {("20", "21")}
+
+
+CODE = """
+LEAST = 0.5
+
+def outer(x, y=1):
+    def inner(z):
+        return z + 1
+    return inner(x) * y
+
+class A:
+    def method(self, x):
+        return x - 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "functions"),
+    [
+        ("z + 1", "z - 1", {"outer.<locals>.inner"}), ("x - 2", "x + 2", {"A.method"}), ("* y", "/ y", {"outer"}),
+        ("y=1", "y=2", None), ("0.5", "1.0", None),
+    ],
+)  # fmt: skip
+def test_functions_are_changed_in_place_and_what_runs_at_import_is_not(old, new, functions):
+    found = mutants.changed_functions(CODE, CODE.replace(old, new), "a.py")
+    assert (None if found is None else {name for name, _ in found}) == functions
+
+
+def test_a_patched_function_runs_the_changed_code(tmp_path, monkeypatch):
+    import sys
+    import types
+
+    package = types.ModuleType("hinge.patched")
+    package.__file__ = str(tmp_path / "patched.py")
+    exec(compile(CODE, package.__file__, "exec"), package.__dict__)
+    monkeypatch.setitem(sys.modules, "hinge.patched", package)
+    method, outer = package.A().method, package.outer
+    mutants.patch("patched.py", CODE, CODE.replace("z + 1", "z - 1").replace("x - 2", "x + 2"))
+    assert (method(5), outer(5)) == (7, 4)
 
 
 @pytest.mark.parametrize("path", mutants.sources()[::9], ids=lambda path: path.name)

@@ -6,9 +6,11 @@ python tools/mutants.py --file solvers/lbfgs.py     all mutations of one file
 1. A map from lines of code to tests, from one run of the TESTS under coverage; it is kept in build/mutants and made again
    where tests have changed. Where the code has changed since, a file is taken to be reached by all tests that reached any
    line of it; delete build/mutants/map.json for a new map.
-2. Every mutant is a copy of the package in a temporary folder (links, but for one file): the working tree is never touched.
-   A child process runs the tests that reach the changed line, quickest first, until one fails: the mutant is killed. It is
-   killed, too, if it takes much longer than the tests do without it. It survives if they pass.
+2. The working tree is never touched. A mutant of a function is a forked process in which the function has got the changed
+   code; a mutant of what runs at import (a default, a constant, an attribute of a class) is a copy of the package in a
+   temporary folder (links, but for one file). The process runs the tests that reach the changed line, quickest first,
+   until one fails: the mutant is killed. It is killed, too, if it takes much longer than the tests do without it. It
+   survives if they pass.
 3. Results are kept in build/mutants/results.json: a run that was stopped goes on, killed mutants stay killed as long as their
    file is as it was, and survivors are tried again when tests have changed.
 
@@ -20,7 +22,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import hashlib
+import importlib
+import inspect
 import json
 import os
 import signal
@@ -29,6 +34,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+import types
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -49,6 +55,7 @@ DEFAULTS = "tests/contracts/test_defaults.py"  # judges what runs at import, and
 KEPT = ROOT / "build" / "mutants"
 PYTEST = ("-q", "-p", "no:cacheprovider", "-m", "not slow", "--tb=line")
 BUDGET = 12.0  # seconds of tests per mutant, as they take without it
+TOGETHER = 6  # files of tests per run under coverage; the map is saved after each run
 PATIENCE = 3.0  # how many times that long a mutant may take
 # Imported once, before the processes of the mutants are forked; hinge itself is not.
 HEAVY = (
@@ -85,12 +92,14 @@ def covering() -> Map:
     changed = [name for name, key in now.items() if kept["tests"].get(name) != key]
     if changed:
         print(f"tests of {len(changed)} files under coverage …", flush=True)
-        stale = {*changed, *(set(kept["tests"]) - set(now))}
-        _forget(kept, stale)
-        _measure(kept, changed)
-        kept["tests"] = now
+        _forget(kept, {*changed, *(set(kept["tests"]) - set(now))})
+        kept["tests"] = {name: key for name, key in kept["tests"].items() if name in now and name not in changed}
         KEPT.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(kept))
+        for first in range(0, len(changed), TOGETHER):
+            part = changed[first : first + TOGETHER]
+            _measure(kept, part)
+            kept["tests"] |= {name: now[name] for name in part}
+            path.write_text(json.dumps(kept))
     return kept
 
 
@@ -183,13 +192,64 @@ def overlay(folder: Path, file: str, text: str) -> None:
                 (folder / "hinge" / library.name).symlink_to(library)
 
 
-def attempt(file: str, text: str, tests: list[str], limit: float) -> str:
-    """killed, survived, or timeout: what the tests say of the package with one file replaced. Forks."""
+Codes = dict[tuple[str, int], types.CodeType]
+
+
+def codes(text: str, path: str) -> Codes:
+    """The compiled code of a file: {(qualified name, how many of that name came before): code}."""
+    found: Codes = {}
+    waiting = [compile(text, path, "exec")]
+    while waiting:
+        code = waiting.pop(0)
+        number = sum(name == code.co_qualname for name, _ in found)
+        found[code.co_qualname, number] = code
+        waiting += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return found
+
+
+def changed_functions(text: str, mutant: str, path: str) -> Codes | None:
+    """The functions whose code differs, with their new code; None if what runs at import differs."""
+    before, after = codes(text, path), codes(mutant, path)
+    if before.keys() != after.keys():
+        return None
+
+    def own(code: types.CodeType) -> tuple[Any, ...]:
+        constants = [(type(c), repr(c)) for c in code.co_consts if not isinstance(c, types.CodeType)]
+        return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
+
+    differ = [key for key in before if own(before[key]) != own(after[key])]
+    places = Counter(map(_place, before.values()))
+    if any(not before[key].co_flags & inspect.CO_OPTIMIZED or places[_place(before[key])] > 1 for key in differ):
+        return None
+    return {key: after[key] for key in differ}
+
+
+def _place(code: types.CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
+
+
+def patch(file: str, text: str, mutant: str) -> None:
+    """Give the functions of an imported module the code of its mutant."""
+    module = importlib.import_module("hinge." + file[:-3].replace("/", ".").removesuffix(".__init__"))
+    path = str(module.__file__)
+    new, old = codes(mutant, path), codes(text, path)
+    places = Counter(map(_place, old.values()))  # two lambdas of one line cannot be told apart, and are not changed
+    keys = {_place(code): key for key, code in old.items() if places[_place(code)] == 1}
+    for item in gc.get_objects():
+        if isinstance(item, types.FunctionType) and item.__code__.co_filename == path:
+            key = keys.get(_place(item.__code__))
+            if key is not None and len(new[key].co_freevars) == len(item.__code__.co_freevars):
+                item.__code__ = new[key]
+
+
+def attempt(file: str, text: str, mutant: str, tests: list[str], limit: float, warm: bool) -> str:
+    """killed, survived, or timeout: what the tests say of the package with one file changed. Forks."""
     with tempfile.TemporaryDirectory(prefix="mutant") as folder:
-        overlay(Path(folder), file, text)
+        if not warm:
+            overlay(Path(folder), file, mutant)
         pid = os.fork()
         if pid == 0:
-            os._exit(_child(folder, tests))
+            os._exit(_child(folder, (file, text, mutant) if warm else None, tests))
         ends = time.monotonic() + limit
         while time.monotonic() < ends:
             done, status = os.waitpid(pid, os.WNOHANG)
@@ -205,43 +265,61 @@ def attempt(file: str, text: str, tests: list[str], limit: float) -> str:
         return "timeout"
 
 
-def _child(folder: str, tests: list[str]) -> int:
+def _child(folder: str, change: tuple[str, str, str] | None, tests: list[str]) -> int:
     os.setsid()
     log = os.open(os.path.join(folder, "log"), os.O_CREAT | os.O_WRONLY)
     os.dup2(log, 1)
     os.dup2(log, 2)
     sys.dont_write_bytecode = True
-    sys.path.insert(0, folder)
     import pytest
 
     try:
+        if change is None:
+            sys.path.insert(0, folder)
+        else:
+            patch(*change)
         return int(pytest.main([*PYTEST, "-x", "--rootdir", str(ROOT), *tests]))
     except BaseException:
         return 1
 
 
 def serve() -> None:
-    """Reads one mutant a line, answers with its fate. Runs under -S, so that no editable install hides the copies."""
+    """Reads one mutant a line, answers with its fate. Runs under -S, so that no editable install hides the copies.
+
+    The first line names the tests to import, and the package with them, before the processes of mutants are forked; with
+    none, each process imports the package itself.
+    """
     for name in HEAVY:
         with contextlib.suppress(ImportError):
             __import__(name)
-    for line in sys.stdin:
-        task = json.loads(line)
-        print(json.dumps(attempt(**task)), flush=True)
+    sys.dont_write_bytecode = True
+    with tempfile.TemporaryDirectory(prefix="original") as folder:
+        tests = json.loads(sys.stdin.readline())
+        if tests:
+            import pytest
+
+            overlay(Path(folder), "__init__.py", (SOURCE / "__init__.py").read_text(encoding="utf-8"))
+            sys.path.insert(0, folder)
+            with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+                pytest.main([*PYTEST, "--collect-only", "--rootdir", str(ROOT), *tests])
+        for line in sys.stdin:
+            print(json.dumps(attempt(**json.loads(line), warm=bool(tests))), flush=True)
 
 
 # --- 3. Many --------------------------------------------------------------------------------------------------------
 
 
 class Server:
-    """The process that forks the mutants."""
+    """A process that forks mutants, with these tests imported already."""
 
-    def __init__(self) -> None:
+    def __init__(self, tests: list[str]) -> None:
         env = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib"), "MPLBACKEND": "agg"}
         self._process = subprocess.Popen(
             [sys.executable, "-S", __file__, "--serve"], cwd=ROOT, env=env, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
+        assert self._process.stdin
+        print(json.dumps(tests), file=self._process.stdin, flush=True)
 
     def __call__(self, **task: Any) -> str:
         assert self._process.stdin
@@ -292,7 +370,8 @@ def main() -> int:
     path = KEPT / "results.json"
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     tests_now = hashlib.sha256(json.dumps(kept["tests"], sort_keys=True).encode()).hexdigest()[:16]
-    sample, fates, server, tried = chosen(options.n, options.seed, options.file), [], Server(), False
+    sample, fates, tried = chosen(options.n, options.seed, options.file), [], False
+    warm, cold = Server(sorted(kept["tests"])), Server([])
     for number, (file, mutation) in enumerate(sample, start=1):
         text = (SOURCE / file).read_text(encoding="utf-8")
         key = f"{file}:{digest(SOURCE / file)}:{mutation.begin}:{mutation.end}:{mutation.new}"
@@ -302,9 +381,11 @@ def main() -> int:
             limit = PATIENCE * sum(kept["times"].get(t, 1.0) for t in tests) + 60.0
             if tests and not tried:
                 tried = True
-                if server(file=file, text=text, tests=tests, limit=limit) != "survived":
+                if warm(file=file, text=text, mutant=text, tests=tests, limit=limit) != "survived":
                     raise RuntimeError(f"the tests fail without any mutation: {tests[:3]} …")
-            fate = server(file=file, text=mutation.apply(text), tests=tests, limit=limit) if tests else "survived"
+            mutant = mutation.apply(text)
+            server = cold if changed_functions(text, mutant, file) is None else warm
+            fate = server(file=file, text=text, mutant=mutant, tests=tests, limit=limit) if tests else "survived"
             known = results[key] = {"fate": fate, "tests": tests_now, "count": len(tests)}
             path.write_text(json.dumps(results, indent=0))
         fates.append((file, mutation, known))
@@ -313,7 +394,8 @@ def main() -> int:
                 f"[{number}/{len(sample)}] survived  {shown(file, mutation, text)}   ({known['count']} tests)",
                 flush=True,
             )
-    server.close()
+    warm.close()
+    cold.close()
     return summary(fates, options.most)
 
 

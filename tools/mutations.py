@@ -10,14 +10,24 @@ Every change is an edit of the text at one place, so that it can be shown as a r
     extreme      min ↔ max, argmin ↔ argmax, any ↔ all, floor ↔ ceil, sum → mean, zeros ↔ ones …
     weight       c * x → x  for factors that are weights of examples;  sample_weight=s → sample_weight=None
 
-Left alone is what no test should fix: annotations, docstrings, messages (raise, warn, f-strings), switches that change
-speed only, limits and sizes (whole numbers from 50: 51 would be as good), and guards against rounding (constants below
-1e-5 or above 1e5, which could as well be twice as large).
+Left alone is what changes no result that could be observed:
+
+    text         annotations, docstrings, messages (raise, warn, f-strings)
+    speed        keywords that change the speed or the look only (INDIFFERENT)
+    sizes        whole numbers from 50 on, also as 2**31 or 1 << 20: 51 would be as good a limit
+    iterations   how often a loop without a counter runs that ends by itself (for _ in range(20) with break or return), and
+                 named limits of iterations (LIMITS): one more changes nothing once it has converged
+    rounding     constants below 1e-5 or above 1e5, which could as well be twice as large; the products that scale them
+                 (1e-12 * (1 + |x|), ROUNDING * |J|), and whether they are added or subtracted (x + 1e-300)
+
+A comparison with such a tolerance is changed all the same (a <= 1e-9 * b becomes a > 1e-9 * b), and so is what decides
+between two ways to one answer: no syntax tells them from ways to different answers.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,9 +53,12 @@ WEIGHTS = {"c", "weight", "weights", "sample_weight", "importance"}
 # Keywords whose value changes the speed or the look, not the answer.
 INDIFFERENT = {
     "copy", "check_finite", "overwrite_a", "overwrite_b", "strict", "repr", "compare", "eq", "frozen", "stacklevel",
-    "kw_only", "init", "deep", "default_flow_style", "max_iter", "maxiter", "xtol", "rtol", "atol", "tol", "assume_sorted",
+    "kw_only", "init", "deep", "default_flow_style", "seconds", "max_iter", "maxiter", "xtol", "rtol", "atol", "tol", "assume_sorted",
 }  # fmt: skip
 LEAST, MOST, LIMIT = 1e-5, 1e5, 50
+TINY = ("eps", "tiny")  # of np.finfo
+# Words in the names of constants that limit iterations.
+LIMITS = re.compile(r"TRIALS|ROUNDS|REFINEMENTS|HALVINGS|ITERATIONS|DOUBLINGS|STEPS")
 
 
 @dataclass(frozen=True)
@@ -66,15 +79,16 @@ class Mutation:
 
 def mutations(text: str) -> list[Mutation]:
     """Every change of the list above, in the order of the text; each one parses."""
-    finder = _Finder(text)
-    finder.visit(ast.parse(text))
+    tree = ast.parse(text)
+    finder = _Finder(text, _tolerances(tree))
+    finder.visit(tree)
     unique = {(m.begin, m.end, m.new): m for m in finder.found}
     return sorted(unique.values(), key=lambda m: (m.begin, m.end, m.new))
 
 
 class _Finder(ast.NodeVisitor):
-    def __init__(self, text: str) -> None:
-        self._raw = text.encode()
+    def __init__(self, text: str, tolerances: set[str]) -> None:
+        self._raw, self._tolerances = text.encode(), tolerances
         self._starts = [0]
         for line in self._raw.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -135,6 +149,32 @@ class _Finder(ast.NodeVisitor):
         if "TYPE_CHECKING" not in ast.dump(node.test):
             self.generic_visit(node)
 
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if not (isinstance(node.targets[0], ast.Name) and LIMITS.search(node.targets[0].id)):
+            self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        ends = any(isinstance(part, ast.Break | ast.Return) for part in ast.walk(node))
+        counted = not (
+            _name(node.target) == "_" and isinstance(node.iter, ast.Call) and _name(node.iter.func) == "range"
+        )
+        if counted or not ends:
+            self.visit(node.iter)
+        for statement in (*node.body, *node.orelse):
+            self.visit(statement)
+
+    def _is_tiny(self, node: ast.expr) -> bool:
+        """Whether it is a tolerance of rounding: a small constant, a name for one, or a product with one."""
+        if isinstance(node, ast.UnaryOp):
+            return self._is_tiny(node.operand)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+            return self._is_tiny(node.left) or (isinstance(node.op, ast.Mult) and self._is_tiny(node.right))
+        return (
+            _is_small(node)
+            or _name(node) in self._tolerances
+            or (isinstance(node, ast.Attribute) and node.attr in TINY)
+        )
+
     # What is changed ----------------------------------------------------------------------------------------------
 
     def visit_Compare(self, node: ast.Compare) -> None:
@@ -145,6 +185,13 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
+        if self._is_tiny(node) or _number(node) >= LIMIT:
+            return
+        if isinstance(node.op, ast.Add | ast.Sub) and (self._is_tiny(node.left) or self._is_tiny(node.right)):
+            for part in (node.left, node.right):
+                if not self._is_tiny(part):
+                    self.visit(part)
+            return
         texts = any(isinstance(n, ast.JoinedStr | ast.List | ast.Tuple) or _is_text(n) for n in (node.left, node.right))
         if type(node.op) in ARITHMETIC and not texts:
             self._between(node.left, node.right, *ARITHMETIC[type(node.op)], "arithmetic")
@@ -213,6 +260,29 @@ def _is_whole(node: ast.expr) -> bool:
         return isinstance(node.value, int) and node.value > 0
     name = _name(node.func) if isinstance(node, ast.Call) else _name(node)
     return name in ("len", "shape", "ndim", "size", "count_nonzero", "n", "d", "k", "n_samples", "n_features")
+
+
+def _is_small(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < abs(node.value) < LEAST
+
+
+def _tolerances(tree: ast.Module) -> set[str]:
+    """The names of small constants of a file."""
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign) and _is_small(node.value)]
+    return {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _number(node: ast.expr) -> float:
+    """The value of an expression of whole numbers such as 2**31 − 1; NaN for any other."""
+    if isinstance(node, ast.Constant):
+        return float(node.value) if type(node.value) is int else math.nan
+    if not isinstance(node, ast.BinOp):
+        return math.nan
+    left, right = _number(node.left), _number(node.right)
+    if isinstance(node.op, ast.Pow | ast.LShift) and right <= 64:
+        return left**right if isinstance(node.op, ast.Pow) else left * 2**right
+    found = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
+    return found.get(type(node.op), math.nan)
 
 
 def _is_text(node: ast.expr) -> bool:

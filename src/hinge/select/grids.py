@@ -14,13 +14,15 @@ from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.select.path import strength_grid
 
-# +1: a larger value is a more complex model; −1: a simpler one.
-DIRECTIONS = {
-    "C": 1, "gamma": 1, "degree": 1, "max_iter": 1, "n_estimators": 1, "max_depth": 1, "max_leaf_nodes": 1,
-    "learning_rate": 1, "n_components": 1, "hidden_layer_sizes": 1, "k": 1, "n_features": 1,
-    "alpha": -1, "l1_ratio": -1, "l2_regularization": -1, "min_samples_leaf": -1, "min_samples_split": -1,
-    "ccp_alpha": -1, "min_gain": -1, "n_neighbors": -1, "length_scale": -1, "epsilon": -1, "var_smoothing": -1,
-}  # fmt: skip
+# Parameters whose larger values mean a more complex model, and those whose larger values mean a simpler one.
+COMPLEX = frozenset({
+    "C", "gamma", "degree", "max_iter", "n_estimators", "max_depth", "max_leaf_nodes", "learning_rate", "n_components",
+    "hidden_layer_sizes", "k", "n_features",
+})  # fmt: skip
+SIMPLE = frozenset({
+    "alpha", "l1_ratio", "l2_regularization", "min_samples_leaf", "min_samples_split", "ccp_alpha", "min_gain",
+    "n_neighbors", "length_scale", "epsilon", "var_smoothing",
+})  # fmt: skip
 
 
 def complexity_of(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -> float:
@@ -30,15 +32,15 @@ def complexity_of(candidate: dict[str, Any], candidates: list[dict[str, Any]]) -
     """
     total = 0.0
     for name, value in candidate.items():
-        direction = DIRECTIONS.get(name.rpartition("__")[2])
-        if direction is None:
+        parameter = name.rpartition("__")[2]
+        if parameter not in COMPLEX | SIMPLE:
             continue
         sizes = sorted({_size(c[name]) for c in candidates if name in c and _size(c[name]) is not None})
         size = _size(value)
         if size is None or len(sizes) < 2:
             continue
         rank = sizes.index(size) / (len(sizes) - 1)
-        total += rank if direction > 0 else 1.0 - rank
+        total += rank if parameter in COMPLEX else 1.0 - rank
     return total
 
 

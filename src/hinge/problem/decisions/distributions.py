@@ -121,9 +121,13 @@ class Continuous(Distribution):
         v = ends[0] + (ends[1] - ends[0]) * np.linspace(0.0, 1.0, NODES)
         z, derivative = self._forward(v)
         y = centre + width * z
-        density = np.moveaxis(self.density(np.moveaxis(y, -1, 0)), 0, -1)
-        weight = np.nan_to_num(density * derivative, posinf=0.0)
+        weight = self._weight(v, y, derivative)
         return y, weight / weight.sum(axis=-1, keepdims=True)
+
+    def _weight(self, v: Array, y: Array, derivative: Array) -> Array:
+        """The density of v, up to a factor."""
+        density = np.moveaxis(self.density(np.moveaxis(y, -1, 0)), 0, -1)
+        return np.nan_to_num(density * derivative, posinf=0.0)
 
     def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:
         """The range of v that holds all but a negligible part."""
@@ -196,6 +200,12 @@ class Beta(Continuous):
     def _forward(v: Array) -> tuple[Array, Array]:
         p = scipy.special.expit(v)
         return p, p * scipy.special.expit(-v)
+
+    def _weight(self, v: Array, y: Array, derivative: Array) -> Array:
+        """θᵃ(1 − θ)ᵇ from the log-odds v: for small b much of the probability is so close to 1 that θ rounds to it."""
+        a, b = self.a[..., None], self.b[..., None]
+        log_weight = a * scipy.special.log_expit(v) + b * scipy.special.log_expit(-v)
+        return np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
 
     def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:
         """From P(θ ≤ x) ≈ xᵃ/(a·B(a, b)) for small x: SciPy's quantiles give up out there."""

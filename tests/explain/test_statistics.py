@@ -1,0 +1,364 @@
+"""The statistics of hinge.explain against their formulas, written out in NumPy or taken from SciPy."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.stats
+import sklearn.metrics
+
+import hinge as hg
+from hinge.explain.calibration import reliability
+from hinge.explain.diagnosis.data_checks import (
+    across,
+    check_data,
+    column_skill,
+    conflict_risk,
+    doubtful_rows,
+    leak_suspects,
+    near_copies,
+    overlap,
+    scale_ratio,
+)  # fmt: skip
+from hinge.explain.drift import compare_column, compare_target, two_sample_test
+from hinge.models.trees.boosting import HistGradientBoostingClassifier
+from hinge.select.measure import make_measure
+from hinge.tables.kinds import typed_columns
+
+REGRESSION = SimpleNamespace(classes=None, probabilities=False)
+
+
+def labels(k: int, probabilities: bool = True) -> SimpleNamespace:
+    return SimpleNamespace(classes=np.arange(k), probabilities=probabilities)
+
+
+class TestTwoSamples:
+    def test_auc_and_p_value_are_the_formulas(self, rng):
+        """Mean AUC over three divisions into three folds; the variance of U, with a correlation of 1/3 between folds."""
+        table, side = rng.normal(size=(61, 2)), np.repeat([0, 1], [36, 25])
+        table[side == 1] += 0.4
+        draw, aucs, variances = np.random.default_rng(5), [], []
+        for _ in range(3):
+            fold = np.empty(61, dtype=int)
+            for s in (0, 1):
+                rows = np.flatnonzero(side == s)
+                fold[rows] = draw.permutation(len(rows)) % 3
+            for k in range(3):
+                model = HistGradientBoostingClassifier(
+                    max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0
+                )
+                score = model.fit(table[fold != k], side[fold != k]).predict_proba(table[fold == k])[:, 1]
+                aucs.append(sklearn.metrics.roc_auc_score(side[fold == k], score))
+                n0, n1 = np.sum(side[fold == k] == 0), np.sum(side[fold == k] == 1)
+                variances.append((n0 + n1 + 1) / (12 * n0 * n1))
+        auc, p = two_sample_test(table, side, 5)
+        assert auc == pytest.approx(np.mean(aucs))
+        error = np.sqrt(np.mean(variances) * (1 + 2 / 3) / 3)
+        assert p == pytest.approx(scipy.stats.norm.sf((np.mean(aucs) - 0.5) / error))
+
+    def test_folds_are_not_taken_for_independent(self):
+        """Without drift the variance of z is at most 1: below 1 + 4√(2/120) for 120 pairs of samples."""
+        z = []
+        for seed in range(120):
+            table = np.random.default_rng(seed).normal(size=(90, 2))
+            z.append(scipy.stats.norm.isf(two_sample_test(table, np.arange(90) % 2, seed, repeats=1)[1]))
+        assert abs(np.mean(z)) < 4 / np.sqrt(120)
+        assert np.var(z) < 1 + 4 * np.sqrt(2 / 120)
+
+    @pytest.mark.parametrize("n", [0, 2])
+    def test_folds_without_rows_of_both_sides_are_left_out(self, n, rng):
+        """With no row of one side there is no AUC; with two, only two of the three folds have one."""
+        side = np.repeat([0, 1], [30, n])
+        auc, p = two_sample_test(rng.normal(size=(30 + n, 1)), side, 0)
+        assert (auc, p) == (0.5, 1.0) if n == 0 else 0 <= auc <= 1
+        if n:
+            error = np.sqrt((10 + 1 + 1) / (12 * 10) * (1 + 1 / 3) / 2)
+            assert p == pytest.approx(scipy.stats.norm.sf((auc - 0.5) / error))
+
+    def test_columns_of_numbers(self, rng):
+        one, two = rng.normal(size=80), rng.normal(size=60) + 0.3
+        found, expected = compare_column("a", one, two, False), scipy.stats.ks_2samp(one, two, method="asymp")
+        assert (found.name, found.test) == ("a", "KS")
+        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
+
+    def test_columns_of_categories(self, rng):
+        one, two = rng.integers(0, 3, 90).astype(float), rng.integers(0, 4, 70).astype(float)
+        counts = np.array([[np.sum(column == v) for v in range(4)] for column in (one, two)])
+        expected = scipy.stats.chi2_contingency(counts, correction=False)
+        for category in (True, False):  # numbers with few values are compared like categories
+            found = compare_column("a", one, two, category)
+            assert (found.test, found.p) == ("chi2", pytest.approx(expected.pvalue))
+            assert found.statistic == pytest.approx(np.sqrt(expected.statistic / 160))
+
+    def test_rare_values_are_taken_together(self):
+        """Values seen fewer than ten times in both samples form one column of the table; nine are rare, ten are not."""
+        one = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [30, 20, 5, 4, 2])
+        two = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [20, 35, 5, 5, 1])
+        expected = scipy.stats.chi2_contingency([[30, 20, 5, 6], [20, 35, 5, 6]], correction=False)
+        found = compare_column("a", one, two, True)
+        assert found.p == pytest.approx(expected.pvalue)
+        assert found.statistic == pytest.approx(np.sqrt(expected.statistic / 127))
+
+    def test_a_column_with_one_value_does_not_differ(self):
+        found = compare_column("a", np.ones(20), np.ones(30), False)
+        assert (found.statistic, found.p) == (0.0, 1.0)
+
+    def test_gaps_are_a_value_of_their_own(self, rng):
+        """Tenths of the known range, and the gaps."""
+        one, two = rng.normal(size=300), rng.normal(size=300) + 0.1
+        one[:60], two[:40] = np.nan, np.nan
+        cuts = np.quantile(np.concatenate([one[60:], two[40:]]), np.linspace(0.1, 0.9, 9))
+        codes = [np.where(np.isnan(column), -1, np.searchsorted(cuts, column)) for column in (one, two)]
+        counts = [[np.sum(c == v) for v in range(-1, 10)] for c in codes]
+        found = compare_column("a", one, two, False)
+        expected = scipy.stats.chi2_contingency(counts, correction=False)
+        assert found.p == pytest.approx(expected.pvalue, abs=0)
+        assert found.statistic == pytest.approx(np.sqrt(expected.statistic / 600))
+        swapped = compare_column("a", two, one, False)
+        assert (swapped.test, swapped.p) == ("chi2", pytest.approx(found.p))
+
+    def test_targets(self, rng):
+        y, other = rng.normal(size=50), rng.normal(size=40)
+        assert compare_target(y, other).p == pytest.approx(scipy.stats.ks_2samp(y, other, method="asymp").pvalue)
+        names = np.array(["a", "b"])
+        one, two = rng.integers(0, 2, 60), rng.integers(0, 2, 50)
+        counts = [[np.sum(v == 0), np.sum(v == 1)] for v in (one, two)]
+        expected = scipy.stats.chi2_contingency(counts, correction=False).pvalue
+        assert compare_target(names[one], names[two]).p == pytest.approx(expected)
+        assert compare_target(one, two).p == pytest.approx(expected)
+        for k, test in ((10, "chi2"), (11, "KS")):  # numbers with more than ten values are compared as numbers
+            assert compare_target(np.arange(k), np.arange(k)).test == test
+            assert compare_column("a", np.arange(float(k)), np.arange(float(k)), False).test == test
+        assert compare_target(np.arange(12).astype(str), np.arange(12).astype(str)).test == "chi2"
+
+    def test_drift_has_to_be_certain_and_large(self):
+        drift = hg.measure_drift(np.arange(20.0)[:, None], np.arange(20.0)[:, None])
+        assert type(drift)(0.6, 9e-4, (), None).found
+        assert not type(drift)(0.599, 9e-4, (), None).found
+        assert not type(drift)(0.9, 1e-3, (), None).found
+        column = drift.columns[0]
+        marked = [type(column)(name, "KS", 0.5, p) for name, p in (("a", 0.0099), ("b", 0.01))]
+        assert type(drift)(0.6, 1.0, tuple(marked), None).drifted == ("a",)
+
+    def test_columns_are_sorted_and_corrected(self, rng):
+        one, two = rng.normal(size=(200, 3)), rng.normal([0.1, 2.0, 0.5], size=(150, 3))
+        found = hg.measure_drift(one, two).columns
+        raw = [scipy.stats.ks_2samp(one[:, j], two[:, j], method="asymp").pvalue for j in range(3)]
+        assert [c.name for c in found] == [f"x{j}" for j in np.argsort(raw)]
+        p = np.sort(raw)
+        holm = np.minimum(np.maximum.accumulate(p * [3, 2, 1]), 1)
+        assert [c.p for c in found] == pytest.approx(holm)
+
+
+class TestCalibration:
+    @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_curve_and_error(self, strategy, weighted, rng):
+        p, y = rng.random(57), rng.integers(0, 2, 57)
+        w = rng.random(57) if weighted else np.ones(57)
+        edges = np.linspace(0, 1, 6) if strategy == "uniform" else np.percentile(p, np.linspace(0, 100, 6))
+        bins = [(p <= edges[1] if k == 0 else p > edges[k]) & ((p <= edges[k + 1]) | (k == 4)) for k in range(5)]
+        true = np.array([np.average(y[b], weights=w[b]) for b in bins])
+        predicted = np.array([np.average(p[b], weights=w[b]) for b in bins])
+        share = np.array([w[b].sum() for b in bins]) / w.sum()
+        given = {"n_bins": 5, "strategy": strategy, "sample_weight": w if weighted else None}
+        found = hg.calibration_curve(y, p, **given)
+        np.testing.assert_allclose(found[0], true)
+        np.testing.assert_allclose(found[1], predicted)
+        assert hg.expected_calibration_error(y, p, **given) == pytest.approx(share @ np.abs(true - predicted))
+
+    def test_brier_score(self, rng):
+        P, y, w = rng.dirichlet([1.0, 2.0, 0.5], 40), rng.integers(0, 3, 40), rng.random(40)
+        per_row = ((P - np.eye(3)[y]) ** 2).sum(axis=1)
+        assert hg.brier_score(y, P, sample_weight=w) == pytest.approx(np.average(per_row, weights=w))
+        two = y == 1
+        assert hg.brier_score(two, P[:, 1], sample_weight=w) == pytest.approx(
+            np.average((P[:, 1] - two) ** 2, weights=w)
+        )
+        assert hg.brier_score(two, P[:, 1], pos_label=False) == pytest.approx(np.mean((P[:, 1] - 1 + two) ** 2))
+
+    def test_report_is_the_bootstrap(self, rng):
+        p, level = rng.random(50), 0.8
+        y = (rng.random(50) < p).astype(int)
+        found = hg.calibration_report(y, p, n_bins=4, n_bootstrap=30, level=level, random_state=3)
+        draw, errors, briers, curves = np.random.default_rng(3), [], [], []
+        place = np.minimum((p * 4).astype(int), 3)
+        for _ in range(30):
+            rows = draw.integers(50, size=50)
+            parts = [rows[place[rows] == k] for k in range(4)]
+            errors.append(sum(abs(y[r].sum() - p[r].sum()) / 50 for r in parts))
+            briers.append(np.mean((p[rows] - y[rows]) ** 2))
+            curves.append([y[r].mean() if len(r) else np.nan for r in parts])
+        np.testing.assert_allclose(found.ece_band, np.quantile(errors, [0.1, 0.9]))
+        np.testing.assert_allclose(found.brier_band, np.quantile(briers, [0.1, 0.9]))
+        np.testing.assert_allclose(found.prob_true_band, np.nanquantile(curves, [0.1, 0.9], axis=0))
+        np.testing.assert_allclose(found.share, np.bincount(place, minlength=4) / 50)
+        assert found.brier == pytest.approx(np.mean((p - y) ** 2))
+        assert found.ece == pytest.approx(hg.expected_calibration_error(y, p, n_bins=4))
+
+    @pytest.mark.parametrize("k", [2, 3])
+    def test_spiegelhalters_test(self, k, rng):
+        """z = Σ(y − p)(1 − 2p) / √(Σ(1 − 2p)²p(1 − p)), of the second class of two, or of the most probable one."""
+        P, codes = rng.dirichlet(np.ones(k), 80), rng.integers(0, k, 80)
+        p = P[:, 1] if k == 2 else P.max(axis=1)
+        hit = codes == (1 if k == 2 else P.argmax(axis=1))
+        z = np.sum((hit - p) * (1 - 2 * p)) / np.sqrt(np.sum((1 - 2 * p) ** 2 * p * (1 - p)))
+        found = reliability(codes, P, bins=5)
+        assert found.p == pytest.approx(2 * scipy.stats.norm.sf(abs(z)))
+        assert found.overconfident == (z > 0)
+        edges = np.percentile(p, [20, 40, 60, 80])
+        place = np.searchsorted(edges, p)
+        np.testing.assert_allclose(found.predicted, [p[place == b].mean() for b in range(5)])
+        np.testing.assert_allclose(found.observed, [hit[place == b].mean() for b in range(5)])
+        np.testing.assert_array_equal(found.count, np.bincount(place))
+        assert found.ece == pytest.approx(found.count / 80 @ np.abs(found.predicted - found.observed))
+        assert found.error_rate.value == pytest.approx(np.mean(codes != P.argmax(axis=1)))
+        assert found.log_loss.value == pytest.approx(-np.mean(np.log(P[np.arange(80), codes])))
+
+    def test_certain_probabilities(self):
+        """Probabilities of 0 and 1 promise no variance: right ones are calibrated, one wrong one is not."""
+        P = np.eye(2)[[0, 1, 1, 0, 1]]
+        right, wrong = reliability(np.array([0, 1, 1, 0, 1]), P), reliability(np.array([0, 1, 1, 0, 0]), P)
+        assert (right.p, right.ece, right.overconfident) == (1.0, 0.0, False)
+        assert (wrong.p, wrong.overconfident) == (0.0, True)
+
+    def test_off_has_to_be_certain_and_large(self, rng):
+        from dataclasses import replace
+
+        found = reliability(rng.integers(0, 2, 40), rng.dirichlet([1.0, 1.0], 40))
+        assert replace(found, p=0.0099, ece=0.03).off
+        assert not replace(found, p=0.01, ece=0.03).off
+        assert not replace(found, p=0.0, ece=0.0299).off
+
+
+def columns(**arrays):
+    import pandas as pd
+
+    return typed_columns(pd.DataFrame(arrays))
+
+
+class TestDataChecks:
+    @pytest.mark.parametrize("kind", ["numbers", "ties", "gaps"])
+    @pytest.mark.parametrize("classes", [None, 3])
+    def test_skill_is_the_variance_explained_by_the_means_of_bins(self, kind, classes, rng):
+        n = 160
+        x = rng.normal(size=n) if kind != "ties" else rng.integers(0, 4, n).astype(float)
+        if kind == "ties":
+            x[:4] = [7.0, 7.0, 8.0, 9.0]  # once, or never, among the rows to learn from
+        y = x + rng.normal(size=n) if classes is None else np.digitize(x + rng.normal(size=n), [0.0, 1.0])
+        if kind == "gaps":
+            x[::7] = np.nan
+        known = x[~np.isnan(x)]
+        cuts = np.unique(known) if kind == "ties" else np.quantile(known, np.linspace(0, 1, 9)[1:-1])  # 160/20 = 8 bins
+        place = np.where(np.isnan(x), -1, np.searchsorted(cuts, x))
+        Y = scipy.stats.rankdata(y)[:, None] if classes is None else np.eye(3)[y]
+        half, left, total = np.random.default_rng(0).permutation(n) % 2, 0.0, 0.0
+        for side in (0, 1):
+            learn, test = half != side, half == side
+            for r in np.flatnonzero(test):
+                same = learn & (place == place[r])
+                mean = Y[same].mean(axis=0) if np.any(same) else Y[learn].mean(axis=0)
+                left, total = left + np.sum((Y[r] - mean) ** 2), total + np.sum((Y[r] - Y[learn].mean(axis=0)) ** 2)
+        found = column_skill(x, y, REGRESSION if classes is None else labels(3))
+        assert found == pytest.approx(1 - left / total)
+
+    def test_a_constant_target_is_not_explained(self):
+        assert column_skill(np.arange(50.0), np.zeros(50, dtype=int), labels(1)) == 0.0
+
+    def test_suspects_explain_nine_tenths(self, rng):
+        y = rng.normal(size=2000)
+        found = leak_suspects(columns(a=y, b=y + 0.05 * rng.normal(size=2000), c=rng.normal(size=2000)), y, REGRESSION)
+        assert [name for name, _ in found] == ["a", "b"]
+        assert found[0][1] >= found[1][1] >= 0.9
+
+    def test_copies_are_columns_with_a_correlation_of_one(self, rng):
+        a, b, noise = rng.normal(size=(3, 50))
+        b -= a * (a @ b) / (a @ a)
+        near = a + 0.005 * np.linalg.norm(a) * b / np.linalg.norm(b)
+        far = a + 0.05 * np.linalg.norm(a) * b / np.linalg.norm(b)
+        table = columns(a=a, still=np.ones(50), noise=noise, far=far, near=near, minus=3 - 2 * a)
+        assert abs(np.corrcoef(a, near)[0, 1]) > 0.9999 > abs(np.corrcoef(a, far)[0, 1])
+        assert near_copies(table) == (("near", "a"), ("minus", "a"))
+        assert near_copies(columns(a=a, gone=np.full(50, np.nan), twin=2 * a)) == (("twin", "a"),)
+        assert near_copies(columns(a=[1.0, 2.0], b=[2.0, 4.0])) == ()  # two rows always lie on a line
+        assert near_copies(columns(a=[1.0, 2.0, 3.0], b=[2.0, 4.0, 6.0])) == (("b", "a"),)
+
+    def test_scales(self, rng):
+        a, b = rng.normal(size=40), 30 * rng.normal(size=40)
+        b[3] = np.nan
+        expected = np.nanstd(b) / np.std(a)
+        found = scale_ratio(columns(a=a, b=b, still=np.ones(40), text=["u", "v"] * 20))
+        assert found == pytest.approx(max(expected, 1 / expected))
+        assert scale_ratio(columns(still=np.ones(4))) == 1.0
+
+    def test_shares_of_copies(self):
+        keys = np.array([0, 1, 2, 0, 3, 1])
+        folds = [(np.array([0, 1, 2]), np.array([3, 4])), (np.array([3, 4]), np.array([0, 1, 2, 5]))]
+        assert across(keys, folds) == pytest.approx(np.mean([1 / 2, 1 / 4]))
+        assert across(keys, []) == 0.0
+        train = columns(a=[1.0, 2.0, 3.0], b=[1.0, 1.0, 2.0])
+        assert overlap(train, np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 2.0], [3.0, 1.0]])) == 0.5
+
+    def test_conflicts(self, rng):
+        inputs, y = rng.integers(0, 4, 30), rng.normal(size=30)
+        mean = np.array([y[inputs == i].mean() for i in inputs])
+        assert conflict_risk(inputs, y, REGRESSION) == pytest.approx(np.mean((y - mean) ** 2))
+        codes = rng.integers(0, 3, 30)
+        P = np.array([np.bincount(codes[inputs == i], minlength=3) / np.sum(inputs == i) for i in inputs])
+        brier = 0.5 * np.mean(np.sum((np.eye(3)[codes] - P) ** 2, axis=1))
+        assert conflict_risk(inputs, codes, labels(3)) == pytest.approx(brier)
+
+    def test_targets_far_from_the_median_residual(self, rng):
+        """Beyond eight robust standard deviations, 1.4826 median |r − median r|; the worst first."""
+        y, output = rng.normal(size=51), 0.3 + np.zeros(51)
+        residual = y - output
+        centre = np.median(residual)
+        spread = 1.4826 * np.median(np.abs(residual - centre))
+        y[[4, 9, 20]] = output[0] + np.array([centre - 9 * spread, centre + 40 * spread, centre + 6 * spread])
+        rows = rng.permutation(51)
+        held = SimpleNamespace(rows=rows, output=output)
+        targets = np.empty(51)
+        targets[rows] = y
+        found, expected = doubtful_rows(targets, REGRESSION, held)
+        assert list(found) == list(rows[[9, 4]])
+        assert expected is None
+        nothing, _ = doubtful_rows(np.ones(9), REGRESSION, SimpleNamespace(rows=np.arange(9), output=np.zeros(9)))
+        assert len(nothing) == 0
+
+    def test_labels_that_the_model_does_not_believe(self, rng):
+        p = rng.dirichlet([0.3, 0.3, 0.3], 200)
+        y = np.array([rng.choice(3, p=row) for row in p])
+        y[:10] = p[:10].argmin(axis=1)
+        usual = np.array([p[y == c, c].mean() for c in range(3)])
+        guess, own = p.argmax(axis=1), p[np.arange(200), y]
+        sure = p.max(axis=1) >= usual[guess]
+        suspects = [i for i in range(200) if guess[i] != y[i] and sure[i] and own[i] < 0.1]
+        found, expected = doubtful_rows(y, labels(3), SimpleNamespace(rows=np.arange(200), output=p))
+        assert list(found) == sorted(suspects, key=lambda i: own[i])
+        assert expected == pytest.approx(sum(q for i in range(200) if sure[i] for q in p[i] if q < 0.1))
+        none, unknown = doubtful_rows(y, labels(3, probabilities=False), SimpleNamespace(rows=np.arange(200), output=p))
+        assert (len(none), unknown) == (0, None)
+
+
+def test_data_without_comparable_columns():
+    """A sparse matrix that is too large to be looked at column by column: only the targets are checked."""
+    wide, y = scipy.sparse.csr_array((30, 200_000)), np.repeat([0, 1], [20, 10])
+    found = check_data(wide, y, labels(2), [])
+    assert typed_columns(wide) == []
+    assert (found.smallest_class, found.smallest_class_count) == (1 / 3, 10)
+    assert (found.leaks, found.constant, found.copies, found.ids, found.doubtful) == ((), (), (), (), ())
+    assert (found.duplicates, found.duplicates_across_folds, found.conflict, found.missing) == (0.0, 0.0, 0.0, 0.0)
+    assert (found.duplicates_in_test, found.doubtful_count, found.doubtful_expected, found.scale_ratio) == (
+        None,
+        0,
+        None,
+        1.0,
+    )
+
+
+def test_measures_name_their_classes(rng):
+    assert make_measure(hg.Ridge(), rng.normal(size=20)).classes is None
+    assert list(make_measure(hg.LogisticRegression(), rng.integers(0, 3, 30)).classes) == [0, 1, 2]
