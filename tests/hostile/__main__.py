@@ -40,7 +40,7 @@ def restart(allocation_fails: bool) -> None:
         os.execv(sys.executable, [sys.executable, "-m", "hostile", *sys.argv[1:]])
 
 
-def long_cases(group: runner.Group, state: dict[str, int], deadline: float, batch: int = 50):
+def long_cases(group: runner.Group, state: dict[str, int], deadline: float, batch: int = 500):
     """Random cases, batch by batch, from where the last run stopped."""
     assert group.random is not None
     while time.monotonic() < deadline:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hinge._native import check_indices, core
 from hinge._validation import validate_data
-from hinge.models.base import FLOATS, check_objects, check_weights
+from hinge.models.base import FLOATS, check_objects, check_weights, require_no_overflow
 from hinge.problem.kernels import (
     RBF,
     ChiSquared,
@@ -152,6 +152,7 @@ class Expansion:
         outputs = 1 if self.coefficients.ndim == 1 else self.coefficients.shape[1]
         coefficients = np.ascontiguousarray(self.coefficients.reshape(len(self.coefficients), outputs))
         z = self._product(X, coefficients)
+        require_no_overflow(z)
         return (z[:, 0] if self.coefficients.ndim == 1 else z) + self.bias
 
     def _product(self, X: Any, coefficients: Array) -> Array:

@@ -22,6 +22,7 @@ from hinge.models.trees.inputs import (
     INT32,
     Binned,
     Coder,
+    check_sums,
     check_targets,
     fit_table,
     grow_table,
@@ -168,6 +169,7 @@ class BaseForest(Members, Estimator):
         if before is not None:
             self._check_same_targets(y)
         codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
+        check_sums(weight, codes)
         bags = self._grow(X, codes, weight, before)
         if self.oob_score:
             self._out_of_bag(X, y, weight, bags)

@@ -21,6 +21,7 @@ from hinge.models.trees.inputs import (
     Prepared,
     Presorted,
     Unsorted,
+    check_sums,
     check_targets,
     fit_table,
     is_frequency,
@@ -155,6 +156,7 @@ class BaseTree(Estimator):
     def fit_prepared(self, table: Prepared, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Grow the tree on a prepared table; y as ``_code`` makes it."""
         y = np.ascontiguousarray(y, dtype=np.float64).ravel()
+        check_sums(weight, y)
         options = self.options_for(table, weight)
         if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
