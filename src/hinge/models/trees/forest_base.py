@@ -13,7 +13,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge._parameters import Constraints, Estimator, at_least, between, count, fraction, one_of, shared
+from hinge._parameters import (
+    Columns,
+    Constraints,
+    Estimator,
+    at_least,
+    between,
+    count,
+    fraction,
+    numbers,
+    one_of,
+    shared,
+)
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.trees.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
@@ -79,8 +90,8 @@ class BaseForest(Members, Estimator):
         "oob_score": ["boolean", callable],
         "ccp_alpha": [at_least(0)],
         "max_samples": [count(), fraction(), None],
-        "monotonic_cst": ["array-like", dict, None],
-        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "monotonic_cst": [numbers(-1), dict, None],
+        "categorical_features": [Columns(), one_of("from_dtype"), None],
         "max_bins": [count(2, 255)],
         "keep_leaves": ["boolean"],
     }
