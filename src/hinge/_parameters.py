@@ -129,7 +129,9 @@ class Folds(HasMethods):
         """Whether value gives folds."""
         if not self.folds.is_satisfied_by(value):
             return False
-        return not isinstance(value, list | tuple | np.ndarray) or (np.ndim(value) > 0 and self._are_pairs(value))
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            return False
+        return not isinstance(value, list | tuple | np.ndarray) or self._are_pairs(value)
 
     @staticmethod
     def _are_pairs(folds: Any) -> bool:

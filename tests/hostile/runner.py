@@ -151,7 +151,8 @@ def _cpu_seconds(pid: int) -> float:
 
 def _child(group: Group, cases: list[str], send: int, errors: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    if "ASAN_OPTIONS" not in os.environ:  # its shadow of the memory is larger
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     os.dup2(errors, 1)
     os.dup2(errors, 2)
     warnings.simplefilter("ignore")
