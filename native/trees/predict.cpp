@@ -158,6 +158,7 @@ template <class T, class Row>
 HINGE_INLINE void walk(const Step* steps, const std::uint32_t* sets, const Table<T>& x, const Row& row, index_t count,
                        std::int32_t* node) {
   for (index_t r = 0; r < count; ++r) node[r] = 0;
+  if (x.cols == 0) return;  // no split uses a column: every tree is its root
   for (bool moving = true; moving;) {
     moving = false;
     for (index_t r = 0; r < count; ++r) {

@@ -104,7 +104,7 @@ class Numbers(HasMethods):
             array = np.asarray(value)
         except ValueError:  # rows of different lengths
             return False
-        if array.dtype.kind not in "biuf" or array.size == 0 or self.size not in (None, array.size):
+        if array.dtype.kind not in "biuf" or array.ndim == 0 or array.size == 0 or self.size not in (None, array.size):
             return False
         return bool(np.all(array > self.low if self.open_low else array >= self.low))
 
@@ -127,10 +127,53 @@ class Folds(HasMethods):
 
     def is_satisfied_by(self, value: Any) -> bool:
         """Whether value gives folds."""
-        return self.folds.is_satisfied_by(value) and not (hasattr(value, "__len__") and len(value) == 0)
+        if not self.folds.is_satisfied_by(value):
+            return False
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            return False
+        return not isinstance(value, list | tuple | np.ndarray) or self._are_pairs(value)
+
+    @staticmethod
+    def _are_pairs(folds: Any) -> bool:
+        """Whether folds are given as pairs of index arrays, at least one."""
+        return len(folds) > 0 and all(
+            isinstance(fold, list | tuple | np.ndarray)
+            and len(fold) == 2
+            and all(np.ndim(rows) == 1 and np.asarray(rows).dtype.kind in "biu" for rows in fold)
+            for fold in folds
+        )
 
     def __str__(self) -> str:
         return str(self.folds)
+
+
+class Columns(HasMethods):
+    """Columns of X by number or name, or a mask of them."""
+
+    def __init__(self) -> None:
+        super().__init__("__len__")
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        """Whether value is a list of numbers, names or truth values."""
+        if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__") or np.ndim(value) != 1:
+            return False
+        return all(isinstance(v, str | bool | Integral | np.bool_) for v in np.asarray(value, dtype=object))
+
+    def __str__(self) -> str:
+        return "a list of column numbers or names or a mask"
+
+
+class Groups(Columns):
+    """Lists of columns."""
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        """Whether value is a sequence of groups."""
+        if not isinstance(value, list | tuple | set | np.ndarray) or (isinstance(value, np.ndarray) and not value.ndim):
+            return False
+        return all(super(Groups, self).is_satisfied_by(list(v) if isinstance(v, set | frozenset) else v) for v in value)
+
+    def __str__(self) -> str:
+        return "a list of lists of columns"
 
 
 DTYPE = [type, np.dtype, one_of("float32", "float64", "f4", "f8", "int32", "int64"), None]
@@ -192,8 +235,15 @@ class Estimator(BaseEstimator):
         """Refuse parameters outside their range, before anything is computed."""
         for name, default, constraints in _checks(type(self)):
             value = getattr(self, name)
-            if value is not default and not any(constraint.is_satisfied_by(value) for constraint in constraints):
+            if value is not default and not (
+                _fits_a_word(value) and any(constraint.is_satisfied_by(value) for constraint in constraints)
+            ):
                 _refuse(self, name, value)
+
+
+def _fits_a_word(value: Any) -> bool:
+    """False for whole numbers beyond 64 bits, which neither compiled code nor floating point is sure to hold."""
+    return not isinstance(value, int) or -(2**63) <= value < 2**64
 
 
 def _inherited(cls: type) -> Constraints:

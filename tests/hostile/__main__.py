@@ -37,10 +37,10 @@ def restart(allocation_fails: bool) -> None:
     needed = {"OPENBLAS_NUM_THREADS": "1"} | (allocation.environment() if allocation_fails else {})
     if any(name not in os.environ for name in needed):
         os.environ |= needed
-        os.execv(sys.executable, [sys.executable, "-m", "hostile", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def long_cases(group: runner.Group, state: dict[str, int], deadline: float, batch: int = 50):
+def long_cases(group: runner.Group, state: dict[str, int], deadline: float, batch: int = 500):
     """Random cases, batch by batch, from where the last run stopped."""
     assert group.random is not None
     while time.monotonic() < deadline:

@@ -1,6 +1,6 @@
-"""Every public estimator against hostile arrays, frames, targets and weights.
+"""Every public estimator against hostile arrays, frames, targets, weights and parameters.
 
-A case ends well if the data are refused by a ValueError or TypeError that names what is wrong with which argument, or if
+A case ends well if the call is refused by a ValueError or TypeError that names what is wrong with which argument, or if
 the fit returns and its predictions of sound examples are finite.
 """
 
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow
 import scipy.sparse as sp
 from sklearn.base import clone
 
+import hinge as hg
 from hostile.machine import estimators
 from hostile.runner import Group
 from kit.estimators import make_data, takes_weights
@@ -84,6 +86,7 @@ X_KINDS: dict[str, Change] = {
     "constant": lambda X: np.ones_like(X), "zeros": np.zeros_like, "huge": lambda X: X * 1e300,
     "largest": lambda X: np.sign(X) * np.finfo(float).max, "large": lambda X: X * 1e155, "tiny": lambda X: X * 1e-300,
     "denormal": lambda X: X * 1e-320, "float32 denormal": lambda X: (X * 1e-44).astype(np.float32),
+    "float32 large": lambda X: (X * 1e30).astype(np.float32), "float32 small": lambda X: (X * 1e-30).astype(np.float32),
     "float32 largest": lambda X: (np.sign(X) * np.finfo(np.float32).max).astype(np.float32),
     "one huge": _put(1e308), "one large": _put(1e160), "half": lambda X: X.astype(np.float16),
     "long double": lambda X: X.astype(np.longdouble), "bytes of int": lambda X: X.astype(np.int8),
@@ -140,32 +143,60 @@ NAMED = re.compile(
 )  # fmt: skip
 
 
+PARAMETERS: dict[str, Any] = {
+    "NaN": np.nan, "inf": np.inf, "-inf": -np.inf, "0": 0, "-1": -1, "3": 3, "0.0": 0.0, "-0.5": -0.5, "0.5": 0.5, "1e308": 1e308,
+    "1e-320": 1e-320, "-2**31": -(2**31), "-2**63": -(2**63), "-10**400": -(10**400), "True": True, "None": None, "text": "text", "no text": "",
+    "bytes": b"auto", "no list": [], "list": [1.0], "list of NaN": [np.nan, 1.0], "list of text": ["a", 1], "tuple": (), "dict": {}, "dict of None": {None: None},
+    "complex": 1j, "function": len, "class": dict, "object": object(), "array": np.ones(3), "matrix": np.ones((2, 2)), "0-d array": np.array(1.0),
+    "no array": np.empty(0), "Decimal": Decimal("0.5"), "Fraction": Fraction(1, 3), "float32": np.float32(0.5), "uint8": np.uint8(200),
+    "date": np.datetime64("2020-01-01"), "range": range(3), "model": hg.Ridge(), "model class": hg.Ridge, "loss": hg.Logistic(), "kernel": hg.kernels.RBF(1.0),
+}  # fmt: skip
+
+
+@cache
 def data(name: str) -> tuple[np.ndarray, Any]:
     return make_data(estimators()[name], n=40, d=4)
 
 
-def all_cases() -> Iterator[str]:
-    for name, estimator in estimators().items():
-        yield from (f"{name}|X|{kind}" for kind in X_KINDS)
-        yield from (f"{name}|predict|{kind}" for kind in X_KINDS)
-        if data(name)[1] is not None:
-            yield from (f"{name}|y|{kind}" for kind in Y_KINDS)
-        if takes_weights(estimator):
-            yield from (f"{name}|weights|{kind}" for kind in WEIGHTS)
+def kinds(name: str) -> dict[str, Any]:
+    """What can be changed about a call of the estimator: slot → kinds. A slot that is no argument is a parameter."""
+    found: dict[str, Any] = {"X": X_KINDS, "predict": X_KINDS}
+    if data(name)[1] is not None:
+        found["y"] = Y_KINDS
+    if takes_weights(estimators()[name]):
+        found["weights"] = WEIGHTS
+    return found | dict.fromkeys(estimators()[name].get_params(deep=False), PARAMETERS)
+
+
+@cache
+def all_cases() -> list[str]:
+    """One thing that is wrong."""
+    every = [(name, slot, kind) for name in estimators() for slot, found in kinds(name).items() for kind in found]
+    return ["|".join(case) for case in every]
 
 
 def cases() -> Iterator[str]:
-    """Every 79th: a prime, so that every kind meets some estimators."""
-    yield from (case for i, case in enumerate(all_cases()) if i % 79 == 0)
+    """Every 251st: a prime, so that every kind meets some estimators."""
+    yield from all_cases()[::251]
+
+
+@cache
+def shuffled() -> np.ndarray:
+    return np.random.default_rng(0).permutation(len(all_cases()))
 
 
 def random(seed: int) -> str:
-    """All cases, one after another in a fixed random order."""
-    every = list(all_cases())
-    return every[np.random.default_rng(seed // len(every)).permutation(len(every))[seed % len(every)]]
+    """All cases, one after another in a fixed random order; then several things at a time."""
+    if seed < len(all_cases()):
+        return all_cases()[shuffled()[seed]]
+    rng = np.random.default_rng(seed)
+    name = str(rng.choice(list(estimators())))
+    slots = kinds(name)
+    chosen = rng.choice(list(slots), size=int(rng.integers(2, 4)), replace=False)
+    return "|".join([name, *(part for slot in chosen for part in (slot, str(rng.choice(list(slots[slot])))))])
 
 
-METHODS = ("predict", "predict_proba", "decision_function", "transform")
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
 
 
 def numbers(model: Any, X: Any) -> Iterator[tuple[str, np.ndarray]]:
@@ -180,37 +211,42 @@ def numbers(model: Any, X: Any) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def run(case: str) -> None:
-    name, slot, kind = case.split("|")
-    X, y = data(name)
-    model, extra = clone(estimators()[name]), {}
-    if "groups" in inspect.signature(model.fit).parameters:
-        extra["groups"] = np.arange(len(X)) % 5
-    sound = X
+    name, *rest = case.split("|")
+    changes = dict(zip(rest[::2], rest[1::2]))
     try:
-        if slot == "weights":
-            model.fit(X, y, sample_weight=WEIGHTS[kind](len(X)), **extra)
-        elif slot == "y":
-            model.fit(X, Y_KINDS[kind](y), **extra)
-        elif slot == "X":
-            hostile = X_KINDS[kind](X)
-            if kind in ("one row", "two rows", "no rows", "pandas no rows"):
-                y, extra = None if y is None else y[: len(hostile)], {k: v[: len(hostile)] for k, v in extra.items()}
-            model.fit(hostile, y, **extra)
-            if getattr(model, "n_features_in_", None) != X.shape[1]:
-                return
-        else:
-            model.fit(X, y, **extra)
-            sound = X_KINDS[kind](X)
-            finite = isinstance(sound, np.ndarray) and sound.dtype.kind == "f" and bool(np.isfinite(sound).all())
-            for method, found in numbers(model, sound):
-                assert not finite or not np.isnan(found).any(), f"{method} gives NaN silently"
-            return
-        for method, found in numbers(model, sound):
-            assert not np.isnan(found).any(), f"{method} gives NaN silently"
+        attempt(name, changes)
     except (ValueError, TypeError) as error:
-        if not NAMED.search(str(error)) and name not in str(error):
+        parameters = [slot for slot in changes if slot not in ("X", "predict", "y", "weights")]
+        # A function that was passed in place of a kernel or a score raises errors of its own.
+        passed = [getattr(PARAMETERS[changes[slot]], "__name__", slot) for slot in parameters]
+        if not NAMED.search(str(error)) and not any(word in str(error) for word in (name, *parameters, *passed)):
             raise RuntimeError(f"no argument is named: {type(error).__name__}: {error}") from error
         raise
 
 
-GROUP = Group("api", cases, run, random, seconds=30.0)
+def attempt(name: str, changes: dict[str, str]) -> None:
+    (X, y), extra = data(name), {}
+    hostile, model = X, clone(estimators()[name])
+    parameters = {slot: PARAMETERS[kind] for slot, kind in changes.items() if slot in model.get_params(deep=False)}
+    if "groups" in inspect.signature(model.fit).parameters:
+        extra["groups"] = np.arange(len(X)) % 5
+    if (kind := changes.get("X")) is not None:
+        hostile = X_KINDS[kind](X)
+        if kind in ("one row", "two rows", "no rows", "pandas no rows"):
+            y, extra = None if y is None else y[: len(hostile)], {k: v[: len(hostile)] for k, v in extra.items()}
+    if (kind := changes.get("weights")) is not None:
+        extra["sample_weight"] = WEIGHTS[kind](40 if y is None else len(y))
+    if (kind := changes.get("y")) is not None:
+        y = Y_KINDS[kind](y)
+    model.set_params(**parameters).fit(hostile, y, **extra)
+    if getattr(model, "n_features_in_", None) != X.shape[1]:
+        return
+    new = X_KINDS[changes["predict"]](X) if "predict" in changes else X
+    finite = isinstance(new, np.ndarray) and new.dtype.kind == "f" and bool(np.isfinite(new).all())
+    for method, found in numbers(model, new):
+        assert not finite or not np.isnan(found).any(), f"{method} gives NaN silently"
+        # Infinity is the right rounding of what is beyond 1.8e308; examples of ordinary size never come near.
+        assert "predict" in changes or not np.isinf(found).any(), f"{method} gives infinity silently"
+
+
+GROUP = Group("api", cases, run, random, seconds=10.0)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from hostile import allocation, api, machine, model_files, sparse, structured
+from hostile import allocation, api, command, machine, model_files, sparse, structured
 from hostile.runner import Group
 
 GROUPS: dict[str, Group] = {
     group.name: group
-    for group in (sparse.GROUP, structured.GROUP, model_files.GROUP, api.GROUP, machine.GROUP, allocation.GROUP)
+    for group in (
+        sparse.GROUP,
+        structured.GROUP,
+        model_files.GROUP,
+        api.GROUP,
+        command.GROUP,
+        machine.GROUP,
+        allocation.GROUP,
+    )
 }

@@ -7,15 +7,22 @@ the same predictions as before.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
+import multiprocessing
 import os
 import resource
 import signal
+import sys
+import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import get_tags
@@ -202,9 +209,78 @@ def many_threads(name: str, count: str) -> None:
     hg.set_num_threads(None)
 
 
+def started(name: str, method: str) -> None:
+    """Processes that begin with a new interpreter or are forked from a server, while the pool of this one is in use."""
+    works(name)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method)) as pool:
+        for found in pool.map(answer, [name, name]):
+            if estimators()[name].get_params().get("random_state", 0) is not None:
+                np.testing.assert_array_equal(found, expected(name), err_msg=f"{method}: another answer")
+
+
+def killed(name: str, seed: str) -> None:
+    """SIGKILL while a model is written, again and again: the file is the old one or the new one, and whole."""
+    X, y = data(name)
+    models = [fitted(estimators()[name], X[:k], y[:k]) for k in (len(X), len(X) // 2)]
+    rng = np.random.default_rng(int(seed))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.hinge"
+        hg.save(models[0], path)
+        for _ in range(8):
+            pid = os.fork()
+            if pid == 0:
+                while True:
+                    for model in models:
+                        hg.save(model, path)
+            time.sleep(float(rng.exponential(0.02)) + 0.002)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            try:
+                found = hg.load(path)
+            except ValueError as error:
+                raise AssertionError(f"a file that was cut: {error}") from None
+            assert any(np.array_equal(found.predict(X), model.predict(X)) for model in models)
+
+
+class _Heap(ctypes.Structure):
+    """struct mallinfo2 of glibc."""
+
+    _fields_: ClassVar[Any] = [(f, ctypes.c_size_t) for f in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "used", "free", "keepcost")]  # fmt: skip
+
+
+def in_use() -> int:
+    """Bytes that C and C++ hold."""
+    gc.collect()
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = _Heap
+    heap = mallinfo2()
+    return int(heap.used + heap.hblkhd)
+
+
+def leaks(name: str, fits: str) -> None:
+    """Memory is flat over fits: what the core holds does not grow with every fit, nor does the number of Python objects.
+
+    Caches may fill in the first of three windows, and once more in one of the others.
+    """
+    X, y = (A[:60] for A in data(name))
+
+    def window() -> tuple[float, float]:
+        before, blocks = in_use(), sys.getallocatedblocks()
+        for _ in range(int(fits)):
+            fitted(estimators()[name], X, y)
+        return (in_use() - before) / int(fits), (sys.getallocatedblocks() - blocks) / int(fits)
+
+    hg.set_num_threads(1)
+    window()
+    first, second = window(), window()
+    for what, grown in zip(("bytes of the heap", "objects of Python"), np.minimum(first, second)):
+        assert grown < LEAK, f"{grown:.1f} {what} a fit"
+
+
+LEAK = 8.0  # a fit; one pointer that is not freed is as many bytes
 KINDS: dict[str, Callable[[str, str], None]] = {
     "memory": address_space, "processes": processes, "interrupts": interrupts, "forks": forks, "writes": writes,
-    "at a time": at_a_time, "threads": many_threads,
+    "at a time": at_a_time, "threads": many_threads, "started": started, "killed": killed, "leaks": leaks,
 }  # fmt: skip
 SAMPLE = (
     "Ridge", "LogisticRegression", "SVC", "RandomForestClassifier", "GradientBoostingRegressor", "MLPRegressor",
@@ -220,15 +296,19 @@ def cases() -> Iterator[str]:
         yield f"forks|{name}|{i}"
         yield f"writes|{name}|{i}"
         yield f"at a time|{name}|0"
+        yield f"leaks|{name}|6"
+    yield from (f"killed|{name}|{i}" for i, name in enumerate(("Ridge", "RandomForestClassifier", "SVC")))
+    yield from (f"started|RandomForestClassifier|{method}" for method in ("spawn", "forkserver"))
     yield "threads|RandomForestClassifier|300"
 
 
 def random(seed: int) -> str:
     rng = np.random.default_rng(seed)
-    kind, name = rng.choice(list(KINDS)), rng.choice(sorted(estimators()))
-    number = (
-        int(2 ** rng.uniform(12, 28)) if kind == "memory" else int(rng.integers(2, 40)) if kind == "threads" else seed
-    )
+    kind, name = str(rng.choice(list(KINDS))), rng.choice(sorted(estimators()))
+    numbers: dict[str, Any] = {
+        "memory": int(2 ** rng.uniform(12, 28)), "threads": rng.integers(2, 40), "started": rng.choice(["spawn", "forkserver"]), "leaks": 12,
+    }  # fmt: skip
+    number = numbers.get(kind, seed)
     return f"{kind}|{name}|{number}"
 
 

@@ -12,7 +12,7 @@ refused         ValueError, TypeError, MemoryError, KeyboardInterrupt or the lik
 wrong           a result that contradicts the same computation on a sound input (AssertionError in the group)
 unclear         any other exception: a caller cannot tell what to change
 crash           the process died
-hang            no answer within the limit of the group
+hang            no answer within the limit of the group, in CPU seconds or in PATIENCE times as many seconds of the clock
 ==============  ==================================================================================================
 """
 
@@ -30,11 +30,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 CLEAR = (ValueError, TypeError, MemoryError, KeyboardInterrupt, OSError, NotImplementedError)
 # Messages that nobody who passed a wrong argument can act on, whatever their type.
 MUTTERING = ("std::", "incompatible function arguments", "bad allocation", "vector::", "Unable to cast")
+PATIENCE = 8  # other processes may take the processor
 ADDRESS_SPACE = 12 << 30  # bytes a child may map: a case that eats memory must not take the machine with it
 
 
@@ -91,7 +93,7 @@ def _one_child(group: Group, cases: list[str]) -> Iterator[Outcome]:
         os.close(send)
         done = 0
         try:
-            for line in _lines(receive, group.seconds):
+            for line in _lines(receive, pid, group.seconds):
                 if line is None:
                     os.kill(pid, signal.SIGKILL)
                     yield Outcome(group.name, cases[done], "hang", f"no answer within {group.seconds:g} s")
@@ -122,14 +124,15 @@ def _reap(pid: int) -> int:
         time.sleep(0.002)
 
 
-def _lines(receive: int, seconds: float) -> Iterator[bytes | None]:
-    """Lines from a pipe; None if one does not come in time."""
+def _lines(receive: int, pid: int, seconds: float) -> Iterator[bytes | None]:
+    """Lines from the pipe of a child; None if one does not come in time."""
     buffer = b""
     while True:
-        ready, _, _ = select.select([receive], [], [], seconds)
-        if not ready:
-            yield None
-            return
+        began, used = time.monotonic(), _cpu_seconds(pid)
+        while not select.select([receive], [], [], seconds)[0]:
+            if _cpu_seconds(pid) - used >= seconds or time.monotonic() - began >= PATIENCE * seconds:
+                yield None
+                return
         more = os.read(receive, 1 << 16)
         if not more:
             return
@@ -137,9 +140,19 @@ def _lines(receive: int, seconds: float) -> Iterator[bytes | None]:
         yield from lines
 
 
+def _cpu_seconds(pid: int) -> float:
+    """Processor time that a child has used so far; the clock where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return time.monotonic()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _child(group: Group, cases: list[str], send: int, errors: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    if "ASAN_OPTIONS" not in os.environ:  # its shadow of the memory is larger
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     os.dup2(errors, 1)
     os.dup2(errors, 2)
     warnings.simplefilter("ignore")

@@ -48,7 +48,7 @@ def _root(
 def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
     """The result: JSON for machines, lines for people."""
     if as_json:
-        typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, default=str))
     else:
         typer.echo("\n".join(lines))
 

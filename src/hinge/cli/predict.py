@@ -64,7 +64,7 @@ def run(
     if out is not None:
         _write(predictions, out)
     elif as_json:
-        rows = [row for part in predictions for row in part.to_dicts()]
+        rows = [row for part in predictions for row in _for_json(part).to_dicts()]
     else:
         for k, part in enumerate(predictions):
             sys.stdout.write(harmless(part).write_csv(include_header=k == 0))
@@ -74,6 +74,14 @@ def run(
         data = {"file": str(out), "rows": predictions.rows, "notes": predictions.notes}
         return data, [f"{predictions.rows} predictions in {out}"]
     return ({"rows": predictions.rows, "notes": predictions.notes, "predictions": rows}, []) if as_json else None
+
+
+def _for_json(part: Any) -> Any:
+    """NaN and infinity of input columns as null: JSON has no word for them."""
+    import polars as pl
+
+    finite = [pl.when(pl.col(n).is_finite()).then(pl.col(n)).alias(n) for n, t in part.schema.items() if t.is_float()]
+    return part.with_columns(finite)
 
 
 def _write(predictions: Predictions, out: Path) -> None:

@@ -304,6 +304,10 @@ def learn_number(column: Column, scale: bool, missing: str, decimal: str = ".") 
     return Number(centre, spread, fill, gaps and missing == "indicator", junk, notation)
 
 
+# Numbers below have lost digits (their last one is denormal), and dividing by them overflows.
+SMALLEST_SPREAD = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+
+
 def spread_of(values: np.ndarray) -> tuple[float, float]:
     """Mean and standard deviation without overflow; 1 for the deviation of a constant."""
     size = float(np.max(np.abs(values), initial=0.0))
@@ -312,7 +316,7 @@ def spread_of(values: np.ndarray) -> tuple[float, float]:
     unit = values / size
     mean = float(np.mean(unit))
     deviation = float(np.std(unit - mean))
-    return mean * size, deviation * size if deviation > 1e-14 and deviation * size > 0 else 1.0
+    return mean * size, deviation * size if deviation > 1e-14 and deviation * size > SMALLEST_SPREAD else 1.0
 
 
 def learn_levels(column: Column, codes: bool, max_categories: int, min_frequency: int) -> Levels:

@@ -20,6 +20,7 @@ from hinge.tables.number_formats import Notation
 from hinge.tables.reading import Table, as_table, read_table
 
 BATCH = 200_000
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class TableModel(BaseEstimator):
@@ -99,7 +100,9 @@ class TableModel(BaseEstimator):
     def outputs(self, frame: Any) -> np.ndarray:
         """Probabilities or means for columns in the types of training, some rows at a time."""
         starts = range(0, frame.height, BATCH)
-        return np.concatenate([self.measure.output(self.pipeline, frame[s : s + BATCH]) for s in starts])
+        found = np.concatenate([self.measure.output(self.pipeline, frame[s : s + BATCH]) for s in starts])
+        # An exponential of values far outside training: the largest number stands for what is beyond.
+        return np.clip(found, -LARGEST, LARGEST)
 
     def conform(self, X: Any) -> Any:
         """The columns of a table in the types of training; values that cannot be read are missing."""

@@ -82,6 +82,10 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
             raise ValueError("The sum of sample_weight overflows; divide the weights by their maximum.")
+    if weights.sum() < np.finfo(np.float64).tiny:
+        raise ValueError(
+            "sample_weight is too small: its sum, below 2.2e-308, has lost digits. Divide it by its maximum."
+        )
     return weights
 
 

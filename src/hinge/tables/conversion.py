@@ -22,7 +22,7 @@ def to_texts(series: Any, notation: Notation | None = None) -> Any:
 
     if series.dtype.is_float():
         present = series.drop_nulls()
-        if len(present) and bool((present == present.round()).all()):
+        if len(present) and bool(((present == present.round()) & (present.abs() < 2.0**63)).all()):
             series = series.cast(pl.Int64)
     texts = series.cast(pl.String).str.strip_chars().replace(list(MISSING_TEXTS), None)
     if notation is None or not notation.truth:

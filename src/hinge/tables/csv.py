@@ -33,6 +33,8 @@ class CsvFile:
     separator : str
     header : bool
         The first line holds names.
+    width : int
+        The number of fields of the first line.
     repeated : list of str
         Names that occur more than once.
     schema : dict
@@ -46,6 +48,7 @@ class CsvFile:
     text: TextFile
     separator: str
     header: bool
+    width: int
     repeated: list[str]
     schema: dict[str, Any] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -81,7 +84,7 @@ class CsvFile:
         for name in repeated:
             again = f"{name.strip()}.2"
             text.notes.append(f"the column name {name!r} occurs {occurrences[name]} times; later ones are {again}, …")
-        return cls(text, separator, header, repeated)
+        return cls(text, separator, header, len(first), repeated)
 
     def frames(self) -> Iterator[Any]:
         """The table in parts, under its final names. Types may widen from one part to the next."""
@@ -91,6 +94,8 @@ class CsvFile:
         for k, piece in enumerate(self.text.pieces(PIECE)):
             if k == 0 and not self.schema:
                 frame = self._first(piece)
+                if frame.width != self.width:  # without a header, polars takes the longest of the first lines
+                    raise UserError(self._fault("lines of different lengths"))
                 self.schema = dict(frame.schema)
                 self.names = _names(frame.columns, self.header, self.repeated)
                 texts = {
@@ -296,10 +301,19 @@ def _names(columns: list[str], header: bool, repeated: list[str]) -> list[str]:
     for k, column in enumerate(columns, 1):
         plain = column.strip()
         if not plain.partition("_duplicated_")[0]:
-            plain = f"unnamed_{k}"
+            names.append(free_name(f"unnamed_{k}", taken))
+            continue
         names.append(column if plain in taken else plain)
         taken.add(names[-1])
     return [_unique_name(c, taken) if "_duplicated_" in c and repeated else c for c in names]
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """The name, with underscores until no column has it, which is then taken."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def _unique_name(name: str, taken: set[str]) -> str:

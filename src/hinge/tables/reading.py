@@ -16,7 +16,7 @@ import numpy as np
 from hinge.errors import UserError
 from hinge.tables.columns import read_columns
 from hinge.tables.conversion import from_column
-from hinge.tables.csv import MAX_WIDTH, csv_parts, read_csv
+from hinge.tables.csv import MAX_WIDTH, csv_parts, free_name, read_csv
 from hinge.tables.decoding import TextFile
 
 KINDS = {
@@ -225,7 +225,10 @@ def _flat(frame: Any, path: Path) -> Any:
     frame = frame.drop(nested)
     if frame.width == 0:
         raise UserError(f"{path}: all columns hold lists or records; flatten them first.")
-    return frame.rename({name: f"unnamed_{k}" for k, name in enumerate(frame.columns, 1) if not name.strip()})
+    taken = set(frame.columns)
+    return frame.rename({
+        name: free_name(f"unnamed_{k}", taken) for k, name in enumerate(frame.columns, 1) if not name.strip()
+    })  # fmt: skip
 
 
 def _read_jsonl(path: Path, source: Any) -> Table:
@@ -248,7 +251,7 @@ def _jsonl_by_lines(path: Path, source: Any) -> Any:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{path}, line {number} is not JSON: {error}.") from None
         if not isinstance(row, dict):
             raise UserError(f"{path}, line {number} is not a JSON object {{…}}.")
@@ -283,7 +286,7 @@ def _read_json(path: Path, source: Any) -> Table:
     raw = source.read_bytes() if isinstance(source, Path) else source.getvalue()
     try:
         rows = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         try:
             return _read_jsonl(path, source)
         except UserError:

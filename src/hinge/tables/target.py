@@ -55,6 +55,8 @@ def clean_target(series: Any, task: str, decimal: str, notes: list[Note]) -> tup
         if notation is None or (task in ("binary", "multiclass") and not truth):
             return text, None
         read = to_texts(text, notation) if truth else to_numbers(text, notation)
+        if read.null_count() == len(read):  # numbers beyond the largest
+            return text, None
         example = text.filter(read.is_not_null())[0]
         notes.append(Note("D18", name, f"{name}: {notation.describe(example)}"))
     unread = text.filter(read.is_null() & text.is_not_null())

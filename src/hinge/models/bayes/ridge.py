@@ -19,7 +19,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge._parameters import Constraints, Estimator, at_least, shared
+from hinge._parameters import Constraints, Estimator, above, at_least, shared
 from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.models.bayes.linear import predicted
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
@@ -132,7 +132,7 @@ class BayesianRidge(_EvidenceRegressor):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "alpha_init": [at_least(0), None],
+        "alpha_init": [above(0), None],
         "lambda_init": [at_least(0), None],
     }
 

@@ -75,7 +75,12 @@ class _Discriminant(ClassPosterior, ClassifierMixin, Estimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class if there are two; a score per class otherwise."""
         joint = self._wanted(X, OUTPUT.joint)
-        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+        if joint.shape[1] != 2:
+            return joint
+        # Where both densities are zero in floating point the prior decides, as it does for probabilities.
+        with np.errstate(divide="ignore"):
+            joint = np.where(np.isneginf(joint).all(axis=1, keepdims=True), np.log(self.priors_), joint)
+        return joint[:, 1] - joint[:, 0]
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):
@@ -370,6 +375,8 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
             prior = np.log(self.priors_)
         b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
+        if output == OUTPUT.joint:  # distances that overflow: the density is zero
+            return np.where(np.isnan(values), -np.inf, values)
         return as_output(values, output, prior)
 
 

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import Design
-from hinge._parameters import Constraints, above, at_least, count, one_of, shared
+from hinge._parameters import Columns, Constraints, above, at_least, count, one_of, shared
 from hinge.models.base import check_weights, keep_float32, require_no_overflow
 from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
@@ -36,7 +36,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         **shared("l1_ratio"),
         "alpha": [at_least(0)],
         "max_iter": [count()],
-        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "categorical_features": [Columns(), one_of("from_dtype"), None],
         "inference": ["boolean"],
         "dispersion": [one_of("pearson"), above(0), None],
     }

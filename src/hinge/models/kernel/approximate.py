@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, check_indices
 from hinge._parameters import Constraints, Estimator, at_least, between, count, one_of, shared
 from hinge._validation import validate_data
-from hinge.models.base import FLOATS
+from hinge.models.base import FLOATS, require_no_overflow
 from hinge.models.kernel.expansion import NAMES, named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate, warn_indefinite
 from hinge.problem.kernels.algebra import Scaled
@@ -219,6 +219,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS, order="C", reset=False)
         phase = Design(X).matmul(self.random_weights_)
         phase += self.random_offset_
+        require_no_overflow(phase)
         np.cos(phase, out=phase)
         phase *= self.amplitude_
         return phase.astype(X.dtype, copy=False)

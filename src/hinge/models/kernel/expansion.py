@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hinge._native import check_indices, core
 from hinge._parameters import Constraints, Estimator, at_least, between, one_of
 from hinge._validation import validate_data
-from hinge.models.base import FLOATS, check_objects, check_weights
+from hinge.models.base import FLOATS, check_objects, check_weights, require_no_overflow
 from hinge.models.kernel.machines import dense_columns
 from hinge.problem.kernels import (
     RBF,
@@ -158,6 +158,7 @@ class Expansion:
 
     def scores(self, X: Any) -> Array:
         z = self._product(X, np.ascontiguousarray(self.columns))
+        require_no_overflow(z)
         return (z[:, 0] if self.coefficients.ndim == 1 else z) + self.bias
 
     def _product(self, X: Any, coefficients: Array) -> Array:

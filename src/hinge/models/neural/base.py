@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import check_indices
 from hinge._parameters import INFINITY, Constraints, Estimator, above, at_least, between, count, one_of, shared
 from hinge._validation import validate_data
-from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent, finiteness
+from hinge.models.base import FLOATS, check_predict, check_weights, drop_absent, finiteness, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.neural import display
 from hinge.models.neural.engine import ACTIVATIONS, Engine, initial_weights, scores
@@ -302,7 +302,9 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._raw(check_predict(self, X))
+        raw = self._raw(check_predict(self, X))
+        require_no_overflow(raw)
+        return raw
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions for the rows of X."""

@@ -109,14 +109,14 @@ class Rule:
         adam = self.solver != "sgd"
         return core.NetworkRecipe(
             adam=adam,
-            momentum=self.beta_1 if adam else self.momentum,
+            momentum=float(self.beta_1 if adam else self.momentum),
             nesterov=self.nesterov and self.momentum > 0,
-            beta2=self.beta_2,
-            epsilon=self.epsilon,
-            l2=self.l2,
-            decay=self.weight_decay,
-            clip=self.clip_norm or 0.0,
-            dropout=self.dropout,
+            beta2=float(self.beta_2),
+            epsilon=float(self.epsilon),
+            l2=float(self.l2),
+            decay=float(self.weight_decay),
+            clip=float(self.clip_norm or 0.0),
+            dropout=float(self.dropout),
         )
 
 

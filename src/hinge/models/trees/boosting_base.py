@@ -12,7 +12,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge._native import core
-from hinge._parameters import Constraints, Estimator, above, at_least, between, count, fraction, has, one_of, shared
+from hinge._parameters import (
+    Columns,
+    Constraints,
+    Estimator,
+    Groups,
+    above,
+    at_least,
+    between,
+    count,
+    fraction,
+    has,
+    numbers,
+    one_of,
+    shared,
+)
 from hinge.models.base import drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
@@ -53,9 +67,9 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         "l2_regularization": [at_least(0)],
         "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
         "max_bins": [count(2, 255)],
-        "categorical_features": ["array-like", one_of("from_dtype"), None],
-        "monotonic_cst": ["array-like", dict, None],
-        "interaction_cst": [one_of(*INTERACTIONS), "array-like", None],
+        "categorical_features": [Columns(), one_of("from_dtype"), None],
+        "monotonic_cst": [numbers(-1), dict, None],
+        "interaction_cst": [one_of(*INTERACTIONS), Groups(), None],
         "early_stopping": ["boolean", one_of("auto")],
         "scoring": [str, callable, None],
         "validation_fraction": [between(0, 1, "neither"), count(), None],
@@ -160,7 +174,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
     def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
         allowed = []
-        groups = self.interaction_cst or []
+        groups = [] if self.interaction_cst is None else self.interaction_cst
         if isinstance(groups, str):
             groups = itertools.combinations(range(d), min(d, INTERACTIONS[groups]))
         for group in groups:

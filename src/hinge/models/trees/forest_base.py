@@ -13,7 +13,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge._parameters import Constraints, Estimator, at_least, between, count, fraction, one_of, shared
+from hinge._parameters import (
+    Columns,
+    Constraints,
+    Estimator,
+    at_least,
+    between,
+    count,
+    fraction,
+    numbers,
+    one_of,
+    shared,
+)
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.trees.extra_tree import ExtraTreeClassifier, ExtraTreeRegressor
@@ -24,6 +35,7 @@ from hinge.models.trees.inputs import (
     Coder,
     Prepared,
     Unsorted,
+    check_sums,
     check_targets,
     fit_table,
     grow_table,
@@ -80,8 +92,8 @@ class BaseForest(Members, Estimator):
         "oob_score": ["boolean", callable],
         "ccp_alpha": [at_least(0)],
         "max_samples": [count(), fraction(), None],
-        "monotonic_cst": ["array-like", dict, None],
-        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "monotonic_cst": [numbers(-1), dict, None],
+        "categorical_features": [Columns(), one_of("from_dtype"), None],
         "max_bins": [count(2, 255)],
         "keep_leaves": ["boolean"],
     }
@@ -166,6 +178,7 @@ class BaseForest(Members, Estimator):
         if before is not None:
             self._check_same_targets(y)
         codes = np.ascontiguousarray(self._code(y), dtype=np.float64)
+        check_sums(weight, codes)
         bags = self._grow(X, codes, weight, before)
         if self.oob_score:
             self._out_of_bag(X, y, weight, bags)

@@ -290,6 +290,18 @@ def weights_of(sample_weight: Any, X: Any, class_weight: Any = None, y: Any = No
     return check_weights(extra if weight is None else weight * extra, X)
 
 
+def check_sums(weight: np.ndarray | None, y: np.ndarray) -> None:
+    """Refuse weights with which the sums of a tree overflow: those of squared targets, over rows drawn up to n times."""
+    if weight is None:
+        return
+    with np.errstate(over="ignore"):
+        largest = weight.sum() * len(weight) * (1.0 + np.max(np.square(y), initial=0.0))
+    if np.isinf(largest):
+        raise ValueError(
+            "sample_weight is so large that sums over the rows of a tree overflow; divide the weights by their maximum."
+        )
+
+
 __all__ = [
     "INT32",
     "Binned",
@@ -297,6 +309,7 @@ __all__ = [
     "Prepared",
     "Presorted",
     "Unsorted",
+    "check_sums",
     "check_targets",
     "fit_table",
     "grow_table",

@@ -11,7 +11,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge._parameters import Constraints, Estimator, at_least, between, count, fraction, one_of, shared
+from hinge._parameters import (
+    Columns,
+    Constraints,
+    Estimator,
+    at_least,
+    between,
+    count,
+    fraction,
+    numbers,
+    one_of,
+    shared,
+)
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.inputs import (
@@ -21,6 +32,7 @@ from hinge.models.trees.inputs import (
     Prepared,
     Presorted,
     Unsorted,
+    check_sums,
     check_targets,
     fit_table,
     is_frequency,
@@ -109,8 +121,8 @@ class BaseTree(Estimator):
         "min_impurity_decrease": [at_least(0)],
         "class_weight": [dict, list, one_of("balanced"), None],
         "ccp_alpha": [at_least(0)],
-        "monotonic_cst": ["array-like", dict, None],
-        "categorical_features": ["array-like", one_of("from_dtype"), None],
+        "monotonic_cst": [numbers(-1), dict, None],
+        "categorical_features": [Columns(), one_of("from_dtype"), None],
     }
 
     _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.allow_nan": True, "input_tags.sparse": True}
@@ -151,6 +163,7 @@ class BaseTree(Estimator):
     def fit_prepared(self, table: Prepared, y: np.ndarray, weight: np.ndarray | None) -> Any:
         """Grow the tree on a prepared table; y as ``_code`` makes it."""
         y = np.ascontiguousarray(y, dtype=np.float64).ravel()
+        check_sums(weight, y)
         options = self.options_for(table, weight)
         if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
             raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
