@@ -40,7 +40,11 @@ double side_score(Criterion criterion, int classes, const double* stats, int cha
     for (int c = 2; c < channels; ++c) sum += stats[c] * stats[c];
     return sum / w;
   }
-  if (criterion == Criterion::poisson) return stats[2] > 0 ? stats[2] * std::log(stats[2] / w) : -INFINITY;
+  if (criterion == Criterion::poisson) {
+    double sum = 0;
+    for (int c = 2; c < channels; ++c) sum += stats[c] > 0 ? stats[c] * std::log(stats[c] / w) : -INFINITY;
+    return sum;
+  }
   double two[2] = {classes == 2 ? w - stats[2] : 0.0, stats[2]};
   const double* s = classes == 2 ? two : stats + 2;
   const int k = classes == 2 ? 2 : channels - 2;
@@ -51,7 +55,7 @@ double side_score(Criterion criterion, int classes, const double* stats, int cha
     return sum / w;
   }
   for (int c = 0; c < k; ++c) sum += xlog2(s[c]);
-  return sum - xlog2(w);
+  return sum - (classes < 0 ? -classes : 1) * xlog2(w);
 }
 
 void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, const double* total) {
@@ -66,10 +70,14 @@ void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, co
   }
   std::vector<double> left(p.channels), right(p.channels);
   // A leaf of zeros alone would predict a mean of zero, which the Poisson deviance of any event makes infinite.
-  const double nothing = criterion == Criterion::poisson ? 1e-12 * total[2] : 0.0;
+  const auto nothing = [&](int c) { return std::min(left[c], right[c]) <= 1e-12 * total[c]; };
   for (index_t i = 0; i < n; ++i) {
-    for (int c = 0; c < p.channels; ++c) left[c] = p.at(c)[i], right[c] = total[c] - left[c];
-    if (criterion == Criterion::poisson && std::min(left[2], right[2]) <= nothing) {
+    bool empty = false;
+    for (int c = 0; c < p.channels; ++c) {
+      left[c] = p.at(c)[i], right[c] = total[c] - left[c];
+      empty |= criterion == Criterion::poisson && c >= 2 && nothing(c);
+    }
+    if (empty) {
       out[i] = -INFINITY;
       continue;
     }

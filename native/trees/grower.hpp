@@ -107,6 +107,14 @@ class Grower {
 
   void add(CartTree& tree, Node& node) const;
 
+  // The median of target k in the node, and the loss there.
+  std::pair<double, double> median(const Node& node, int k) const;
+
+  // Scores of cuts by the absolute error, summed over the targets; code(i): of the node's i-th row.
+  template <class Row, class Code>
+  void absolute_scores(const Node& node, Scratch& s, index_t n, bool missing_left, const Row& row_of,
+                       const Code& code) const;
+
   // Fills prefix sums over the groups of equal codes in the node, in increasing order of code; missing rows apart.
   void collect(const Node& node, index_t j, Scratch& s) const;
   void collect_nonzeros(const Node& node, index_t j, Scratch& s) const;
@@ -122,9 +130,13 @@ class Grower {
            total[0] - left[0] > 0;
   }
 
-  bool monotone(const Node& node, int direction, const double* left) const {
+  // Whether the values of the two sides of cut i are within the node's bounds and in the demanded order.
+  bool monotone(const Node& node, index_t j, const double* left, const Scratch& s, index_t i) const {
     if (o_.monotone.empty()) return true;
-    const double a = left[2] / left[1], b = (node.total[2] - left[2]) / (node.total[1] - left[1]);
+    const int direction = o_.monotone[j];
+    const bool medians = o_.criterion == Criterion::absolute;
+    const double a = medians ? s.absolute.below[i] : left[2] / left[1];
+    const double b = medians ? s.absolute.above[i] : (node.total[2] - left[2]) / (node.total[1] - left[1]);
     if (direction != 0 && direction * (b - a) < 0) return false;
     return std::min(a, b) >= node.lower && std::max(a, b) <= node.upper;
   }

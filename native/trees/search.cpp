@@ -135,13 +135,12 @@ void Grower::gather(const Node& node, Scratch& s) const {
 
 index_t Grower::best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const {
   Prefixes& p = s.prefix;
-  const int direction = o_.monotone.empty() ? 0 : o_.monotone[j];
   std::vector<double> left(channels_);
   index_t best = -1;
   for (index_t i = 0; i < n; ++i) {
     if (best >= 0 && !clearly_better(p.score[i], p.score[best])) continue;
     for (int c = 0; c < channels_; ++c) left[c] = p.at(c)[i];
-    if (allowed(left.data(), node.total.data()) && monotone(node, direction, left.data())) best = i;
+    if (allowed(left.data(), node.total.data()) && monotone(node, j, left.data(), s, i)) best = i;
   }
   return best;
 }
@@ -168,23 +167,34 @@ void Grower::score(const Node& node, index_t j, Scratch& s, index_t n, bool miss
     return;
   }
   // Rows in order of code; the losses of both sides at the end of every group.
-  AbsoluteError& a = s.absolute;
   const index_t m = node.end - node.begin;
-  a.items.clear();
   if (nonzeros_) {
     s.code.resize(nonzeros_->rows);
     for (index_t i = 0; i < m; ++i) s.code[row_at(node, i)] = nonzeros_->zero[j];
     for (index_t k = s.span->begin; k < s.span->end; ++k) s.code[entries_[k].row] = entries_[k].code;
   }
-  for (index_t i = 0; i < m; ++i) {
-    const std::uint32_t row = sorted_ ? list(j, node)[i].row : row_at(node, i);
-    const std::uint32_t code = sorted_                          ? list(j, node)[i].code
-                               : nonzeros_                      ? s.code[row]
-                               : bins_->col(j)[row] == kMissing ? kAbsent
-                                                                : bins_->col(j)[row];
-    a.items.push_back({y_[row], weight(row), code});
+  const auto row_of = [&](index_t i) { return sorted_ ? list(j, node)[i].row : row_at(node, i); };
+  absolute_scores(node, s, n, missing_left, row_of, [&](index_t i) -> std::uint32_t {
+    if (sorted_) return list(j, node)[i].code;
+    const std::uint32_t row = row_of(i);
+    if (nonzeros_) return s.code[row];
+    return bins_->col(j)[row] == kMissing ? kAbsent : bins_->col(j)[row];
+  });
+}
+
+template <class Row, class Code>
+void Grower::absolute_scores(const Node& node, Scratch& s, index_t n, bool missing_left, const Row& row_of,
+                             const Code& code) const {
+  AbsoluteError& a = s.absolute;
+  const index_t m = node.end - node.begin;
+  std::vector<double> sum(n, 0.0), score(n);
+  for (int k = 0; k < o_.targets; ++k) {
+    a.items.clear();
+    for (index_t i = 0; i < m; ++i) a.items.push_back({targets(row_of(i))[k], weight(row_of(i)), code(i)});
+    a.scores(s.prefix.code.data(), n, missing_left, score.data(), !o_.monotone.empty());
+    for (index_t i = 0; i < n; ++i) sum[i] += score[i];
   }
-  a.scores(s.prefix.code.data(), n, missing_left, s.prefix.score.data());
+  std::copy(sum.begin(), sum.end(), s.prefix.score.begin());
 }
 
 bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const {
@@ -221,23 +231,21 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
   }
   if (missing_left)
     for (int c = 0; c < channels_; ++c) s.left[c] += s.missing[c];
-  if (!allowed(s.left.data(), node.total.data()) ||
-      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], s.left.data()))
-    return true;
+  if (!allowed(s.left.data(), node.total.data())) return true;
   Prefixes& p = s.prefix;
   p.reserve(channels_, 1);
   p.groups = 1, p.code[0] = 0;
   for (int c = 0; c < channels_; ++c) p.at(c)[0] = s.left[c];
   if (o_.criterion == Criterion::absolute) {
-    s.absolute.items.clear();
-    for (index_t i = 0; i < m; ++i) {
-      const double v = s.value[i];
-      s.absolute.items.push_back({y_[rows[i]], weight(rows[i]), v != v ? kAbsent : goes_left(v) ? 0u : 1u});
-    }
-    s.absolute.scores(p.code.data(), 1, missing_left, p.score.data());
+    absolute_scores(
+        node, s, 1, missing_left, [&](index_t i) { return rows[i]; },
+        [&](index_t i) { return s.value[i] != s.value[i] ? kAbsent
+                                : goes_left(s.value[i])  ? 0u
+                                                         : 1u; });
   } else {
     score_prefixes(o_.criterion, o_.classes, p, 1, node.total.data());
   }
+  if (!monotone(node, j, s.left.data(), s, 0)) return true;
   const double before = best.score;
   take(node, j, s, 0, missing_left, best);
   if (best.score > before && !one_value) best.threshold = drawn >= a && drawn < b ? drawn : middle_of(a, b);
@@ -258,9 +266,7 @@ void Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) cons
   score(node, j, s, p.groups - 1, missing_left);
   std::vector<double> left(channels_);
   for (int c = 0; c < channels_; ++c) left[c] = p.at(c)[at];
-  if (!allowed(left.data(), node.total.data()) ||
-      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], left.data()))
-    return;
+  if (!allowed(left.data(), node.total.data()) || !monotone(node, j, left.data(), s, at)) return;
   const double before = best.score;
   take(node, j, s, at, missing_left, best);
   if (best.score > before && threshold >= f.high[p.code[at]] && threshold < f.low[p.code[at + 1]])
