@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import MODEL, UserError
+from hinge.models.linear.base import dense
 from hinge.onnx.graph import Graph
 from hinge.onnx.inputs import prepared
 from hinge.onnx.trees import tree_sums
@@ -70,7 +71,7 @@ def _scores(graph: Graph, X: str, core: Any) -> str:
     if hasattr(core, "coefs_") and name.startswith("MLP"):
         return _network(graph, X, core)
     if hasattr(core, "coef_") and hasattr(core, "intercept_"):
-        w = np.atleast_2d(np.asarray(core.coef_, dtype=np.float64))
+        w = np.atleast_2d(np.asarray(dense(core.coef_), dtype=np.float64))
         b = np.atleast_1d(np.asarray(core.intercept_, dtype=np.float64))
         return graph.node("Add", graph.node("MatMul", X, graph.constant(w.T)), graph.constant(b[None, :]))
     raise UserError(f"{name} cannot be exported: ONNX here covers {EXPRESSIBLE}.", MODEL)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.models.base import code_labels, signs
 from hinge.models.calibration.platt import couple, fit_sigmoid, sigmoid
 from hinge.models.kernel.expansion import Expansion, check_kernel_fit, check_kernel_predict, is_precomputed, take
-from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.models.kernel.svm_base import SupportVectorMachine, like, ones_or
 from hinge.problem.certificates.kernel_machine import Dual
 from hinge.problem.kernels import Definiteness, definiteness, evaluate, full_gram
 from hinge.problem.numerics import weighted_sum
@@ -149,7 +149,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         two = len(self.classes_) == 2
         self.function_ = Expansion(self.kernel_, points, coefficients[:, 0] if two else coefficients, 0.0)
         self.intercept_ = bias
-        self.dual_coef_ = coefficients.T if two or self.multi_class == "ovr" else self._paired(coefficients, codes)
+        shown = coefficients.T if two or self.multi_class == "ovr" else self._paired(coefficients, codes)
+        self.dual_coef_ = like(points, shown)
 
     def _paired(self, coefficients: Array, codes: NDArray[np.int64]) -> Array:
         """scikit-learn's layout: one row per other class, in order, for the class the support vector is of."""
@@ -212,12 +213,15 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _fit_sigmoids(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
         """Platt's sigmoids, from scores of examples that were held out."""
         smallest = int(np.bincount(codes).min())
-        folds = min(FOLDS, smallest)
-        if folds < 2:
-            raise ValueError("probability=True needs at least two examples of every class, to hold some out.")
         seed = 0 if self.random_state is None else self.random_state
         held = np.zeros((len(codes), len(self._machines())))
-        for learn, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes):
+        splits: Any = []
+        if smallest > 1:
+            folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
+            splits = folds.split(np.zeros(len(codes)), codes)
+        else:  # no machine can be fitted without the only example of a class: the scores are those of the fit
+            held[:] = (self.function_.scores(X) + self.intercept_).reshape(held.shape)
+        for learn, test in splits:
             part = type(self)(**{**self.get_params(deep=False), "probability": False})
             for name in ("kernel_", "classes_", "class_weight_", "n_features_in_"):
                 setattr(part, name, getattr(self, name))

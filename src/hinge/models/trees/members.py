@@ -9,7 +9,6 @@ import numpy as np
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, feature_count
 
-
 LIMITS = (
     "max_depth", "max_leaf_nodes", "max_features", "min_samples_leaf", "min_samples_split", "min_weight_fraction_leaf",
     "min_impurity_decrease", "ccp_alpha",
