@@ -12,7 +12,8 @@ def out_of_bag_score(judge: Any, y: np.ndarray, said: np.ndarray, weight: np.nda
     if callable(judge):
         return float(judge(y, said))
     if classes:
-        return float(np.average(said == y, weights=weight)) if len(y) else float("nan")
+        right = (said == y).reshape(len(y), -1).all(axis=1)  # all labels of the row
+        return float(np.average(right, weights=weight)) if len(y) else float("nan")
     from sklearn.metrics import r2_score
 
     return float(r2_score(y, said, sample_weight=weight)) if len(y) > 1 else float("nan")
