@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo test test-all test-hostile test-sanitize test-proofs test-seeds test-mutants coverage lint format bench docs clean
+.PHONY: build ready demo test test-all test-hostile test-sanitize test-proofs test-seeds test-sklearn test-mutants coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -61,6 +61,12 @@ test-seeds: ready
 	@failed=; for seed in $(SEEDS); do echo "HINGE_SEED=$$seed"; \
 	  HINGE_SEED=$$seed $(PYTEST) -m "not slow" --only-random $(ARGS) || failed="$$failed $$seed"; done; \
 	  test -z "$$failed" || { echo "failed with HINGE_SEED =$$failed"; exit 1; }
+
+# scikit-learn's own tests with our estimators in the place of its (tests/sklearn_suite): make test-sklearn MODULES=sklearn.svm.tests.test_svm
+MODULES ?= $$(grep -v '^\#' tests/sklearn_suite/modules.txt)
+test-sklearn: ready
+	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
+	  -c tests/sklearn_suite/pytest.ini --rootdir . -p no:cacheprovider $(ARGS) $(MODULES)
 
 # One small change at a time in the code that the tests should notice (tools/mutants.py): make test-mutants N=100 SEED=1
 N ?= 250

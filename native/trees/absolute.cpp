@@ -22,9 +22,9 @@ std::pair<double, double> median_and_loss(const std::vector<double>& y, const st
   return {median, loss};
 }
 
-// Loss of the first t items of `order`, for every t, with a Fenwick tree over the ranks of y.
+// With a Fenwick tree over the ranks of y.
 std::vector<double> AbsoluteError::losses(const std::vector<std::size_t>& order, const std::vector<std::size_t>& rank,
-                                          const std::vector<double>& sorted) {
+                                          const std::vector<double>& sorted, std::vector<double>& medians) {
   const std::size_t n = items.size(), top = std::bit_floor(n);
   std::vector<double> weight(n + 1, 0.0), moment(n + 1, 0.0), out(n + 1, 0.0);
   double total = 0, total_moment = 0;
@@ -41,11 +41,19 @@ std::vector<double> AbsoluteError::losses(const std::vector<std::size_t>& order,
         at += step, below += weight[at], below_moment += moment[at];
     const double median = sorted[std::min(at, n - 1)];
     out[t + 1] = median * below - below_moment + (total_moment - below_moment) - median * (total - below);
+    if (medians.empty()) continue;
+    // The first rank at which it exceeds one half: the median is the middle of the two.
+    std::size_t next = 0;
+    double under = 0;
+    const double half = 0.5 * total * (1 + 1e-12);
+    for (std::size_t step = top; step > 0; step >>= 1)
+      if (next + step <= n && under + weight[next + step] <= half) next += step, under += weight[next];
+    medians[t + 1] = 0.5 * (median + sorted[std::min(next, n - 1)]);
   }
   return out;
 }
 
-void AbsoluteError::scores(const std::uint32_t* codes, index_t n, bool missing_left, double* score) {
+void AbsoluteError::scores(const std::uint32_t* codes, index_t n, bool missing_left, double* score, bool medians) {
   const std::size_t m = items.size();
   std::vector<std::size_t> by_y(m), rank(m), order(m);
   std::iota(by_y.begin(), by_y.end(), std::size_t{0});
@@ -59,13 +67,16 @@ void AbsoluteError::scores(const std::uint32_t* codes, index_t n, bool missing_l
                                         : static_cast<std::int64_t>(items[i].code);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  const std::vector<double> left = losses(order, rank, sorted);
+  std::vector<double> of_left(medians ? m + 1 : 0), of_right(medians ? m + 1 : 0);
+  const std::vector<double> left = losses(order, rank, sorted, of_left);
   std::vector<std::size_t> reverse(order.rbegin(), order.rend());
-  const std::vector<double> right = losses(reverse, rank, sorted);
+  const std::vector<double> right = losses(reverse, rank, sorted, of_right);
+  below.resize(medians ? n : 0), above.resize(medians ? n : 0);
   std::size_t t = 0;
   for (index_t i = 0; i < n; ++i) {
     while (t < m && key(order[t]) <= static_cast<std::int64_t>(codes[i])) ++t;
     score[i] = -left[t] - right[m - t];
+    if (medians) below[i] = of_left[t], above[i] = of_right[m - t];
   }
 }
 

@@ -17,12 +17,15 @@ struct AbsoluteError {
   };
   std::vector<Item> items;  // in any order; missing ones have code 0xffffffff
 
+  std::vector<double> below, above;  // medians of the two sides of every cut, if they were wanted
+
   // score[i] = -(loss of the items with code <= codes[i]) - (loss of the others), for i < n; codes increase.
-  void scores(const std::uint32_t* codes, index_t n, bool missing_left, double* score);
+  void scores(const std::uint32_t* codes, index_t n, bool missing_left, double* score, bool medians = false);
 
  private:
+  // Losses, and medians if there is room for them, of the first t items of `order`, for every t.
   std::vector<double> losses(const std::vector<std::size_t>& order, const std::vector<std::size_t>& rank,
-                             const std::vector<double>& sorted);
+                             const std::vector<double>& sorted, std::vector<double>& medians);
 };
 
 }  // namespace hinge::trees

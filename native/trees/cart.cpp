@@ -109,7 +109,8 @@ void Grower::start(Node& node) const {
       const double* y = targets(row);
       add_row(node.total.data(), row);
       pure &= std::equal(y, y + o_.targets, first);
-      if (o_.criterion == Criterion::poisson && *y > 0) deviance += weight(row) * *y * std::log(*y);
+      if (o_.criterion == Criterion::poisson)
+        for (int k = 0; k < o_.targets; ++k) deviance += y[k] > 0 ? weight(row) * y[k] * std::log(y[k]) : 0.0;
     }
   }
   const double W = node.total[1], score = side_score(o_.criterion, o_.classes, node.total.data(), channels_);
@@ -151,25 +152,32 @@ void Grower::start(Node& node) const {
                node.total[0] < 2 * o_.min_samples_leaf || W < 2 * o_.min_weight_leaf;
 }
 
+std::pair<double, double> Grower::median(const Node& node, int k) const {
+  std::vector<double> y, w;
+  for (index_t i = 0; i < node.end - node.begin; ++i) {
+    const std::uint32_t row = row_at(node, i);
+    y.push_back(targets(row)[k]), w.push_back(weight(row));
+  }
+  return median_and_loss(y, w);
+}
+
 void Grower::add(CartTree& tree, Node& node) const {
   node.id = tree.nodes.add(0, node.total[1], static_cast<std::int64_t>(std::llround(node.total[0])));
   std::vector<double>& value = tree.nodes.value;
   value.pop_back();
-  if (outputs_ > 2 || o_.targets > 1) {
+  if (o_.criterion == Criterion::absolute) {
+    node.impurity = 0;
+    for (int k = 0; k < o_.targets; ++k) {
+      const auto [value_k, loss] = median(node, k);
+      value.push_back(std::clamp(value_k, node.lower, node.upper));
+      node.impurity += loss / node.total[1];
+    }
+  } else if (outputs_ > 2 || o_.targets > 1) {
     for (int c = 0; c < outputs_; ++c) value.push_back(node.total[2 + c] / node.total[1]);
   } else if (o_.classes > 0) {
     const double p = std::clamp(node.total[2] / node.total[1], node.lower, node.upper);
     if (o_.classes == 2) value.push_back(1.0 - p);
     value.push_back(o_.classes == 2 ? p : 1.0);
-  } else if (o_.criterion == Criterion::absolute) {
-    std::vector<double> y, w;
-    for (index_t i = 0; i < node.end - node.begin; ++i) {
-      const std::uint32_t row = row_at(node, i);
-      y.push_back(y_[row]), w.push_back(weight(row));
-    }
-    const auto [median, loss] = median_and_loss(y, w);
-    value.push_back(std::clamp(median, node.lower, node.upper));
-    node.impurity = loss / node.total[1];
   } else {
     value.push_back(std::clamp(node.total[2] / node.total[1], node.lower, node.upper));
   }
@@ -312,7 +320,10 @@ std::pair<Node, Node> Grower::split(CartTree& tree, const Node& node, Scratch& s
   if (nonzeros_ && !(o_.max_depth > 0 && left.depth >= o_.max_depth)) part_spans(node, left, right, s);
   start(left), start(right);
   if (const int direction = o_.monotone.empty() ? 0 : o_.monotone[cut.feature]; direction != 0) {
-    const double middle = 0.5 * (left.total[2] / left.total[1] + right.total[2] / right.total[1]);
+    const bool medians = o_.criterion == Criterion::absolute;
+    const double a = medians ? median(left, 0).first : left.total[2] / left.total[1];
+    const double b = medians ? median(right, 0).first : right.total[2] / right.total[1];
+    const double middle = 0.5 * (a + b);
     (direction > 0 ? left.upper : left.lower) = middle;
     (direction > 0 ? right.lower : right.upper) = middle;
   }

@@ -63,7 +63,7 @@ enum class Criterion { gini, entropy, misclassification, squared, absolute, pois
 struct CartOptions {
   Criterion criterion = Criterion::gini;
   int classes = 0;                                          // 0: regression
-  int targets = 1;                                          // more than one: squared error of vectors
+  int targets = 1;                                          // more than one: vectors, whose scores are added
   int max_depth = 0, max_leaf_nodes = 0, max_features = 0;  // 0: no limit
   double min_samples_split = 2, min_samples_leaf = 1, min_weight_leaf = 0, min_decrease = 0;
   bool random_thresholds = false;

@@ -51,7 +51,11 @@ double side_score(Criterion criterion, int classes, const double* stats, int cha
     for (int c = 2; c < channels; ++c) sum += stats[c] * stats[c];
     return sum / w;
   }
-  if (criterion == Criterion::poisson) return stats[2] > 0 ? stats[2] * std::log(stats[2] / w) : -INFINITY;
+  if (criterion == Criterion::poisson) {
+    double sum = 0;
+    for (int c = 2; c < channels; ++c) sum += stats[c] > 0 ? stats[c] * std::log(stats[c] / w) : -INFINITY;
+    return sum;
+  }
   double two[2] = {classes == 2 ? w - stats[2] : 0.0, stats[2]};
   const double* s = classes == 2 ? two : stats + 2;
   const int k = classes == 2 ? 2 : channels - 2;
@@ -62,7 +66,7 @@ double side_score(Criterion criterion, int classes, const double* stats, int cha
     return sum / w;
   }
   for (int c = 0; c < k; ++c) sum += xlog2(s[c]);
-  return sum - xlog2(w);
+  return sum - (classes < 0 ? -classes : 1) * xlog2(w);
 }
 
 double cut_score(Criterion criterion, int classes, const double* left, const double* total, int channels) {
@@ -72,7 +76,9 @@ double cut_score(Criterion criterion, int classes, const double* left, const dou
     return a / w + b / rest;
   }
   // A leaf of zeros alone would predict a mean of zero, which the Poisson deviance of any event makes infinite.
-  if (criterion == Criterion::poisson && std::min(left[2], total[2] - left[2]) <= 1e-12 * total[2]) return -INFINITY;
+  if (criterion == Criterion::poisson)
+    for (int c = 2; c < channels; ++c)
+      if (std::min(left[c], total[c] - left[c]) <= 1e-12 * total[c]) return -INFINITY;
   double few[3];
   std::vector<double> many(channels > 3 ? channels : 0);
   double* right = channels > 3 ? many.data() : few;

@@ -33,7 +33,7 @@ struct Prefixes {  // channel after channel: at(c)[i] = sum over the first i + 1
 
 inline double xlog2(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 
-// Score of one side from its statistics.
+// Score of one side from its statistics. classes < 0: the statistics are those of -classes targets side by side.
 double side_score(Criterion criterion, int classes, const double* stats, int channels);
 
 // Score of a cut: that of the left side plus that of the rest of the total.

@@ -124,6 +124,9 @@ class Grower {
 
   void add(CartTree& tree, Node& node) const;
 
+  // The median of target k in the node, and the loss there.
+  std::pair<double, double> median(const Node& node, int k) const;
+
   // Fills prefix sums over the groups of equal codes in the node, in increasing order of code; missing rows apart.
   void collect(const Node& node, index_t j, Scratch& s) const;
   void collect_nonzeros(const Node& node, index_t j, Scratch& s) const;
@@ -139,9 +142,13 @@ class Grower {
            total[0] - left[0] > 0;
   }
 
-  bool monotone(const Node& node, int direction, const double* left) const {
+  // Whether the values of the two sides of cut i are within the node's bounds and in the demanded order.
+  bool monotone(const Node& node, index_t j, const double* left, const Scratch& s, index_t i) const {
     if (o_.monotone.empty()) return true;
-    const double a = left[2] / left[1], b = (node.total[2] - left[2]) / (node.total[1] - left[1]);
+    const int direction = o_.monotone[j];
+    const bool medians = o_.criterion == Criterion::absolute;
+    const double a = medians ? s.absolute.below[i] : left[2] / left[1];
+    const double b = medians ? s.absolute.above[i] : (node.total[2] - left[2]) / (node.total[1] - left[1]);
     if (direction != 0 && direction * (b - a) < 0) return false;
     return std::min(a, b) >= node.lower && std::max(a, b) <= node.upper;
   }
@@ -154,7 +161,20 @@ class Grower {
   void score(const Node& node, index_t j, Scratch& s, index_t n, bool missing_left) const;
 
   // Targets, weights and codes of the node's rows, for the absolute error.
-  void list_targets(const Node& node, index_t j, Scratch& s) const;
+  void list_targets(const Node& node, index_t j, Scratch& s, int target) const;
+
+  // Scores of n cuts by the absolute error, summed over the targets; list(target) fills the items.
+  template <class List>
+  void absolute_scores(Scratch& s, const std::uint32_t* codes, index_t n, bool missing_left, double* score,
+                       const List& list) const {
+    std::vector<double> part(n);
+    std::fill(score, score + n, 0.0);
+    for (int k = 0; k < o_.targets; ++k) {
+      list(k);
+      s.absolute.scores(codes, n, missing_left, part.data(), !o_.monotone.empty());
+      for (index_t i = 0; i < n; ++i) score[i] += part[i];
+    }
+  }
   std::vector<double> medians_of_groups(const Node& node, index_t j, Scratch& s) const;
 
   // Gini with several classes: the rows in the order of the feature, and the scores of all cuts, in a time that does

@@ -78,22 +78,22 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
   }
   if (missing_left)
     for (int c = 0; c < channels_; ++c) s.left[c] += s.missing[c];
-  if (!allowed(s.left.data(), node.total.data()) ||
-      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], s.left.data()))
-    return true;
+  if (!allowed(s.left.data(), node.total.data())) return true;
   double score;
   if (o_.criterion == Criterion::absolute) {
-    s.absolute.items.clear();
-    for (index_t i = 0; i < m; ++i) {
-      const double v = s.value[i];
-      s.absolute.items.push_back({y_[rows[i]], weight(rows[i]), v != v ? kAbsent : v <= most ? 0u : 1u});
-    }
     const std::uint32_t left = 0;
-    s.absolute.scores(&left, 1, missing_left, &score);
+    absolute_scores(s, &left, 1, missing_left, &score, [&](int target) {
+      s.absolute.items.clear();
+      for (index_t i = 0; i < m; ++i) {
+        const double v = s.value[i];
+        s.absolute.items.push_back(
+            {targets(rows[i])[target], weight(rows[i]), v != v ? kAbsent : v <= most ? 0u : 1u});
+      }
+    });
   } else {
     score = cut_score(o_.criterion, o_.classes, s.left.data(), node.total.data(), channels_);
   }
-  if (!take_random(node, j, s, score, missing_left, best)) return true;
+  if (!monotone(node, j, s.left.data(), s, 0) || !take_random(node, j, s, score, missing_left, best)) return true;
   best.threshold = one_value ? kInf : drawn;
   if (!one_value && !between) {
     double below = low;
@@ -138,20 +138,19 @@ bool Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) cons
   }
   if (missing_left)
     for (int c = 0; c < channels_; ++c) s.left[c] += s.missing[c];
-  if (!allowed(s.left.data(), node.total.data()) ||
-      !monotone(node, o_.monotone.empty() ? 0 : o_.monotone[j], s.left.data()))
-    return true;
+  if (!allowed(s.left.data(), node.total.data())) return true;
   double score;
   if (o_.criterion == Criterion::absolute) {
-    list_targets(node, j, s);
-    for (AbsoluteError::Item& item : s.absolute.items)
-      if (item.code != kAbsent) item.code = goes_left(item.code) ? 0u : 1u;
     const std::uint32_t left = 0;
-    s.absolute.scores(&left, 1, missing_left, &score);
+    absolute_scores(s, &left, 1, missing_left, &score, [&](int target) {
+      list_targets(node, j, s, target);
+      for (AbsoluteError::Item& item : s.absolute.items)
+        if (item.code != kAbsent) item.code = goes_left(item.code) ? 0u : 1u;
+    });
   } else {
     score = cut_score(o_.criterion, o_.classes, s.left.data(), node.total.data(), channels_);
   }
-  if (!take_random(node, j, s, score, missing_left, best)) return true;
+  if (!monotone(node, j, s.left.data(), s, 0) || !take_random(node, j, s, score, missing_left, best)) return true;
   best.code = cut > begin && !(zero_left && zero > cut[-1].code) ? cut[-1].code : zero;
   best.next = one_value ? kAbsent : cut < last && !(zeros && !zero_left && zero < cut->code) ? cut->code : zero;
   if (one_value)

@@ -137,12 +137,11 @@ void Grower::gather(const Node& node, Scratch& s) const {
 
 index_t Grower::best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const {
   Prefixes& p = s.prefix;
-  const int direction = o_.monotone.empty() ? 0 : o_.monotone[j];
   index_t best = -1;
   for (index_t i = 0; i < n; ++i) {
     if (best >= 0 && !clearly_better(p.score[i], p.score[best])) continue;
     const double left[3] = {p.at(0)[i], p.at(1)[i], o_.monotone.empty() ? 0.0 : p.at(2)[i]};
-    if (allowed(left, node.total.data()) && monotone(node, direction, left)) best = i;
+    if (allowed(left, node.total.data()) && monotone(node, j, left, s, i)) best = i;
   }
   return best;
 }
@@ -166,11 +165,11 @@ void Grower::score(const Node& node, index_t j, Scratch& s, index_t n, bool miss
     score_prefixes(o_.criterion, o_.classes, s.prefix, n, node.total.data());
     return;
   }
-  list_targets(node, j, s);
-  s.absolute.scores(s.prefix.code.data(), n, missing_left, s.prefix.score.data());
+  absolute_scores(s, s.prefix.code.data(), n, missing_left, s.prefix.score.data(),
+                  [&](int target) { list_targets(node, j, s, target); });
 }
 
-void Grower::list_targets(const Node& node, index_t j, Scratch& s) const {
+void Grower::list_targets(const Node& node, index_t j, Scratch& s, int target) const {
   const index_t m = node.end - node.begin;
   std::vector<AbsoluteError::Item>& items = s.absolute.items;
   items.clear();
@@ -190,7 +189,7 @@ void Grower::list_targets(const Node& node, index_t j, Scratch& s) const {
   };
   for (index_t i = 0; i < m; ++i) {
     const std::uint32_t row = sorted_ ? list(j, node)[i].row : row_at(node, i);
-    items.push_back({y_[row], weight(row), code_of(i, row)});
+    items.push_back({targets(row)[target], weight(row), code_of(i, row)});
   }
 }
 
@@ -213,10 +212,11 @@ void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vecto
     // The items' codes become places in the order.
     std::vector<std::uint32_t> place(kBins, kAbsent), places(p.groups);
     for (index_t i = 0; i < p.groups; ++i) place[p.code[i]] = places[i] = static_cast<std::uint32_t>(i);
-    list_targets(node, j, s);
-    for (AbsoluteError::Item& item : s.absolute.items)
-      if (item.code != kAbsent) item.code = place[item.code];
-    s.absolute.scores(places.data(), n, false, p.score.data());
+    absolute_scores(s, places.data(), n, false, p.score.data(), [&](int target) {
+      list_targets(node, j, s, target);
+      for (AbsoluteError::Item& item : s.absolute.items)
+        if (item.code != kAbsent) item.code = place[item.code];
+    });
   } else {
     score_prefixes(o_.criterion, o_.classes, p, n, node.total.data());
   }
@@ -237,7 +237,7 @@ void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vecto
 std::vector<double> Grower::medians_of_groups(const Node& node, index_t j, Scratch& s) const {
   const Prefixes& p = s.prefix;
   std::vector<std::vector<double>> y(kBins), w(kBins);
-  list_targets(node, j, s);
+  list_targets(node, j, s, 0);
   for (const AbsoluteError::Item& item : s.absolute.items)
     if (item.code != kAbsent) y[item.code].push_back(item.y), w[item.code].push_back(item.w);
   std::vector<double> medians(p.groups);

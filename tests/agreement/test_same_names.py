@@ -51,8 +51,7 @@ ATTRIBUTES = {
     "MultiTaskLasso": {"eps_": INSIDE},
     "NuSVC": dict.fromkeys(["probA_", "probB_"], "deprecated with probability; see CalibratedClassifierCV"),
     "SVC": dict.fromkeys(["probA_", "probB_"], "deprecated with probability; see CalibratedClassifierCV"),
-    "OneVsOneClassifier": {"pairwise_indices_": INSIDE},
-    "OneVsRestClassifier": {"label_binarizer_": INSIDE, "multilabel_": "no multilabel targets"},
+    "OneVsRestClassifier": {"label_binarizer_": INSIDE},
 }  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def test_one_vs_rest_is_the_highest_score(blobs, learner):
 
 @pytest.mark.mission("M1")
 def test_all_pairs_vote_is_the_formula(blobs):
-    """Σ_{j≠i} (1[i<j] h_ij(x) − 1[j<i] h_ji(x)), and the majority vote of the signs."""
+    """Σ_{j≠i} (1[j<i] h_ji(x) − 1[i<j] h_ij(x)), and the number of pairs that a class wins."""
     X, y = blobs
     model = hg.OneVsOneClassifier(LogisticRegression(), vote="score").fit(X, y)
     k = len(model.classes_)
@@ -53,13 +53,13 @@ def test_all_pairs_vote_is_the_formula(blobs):
     h = {}
     for i, j in itertools.combinations(range(k), 2):
         rows = np.isin(y, model.classes_[[i, j]])
-        binary = LogisticRegression().fit(X[rows], (y[rows] == model.classes_[i]).astype(int))
+        binary = LogisticRegression().fit(X[rows], (y[rows] == model.classes_[j]).astype(int))
         h[i, j] = binary.decision_function(X)
-    formula = np.array([sum(h[i, j] if i < j else -h[j, i] for j in range(k) if j != i) for i in range(k)]).T
+    formula = np.array([sum(-h[i, j] if i < j else h[j, i] for j in range(k) if j != i) for i in range(k)]).T
     np.testing.assert_allclose(model.decision_function(X), formula, rtol=1e-9, atol=1e-9)
     majority = hg.OneVsOneClassifier(LogisticRegression(), vote="majority").fit(X, y).decision_function(X)
-    signs = np.array([sum(np.sign(h[i, j] if i < j else -h[j, i]) for j in range(k) if j != i) for i in range(k)]).T
-    np.testing.assert_array_equal(np.round(majority), signs)
+    wins = np.array([sum((h[i, j] <= 0) if i < j else (h[j, i] > 0) for j in range(k) if j != i) for i in range(k)]).T
+    np.testing.assert_array_equal(np.round(majority), wins)
 
 
 @pytest.mark.mission("M1")
@@ -85,7 +85,7 @@ def test_pairwise_coupling_recovers_consistent_probabilities(rng):
 
         def predict_proba(self, X):
             r = p[:, self.i] / (p[:, self.i] + p[:, self.j])
-            return np.column_stack([1 - r, r])
+            return np.column_stack([r, 1 - r])
 
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 5
     model = hg.OneVsOneClassifier(LogisticRegression(), vote="probability").fit(X, y)
@@ -311,8 +311,8 @@ def test_equal_votes_are_decided_by_the_scores_and_nothing_else_is(rng):
     votes, squeezed = np.zeros((n, k)), np.zeros((n, k))
     for (i, j), column in zip(model.pairs_, h.T):
         for out, part in ((votes, np.sign(column)), (squeezed, column / (1 + np.abs(column)))):
-            out[:, i] += part
-            out[:, j] -= part
+            out[:, j] += part
+            out[:, i] -= part
     best = [max(range(k), key=lambda c: (v[c], s[c])) for v, s in zip(votes, squeezed)]
     np.testing.assert_array_equal(model.predict(X), best)
     tied = np.sum(votes == votes.max(axis=1, keepdims=True), axis=1) > 1

@@ -88,8 +88,10 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if self.with_std:
             self.var_ = variance
             deviation = np.sqrt(variance)
-            # What is left of a constant feature is rounding, and must not be blown up.
-            constant = ~(deviation > 10 * np.finfo(X.dtype).eps * np.abs(mean))
+            # What is left of a constant feature is rounding, and must not be blown up. The bound is the error of the
+            # two-pass variance in double precision (Chan, Golub & LeVeque 1983), as in scikit-learn.
+            error = total * np.finfo(np.float64).eps
+            constant = ~(variance > error * variance + (error * mean) ** 2)
             self.scale_ = np.where(constant, 1.0, deviation)
         return self
 

@@ -55,6 +55,8 @@ class CountVectorizer(TextVectorizer):
     ----------
     vocabulary_ : dict
         Term ↦ column.
+    fixed_vocabulary_ : bool
+        Whether the terms were given.
 
     Examples
     --------
@@ -115,19 +117,34 @@ class CountVectorizer(TextVectorizer):
         return self._learn_and_count(raw_documents)
 
     def _learn_and_count(self, raw_documents: Any) -> scipy.sparse.csr_array:
+        self._warn_of_unused()
         texts = self._texts(raw_documents)
-        if self.vocabulary is not None:
-            terms = list(self.vocabulary)
-            places = self.vocabulary if isinstance(self.vocabulary, dict) else {t: k for k, t in enumerate(terms)}
-            if sorted(places.values()) != list(range(len(places))):
-                raise ValueError("vocabulary must map terms to 0, 1, 2, …, each once.")
-            self.vocabulary_ = {term: int(k) for term, k in places.items()}
-        else:
+        if self.vocabulary is None:
             self._learn(texts)
+        else:
+            self._adopt_vocabulary()
+        self.fixed_vocabulary_ = self.vocabulary is not None
         return self._count(texts)
 
+    def _adopt_vocabulary(self) -> None:
+        """The terms that were given."""
+        terms = sorted(self.vocabulary) if isinstance(self.vocabulary, set) else list(self.vocabulary)
+        places = self.vocabulary if isinstance(self.vocabulary, dict) else {t: k for k, t in enumerate(terms)}
+        if not terms:
+            raise ValueError("empty vocabulary passed to fit")
+        if sorted(places.values()) != list(range(len(places))):
+            raise ValueError("vocabulary must map terms to 0, 1, 2, …, each once.")
+        self.vocabulary_ = {term: int(k) for term, k in places.items()}
+
+    def _check_vocabulary(self) -> None:
+        """A vocabulary that was given needs no fit."""
+        if self.vocabulary is not None and not hasattr(self, "vocabulary_"):
+            self._adopt_vocabulary()
+            self.fixed_vocabulary_ = True
+        check_is_fitted(self, "vocabulary_")
+
     def _learn(self, texts: list[str]) -> None:
-        cut = self.build_analyzer()
+        cut = self._cutter()
         frequency = document_frequencies(texts, cut)
         least, most = _threshold(self.min_df, len(texts)), _threshold(self.max_df, len(texts))
         kept = sorted(term for term, count in frequency.items() if least <= count <= most)
@@ -144,16 +161,23 @@ class CountVectorizer(TextVectorizer):
 
     def transform(self, raw_documents: Any) -> Any:
         """Counts of the known terms, as a sparse matrix."""
-        check_is_fitted(self, "vocabulary_")
+        self._check_vocabulary()
         return self._count(self._texts(raw_documents))
 
     def _count(self, texts: list[str]) -> scipy.sparse.csr_array:
         places = {term: (k, 1.0) for term, k in self.vocabulary_.items()}
-        return self._finish(count_terms(texts, self.build_analyzer(), places.get, len(places)))
+        return self._finish(count_terms(texts, self._cutter(), places.get, len(places)))
+
+    def inverse_transform(self, X: Any) -> list[np.ndarray]:
+        """The terms that occur in every row of counts."""
+        terms = self.get_feature_names_out()
+        rows = scipy.sparse.csr_array(X)
+        rows.eliminate_zeros()
+        return [terms[np.sort(part)] for part in np.split(rows.indices, rows.indptr[1:-1])]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The terms, in the order of the columns."""
-        check_is_fitted(self, "vocabulary_")
+        self._check_vocabulary()
         return np.array(sorted(self.vocabulary_, key=self.vocabulary_.__getitem__), dtype=object)
 
 
@@ -241,6 +265,7 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
 
     def transform(self, raw_documents: Any) -> Any:
         """Weighted counts of the known terms, as a sparse matrix."""
+        self._check_vocabulary()
         check_is_fitted(self, "idf_")
         return self._weigh(self._count(self._texts(raw_documents)))
 
@@ -323,6 +348,7 @@ ngram_range, analyzer, binary, dtype
 
     def fit(self, raw_documents: Any = None, y: Any = None) -> HashingVectorizer:
         """Nothing to learn."""
+        self._warn_of_unused()
         return self
 
     def partial_fit(self, raw_documents: Any = None, y: Any = None) -> HashingVectorizer:
@@ -334,7 +360,7 @@ ngram_range, analyzer, binary, dtype
         self._validate_params()
         places = HashedPlaces(int(self.n_features), self.alternate_sign)
         texts = self._texts(raw_documents)
-        counts = self._finish(count_terms(texts, self.build_analyzer(), places.__getitem__, int(self.n_features)))
+        counts = self._finish(count_terms(texts, self._cutter(), places.__getitem__, int(self.n_features)))
         counts.data = counts.data.astype(np.float64)
         _divide_rows(counts, self.norm)
         return counts.astype(self.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import scipy.sparse
 from sklearn.base import TransformerMixin
 
 from hinge._parameters import DTYPE, Constraints, Estimator, between, count, has, numbers, one_of
-from hinge.features.tokenize import cutter, strip_accents
+from hinge.features.tokenize import TOKEN, cutter, strip_accents
 
 
 class TextVectorizer(TransformerMixin, Estimator):
@@ -61,13 +62,20 @@ class TextVectorizer(TransformerMixin, Estimator):
     dtype: Any
 
     def build_analyzer(self) -> Any:
+        """A function from a document to its terms."""
+        if callable(self.analyzer) and self.input == "content":
+            return self.analyzer
+        cut = self._cutter()
+        return lambda document: cut(self.decode(document))
+
+    def _cutter(self) -> Any:
         """A function from a text to its terms."""
         low, high = self.ngram_range
         if not 1 <= low <= high:
             raise ValueError(f"ngram_range must be (min, max) with 1 ≤ min ≤ max, got {self.ngram_range!r}.")
         if callable(self.analyzer):
             return self.analyzer
-        find = self.build_tokenizer()
+        find = self.build_tokenizer() if self.analyzer == "word" else None
         return cutter(self.analyzer, (low, high), self.build_preprocessor(), find, self.get_stop_words() or ())
 
     def build_preprocessor(self) -> Callable[[str], str]:
@@ -95,6 +103,22 @@ class TextVectorizer(TransformerMixin, Estimator):
 
             return ENGLISH_STOP_WORDS
         return None if self.stop_words is None else frozenset(self.stop_words)
+
+    def _warn_of_unused(self) -> None:
+        """Parameters that were given but that others make idle, in the words of scikit-learn."""
+        other = callable(self.analyzer)
+        idle = {
+            "preprocessor": self.preprocessor is not None and other and "'analyzer' is callable",
+            "ngram_range": tuple(self.ngram_range) != (1, 1) and other and "'analyzer' is callable",
+            "stop_words": self.stop_words is not None and self.analyzer != "word" and "'analyzer' != 'word'",
+            "tokenizer": self.tokenizer is not None and self.analyzer != "word" and "'analyzer' != 'word'",
+        }
+        if self.token_pattern not in (None, TOKEN):
+            by_analyzer = self.analyzer != "word" and "'analyzer' != 'word'"
+            idle["token_pattern"] = by_analyzer or (self.tokenizer is not None and "'tokenizer' is not None")
+        for name, why in idle.items():
+            if why:
+                warnings.warn(f"The parameter '{name}' will not be used since {why}", UserWarning, stacklevel=4)
 
     def decode(self, doc: Any) -> Any:
         """The text of a document: read from its file, and its bytes decoded."""

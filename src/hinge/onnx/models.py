@@ -8,6 +8,7 @@ import numpy as np
 
 from hinge.errors import MODEL, UserError
 from hinge.features.table import TablePrep
+from hinge.models.linear.base import dense
 from hinge.onnx.graph import Graph
 from hinge.onnx.inputs import prepared
 from hinge.onnx.trees import tree_sums
@@ -74,7 +75,7 @@ def _scores(graph: Graph, X: str, core: Any) -> str:
     if hasattr(core, "coefs_"):
         return _network(graph, X, core)
     if hasattr(core, "coef_") and hasattr(core, "intercept_"):
-        w = np.atleast_2d(np.asarray(core.coef_, dtype=np.float64))
+        w = np.atleast_2d(np.asarray(dense(core.coef_), dtype=np.float64))
         if len(w) > 1 and not hasattr(core, "classes_"):
             raise UserError(f"{name} of {len(w)} outputs cannot be exported to ONNX; fit one per target.", MODEL)
         if getattr(getattr(core, "_coding", None), "columns", ()):

@@ -59,7 +59,7 @@ def choose_candidate(
         spread = _standard_error(errors, mean, c)
     if not np.any(np.isfinite(mean)):
         raise ValueError(OVERFLOWED)
-    best = int(np.argmin(mean))
+    best = int(np.nanargmin(mean))
     if paired:
         difference = errors - errors[best]
         near = mean - mean[best] <= _standard_error(difference, mean - mean[best], c)

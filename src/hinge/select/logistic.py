@@ -133,7 +133,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         self.l1_ratios_ = np.array([0.0]) if ratios is None else np.atleast_1d(np.asarray(ratios, dtype=np.float64))
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         s = np.ones(len(codes)) if weights is None else weights
-        scores, fits = self._folds(rows, np.asarray(y), codes, s)
+        scores, fits, iterations = self._folds(rows, np.asarray(y), codes, s)
         self.scores_ = scores
         self.coefs_paths_ = np.array([[[self._row(*start) for start in line] for line in fold] for fold in fits])
         flat = -scores.reshape(len(scores), -1).T
@@ -144,6 +144,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         penalty = elastic_penalty(1.0 / (self.C_ * objective.weight_sum), self.l1_ratio_)
         result = self._solve(objective.with_penalty(penalty))
         self._adopt(result, X.dtype)
+        self.n_iter_ = iterations
         if not self.refit:
             w, b = (np.mean([fold[at][position][part] for fold in fits], axis=0) for part in (0, 1))
             adopt_weights(self, w, b, X.dtype)
@@ -167,14 +168,16 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
             return make_objective(X, signs(codes), Logistic(), **options)
         return make_objective(X, codes.astype(np.float64), Softmax(), classes=k, **options)
 
-    def _folds(self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, list[Any]]:
-        """Scores, folds × ρ × C, and the weights and biases behind them."""
+    def _folds(
+        self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray
+    ) -> tuple[np.ndarray, list[Any], np.ndarray]:
+        """Scores, folds × ρ × C, the weights and biases behind them, and the iterations that they took."""
         fold = LogisticRegression()
         fold.classes_, fold.n_features_in_ = self.classes_, X.shape[1]
         scorer = None if self.scoring in (None, "neg_log_loss") else check_scoring(fold, scoring=self.scoring)
         options = {} if np.all(s == 1) else {"sample_weight": s}
         order = np.argsort(self.Cs_)
-        scores, fits = [], []
+        scores, fits, iterations = [], [], []
         for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
             train, test = train[s[train] > 0], test[s[test] > 0]
             if len(test) == 0:
@@ -184,6 +187,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
             objective = self._objective(X[train], codes[train], s[train])
             held_out = self._objective(X[test], codes[test], s[test])
             table = np.empty((len(self.l1_ratios_), len(self.Cs_)))
+            steps = np.empty(table.shape, dtype=np.int32)
             solutions: list[list[Any]] = [[None] * len(self.Cs_) for _ in self.l1_ratios_]
             for i, ratio in enumerate(self.l1_ratios_):
                 # Weights are nearly linear in log C: a fit begins where the last two point.
@@ -193,6 +197,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
                     at, tol = objective.with_penalty(penalty), max(self.tol, FOLD_TOL)
                     solution = self._solve_unjudged(at, start, tol=tol, proved=False)
                     now = solutions[i][position] = (solution.w, solution.b)
+                    steps[i, position] = solution.iterations
                     start = now if last is None else (2.0 * now[0] - last[0], 2.0 * now[1] - last[1])
                     last = now
                     if scorer is None:
@@ -202,7 +207,8 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
                         table[i, position] = scorer(fold, X[test], y[test], **{k: v[test] for k, v in options.items()})
             scores.append(table)
             fits.append(solutions)
-        return np.array(scores), fits
+            iterations.append(steps)
+        return np.array(scores), fits, np.array(iterations)
 
 
 def adopt_weights(model: LogisticClassifier, w: np.ndarray, b: np.ndarray, dtype: Any) -> None:

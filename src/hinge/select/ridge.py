@@ -12,13 +12,14 @@ from sklearn.model_selection import check_cv
 
 from hinge._native import Design
 from hinge._parameters import Constraints, Estimator, above, numbers, one_of, shared
-from hinge.models.base import is_column
+from hinge.models.base import is_column, require_no_overflow
 from hinge.models.linear.base import LinearRegressor
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.least_squares import Ridge
 from hinge.problem.certificates.certificate import with_run
 from hinge.problem.certificates.linear import certificate
 from hinge.problem.losses import Squared
+from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2
 from hinge.select.choice import choose_candidate
@@ -36,7 +37,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
     Parameters
     ----------
     alphas : array of numbers > 0
-        The candidates.
+        The candidates. With folds, 0 may be one of them.
     fit_intercept : bool
         Whether there is a bias b; it is not penalised.
     scoring : str or callable, optional
@@ -75,7 +76,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "rule"),
-        "alphas": [numbers(0, open_low=True), above(0)],
+        "alphas": [numbers(0), above(0)],
         "scoring": [str, callable, None],
         "gcv_mode": [one_of("auto", "svd", "eigen"), None],
         "store_cv_results": ["boolean"],
@@ -112,37 +113,59 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         if len(y) < 2:
             raise ValueError("RidgeCV needs at least two examples, to leave one out; got n_samples = 1.")
         alphas = np.ravel(self.alphas).astype(np.float64)
+        self._check_choices(alphas)
         weights = np.ones(len(y)) if weights is None else weights
         used = np.flatnonzero(weights > 0)
         X0, y0, weights0 = (X, y, weights) if len(used) == len(y) else (X[used], y[used], weights[used])
         path = RidgePath(Design(X0), y0, weights0, self.fit_intercept)
-        errors = self._left_out(path, y0, weights0, alphas) if self.cv is None else self._folds(X, y, weights, alphas)
-        chosen = np.array([choose_candidate(e, -alphas).pick(self.rule) for e in errors])
+        if self.cv is None:
+            errors = self._left_out(path, y0, weights0, alphas, matrix=y.ndim == 2 or column)
+        else:
+            errors = self._folds(X, y, weights, alphas)
+        # A score may be undefined (R² of one example): then no strength is better than the first.
+        undefined = [bool(np.all(np.isnan(e.mean(axis=1)))) for e in errors]
+        chosen = np.array([0 if u else choose_candidate(e, -alphas).pick(self.rule) for e, u in zip(errors, undefined)])
         means = np.stack([e.mean(axis=1) for e in errors])
         self.errors_ = means if self.alpha_per_target else means[0]
         self.best_score_ = -means[np.arange(len(chosen)), chosen]
         self.alpha_ = alphas[chosen]
-        if not self.alpha_per_target:
+        if not (self.alpha_per_target and y.ndim == 2):
             self.best_score_, self.alpha_ = float(self.best_score_[0]), float(self.alpha_[0])
         self._adopt_path(path, X0, y0, weights0, alphas)
         self._show_as_column(column)
         return self
 
+    def _check_choices(self, alphas: np.ndarray) -> None:
+        """Refuse what only leave-one-out, or only folds, can do."""
+        if self.cv is None:
+            for i in np.flatnonzero(alphas == 0)[:1]:
+                raise ValueError(
+                    f"alphas[{i}] == {alphas[i]}, must be > 0.0. Set cv to a number of folds to try no penalty, too."
+                )
+            return
+        for name in ("store_cv_results", "alpha_per_target"):
+            if getattr(self, name):
+                raise ValueError(f"cv!=None and {name}=True are incompatible: {name} needs leave-one-out, cv=None.")
+
     def _chosen(self) -> Ridge:
         return Ridge(self.alpha_, fit_intercept=self.fit_intercept)
 
-    def _left_out(self, path: RidgePath, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> list[np.ndarray]:
+    def _left_out(
+        self, path: RidgePath, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray, *, matrix: bool
+    ) -> list[np.ndarray]:
         """One array (α × examples) of errors per choice to make; their weighted mean is the leave-one-out error."""
         residuals = path.leave_one_out(alphas)  # n × k × α
+        if not np.any(np.isfinite(residuals)):
+            raise ValueError(OVERFLOWED)
         Y = y.reshape(len(y), -1)
         if self.scoring is not None:
             predictions = Y[:, :, None] - residuals
             if self.store_cv_results:
-                self.cv_results_ = predictions if y.ndim == 2 else predictions[:, 0]
+                self.cv_results_ = predictions if matrix else predictions[:, 0]
             return self._score_predictions(Y, predictions, weights)
         squares = residuals**2
         if self.store_cv_results:
-            self.cv_results_ = squares if y.ndim == 2 else squares[:, 0]
+            self.cv_results_ = squares if matrix else squares[:, 0]
         # Multiplied so that the plain mean over examples is the weighted mean.
         share = weights / weights.mean()
         if self.alpha_per_target:
@@ -182,6 +205,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
             for alpha in alphas:
                 W, b = path.coef(alpha)
                 scores = test_design.matmul(W) + b
+                require_no_overflow(scores)
                 predicted = scores if y.ndim == 2 else scores[:, 0]
                 errors.append(-scorer(_Constant(predicted), X[test], y[test], **_weighted(weights[test])))
             columns.append(errors)

@@ -10,13 +10,12 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from hinge._parameters import Constraints, Estimator, above, numbers, shared
-from hinge.models.linear.base import LinearClassifier
 from hinge.models.linear.certify import CertifiedAs
-from hinge.models.linear.ridge_classifier import RidgeClassifier, class_targets
+from hinge.models.linear.ridge_classifier import LeastSquaresClassifier, RidgeClassifier
 from hinge.select.ridge import RidgeCV
 
 
-class RidgeClassifierCV(CertifiedAs, LinearClassifier):
+class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
     """:class:`RidgeClassifier`, Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖² with y = ±1, with α chosen as in :class:`RidgeCV`.
 
     Parameters
@@ -45,7 +44,7 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "class_weight", "rule"),
-        "alphas": [numbers(0, open_low=True), above(0)],
+        "alphas": [numbers(0), above(0)],
         "scoring": [str, callable, None],
         "store_cv_results": ["boolean"],
     }
@@ -71,12 +70,12 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifierCV:
         """Choose α and fit with it on all the data."""
-        X, codes, weights = self._check(X, y, sample_weight)
+        X, codes, targets, weights = self._check_targets(X, y, sample_weight)
         folds = None if self.cv is None else list(check_cv(self.cv, codes, classifier=True).split(X, codes))
         model = RidgeCV(
             self.alphas, fit_intercept=self.fit_intercept, scoring=self._scorer(), cv=folds,
             store_cv_results=self.store_cv_results, rule=self.rule,
-        ).fit(X, class_targets(codes, len(self.classes_)), weights)  # fmt: skip
+        ).fit(X, targets if targets.ndim == 2 else targets[:, None], weights)  # fmt: skip
         self.coef_, self.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         self.alpha_, self.best_score_, self.errors_ = model.alpha_, model.best_score_, model.errors_
         self.certificate_ = model.certificate_
@@ -94,7 +93,7 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
         scorer = check_scoring(self, scoring=self.scoring or "accuracy")
 
         def score(model: Any, X: Any, targets: np.ndarray, **weighted: Any) -> float:
-            known = _Known(self.classes_, model.predict(X))
+            known = _Known(self.classes_, model.predict(X), self._multilabel)
             return scorer(known, X, known.labels(targets), **weighted)
 
         return score
@@ -103,11 +102,13 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
 class _Known(ClassifierMixin, Estimator):
     """Says what it was given, so that scorers of classes can be applied to scores."""
 
-    def __init__(self, classes: np.ndarray, scores: np.ndarray) -> None:
-        self.classes, self.scores = classes, scores
+    def __init__(self, classes: np.ndarray, scores: np.ndarray, multilabel: bool) -> None:
+        self.classes, self.scores, self.multilabel = classes, scores, multilabel
         self.classes_ = classes
 
     def labels(self, scores: np.ndarray) -> np.ndarray:
+        if self.multilabel:
+            return (scores > 0).astype(int)
         if scores.ndim == 2 and scores.shape[1] > 1:
             return self.classes[np.argmax(scores, axis=1)]
         return self.classes[(np.ravel(scores) > 0).astype(int)]

@@ -4,7 +4,8 @@ Problem     min_{W,b} Σ sᵢ ‖yᵢ − W'xᵢ − b‖² + α‖W‖²,   for
 Primal      X̃'SX̃ = V diag(e) V', then W(α) = V (e + α)⁻¹ V'X̃'SỸ                          (d ≤ n)
 Dual        S^½X̃X̃'S^½ = U diag(e) U', then W(α) = X̃'S^½ U (e + α)⁻¹ U'S^½Ỹ               (d > n)
 Leave out   removing weight δ of example i changes its residual from rᵢ to rᵢ / (1 − δ hᵢ), where
-            hᵢ = 1/Σs + x̃ᵢ'(X̃'SX̃ + αI)⁻¹x̃ᵢ is its leverage per unit of weight (1/Σs only if there is a bias)
+            hᵢ = 1/Σs + x̃ᵢ'(X̃'SX̃ + αI)⁻¹x̃ᵢ is its leverage per unit of weight (1/Σs only if there is a bias).
+            In the dual, with δ = sᵢ, both rᵢ and 1 − sᵢhᵢ have the factor α, which cancels: they may vanish together
 
 A weight of 2 means the same as having the example twice, so one unit of weight is left out, or the whole example if it
 weighs less. Reference: Allen (1974), PRESS; Golub, Heath & Wahba (1979).
@@ -39,10 +40,15 @@ class RidgePath:
         self.weight, self.design, self.fit_intercept = weight, design, fit_intercept
         self.problem = Centred(design, y, weight / self.total, fit_intercept)
         n, d = design.shape
-        self.dual = d > n
+        self.dual = d >= n - int(fit_intercept)  # the examples can be interpolated
         if self.dual:
             K = self.total * self.problem.dual_gram(np.ones(d))
+            if fit_intercept:  # the bias fits S^½1, which is the eigenvector of 0: moved to the top, then dropped
+                constant = np.sqrt(weight / self.total)
+                K += (1.0 + np.trace(K)) * np.outer(constant, constant)
             values, self.vectors = _eigen(K)
+            if fit_intercept:
+                values, self.vectors = values[:-1], self.vectors[:, :-1]
             self.moment = self.vectors.T @ (np.sqrt(weight)[:, None] * self.problem.Y)
         else:
             values, self.vectors = _eigen(self.total * self.problem.gram())
@@ -84,10 +90,14 @@ class RidgePath:
         left = np.minimum(self.weight, 1.0)[:, None]
         room = 1.0 - left * self.leverages(alphas)
         room = np.where(room > 1e-12, room, np.nan)
+        whole = np.flatnonzero(self.weight <= 1.0) if self.dual else np.empty(0, np.intp)
+        U, root = self.vectors[whole], np.sqrt(self.weight[whole, None])
         residuals = np.empty((len(alphas), *self.problem.Y.shape))  # α first in memory: blocks are filled in order
         with np.errstate(divide="ignore", invalid="ignore"):
             for i, alpha in enumerate(alphas):
                 np.divide(self.problem.residual(self.coef(alpha)[0]), room[:, i, None], out=residuals[i])
+                inverse = self._shrunk(alpha)[:, None]
+                residuals[i, whole] = U @ (inverse * self.moment) / (root * (U**2 @ inverse))
         return np.moveaxis(residuals, 0, -1)
 
 

@@ -164,7 +164,7 @@ def solve(
     tol : float
         The relative duality gap to reach (the stationarity residual where no dual is known).
     max_iter : int, optional
-        A limit on iterations; each solver has its own default.
+        A limit on iterations; each solver has its own default. With 0 the start is returned, or zeros.
     start : (w, b), optional
         Where to begin; zero weights and the best constant if absent.
     history : bool
@@ -227,6 +227,9 @@ def minimise(
     With ``proved=False`` a solver may stop where it estimates that ``tol`` is met, without a dual point that proves it.
     """
     ours = isinstance(solver, str) and solver == "auto"
+    if max_iter == 0:
+        w, b = objective.zero() if start is None else (np.array(start[0], float), np.atleast_1d(start[1]).astype(float))
+        return get_solver(choose(objective) if ours else solver), Solution(w, b, Status.MAX_ITER, 0)
     constant = best_constant(objective, tol) if ours and start is None else None
     if constant is not None:
         stop = Stop(tol=tol, callback=callback, keep_history=history)
@@ -253,7 +256,7 @@ def minimise(
         w, b = objective.start() if uses_start else objective.zero()
     else:
         w, b = np.array(start[0], dtype=float), np.atleast_1d(start[1]).astype(float)
-    stop = Stop(tol=tol, max_iter=max_iter or chosen.default_max_iter, callback=callback)
+    stop = Stop(tol=tol, max_iter=chosen.default_max_iter if max_iter is None else max_iter, callback=callback)
     stop.keep_history, stop.random_state, stop.proved = history, random_state, proved
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         solution = chosen.run(objective, w, b, stop)

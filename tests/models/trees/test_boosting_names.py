@@ -189,7 +189,8 @@ def test_out_of_sample_improvement_is_the_fall_of_the_loss_on_rows_left_out(clas
         boost(seed + 7919 * t)
         out, after = booster.left_out(), booster.scores().T
         assert 100 < len(out) < 220
-        was, now = (loss.mean(labels[out], s[out], None) for s in (before, after))
+        unit = 2.0 if classes == 2 else 1.0  # the binomial deviance, as in scikit-learn
+        was, now = (unit * loss.mean(labels[out], s[out], None) for s in (before, after))
         assert model.oob_improvement_[t] == pytest.approx(was - now, abs=1e-12)
         assert model.oob_scores_[t] == pytest.approx(now, abs=1e-12)
 
@@ -299,7 +300,7 @@ def test_train_scores_are_the_mean_loss(classes, weighted, rng):
     model = cls(n_estimators=4, random_state=0).fit(X, y, sample_weight=weight)
     if classes:
         p = model.predict_proba(X)[np.arange(300), np.searchsorted(model.classes_, y)]
-        losses = -np.log(p)
+        losses = -np.log(p) * (2.0 if classes == 2 else 1.0)  # the binomial deviance, as in scikit-learn
     else:
-        losses = 0.5 * (y - model.predict(X)) ** 2
+        losses = (y - model.predict(X)) ** 2
     assert model.train_score_[-1] == pytest.approx(np.average(losses, weights=weight))

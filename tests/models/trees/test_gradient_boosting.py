@@ -34,7 +34,7 @@ def test_squared_error_is_fitted_as_scikit_learn_does(given, rng):
     given = {"n_estimators": 20} | given
     ours = hg.GradientBoostingRegressor(**given).fit(X, y)
     theirs = ensemble.GradientBoostingRegressor(random_state=0, **given).fit(X, y)
-    np.testing.assert_allclose(ours.train_score_ * 2, theirs.train_score_, rtol=1e-7)  # ours is half the square
+    np.testing.assert_allclose(ours.train_score_, theirs.train_score_, rtol=1e-7)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6, atol=1e-7)
 
 
@@ -94,3 +94,37 @@ def test_the_unit_of_the_weights_does_not_matter(name, rng):
     a, b = (getattr(hg, name)(random_state=0).fit(X, y, sample_weight=unit * weight) for unit in (1.0, 2.0**-14))
     # Sums are kept in fixed point with whole weights: what is left is their rounding.
     np.testing.assert_allclose(b.predict(X), a.predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["GradientBoostingClassifier", "GradientBoostingRegressor"])
+@pytest.mark.parametrize("subsample", [1.0, 0.7])
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_progress_is_printed_as_scikit_learn_prints_it(name, subsample, verbose, rng, capsys):
+    """The same header, the same rounds, columns of the same width, on the standard output."""
+    X, y = rng.normal(size=(60, 2)), rng.integers(2, size=60)
+    texts = []
+    for library in (hg, ensemble):
+        getattr(library, name)(n_estimators=30, subsample=subsample, verbose=verbose, random_state=0).fit(X, y)
+        texts.append(capsys.readouterr().out.splitlines())
+    ours, theirs = texts
+    assert ours[0].rstrip() == theirs[0].rstrip()
+    assert [line.split()[0] for line in ours] == [line.split()[0] for line in theirs]
+    assert {len(line.split()) for line in ours[1:]} == {len(line.split()) for line in theirs[1:]}
+
+
+@pytest.mark.parametrize("name", ["GradientBoostingClassifier", "GradientBoostingRegressor"])
+def test_rounds_on_all_rows_have_no_improvement_out_of_the_sample(name, rng):
+    X, y = rng.normal(size=(80, 2)), rng.integers(2, size=80)
+    model = getattr(hg, name)(n_estimators=5, warm_start=True).fit(X, y)
+    model.set_params(n_estimators=9, subsample=0.5).fit(X, y)
+    np.testing.assert_array_equal(model.oob_improvement_[:5], 0.0)
+    np.testing.assert_array_equal(model.oob_scores_[:5], 0.0)
+    assert np.all(model.oob_scores_[5:] != 0.0)
+    assert len(model.oob_scores_) == 9
+
+
+def test_members_name_the_limits_that_they_were_grown_with(rng):
+    limits = {"min_impurity_decrease": 0.01, "min_samples_split": 5, "max_depth": 2, "min_samples_leaf": 3}
+    X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    tree = hg.GradientBoostingRegressor(n_estimators=2, **limits).fit(X, y).estimators_[0, 0]
+    assert {name: getattr(tree, name) for name in limits} == limits

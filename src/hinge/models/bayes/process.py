@@ -195,6 +195,10 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         X, y, _ = check_kernel_fit(self, kernel, X, y, multi_output=True, y_numeric=True)
         X = inputs_of(kernel, X)
         y = np.asarray(y, dtype=np.float64)
+        targets = 1 if y.ndim == 1 else y.shape[1]
+        if self.n_targets not in (None, targets):
+            raise ValueError(f"The number of targets seen in `y` is {targets}, but n_targets={self.n_targets}.")
+        y = y.ravel() if targets == 1 else y
         with np.errstate(over="ignore"):
             require_no_overflow(np.sum(np.square(y)))
         self._y_train_mean = y.mean(axis=0) if self.normalize_y else np.zeros(y.shape[1:])

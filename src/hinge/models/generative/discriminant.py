@@ -58,7 +58,7 @@ class _Discriminant(ClassPosterior, ClassifierMixin, Estimator):
         if self.covariance_estimator is not None:
             if weights is not None:
                 raise ValueError("covariance_estimator does not take sample_weight; use shrinkage instead.")
-            return np.stack([np.asarray(self.covariance_estimator.fit(X[codes == c]).covariance_) for c in range(k)])
+            return np.stack([self._estimated_covariance(X[codes == c]) for c in range(k)])
         scatter = core.class_scatter(Design(X).native, codes, weights, self._means, False).reshape(k, d, d)
         covariances = scatter / self._count[:, None, None]
         if self.shrinkage is None:
@@ -71,6 +71,13 @@ class _Discriminant(ClassPosterior, ClassifierMixin, Estimator):
             else:
                 shrunk.append(_toward_sphere(S, float(self.shrinkage)))
         return np.stack(shrunk)
+
+    def _estimated_covariance(self, X: np.ndarray) -> np.ndarray:
+        self.covariance_estimator.fit(X)
+        if not hasattr(self.covariance_estimator, "covariance_"):
+            name = type(self.covariance_estimator).__name__
+            raise ValueError(f"{name} does not have a covariance_ attribute after fit; see covariance_estimator.")
+        return np.asarray(self.covariance_estimator.covariance_)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class if there are two; a score per class otherwise."""

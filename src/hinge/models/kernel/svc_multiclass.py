@@ -24,7 +24,7 @@ from hinge.models.kernel.expansion import (
     take,
 )
 from hinge.models.kernel.machines import Machines
-from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.models.kernel.svm_base import SupportVectorMachine, like, ones_or
 from hinge.problem.certificates.kernel_machine import Dual, Stack
 from hinge.problem.kernels import Definiteness, definiteness, full_gram
 from hinge.problem.numerics import weighted_sum
@@ -162,7 +162,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             kept = machines.by_machine(coefficients)[:, support]
             columns = np.ascontiguousarray(kept.T)
             self.function_ = Expansion(self.kernel_, points, columns[:, 0] if len(kept) == 1 else columns, 0.0)
-        self.dual_coef_ = kept
+        self.dual_coef_ = like(points, kept)
 
     def _machine_scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -198,13 +198,16 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _fit_sigmoids(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
         """Platt's sigmoids, from scores of examples that were held out."""
         smallest = int(np.bincount(codes).min())
-        folds = min(FOLDS, smallest)
-        if folds < 2:
-            raise ValueError("probability=True needs at least two examples of every class, to hold some out.")
         seed = 0 if self.random_state is None else self.random_state
         machines = Machines.of(codes, len(self.classes_), self.multi_class)
         held = np.zeros((len(codes), len(machines)))
-        for learn, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros(len(codes)), codes):
+        splits: Any = []
+        if smallest > 1:
+            folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
+            splits = folds.split(np.zeros(len(codes)), codes)
+        else:  # no machine can be fitted without the only example of a class: the scores are those of the fit
+            held[:] = (self.function_.scores(X) + self.intercept_).reshape(held.shape)
+        for learn, test in splits:
             part = type(self)(**{**self.get_params(deep=False), "probability": False})
             for name in ("kernel_", "classes_", "class_weight_", "n_features_in_"):
                 setattr(part, name, getattr(self, name))

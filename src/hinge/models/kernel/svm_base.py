@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -69,7 +70,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
         self.support_ = support.astype(np.int32)
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.support_vectors_ = np.zeros((0, 0)) if is_precomputed(self.kernel_) else points
-        self.dual_coef_ = solution.coefficients[None, support]
+        self.dual_coef_ = like(points, solution.coefficients[None, support])
         self.intercept_ = np.array([solution.bias])
         self.function_ = Expansion(self.kernel_, points, solution.coefficients[support], solution.bias)
 
@@ -83,7 +84,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
         check_is_fitted(self)
         if not isinstance(self.kernel_, LinearKernel):
             raise AttributeError("coef_ exists for the linear kernel only.")
-        return np.atleast_2d(self.function_.columns.T @ self.function_.points)
+        return like(self.function_.points, np.atleast_2d(self.function_.columns.T @ self.function_.points))
 
     @property
     def shape_fit_(self) -> tuple[int, int]:
@@ -94,6 +95,11 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
     def loo_bound_(self) -> float:
         """#support vectors / n: an upper bound of the leave-one-out error (leaving out any other changes nothing)."""
         return len(self.support_) / self.n_train_
+
+
+def like(points: Any, values: Array) -> Any:
+    """Numbers as a sparse matrix if the examples are one, as scikit-learn shows them."""
+    return scipy.sparse.csr_matrix(values) if scipy.sparse.issparse(points) else values
 
 
 def ones_or(weights: Array | None, n: int) -> Array:

@@ -210,7 +210,7 @@ class LinearModel(CallbackSupportMixin, Estimator):
         w, b = in_precision(result.w, dtype), in_precision(result.b, dtype)
         self.coef_ = w.T if w.ndim == 2 else w
         self.intercept_ = b if w.ndim == 2 else b[0]
-        self.n_iter_ = max(result.solution.iterations, 1)
+        self.n_iter_ = max(result.solution.iterations, 0 if getattr(self, "max_iter", None) == 0 else 1)
         self._certify(result.certificate)
 
     def _certify(self, judged: Certificate) -> None:

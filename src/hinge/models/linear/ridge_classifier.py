@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, at_least, numbers, shared
-from hinge.models.base import signs
-from hinge.models.linear.base import LinearClassifier
+from hinge.models.base import check_fit, signs
+from hinge.models.linear.base import LinearClassifier, times
 from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.least_squares import Ridge
 
@@ -18,7 +21,36 @@ def class_targets(codes: np.ndarray, classes: int) -> np.ndarray:
     return signs(codes) if classes == 2 else np.where(codes[:, None] == np.arange(classes), 1.0, -1.0)
 
 
-class RidgeClassifier(Certifiable, LinearClassifier):
+class LeastSquaresClassifier(LinearClassifier):
+    """Base class of the classifiers by least squares: one label per row, or several as a 0/1 matrix."""
+
+    _multilabel = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _check_targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Any]:
+        """X, codes of the classes (the 0/1 matrix of several labels), the numbers to fit, and weights."""
+        self._multilabel = np.ndim(y) == 2 and type_of_target(y).startswith("multilabel")
+        if not self._multilabel:
+            X, codes, weights = self._check(X, y, sample_weight)
+            return X, codes, class_targets(codes, len(self.classes_)), weights
+        X, y, weights = check_fit(self, X, y, sample_weight, multi_output=True)
+        self.classes_ = np.arange(y.shape[1])
+        if self.class_weight is not None:
+            weights = times(weights, compute_sample_weight(self.class_weight, y))
+        codes = (y > 0).astype(np.intp)
+        return X, codes, signs(codes), weights
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label with the highest score; the 0/1 matrix of those with a score above zero if there are several."""
+        check_is_fitted(self)
+        return (self._scores(X) > 0).astype(int) if self._multilabel else super().predict(X)
+
+
+class RidgeClassifier(Certifiable, LeastSquaresClassifier):
     """Ridge regression on classes: minimises Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖² with y = ±1, one column per class if k > 2.
 
     The class is the one with the largest score. Quick, and with a closed form; :class:`LogisticRegression` has
@@ -76,13 +108,13 @@ class RidgeClassifier(Certifiable, LinearClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
         """Fit; a weight of 2 means the same as having the example twice."""
-        X, codes, weights = self._check(X, y, sample_weight)
+        X, _, targets, weights = self._check_targets(X, y, sample_weight)
         model = Ridge(
             self.alpha, fit_intercept=self.fit_intercept, max_iter=self.max_iter, tol=self.tol, solver=self.solver,
             positive=self.positive, random_state=self.random_state,
         )  # fmt: skip
         model._given = self._given
-        model.fit(X, class_targets(codes, len(self.classes_)), weights)
+        model.fit(X, targets, weights)
         self.coef_, self.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         self.n_iter_, self.solver_, self.certificate_ = model.n_iter_, model.solver_, model.certificate_
         return self

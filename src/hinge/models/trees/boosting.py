@@ -79,7 +79,8 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
         The same trees one by one, before shrinkage; made on first use.
     feature_importances_ : array
     train_score_ : array
-        The mean loss of the training rows after each round, if ``n_estimators`` or ``verbose`` is given.
+        The mean loss of the training rows after each round, if ``n_estimators`` or ``verbose`` is given. With
+        ``n_estimators`` it is the squared error and the binomial deviance, twice what is minimised, as in scikit-learn.
     oob_scores_, oob_improvement_ : array
         The same for the rows out of each round's sample, and how much the round lowered it, if also ``subsample`` < 1.
     validation_score_ : array

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import sys
+import time
 from typing import Any
 
 import numpy as np
 
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.boosting_loss import BoostedLoss
+from hinge.problem.losses import Logistic, Squared
 from hinge.problem.losses.native import native_loss
 
 
@@ -23,11 +25,36 @@ def stops_by_window(losses: list[float], patience: int, tol: float) -> bool:
     return len(losses) > patience + 1 and losses[-1] + tol >= max(losses[-patience - 1 : -1])
 
 
+class Progress:
+    """Lines on the standard output, as scikit-learn's GradientBoosting prints them.
+
+    With ``verbose=1`` the rounds 1 … 10, then every tenth up to 100, and so on; with more every round.
+    """
+
+    def __init__(self, verbose: int, rounds: int, done: int, *, samples: bool) -> None:
+        self.verbose, self.rounds, self.done, self.every = verbose, rounds, done, 1
+        self.began = time.perf_counter()
+        names = ["Train Loss", *(["OOB Improve"] if samples else []), "Remaining Time"]
+        print(f"{'Iter':>10s} " + " ".join(f"{name:>16s}" for name in names))
+
+    def line(self, round_: int, losses: list[float]) -> None:
+        i = round_ - self.done
+        if (i + 1) % self.every == 0:
+            per_round = (time.perf_counter() - self.began) / (i + 1)
+            left = (self.rounds - round_ - 1) * per_round
+            text = f"{left / 60:.2f}m" if left > 60 else f"{left:.2f}s"
+            print(f"{round_ + 1:10d} " + " ".join(f"{v:16.4f}" for v in losses) + f" {text:>16s}")
+        if self.verbose == 1 and (i + 1) // (self.every * 10) > 0:
+            self.every *= 10
+
+
 class History:
     """Losses by round, the progress line, and when to stop.
 
     Training losses cost a pass over the rows each round: they are recorded on request, by ``verbose`` or by naming
     the rounds as scikit-learn's GradientBoosting does.
+
+    The classic form counts the squared error and the binomial deviance, twice the losses that are minimised.
 
     Both rules are scikit-learn's. With v₀ the loss before the first round, vₜ that after round t and p the patience,
     boosting stops when
@@ -39,7 +66,10 @@ class History:
     def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, booster: Any) -> None:
         self.estimator, self.loss, self.watch, self.booster = estimator, loss, watch, booster
         continued = bool(estimator._grown)
-        self.records = bool(estimator.verbose) or estimator.n_estimators is not None
+        classic = estimator.n_estimators is not None
+        self.records = bool(estimator.verbose) or classic
+        half = loss.outputs == 1 and isinstance(loss.definition, (Squared, Logistic))
+        self.unit = 2.0 if classic and half else 1.0
         self.native = native_loss(loss.definition) if loss.outputs == 1 else None
         self.samples = self.records and estimator.subsample < 1
         earlier = vars(estimator) if continued else {}
@@ -47,8 +77,14 @@ class History:
         # Losses of the rows out of a round's sample after it, and how much they fell by it.
         self.outside: list[float] = list(earlier.get("oob_scores_", ()))
         self.falls: list[float] = list(earlier.get("oob_improvement_", ()))
+        if self.samples and not self.outside:  # rounds that were grown on all rows
+            self.outside, self.falls = [0.0] * len(self.train), [0.0] * len(self.train)
         self.validation: list[float] = []
         self.before: Any = booster.scores().T if self.samples else None
+        self.progress = None
+        if estimator.verbose and classic:
+            rounds = estimator.rounds
+            self.progress = Progress(int(estimator.verbose), rounds, len(self.train), samples=self.samples)
         self.judge = None
         if watch is not None:
             self.judge = self._scorer()
@@ -58,7 +94,7 @@ class History:
     def _judged(self) -> float:
         """The held-out loss, or minus the score, of the present round."""
         _, target, w = self.watch
-        return self.loss.mean(target, self.scores, w) if self.judge is None else -self.judge()
+        return self.unit * self.loss.mean(target, self.scores, w) if self.judge is None else -self.judge()
 
     def _scorer(self) -> Any:
         """The score of the held-out rows after this round; None if it is the loss."""
@@ -80,7 +116,9 @@ class History:
         if self.watch is not None:
             Trees.stack(grown, self.loss.outputs, additive=True).add(self.watch[0], self.scores)
             self.validation.append(self._judged())
-        if e.verbose:
+        if self.progress is not None:
+            self.progress.line(round_, [self.train[-1], *self.falls[-1:]] if self.samples else self.train[-1:])
+        elif e.verbose:
             seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
             print(f"round {round_ + 1}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
         if self.watch is None:
@@ -89,13 +127,15 @@ class History:
         return rule([self.start, *self.validation], e.patience, e.tol)
 
     def _record(self, y: np.ndarray, weight: Any) -> None:
-        self.train.append(self.booster.mean_loss(self.native))
+        self.train.append(self.unit * self.booster.mean_loss(self.native))
         if not self.samples:
             return
         scores = self.booster.scores().T
         out = self.booster.left_out()
         w = None if weight is None else weight[out]
-        before, after = (self.loss.mean(y[out], s[out], w) if len(out) else np.nan for s in (self.before, scores))
+        before, after = (
+            self.unit * self.loss.mean(y[out], s[out], w) if len(out) else np.nan for s in (self.before, scores)
+        )
         self.outside.append(after)
         self.falls.append(before - after)
         self.before = scores

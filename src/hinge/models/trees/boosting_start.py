@@ -20,7 +20,9 @@ def fitted_start(init: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray | N
     if weight is None:
         return clone(init).fit(X, y)
     if not has_fit_parameter(init, "sample_weight"):
-        raise ValueError(f"sample_weight was given, but init={type(init).__name__} does not support sample weights.")
+        raise ValueError(
+            f"The initial estimator {type(init).__name__} does not support sample weights, but sample_weight was given."
+        )
     return clone(init).fit(X, y, sample_weight=weight)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
@@ -375,8 +376,11 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
 
     def _check(self, y: np.ndarray) -> None:
         super()._check(y)
-        if self.oob_score and y.ndim == 2:
-            raise ValueError(f"oob_score needs one target; y has {y.shape[1]} columns.")
+        if self.oob_score and type_of_target(y) == "multiclass-multioutput":
+            raise ValueError(
+                "The type of target cannot be used to compute OOB estimates: oob_score needs one column of labels, or a "
+                f"0/1 matrix of several labels per row; y has {y.shape[1]} columns of classes."
+            )
 
     def _check_same_targets(self, y: np.ndarray) -> None:
         super()._check_same_targets(y)
@@ -386,7 +390,12 @@ class ForestClassifier(ClassTargets, LogProba, ClassifierMixin, BaseForest):
                 raise ValueError(f"warm_start needs the classes of the first fit, {before}; y has {now}.")
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
-        self.oob_decision_function_ = mean
+        if self.n_outputs_ == 1:
+            self.oob_decision_function_ = mean
+        else:  # rows × classes × targets, as in scikit-learn
+            self.oob_decision_function_ = np.zeros((len(mean), int(np.max(self.n_classes_)), self.n_outputs_))
+            for k, shares in enumerate(self._shares(mean)):
+                self.oob_decision_function_[:, : shares.shape[1], k] = shares
         self.oob_score_ = out_of_bag_score(
             self.oob_score, y[covered], self._labels(mean[covered]), weight, classes=True
         )

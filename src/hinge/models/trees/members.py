@@ -9,6 +9,11 @@ import numpy as np
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, feature_count
 
+LIMITS = (
+    "max_depth", "max_leaf_nodes", "max_features", "min_samples_leaf", "min_samples_split", "min_weight_fraction_leaf",
+    "min_impurity_decrease", "ccp_alpha",
+)  # fmt: skip
+
 
 def boosted_trees(model: Any) -> np.ndarray:
     """Fitted trees of shape (rounds, outputs): score = baseline_ + learning_rate · Σ predictions.
@@ -17,9 +22,7 @@ def boosted_trees(model: Any) -> np.ndarray:
     """
     outputs = model.n_trees_per_iteration_
     found = np.empty((model.n_iter_, outputs), dtype=object)
-    limits = {
-        name: getattr(model, name) for name in ("max_depth", "max_leaf_nodes", "max_features", "min_samples_leaf")
-    }
+    limits = {name: getattr(model, name) for name in LIMITS}
     for t in range(len(model.trees_)):
         view = DecisionTreeRegressor(splitter="hist", random_state=model.random_state, **limits)
         found[divmod(t, outputs)] = _fitted(view, model, _alone(model.trees_, t, 1, unit=model.learning_rate))

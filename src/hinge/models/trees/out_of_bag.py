@@ -14,7 +14,8 @@ def out_of_bag_score(
     if callable(judge):
         return float(judge(y, predicted))
     if classes:
-        return float(np.average(predicted == y, weights=weight)) if len(y) else float("nan")
+        right = (predicted == y).reshape(len(y), -1).all(axis=1)  # all labels of the row
+        return float(np.average(right, weights=weight)) if len(y) else float("nan")
     from sklearn.metrics import r2_score
 
     return float(r2_score(y, predicted, sample_weight=weight)) if len(y) > 1 else float("nan")

@@ -34,7 +34,7 @@ class ClassTargets:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.multi_output = tags.classifier_tags.multi_label = self.criterion == "gini"
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = self.criterion != "misclassification"
         return tags
 
     def _code(self, y: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ class RealTargets:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.multi_output = self.criterion in ("squared_error", "friedman_mse")
+        tags.target_tags.multi_output = True
         return tags
 
     def _code(self, y: np.ndarray) -> np.ndarray:

@@ -80,17 +80,20 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
     if monotone and (shape.classes > 2 or shape.outputs > 1):
         raise ValueError("monotonic_cst needs a single score: two classes, or regression of one target.")
     criterion = estimator.criterion
+    classes = shape.classes
     if shape.outputs > 1:
-        if CRITERIA[criterion] != CRITERIA[allowed[0]]:
+        if criterion == "misclassification":
+            others = ", ".join(map(repr, allowed[:-1]))
             raise ValueError(
-                f"y has {shape.outputs} columns, for which criterion must be {allowed[0]!r}; got {criterion!r}. "
-                "sklearn.multioutput fits one model per column with any criterion."
+                f"y has {shape.outputs} columns, for which criterion must be one of {others}; got {criterion!r}."
             )
-        criterion = "squared_error"
+        # The Gini impurity is the variance of the indicators of the classes; the entropy needs the number of targets.
+        criterion = "squared_error" if criterion == "gini" else criterion
+        classes = -shape.outputs if CRITERIA[criterion] == CRITERIA["entropy"] else classes
     features = feature_count(estimator.max_features, d)
     return {
         "criterion": CRITERIA[criterion],
-        "classes": shape.classes,
+        "classes": classes,
         "targets": shape.columns,
         "max_depth": estimator.max_depth or 0,
         "max_leaf_nodes": estimator.max_leaf_nodes or 0,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 
 LEAF, NO_FEATURE = -1, -2
+
+
+def _rows(X: Any) -> Any:
+    """Rows that the trees can read: sparse ones in any format, others contiguous."""
+    return X.tocsr() if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
 
 
 class TreeView:
@@ -84,11 +90,11 @@ class TreeView:
 
     def apply(self, X: Any) -> np.ndarray:
         """The number of the leaf in which every row ends."""
-        return self._trees.leaves(np.ascontiguousarray(X))[:, 0].astype(np.int64)
+        return self._trees.leaves(_rows(X))[:, 0].astype(np.int64)
 
     def decision_path(self, X: Any) -> Any:
         """A sparse matrix of (row, node): one for every node a row passes."""
-        return self._trees.paths(np.ascontiguousarray(X))
+        return self._trees.paths(_rows(X))
 
     def compute_feature_importances(self, normalize: bool = True) -> np.ndarray:
         """Fall of impurity by feature, scaled to sum to one or as a share of the tree's weight."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 
 from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.base import Array, Kernel, name_of
@@ -46,7 +47,8 @@ class Function(Kernel):
         return self.accepts
 
     def block(self, A: Any, B: Any) -> Array:
-        K = np.asarray(self.function(A, B), dtype=np.float64)
+        K = self.function(A, B)
+        K = np.asarray(K.toarray() if scipy.sparse.issparse(K) else K, dtype=np.float64)
         expected = (evaluate.length(A), evaluate.length(B))
         if K.shape != expected:
             raise ValueError(f"The kernel function returned shape {K.shape}; expected {expected}.")

@@ -239,11 +239,12 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         self.converged_ = run.converged
         self.lower_bounds_ = run.bounds[1:] or run.bounds
         self.lower_bound_ = run.bound
-        self.n_iter_ = max(len(run.bounds) - 1, 1)
+        self.n_iter_ = max(len(run.bounds) - 1, min(1, self.max_iter))
         self.held_by_prior_ = _flat(run, prior, self.reg_covar)
         if np.any(self.held_by_prior_):
             warnings.warn(self._say_held(run), ConvergenceWarning, stacklevel=4)
-        if not run.converged and not getattr(getattr(self, "_callback_fit_ctx", None), "stopped", False):
+        stopped = getattr(getattr(self, "_callback_fit_ctx", None), "stopped", False)
+        if not run.converged and not stopped and len(run.bounds) > 1:
             warnings.warn(
                 f"EM did not converge in max_iter={self.max_iter} steps: the last one raised the objective by "
                 f"{run.bounds[-1] - run.bounds[-2]:.2g} per example, tol is {self.tol:g}. Raise max_iter or tol.",

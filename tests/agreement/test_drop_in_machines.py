@@ -1,0 +1,30 @@
+"""Support vector machines on sparse matrices show what scikit-learn's show: sparse matrices of the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn import svm
+
+import hinge as hg
+
+MACHINES = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.lil_array])
+def test_sparse_in_sparse_out(rng, name, kernel, kind):
+    X = np.where(rng.random((60, 5)) < 0.5, 0.0, rng.normal(size=(60, 5)))
+    y = np.digitize(X[:, 0], [-0.3, 0.3]) if name in ("SVC", "NuSVC") else X[:, 0]
+    dense, ours = (getattr(hg, name)(kernel=kernel, gamma=0.5).fit(Z, y) for Z in (X, kind(X)))
+    theirs = getattr(svm, name)(kernel=kernel, gamma=0.5).fit(kind(X), y)
+    names = ["dual_coef_", "support_vectors_", *(["coef_"] if kernel == "linear" else [])]
+    for attribute in names:
+        shown, plain = getattr(ours, attribute), getattr(dense, attribute)
+        assert scipy.sparse.issparse(shown)
+        assert scipy.sparse.issparse(getattr(theirs, attribute))
+        assert not scipy.sparse.issparse(plain)
+        np.testing.assert_allclose(shown.toarray(), plain, atol=1e-6)
+    np.testing.assert_allclose(ours.predict(X), dense.predict(kind(X)))
