@@ -5,8 +5,7 @@ Direction   the minimiser of risk + g'Δ + ½Δ'HΔ + Ω(w + Δ): a linear syste
             least-squares problem with that penalty, which the solvers for data in memory minimise
 Step        1, or the best of a list of shorter ones, found in one pass
 Optimality  the judge's, in the pass that evaluates the last step (:mod:`hinge.problem.certificates.sums`)
-Kinks       ℓ is replaced by its Moreau envelope, ever closer to ℓ; the judge looks at ℓ itself
-References  Nocedal & Wright (2006), section 3.3; Lee, Sun & Saunders (2014) for the penalties; Nesterov (2005)
+References  Nocedal & Wright (2006), section 3.3; Lee, Sun & Saunders (2014) for the penalties
 
 A pass gives value, gradient and Hessian together, so an iteration costs one.
 """
@@ -15,16 +14,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
-from hinge.blocks.problem import BlockProblem, Gradients, SecondOrder
+from hinge.blocks.kinks import MERGEABLE, minimise_kinked
+from hinge.blocks.problem import BlockProblem, SecondOrder
 from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.sums import Point, certificate_from_sums
-from hinge.problem.losses import Loss, Squared
+from hinge.problem.losses import Squared
 from hinge.problem.objective import Array, make_objective
 from hinge.problem.penalties import Penalty
 from hinge.problem.semidefinite import solve_semidefinite
@@ -37,25 +36,6 @@ DEFAULT_MAX_ITER = 100
 LENGTHS = 0.5 ** np.arange(1, 12)
 SUFFICIENT = 1e-4  # of the predicted decrease
 SHARE = 0.5  # of the tolerance that the predicted decrease may have when the judge is called
-FIRST_WIDTH, NARROWER = 0.3, 0.2  # of the Moreau envelope of kinked losses, in units of their scores
-SMOOTH_ENOUGH = 0.1  # the predicted decrease, relative to the envelope's error, at which it is narrowed
-
-
-@dataclass(frozen=True)
-class Envelope:
-    """First and second derivatives of the Moreau envelope of a loss: u = (z − prox(z))/μ and 1/μ at kinks."""
-
-    loss: Loss
-    width: float
-
-    def __call__(self, y: Array, z: Array) -> tuple[Array, Array]:
-        near = self.loss.prox(y, z, self.width)
-        u = (z - near) / self.width
-        slack = 1e-9 * (1.0 + np.abs(near))
-        at_kink = np.zeros(z.shape, dtype=bool)
-        for kink in self.loss.kinks(y):
-            at_kink |= np.abs(near - kink.at) <= slack
-        return u, np.where(at_kink, 1.0 / self.width, 0.0)
 
 
 class Step(NamedTuple):
@@ -77,6 +57,8 @@ def minimise_over_blocks(
 ) -> Result:
     """Minimise a problem over blocks and certify the result."""
     _require_feasible(problem)
+    if not problem.loss.smooth:
+        return minimise_kinked(problem, start, tol=tol, max_iter=max_iter, callback=callback)
     run = _Run(problem, tol, callback)
     return run.from_start(*start, max_iter or DEFAULT_MAX_ITER)
 
@@ -90,10 +72,10 @@ def _require_feasible(problem: BlockProblem) -> None:
             "chosen with hg.scan(…, columns=…)."
         )
     loss = problem.loss
-    if not loss.smooth and not (loss.convex and loss.piecewise_linear and problem.outputs == 1):
+    if not loss.smooth and not (isinstance(loss, MERGEABLE) and problem.outputs == 1):
         raise ValueError(
-            f"{loss!r} cannot be minimised over blocks; smooth losses and piecewise linear ones (Hinge, Absolute, Quantile, "
-            "EpsilonInsensitive) can."
+            f"{loss!r} cannot be minimised over blocks; smooth losses and "
+            f"{', '.join(kind.__name__ for kind in MERGEABLE)} can."
         )
     if loss.smooth and not (loss.twice or loss.outputs == "classes"):
         raise ValueError(f"{loss!r} cannot be minimised over blocks without a second derivative.")
@@ -105,7 +87,6 @@ class _Run:
     def __init__(self, problem: BlockProblem, tol: float, callback: Callable[[Record], bool] | None) -> None:
         self.problem, self.tol, self.callback = problem, tol, callback
         self.began = time.perf_counter()
-        self.envelope = None if problem.loss.smooth else Envelope(problem.loss, FIRST_WIDTH)
 
     def from_start(self, w: Array, b: Array, max_iter: int) -> Result:
         problem, status = self.problem, Status.MAX_ITER
@@ -114,9 +95,9 @@ class _Run:
         iterations = 0
         while iterations < max_iter:
             iterations += 1
-            known = problem.second_order(w, b, self.envelope)
+            known = problem.second_order(w, b)
             value = known.risk + problem.penalty.value(w)
-            if before is not None and self.envelope is None:
+            if before is not None:
                 last, old, predicted = before
                 if not value <= old - SUFFICIENT * predicted + 1e-14 * abs(old):
                     w, b = self._shorter(last, old)
@@ -129,14 +110,14 @@ class _Run:
             point = Point(w, b, found.step, found.bias_step, _scale(problem.penalty, found.gradient))
             gap = np.nan
             if self._promising(found.decrease, value):
-                certificate = certificate_from_sums(problem, point, self._dual_sums, tol=self.tol)
+                certificate = certificate_from_sums(problem, point, problem.dual_sums, tol=self.tol)
                 gap = certificate.error
                 if judged is None or certificate.primal <= judged[1].primal or certificate.converged:
                     judged = point, certificate
                 if certificate.converged:
                     status = Status.CONVERGED
                     break
-                if judged[1] is not certificate and self.envelope is None:
+                if judged[1] is not certificate:
                     status = Status.STALLED
                     break
             if self.callback is not None and self.callback(
@@ -144,25 +125,18 @@ class _Run:
             ):
                 status = Status.STOPPED
                 break
-            if self.envelope is not None and found.decrease <= SMOOTH_ENOUGH * self.envelope.width * abs(value):
-                self.envelope = Envelope(problem.loss, NARROWER * self.envelope.width)
             before = point, value, found.decrease
             w, b = point.weights
         if judged is None:
             w0, b0 = problem.zero()
             point = Point(w, b, w0, b0)
-            judged = point, certificate_from_sums(problem, point, self._dual_sums, tol=self.tol)
+            judged = point, certificate_from_sums(problem, point, problem.dual_sums, tol=self.tol)
         return self._result(*judged, status, iterations)
 
     def _promising(self, decrease: float, value: float) -> bool:
         """Whether the judge may find the tolerance met."""
-        if self.envelope is not None:
-            return self.envelope.width <= 10 * self.tol or decrease <= self.tol * abs(value)
         convex = self.problem.loss.declared_convex and self.problem.loss.has_conjugate
         return decrease <= (SHARE * self.tol if convex else max(1e-4 * self.tol**2, 1e-20)) * abs(value)
-
-    def _dual_sums(self, point: Point) -> Any:
-        return self.problem.dual_sums(point, self.envelope)
 
     def _shorter(self, point: Point, value: float) -> tuple[Array, Array]:
         """The best of shorter steps; the point itself if none is better."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hinge.blocks.block import Block
 from hinge.blocks.source import Source
 from hinge.blocks.totals import Pairwise, PartTotal, Statistic
 from hinge.errors import UserError
@@ -70,6 +72,18 @@ class Passes:
         if self.progress:
             print(file=sys.stderr)
         return sums.result()
+
+    def each_block(self) -> Iterator[Block]:
+        """One pass over the blocks in their order, in this thread, for methods that go from one to the next."""
+        began = time.perf_counter()
+        for block in self.source.blocks():
+            self.reading.rows += block.rows
+            yield block
+        self.reading.passes += 1
+        self.reading.bytes += sum(
+            part.stored_bytes(self.source.roles, only_targets=False) for part in self.source.parts
+        )
+        self.reading.seconds += time.perf_counter() - began
 
     def _show(self, done: int, rows: int, began: float) -> None:
         speed = rows / max(time.perf_counter() - began, 1e-9)

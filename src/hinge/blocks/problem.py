@@ -21,8 +21,6 @@ from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import NoPenalty, Penalty
 from hinge.problem.root import best_bias
 
-Gradients = Callable[[Array, Array], tuple[Array, Array]]
-
 
 @dataclass(frozen=True)
 class View:
@@ -77,20 +75,13 @@ class SecondOrder(NamedTuple):
     hessian: Array
 
 
-def second_order(block: Block, view: View, loss: Loss, w: Array, b: Array, gradients: Gradients | None) -> SecondOrder:
+def second_order(block: Block, view: View, loss: Loss, w: Array, b: Array) -> SecondOrder:
     """The statistic of Newton's method."""
     o = view.objective(block, loss)
     if o.outputs > 1:
         return _second_order_of_many(o, w, b)
-    if gradients is None:
-        risk, z, cu, g = o.evaluate(w, b)
-        h = loss.hessian(o.y, z)
-    else:
-        z = o.scores(w, b)
-        u, h = gradients(o.y, z)
-        risk, cu = o.risk_of_scores(z), o.c * u
-        g = o.design.rmatmul(cu)
-    ch = o.c * h
+    risk, z, cu, g = o.evaluate(w, b)
+    ch = o.c * loss.hessian(o.y, z)
     H = o.design.gram(ch)
     if view.fit_intercept:
         edge = o.design.rmatmul(ch)
@@ -143,9 +134,9 @@ def risks_along(block: Block, view: View, loss: Loss, point: Point, lengths: Arr
     return np.array([o.risk_of_scores(z + t * dz) for t in lengths])
 
 
-def judged_sums(block: Block, view: View, loss: Loss, point: Point, gradients: Gradients | None) -> DualSums:
+def judged_sums(block: Block, view: View, loss: Loss, point: Point) -> DualSums:
     """The statistic of the judge."""
-    return dual_sums(view.objective(block, loss), point, gradients)
+    return dual_sums(view.objective(block, loss), point)
 
 
 def first_order(block: Block, view: View, loss: Loss, w: Array, b: Array) -> tuple[float, Array, Array]:
@@ -196,9 +187,9 @@ class BlockProblem:
         """w = 0 and b = 0."""
         return np.zeros(self.d if self.outputs == 1 else (self.d, self.outputs)), np.zeros(self.outputs)
 
-    def second_order(self, w: Array, b: Array, gradients: Gradients | None = None) -> SecondOrder:
+    def second_order(self, w: Array, b: Array) -> SecondOrder:
         """One pass."""
-        return self.passes.total(second_order, self.view, self.loss, w, b, gradients)
+        return self.passes.total(second_order, self.view, self.loss, w, b)
 
     def risk_gradient(self, w: Array, b: Array) -> tuple[float, Array, Array]:
         """The risk and its gradient in w and b; one pass."""
@@ -209,9 +200,9 @@ class BlockProblem:
         risks = self.passes.total(risks_along, self.view, self.loss, point, lengths)
         return risks + [self.penalty.value(point.w + t * point.step) for t in lengths]
 
-    def dual_sums(self, point: Point, gradients: Gradients | None = None) -> DualSums:
+    def dual_sums(self, point: Point) -> DualSums:
         """What the judge asks for; one pass."""
-        return self.passes.total(judged_sums, self.view, self.loss, point, gradients)
+        return self.passes.total(judged_sums, self.view, self.loss, point)
 
     @property
     def square_sums(self) -> Array:

@@ -11,16 +11,27 @@ from hinge.blocks.passes import Passes
 from hinge.blocks.source import Source, as_source
 
 # The module of models/blocks and its function for every estimator that takes a source. A subclass that inherits ``fit`` takes
-# one too.
+# one too, unless it is a learner over another space.
 FITTERS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        [
-            "LogisticRegression", "LinearSVC", "LinearSVR", "QuantileRegressor", "LeastAbsoluteDeviations",
-            "GeneralisedLinearModel",
-        ],
-        ("linear", "fit_linear"),
-    ),
-}  # fmt: skip
+    "LinearRegression": ("least_squares", "fit_least_squares"),
+    "Ridge": ("least_squares", "fit_least_squares"),
+    "SquaredWithPenalty": ("least_squares", "fit_least_squares"),
+    "LogisticRegression": ("linear", "fit_linear"),
+    "RidgeClassifier": ("linear", "fit_linear"),
+    "LinearSVC": ("linear", "fit_support_machine"),
+    "LinearSVR": ("linear", "fit_linear"),
+    "QuantileRegressor": ("linear", "fit_linear"),
+    "LeastAbsoluteDeviations": ("linear", "fit_linear"),
+    "GeneralisedLinearModel": ("linear", "fit_linear"),
+    "Learner": ("linear", "fit_learner"),
+    "SGDClassifier": ("stochastic", "fit_stochastic"),
+    "SGDRegressor": ("stochastic", "fit_stochastic"),
+    "NaiveBayes": ("generative", "fit_naive_bayes"),
+    "LinearDiscriminantAnalysis": ("generative", "fit_discriminant"),
+    "QuadraticDiscriminantAnalysis": ("generative", "fit_discriminant"),
+    "GaussianMixture": ("generative", "fit_mixture"),
+    "StandardScaler": ("generative", "fit_scaler"),
+}
 
 # What to use where an estimator cannot be fitted over blocks.
 INSTEAD = {
@@ -45,7 +56,8 @@ def fitter_of(cls: type) -> tuple[str, str] | None:
     fit = getattr(cls, "fit", None)
     for base in cls.__mro__:
         if base.__module__.startswith("hinge.") and base.__name__ in FITTERS:
-            return FITTERS[base.__name__] if getattr(base, "fit", None) is fit else None
+            same = getattr(base, "fit", None) is fit and (base is cls or base.__name__ != "Learner")
+            return FITTERS[base.__name__] if same else None
     return None
 
 

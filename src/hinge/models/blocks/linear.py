@@ -19,7 +19,11 @@ from hinge.blocks.passes import Passes
 from hinge.blocks.problem import BlockProblem, View
 from hinge.blocks.survey import Survey, survey
 from hinge.models.callbacks import iterations
-from hinge.problem.objective import Objective
+from hinge.models.linear.space import linear_fit
+from hinge.problem.losses import as_loss
+from hinge.problem.objective import Objective, make_objective
+from hinge.problem.penalties import as_penalty
+from hinge.problem.spaces import Linear
 from hinge.solvers.base import Status
 from hinge.solvers.run import Result, minimise
 
@@ -46,8 +50,7 @@ class StandIn:
         labels = values = factors = None
         if self.survey.labels is not None:
             labels = self.survey.labels.values
-            rows = np.searchsorted(np.searchsorted(labels, self.y), np.arange(len(labels)), sorter=self._order())
-            rows = self._order()[rows]
+            rows = self._heaviest_rows()
             values = np.ascontiguousarray(objective.y[rows])
             with np.errstate(divide="ignore", invalid="ignore"):
                 factors = objective.c[rows] * objective.weight_sum / self.weight[rows]
@@ -57,9 +60,12 @@ class StandIn:
             objective.offset is not None,
         )  # fmt: skip
 
-    def _order(self) -> np.ndarray:
+    def _heaviest_rows(self) -> np.ndarray:
+        """A row of every label, the one with the largest weight."""
         assert self.survey.labels is not None
-        return np.argsort(np.searchsorted(self.survey.labels.values, self.y), kind="stable")
+        codes = np.searchsorted(self.survey.labels.values, self.y)
+        order = np.lexsort((self.weight, codes))
+        return order[np.searchsorted(codes, np.arange(len(self.survey.labels.values)), side="right", sorter=order) - 1]
 
 
 class OverBlocks:
@@ -99,5 +105,32 @@ def fit_linear(estimator: Any, passes: Passes) -> None:
         del estimator._given
 
 
+def fit_support_machine(estimator: Any, passes: Passes) -> None:
+    """A linear model that also describes its examples: what has an entry for each of them is left out."""
+    if getattr(estimator, "multi_class", "ovr") != "ovr":
+        raise ValueError('multi_class="crammer_singer" needs all rows in memory; over blocks use multi_class="ovr".')
+    fit_linear(estimator, passes)
+    for name in PER_EXAMPLE:
+        vars(estimator).pop(name, None)
+
+
 # Attributes with an entry for every example, which the stand-in cannot give.
-PER_EXAMPLE = ("support_", "dual_coef_", "alphas_", "margins_", "slacks_", "outliers_")
+PER_EXAMPLE = ("margins_", "slacks_", "dual_coef_", "support_", "n_support_")
+
+
+def fit_learner(estimator: Any, passes: Passes) -> None:
+    """``Learner`` over ``Linear``, with any loss and penalty that have sums."""
+    space, loss = Linear() if estimator.space is None else estimator.space, estimator._loss()
+    if not isinstance(space, Linear):
+        raise TypeError(f"Over blocks a Learner takes the space hg.Linear(), not {space!r}.")
+    classify = loss.target.is_classes
+    stand_in = StandIn(passes.total(survey, passes.source.n_features, classify, False, False))
+    targets, classes = estimator._code(loss, stand_in.y)
+    objective = make_objective(
+        stand_in.X, targets, as_loss(loss, targets), as_penalty(estimator.penalty), sample_weight=stand_in.weight,
+        fit_intercept=space.fit_intercept, classes=classes,
+    )  # fmt: skip
+    result = OverBlocks(estimator, passes, stand_in).judged(objective, estimator.tol)
+    fit = linear_fit(result, stand_in.X, history=estimator.history)
+    estimator.function_, estimator.certificate_ = fit.function, fit.certificate
+    vars(estimator).update(fit.attributes)

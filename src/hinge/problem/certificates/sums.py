@@ -70,18 +70,13 @@ class DualSums(NamedTuple):
     square_sums: Array  # Σ cᵢ xᵢⱼ²
 
 
-def dual_sums(
-    objective: Objective, point: Point, gradients: Callable[..., tuple[Array, Array]] | None = None
-) -> DualSums:
-    """The sums of a block of examples; its weights c need not have the sum one.
-
-    ``gradients(y, z)``, first and second derivatives in z, stand in for those of a loss that has kinks.
-    """
+def dual_sums(objective: Objective, point: Point) -> DualSums:
+    """The sums of a block of examples; its weights c need not have the sum one."""
     design, loss, y, c = objective.design, objective.loss, objective.y, objective.c
     z = objective.scores(point.w, point.b)
     shift = point.bias_step if objective.outputs > 1 else point.bias_step[0]
     dz = design.matmul(point.step) + (shift if objective.fit_intercept else 0.0)
-    u = loss.project_dual(y, linearised(objective, z, dz, gradients))
+    u = loss.project_dual(y, linearised(objective, z, dz))
     plus = np.maximum(u, 0.0)
     minus = u - plus
     scaled = (
@@ -99,14 +94,9 @@ def dual_sums(
     )  # fmt: skip
 
 
-def linearised(
-    objective: Objective, z: Array, dz: Array, gradients: Callable[..., tuple[Array, Array]] | None = None
-) -> Array:
+def linearised(objective: Objective, z: Array, dz: Array) -> Array:
     """ℓ'(z) + ℓ''(z)·dz."""
     loss, y = objective.loss, objective.y
-    if gradients is not None:
-        u, h = gradients(y, z)
-        return u + h * dz
     u = objective.slopes_of_scores(z)
     if loss.outputs == "classes":
         p = loss.inverse_link(z)
