@@ -31,7 +31,7 @@ from hinge.solvers.run import Result, solve
 
 NAME = "reduction-over-blocks"
 MERGEABLE = (Hinge, PerceptronLoss, Absolute, Quantile, EpsilonInsensitive)  # convex in target and score together
-KEPT_BYTES = 64 << 20
+KEPT_BYTES, LEAST_KEPT = 64 << 20, 1000
 DEFAULT_MAX_ITER = 60
 SHARE = 0.25  # of the tolerance, for the problems in memory
 SHORTER, SHORTEST = 0.4, 1e-3  # a step that does not lower the objective is shortened, down to this
@@ -129,7 +129,7 @@ def minimise_kinked(
     most: int | None = None,
 ) -> Result:
     """Minimise a problem with a piecewise linear loss over blocks and certify the result; ``most`` rows are kept."""
-    search = _Search(problem, tol, most or max(1000, KEPT_BYTES // (8 * (problem.d + 4))), callback)
+    search = _Search(problem, tol, most or max(LEAST_KEPT, KEPT_BYTES // (8 * (problem.d + 4))), callback)
     return search.run(*start, max_iter or DEFAULT_MAX_ITER)
 
 

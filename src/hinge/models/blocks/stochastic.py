@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
+from hinge.blocks.block import Block
 from hinge.blocks.passes import Passes
 from hinge.blocks.problem import BlockProblem, View
 from hinge.blocks.survey import survey
@@ -61,11 +62,16 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
         )
 
 
+def by_rows(block: Block) -> Any:
+    """X stored by rows, as examples are visited."""
+    return rows_of(block.X)
+
+
 def _views(estimator: Any, stand_in: StandIn, classify: bool) -> list[View]:
     """How blocks become examples: ±1 for two classes, one problem per class for more."""
     total = stand_in.survey.weight_sum
     if not classify:
-        return [View(total, estimator.fit_intercept)]
+        return [View(total, estimator.fit_intercept, encode=by_rows)]
     labels = stand_in.survey.labels
     assert labels is not None
     if len(labels.values) < 2:
@@ -80,7 +86,7 @@ def _views(estimator: Any, stand_in: StandIn, classify: bool) -> list[View]:
     for mine in own:
         mixed = None if factors is None else factors if k == 2 else np.where(mine, factors, 1.0)
         weight = total if mixed is None else float(labels.weights @ mixed)
-        views.append(View(weight, estimator.fit_intercept, 1, labels.values, signs(mine), mixed))
+        views.append(View(weight, estimator.fit_intercept, 1, labels.values, signs(mine), mixed, encode=by_rows))
     return views
 
 
