@@ -76,7 +76,7 @@ CASES = [
 
 def data(case: Case, rng: np.random.Generator, n: int = 600) -> tuple[np.ndarray, Any, np.ndarray]:
     """X, y and whole-number weights, zeros among them."""
-    X = rng.normal(size=(n, 4)) + [0.0, 3.0, -1.0, 0.0]
+    X = rng.normal(size=(n, 4)) + np.array([0.0, 3.0, -1.0, 0.0])
     if case.names.get("counts"):
         X = rng.poisson(1.5, size=(n, 4)).astype(float)
     if case.target == "none":

@@ -64,7 +64,7 @@ class Block:
     where : str
         The file and the rows, for messages.
     frame : narwhals frame or None
-        The columns of the features, if the source is a table.
+        The columns of the features, if some of them are not numbers.
     """
 
     rows: int
@@ -82,16 +82,6 @@ class Block:
         if self.matrix is not None:
             return _numbers(self.matrix, self.where)
         return to_matrix(self.frame, self.names or (), self.where)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the numbers in memory."""
-        arrays = [self.y, self.weight, self.offset]
-        known = sum(a.nbytes for a in arrays if a is not None)
-        if "X" in vars(self):
-            X = self.X
-            known += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if scipy.sparse.issparse(X) else X.nbytes
-        return known
 
 
 def make_block(piece: Piece, roles: Roles, where: str, *, only_targets: bool = False) -> Block:
@@ -116,7 +106,13 @@ def make_block(piece: Piece, roles: Roles, where: str, *, only_targets: bool = F
         y = np.column_stack([to_vector(frame[name]) for name in roles.target])
     weight = None if roles.weight is None else _floats(to_vector(frame[roles.weight]), "weight", where)
     offset = None if roles.offset is None else _floats(to_vector(frame[roles.offset]), "offset", where)
-    return Block(len(frame), where, y, weight, offset, None if only_targets else frame, roles.features)
+    if only_targets:
+        return Block(len(frame), where, y, weight, offset, names=roles.features)
+    require_columns(frame.columns, roles.features, where)
+    if all(_is_number(frame[name].dtype) for name in roles.features):
+        X = to_matrix(frame, roles.features, where)
+        return Block(len(frame), where, y, weight, offset, names=roles.features, matrix=X)
+    return Block(len(frame), where, y, weight, offset, frame.select(list(roles.features)), roles.features)
 
 
 def require_columns(present: Iterable[str], wanted: Iterable[str], where: str) -> None:
@@ -132,17 +128,20 @@ def require_columns(present: Iterable[str], wanted: Iterable[str], where: str) -
 
 def to_matrix(frame: Any, names: Sequence[str], where: str) -> Array:
     """The named columns of a narwhals frame as an array, float32 if all of them are, stored by columns."""
-    require_columns(frame.columns, names, where)
     columns = [frame[name] for name in names]
     dtype = np.float32 if columns and all(c.dtype == nw.Float32 for c in columns) else np.float64
     X = np.empty((len(frame), len(columns)), dtype=dtype, order="F")
     for j, column in enumerate(columns):
-        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        if not _is_number(column.dtype):
             raise ValueError(
                 f"X must hold numbers: column {names[j]!r} of {where} holds {_kind(column.dtype)}. {REMEDIES['X']}"
             )
         X[:, j] = _float_column(column)
     return X
+
+
+def _is_number(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
 def _float_column(column: Any) -> Array:

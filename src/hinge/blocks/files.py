@@ -67,7 +67,10 @@ class Signature:
 
     def require_unchanged(self) -> None:
         """Refuse a file that is not the one that was scanned."""
-        if Signature.of(self.path) != self:
+        now = Signature.of(self.path)
+        if now is None:
+            raise UserError(f"{self.path} was removed after it was scanned.")
+        if now != self:
             raise UserError(
                 f"{self.path} changed after it was scanned: a fit reads its data several times, and every time they must be "
                 "the same. Write new data to another file, and scan again."
@@ -90,7 +93,7 @@ class FilePart(Part):
         self._require_unchanged()
         with _naming(self.where):
             batches = self.fragment.to_batches(
-                schema=self.schema, columns=columns, filter=self.filter, batch_size=READ_ROWS, **_readahead()
+                schema=self.schema, columns=columns, filter=self.filter, batch_size=READ_ROWS, **_reading(self.fragment)
             )
         while True:
             with _naming(self.where):
@@ -117,8 +120,12 @@ def _table(batch: Any) -> Any:
     return pyarrow.Table.from_batches([batch])
 
 
-def _readahead() -> dict[str, Any]:
-    return {"batch_readahead": 2, "fragment_readahead": 1, "use_threads": True}
+def _reading(fragment: Any) -> dict[str, Any]:
+    """One batch at a time: blocks are read ahead elsewhere, and memory stays small."""
+    options: dict[str, Any] = {"batch_readahead": 0, "fragment_readahead": 1, "use_threads": True}
+    if hasattr(fragment, "row_groups"):
+        options["fragment_scan_options"] = import_pyarrow().ParquetFragmentScanOptions(pre_buffer=False)
+    return options
 
 
 def expand(what: str | Path) -> list[str]:

@@ -31,7 +31,7 @@ from hinge.solvers.run import Result, solve
 
 NAME = "reduction-over-blocks"
 MERGEABLE = (Hinge, PerceptronLoss, Absolute, Quantile, EpsilonInsensitive)  # convex in target and score together
-KEPT_BYTES, LEAST_KEPT = 64 << 20, 1000
+KEPT_BYTES, LEAST_KEPT = 32 << 20, 1000
 DEFAULT_MAX_ITER = 60
 SHARE = 0.25  # of the tolerance, for the problems in memory
 SHORTER, SHORTEST = 0.4, 1e-3  # a step that does not lower the objective is shortened, down to this

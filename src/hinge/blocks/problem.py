@@ -14,12 +14,11 @@ import numpy as np
 from hinge._native import Design
 from hinge.blocks.block import Block
 from hinge.blocks.passes import Passes
+from hinge.blocks.survey import Labels, Sample
 from hinge.problem.certificates.sums import DualSums, Point, dual_sums
 from hinge.problem.losses import Loss
-from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import NoPenalty, Penalty
-from hinge.problem.root import best_bias
 
 
 @dataclass(frozen=True)
@@ -144,25 +143,23 @@ def first_order(block: Block, view: View, loss: Loss, w: Array, b: Array) -> tup
     return view.objective(block, loss).risk_gradient(w, b)
 
 
-def constant_derivatives(block: Block, view: View, loss: Loss, b: float) -> tuple[float, float]:
-    """First and second derivative of the risk of a constant score."""
+SAMPLE = 100_000  # targets from which the best constant is computed, where they are not classes
+
+
+def some_targets(block: Block, view: View) -> Sample:
+    """Coded targets and their weights, drawn evenly."""
     y, c = view.targets(block)
-    s = np.full(len(y), b)
-    return float(weighted_sum(c, loss.gradient(y, s))), float(
-        weighted_sum(c, loss.hessian(y, s))
-    ) if loss.twice else 0.0
+    rows = np.arange(len(y))
+    if len(y) > SAMPLE:
+        rows = np.sort(np.random.default_rng(len(y)).choice(len(y), SAMPLE, replace=False))
+    return Sample((y[rows], c[rows]), len(rows), block.rows, SAMPLE)
 
 
-class Largest(float):
-    """A number whose total over blocks is the largest one."""
-
-    def merge(self, other: Largest) -> Largest:
-        return max(self, other)
-
-
-def largest_target(block: Block, view: View) -> Largest:
-    """max |y|."""
-    return Largest(np.max(np.abs(view.targets(block)[0]), initial=0.0))
+def class_targets(block: Block, view: View) -> Labels:
+    """Coded targets that are classes, and the weight of each."""
+    y, c = view.targets(block)
+    values, codes = np.unique(y, return_inverse=True)
+    return Labels(values, np.bincount(codes, c, minlength=len(values)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,15 +208,11 @@ class BlockProblem:
         return self.dual_sums(Point(w, b, w, b)).square_sums
 
     def best_constant(self) -> float:
-        """The constant score of the least risk; a few passes over the targets alone."""
-        span = 1e3
-        if not self.loss.target.is_classes:
-            span = 1.0 + 2.0 * self.passes.total(largest_target, self.view, only_targets=True)
-
-        def derivatives(b: float) -> tuple[float, float]:
-            return self.passes.total(constant_derivatives, self.view, self.loss, b, only_targets=True)
-
-        return best_bias(derivatives, span)
+        """The constant score of the least risk: from the weights of the classes, or from a sample of other targets."""
+        if self.loss.target.is_classes:
+            found = self.passes.total(class_targets, self.view, only_targets=True)
+            return self.loss.baseline(found.values, found.weights)
+        return self.loss.baseline(*self.passes.total(some_targets, self.view, only_targets=True).data)
 
     def with_penalty(self, penalty: Penalty) -> BlockProblem:
         """The same data and loss under another penalty."""

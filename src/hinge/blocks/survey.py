@@ -14,8 +14,8 @@ from hinge.blocks.parts import join
 from hinge.errors import UserError
 from hinge.tables.frames import as_frame
 
-SAMPLE_ROWS = 4000
-SAMPLE_PER_COLUMN = 20
+# A sample has at most so many rows, and so many bytes of float64 unless there are more columns than rows in them.
+SAMPLE_ROWS, SAMPLE_BYTES = 20_000, 2 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def survey(block: Block, n_features: int, classify: bool, as_frames: bool, with_
     ``as_frames`` leaves tables as they are, for models that take categories.
     """
     y = None if block.y is None else check_target(block, classify)
-    X = block.frame.select(list(block.names or ())).to_native() if as_frames and block.frame is not None else block.X
+    X = block.frame.to_native() if as_frames and block.frame is not None else block.X
     if isinstance(X, np.ndarray) or scipy.sparse.issparse(X):
         check_features(X, n_features, block)
     weight = np.ones(block.rows) if block.weight is None else block.weight
@@ -99,7 +99,7 @@ def survey(block: Block, n_features: int, classify: bool, as_frames: bool, with_
     if classify and y is not None:
         values, codes = np.unique(y, return_inverse=True)
         labels = Labels(values, np.bincount(codes, weight, minlength=len(values)))
-    most = SAMPLE_ROWS + SAMPLE_PER_COLUMN * n_features
+    most = int(np.clip(SAMPLE_BYTES // (8 * n_features), min(2 * n_features + 100, SAMPLE_ROWS), SAMPLE_ROWS))
     live = np.flatnonzero(weight > 0)
     count = min(most, len(live))
     rows = np.sort(np.random.default_rng(block.rows).choice(live, count, replace=False)) if count else live

@@ -66,19 +66,10 @@ def nameless(estimator: Any) -> Any:
     return plain
 
 
-def _inputs(block: Block) -> tuple[Any, bool]:
-    """X, and whether it is a table."""
-    if block.frame is not None and any(
-        not (frame_type.is_numeric() or str(frame_type) == "Boolean")
-        for frame_type in (block.frame[name].dtype for name in block.names or ())
-    ):
-        return block.frame.select(list(block.names or ())).to_native(), True
-    return block.X, False
-
-
 def apply(block: Block, estimator: Any, plain: Any, method: str, options: dict[str, Any]) -> Any:
     """The method on one block."""
-    X, table = _inputs(block)
+    table = block.frame is not None
+    X = block.frame.to_native() if block.frame is not None else block.X
     known = {"offset": block.offset} if block.offset is not None and method == "predict" else {}
     return getattr(estimator if table else plain, method)(X, **known, **options)
 

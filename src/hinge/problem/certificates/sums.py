@@ -128,6 +128,7 @@ def certificate_from_sums(
     best = -np.inf
     if has_dual(objective):
         best = _bound(objective, point, sums, total)
+        best -= ROUNDING * (abs(primal) + abs(best))  # a gap of zero would promise exact weights
     return conclude(
         objective, primal, best, tol=tol, constant=lambda: abs(sums.constant_risk),
         residual=lambda: stationarity(objective, w, b),
@@ -166,4 +167,5 @@ def _bound(objective: Any, point: Point, sums: DualSums, total: Callable[[Point]
     return value if np.isfinite(value) else -np.inf
 
 
+ROUNDING = 4 * np.finfo(float).eps
 SAFE = 1.0 - 1e-9  # a scale this much shorter than need be is not worth a pass
