@@ -291,3 +291,42 @@ def test_kinked_losses_close_the_gap_whatever_is_kept(kept, rng, monkeypatch):
     assert blocks.certificate_.converged
     assert blocks.certificate_.dual <= whole.certificate_.primal * (1 + 1e-9)
     assert blocks.certificate_.primal >= whole.certificate_.dual * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_categories_of_generalised_linear_models(library, alpha, rng):
+    """Levels that first appear in the last block count as in memory."""
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    n = 500
+    x, city = rng.normal(size=n), rng.choice(["Rome", "Oslo", "Bern"], n).astype(object)
+    city[-40:] = rng.choice(["Rome", "Lima"], 40)
+    y = rng.poisson(np.exp(0.3 * x + 0.4 * (city == "Oslo") - 0.5 * (city == "Lima"))).astype(float)
+    frame = pd.DataFrame({"x": x, "city": city, "y": y})
+    model = hg.PoissonRegressor(alpha=alpha, categorical_features="from_dtype", inference=False)
+    whole = clone(model).fit(frame[["x", "city"]], y)
+    native = {"pandas": frame, "polars": pl.from_pandas(frame), "arrow": pa.Table.from_pandas(frame)}[library]
+    source = hg.scan(native, target="y", block_rows=60)
+    blocks = clone(model).fit(source)
+    assert blocks.coef_names_ == whole.coef_names_
+    np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(blocks.predict(source), blocks.predict(frame[["x", "city"]]), rtol=1e-12)
+
+
+def test_categories_that_are_numbers(rng):
+    n = 400
+    X = np.column_stack([rng.normal(size=n), rng.integers(0, 3, n), rng.normal(size=n)])
+    X[-30:, 1] = 7.0
+    y = rng.poisson(np.exp(0.3 * X[:, 0] + 0.2 * X[:, 1] / 3)).astype(float)
+    model = hg.PoissonRegressor(alpha=0.1, categorical_features=[1], inference=False)
+    whole, blocks = clone(model).fit(X, y), clone(model).fit(hg.scan(X, target=y, block_rows=50))
+    assert blocks.coef_names_ == whole.coef_names_
+    np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-3, atol=1e-5)
+
+
+def test_inference_is_refused_over_blocks(rng):
+    with pytest.raises(ValueError, match="inference=False"):
+        hg.GLM("gaussian").fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))

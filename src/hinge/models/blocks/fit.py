@@ -22,7 +22,7 @@ FITTERS: dict[str, tuple[str, str]] = {
     "LinearSVR": ("linear", "fit_linear"),
     "QuantileRegressor": ("linear", "fit_linear"),
     "LeastAbsoluteDeviations": ("linear", "fit_linear"),
-    "GeneralisedLinearModel": ("linear", "fit_linear"),
+    "GeneralisedLinearModel": ("glm", "fit_glm"),
     "Learner": ("linear", "fit_learner"),
     "SGDClassifier": ("stochastic", "fit_stochastic"),
     "SGDRegressor": ("stochastic", "fit_stochastic"),

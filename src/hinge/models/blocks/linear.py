@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge.blocks.newton import minimise_over_blocks
+from hinge.blocks.parts import join
 from hinge.blocks.passes import Passes
 from hinge.blocks.problem import BlockProblem, View
 from hinge.blocks.survey import Survey, survey
@@ -45,7 +46,14 @@ class StandIn:
                 weight = weight * np.where(have > 0, found.labels.weights / have, 0.0)[codes]
         self.weight = weight
 
-    def view(self, objective: Objective) -> View:
+    def add(self, X: Any, y: np.ndarray) -> None:
+        """More rows, of weight zero: they show their levels and count for nothing."""
+        self.X, self.y = join([self.X, X]), np.concatenate([self.y, y])
+        self.weight = np.concatenate([self.weight, np.zeros(len(y))])
+        if self.offset is not None:
+            self.offset = np.concatenate([self.offset, np.zeros(len(y))])
+
+    def view(self, objective: Objective, encode: Any = None) -> View:
         """How blocks become examples of the problem that the estimator made of the stand-in."""
         labels = values = factors = None
         if self.survey.labels is not None:
@@ -57,7 +65,7 @@ class StandIn:
             factors = None if np.allclose(factors, 1.0, rtol=1e-9) else np.where(np.isfinite(factors), factors, 1.0)
         return View(
             objective.weight_sum, objective.fit_intercept, objective.outputs, labels, values, factors,
-            objective.offset is not None,
+            objective.offset is not None, encode,
         )  # fmt: skip
 
     def _heaviest_rows(self) -> np.ndarray:
@@ -74,11 +82,14 @@ class OverBlocks:
     def __init__(self, estimator: Any, passes: Passes, stand_in: StandIn) -> None:
         self.estimator, self.passes, self.stand_in = estimator, passes, stand_in
 
+    def encoder(self, objective: Objective) -> Any:
+        """How features become numbers; None if they are."""
+        return None
+
     def judged(self, objective: Objective, tol: float) -> Result:
         """The minimiser and its certificate."""
-        problem = BlockProblem(
-            self.passes, self.stand_in.view(objective), objective.loss, objective.penalty, objective.d
-        )
+        view = self.stand_in.view(objective, self.encoder(objective))
+        problem = BlockProblem(self.passes, view, objective.loss, objective.penalty, objective.d)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             near = minimise(objective, tol=max(tol, 1e-9))[1]
