@@ -27,7 +27,7 @@ NATIVE = sorted((ROOT / "native").rglob("*.[ch]pp"))
 LEVELS = {
     "problem": 0, "_native": 0, "_validation": 0, "_cached": 0, "_parameters": 0, "errors": 0,
     "solvers": 1, "tables": 1, "datasets": 1,
-    "features": 2,
+    "features": 2, "blocks": 2,
     "models": 3,
     "select": 4,
     "explain": 5, "files": 5, "file_values": 5, "file_schema": 5,

@@ -91,6 +91,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.learning.run": ("learn",),
     "hinge.solvers.run": ("solve",),
     "hinge.datasets": ("load_dataset",),
+    "hinge.blocks.source": ("scan",),
     "hinge.models.linear.least_squares": ("LinearRegression", "Ridge"),
     "hinge.models.linear.inference": ("noise_variance", "ridge_moments"),
     "hinge.models.linear.lasso": ("ElasticNet", "GroupLasso", "Lasso"),

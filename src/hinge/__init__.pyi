@@ -7,6 +7,9 @@ from hinge._native import (
     num_threads as num_threads,
     set_num_threads as set_num_threads,
 )
+from hinge.blocks.source import (
+    scan as scan,
+)
 from hinge.datasets import (
     load_dataset as load_dataset,
 )

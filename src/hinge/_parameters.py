@@ -16,6 +16,7 @@ A subclass inherits the declarations of the parameters it keeps and declares onl
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -38,6 +39,12 @@ Constraints = dict[str, Any]
 
 # Methods that learn, and so check parameters first.
 LEARNING = ("fit", "partial_fit", "fit_transform", "fit_predict")
+
+# Methods that give a result for every row, and the one that sums them up: over a source they go block by block.
+BY_ROWS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples", "score")
+
+# Tables of other libraries that are read when they are used, and not in memory: they are fitted as sources.
+LAZY = {"polars": ("LazyFrame",), "pyarrow": ("FileSystemDataset", "UnionDataset", "InMemoryDataset")}
 
 
 def at_least(low: float) -> Interval:
@@ -222,6 +229,10 @@ class Estimator(BaseEstimator):
             # A mixin that is no estimator cannot check by itself.
             if definer is cls or (definer is not None and name == "fit" and not issubclass(definer, Estimator)):
                 setattr(cls, name, _checked(cls, name, vars(definer)[name]))
+        for name in BY_ROWS:
+            definer = next((base for base in cls.__mro__ if name in vars(base)), None)
+            if definer is cls or (definer is not None and not issubclass(definer, Estimator)):
+                setattr(cls, name, _by_blocks(name, vars(definer)[name]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -268,9 +279,40 @@ def _checked(cls: type, name: str, method: Any) -> Any:
     def check_and_learn(self: Any, *args: Any, **options: Any) -> Any:
         if next(base for base in type(self).__mro__ if name in base.__dict__) is cls:
             self._validate_params()
+        if name == "fit" and args and is_source(args[0]):
+            return importlib.import_module("hinge.models.blocks.fit").fit_source(self, *args, **options)
         return method(self, *args, **options)
 
     return check_and_learn
+
+
+def is_source(X: Any) -> bool:
+    """True for ``hg.scan(…)``, Dask collections, lazy frames and datasets: tables that are read block by block."""
+    cls = type(X)
+    if cls is np.ndarray:
+        return False
+    if getattr(cls, "is_source", False):
+        return True
+    library = cls.__module__.partition(".")[0]
+    return library == "dask" or cls.__name__ in LAZY.get(library, ())
+
+
+def _by_blocks(name: str, method: Any) -> Any:
+    """A method that goes over a source block by block."""
+    if hasattr(method, "fn"):  # a method that exists for some settings only
+        method.fn = _by_blocks(name, method.fn)
+        return method
+
+    @functools.wraps(method)
+    def whole_or_blocks(self: Any, *args: Any, **options: Any) -> Any:
+        if args and is_source(args[0]):
+            module = importlib.import_module("hinge.models.blocks.predict")
+            if name == "score":
+                return module.score_source(self, *args, **options)
+            return module.predict_source(self, name, *args, **options)
+        return method(self, *args, **options)
+
+    return whole_or_blocks
 
 
 def _checks(cls: type[Estimator]) -> list[tuple[str, Any, list[Any]]]:

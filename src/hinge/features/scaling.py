@@ -13,6 +13,8 @@ from hinge._native import check_indices
 from hinge._parameters import Constraints, Estimator
 from hinge._validation import check_sample_weight, validate_data
 
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
+
 
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """z = (x − mean) / deviation, feature by feature; mean and deviation are those of the training rows.
@@ -78,11 +80,19 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             weights = check_sample_weight(sample_weight, X)
             if not np.any(weights > 0):
                 raise ValueError("sample_weight is zero for every example: there is nothing to learn from.")
-        mean, variance, total = moments(X, weights)
-        whole = sample_weight is None and np.all(total == X.shape[0]) and (first or np.ndim(self.n_samples_seen_) == 0)
+        found = moments(X, weights)
+        complete = (
+            sample_weight is None and np.all(found[2] == X.shape[0]) and (first or np.ndim(self.n_samples_seen_) == 0)
+        )
         if not first:
-            mean, variance, total = self._together(mean, variance, total)
-        self.n_samples_seen_ = int(total[0]) if whole else total
+            found = merge_moments(self._so_far(*found[:2]), found)
+        self._adopt(found, bool(complete))
+        return self
+
+    def _adopt(self, found: Moments, complete: bool) -> None:
+        """Means and deviations from moments; ``complete``: no weights and no missing values."""
+        mean, variance, total = found
+        self.n_samples_seen_ = int(total[0]) if complete else total
         self.mean_ = mean if self.with_mean or self.with_std else None
         self.var_, self.scale_ = None, None
         if self.with_std:
@@ -93,25 +103,11 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             error = total * np.finfo(np.float64).eps
             constant = ~(variance > error * variance + (error * mean) ** 2)
             self.scale_ = np.where(constant, 1.0, deviation)
-        return self
 
-    def _together(
-        self, mean: np.ndarray, variance: np.ndarray, total: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Moments of the rows so far and of a further piece (Chan, Golub & LeVeque 1983)."""
-        before = np.broadcast_to(np.asarray(self.n_samples_seen_, dtype=np.float64), total.shape)
-        both = before + total
-        share = np.divide(total, both, out=np.zeros_like(both), where=both > 0)
-        old_mean = mean if self.mean_ is None else self.mean_
-        old_variance = variance if self.var_ is None else self.var_
-        with np.errstate(invalid="ignore"):
-            step = mean - old_mean
-            new_mean, new_variance = old_mean + share * step, old_variance + share * (variance - old_variance)
-            new_variance = new_variance + share * (1.0 - share) * step**2
-        # Where one side has no value yet, the other is all there is.
-        new_mean = np.where(before == 0, mean, np.where(total == 0, old_mean, new_mean))
-        new_variance = np.where(before == 0, variance, np.where(total == 0, old_variance, new_variance))
-        return new_mean, new_variance, both
+    def _so_far(self, mean: np.ndarray, variance: np.ndarray) -> Moments:
+        """The moments of the rows so far; those given stand for the ones that are not kept."""
+        rows = np.broadcast_to(np.asarray(self.n_samples_seen_, dtype=np.float64), mean.shape)
+        return mean if self.mean_ is None else self.mean_, variance if self.var_ is None else self.var_, rows
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
         """Scaled rows."""
@@ -147,7 +143,22 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         )  # fmt: skip
 
 
-def moments(X: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def merge_moments(one: Moments, two: Moments) -> Moments:
+    """Means, variances and weights of columns of two sets of rows together (Chan, Golub & LeVeque 1983)."""
+    (old_mean, old_variance, before), (mean, variance, total) = one, two
+    both = before + total
+    share = np.divide(total, both, out=np.zeros_like(both), where=both > 0)
+    with np.errstate(invalid="ignore"):
+        step = mean - old_mean
+        new_mean, new_variance = old_mean + share * step, old_variance + share * (variance - old_variance)
+        new_variance = new_variance + share * (1.0 - share) * step**2
+    # Where one side has no value yet, the other is all there is.
+    new_mean = np.where(before == 0, mean, np.where(total == 0, old_mean, new_mean))
+    new_variance = np.where(before == 0, variance, np.where(total == 0, old_variance, new_variance))
+    return new_mean, new_variance, both
+
+
+def moments(X: Any, weights: np.ndarray) -> Moments:
     """Weighted means and variances of columns without their missing values, and the weight each is made of."""
     if scipy.sparse.issparse(X):
         return _sparse_moments(X.tocsc(), weights)

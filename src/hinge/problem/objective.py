@@ -80,6 +80,10 @@ class Objective:
             b[0] = best if np.isfinite(best) else 0.0
         return w, b
 
+    def best_constant(self) -> float:
+        """The constant score of the least risk, for one output."""
+        return self.loss.baseline(self.y, self.c)
+
     def scores(self, w: Array, b: Array) -> Array:
         return self._shifted(self.design.matmul(w), b)
 

@@ -66,7 +66,7 @@ def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool)
     y = column_or_1d(y, dtype=np.float64, warn=True)
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
-    columns = [_column(X, frame, j) for j in chosen]
+    columns = [category_column(X, frame, j) for j in chosen]
     coding = Coding(tuple(chosen), tuple(known for _, known in columns), reference)
     return _coded(X, frame, coding, columns), y, coding
 
@@ -78,7 +78,7 @@ def predict_table(estimator: Any, X: Any, coding: Coding) -> Any:
         return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))
     validate_data(estimator, X, skip_check_array=True, reset=False)
     frame = as_frame(X)
-    return _coded(X, frame, coding, [_column(X, frame, j) for j in coding.columns])
+    return _coded(X, frame, coding, [category_column(X, frame, j) for j in coding.columns])
 
 
 def _coded(X: Any, frame: Any, coding: Coding, columns: list[tuple[np.ndarray, np.ndarray]]) -> CodedTable:
@@ -119,7 +119,7 @@ def _numbers(X: Any, frame: Any, categories: tuple[int, ...]) -> Any:
     return contiguous(numbers)
 
 
-def _column(X: Any, frame: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
+def category_column(X: Any, frame: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
     """The codes (−1 for missing) and the levels of one category."""
     if frame is None:
         values = X[:, [j]].toarray().ravel() if scipy.sparse.issparse(X) else np.asarray(X)[:, j]

@@ -12,7 +12,7 @@ from hinge.models.base import keep_float32
 from hinge.models.learner import Fit, Task, minimise
 from hinge.problem.objective import make_objective
 from hinge.problem.spaces import Linear
-from hinge.solvers.run import solve
+from hinge.solvers.run import Result, solve
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,16 @@ def _(space: Linear, task: Task) -> Fit:
         objective, solver=task.solver, tol=task.tol, max_iter=task.max_iter,
         random_state=task.random_state, history=task.history, callback=task.callback,
     )  # fmt: skip
+    return linear_fit(result, task.X, history=task.history)
+
+
+def linear_fit(result: Result, X: Any, *, history: bool) -> Fit:
+    """The function and the fitted attributes of a solution; X gives their precision."""
     attributes: dict[str, Any] = {
-        "coef_": keep_float32(result.w.T, task.X),
-        "intercept_": keep_float32(result.b, task.X) if result.w.ndim == 2 else float(result.b[0]),
+        "coef_": keep_float32(result.w.T, X),
+        "intercept_": keep_float32(result.b, X) if result.w.ndim == 2 else float(result.b[0]),
         "n_iter_": max(result.solution.iterations, 1),
     }
-    if task.history:
+    if history:
         attributes["history_"] = result.solution.history
     return Fit(LinearFunction(result.w, result.b), result.certificate, attributes)

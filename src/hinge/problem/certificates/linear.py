@@ -22,7 +22,8 @@ largest distance of −∇risk from ∂Ω, relative to the largest gradient of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def certificate(
         judged = _from_moments(objective, w, b, tol)
         if judged is not None:
             return judged
-    best, kind = -np.inf, "stationarity"
+    best = -np.inf
     provable = has_dual(objective)
     offered = dual is not None and provable and bool(np.all(np.isfinite(dual)))
     tried = objective.loss.project_dual(objective.y, dual) if offered else None  # type: ignore[arg-type]
@@ -115,22 +116,41 @@ def certificate(
             best = max(best, dual_value(objective, u))
             if primal - best <= tol * abs(primal):
                 break
+    return conclude(
+        objective, primal, best, tol=tol, constant=lambda: constant_risk(objective),
+        residual=lambda: stationarity(objective, w, b, dual), exact=not candidates.dropped,
+    )  # fmt: skip
+
+
+def conclude(
+    objective: Any,
+    primal: float,
+    best: float,
+    *,
+    tol: float,
+    constant: Callable[[], float],
+    residual: Callable[[], float],
+    exact: bool = True,
+) -> Certificate:
+    """The certificate of an objective value and its best lower bound.
+
+    ``constant()`` is the risk of constant scores and ``residual()`` the stationarity residual, computed where they are
+    needed.
+    """
     gap = max(primal - best, 0.0)
-    relative = _relative(gap, primal, objective)
-    if np.isfinite(best) and relative < 1.0:
-        kind = "gap"
-    residual = np.nan if kind == "gap" else stationarity(objective, w, b, dual)
+    relative = _relative(gap, primal, objective.loss.smooth, constant)
+    kind = "gap" if np.isfinite(best) and relative < 1.0 else "stationarity"
     return Certificate(
         primal=primal,
         dual=best,
         gap=gap,
         relative_gap=relative,
-        residual=residual,
+        residual=np.nan if kind == "gap" else residual(),
         kind=kind,
         tol=tol,
         weight_error=_weight_error(objective, gap) if kind == "gap" else np.inf,
         note="; ".join(objective.loss.facts.notes) if isinstance(objective.loss, CustomLoss) else "",
-        exact=not candidates.dropped,
+        exact=exact,
     )
 
 
@@ -149,12 +169,12 @@ def _from_moments(objective: Objective, w: Array, b: Array, tol: float) -> Certi
     return Certificate.of_gap(primal, gap, tol=tol, convexity=convexity(objective))
 
 
-def _relative(gap: float, primal: float, objective: Objective) -> float:
+def _relative(gap: float, primal: float, smooth: bool, constant: Callable[[], float]) -> float:
     """gap / |primal|; an objective of (almost) zero is compared with the risk of predicting a constant."""
     if gap == 0.0:
         return 0.0
-    scale = constant_risk(objective)
-    if not objective.loss.smooth and gap <= ROUNDING * scale:  # kinks lie in scores, which are rounded
+    scale = constant()
+    if not smooth and gap <= ROUNDING * scale:  # kinks lie in scores, which are rounded
         return 0.0
     floor = 1e-12 * scale
     return gap / max(abs(primal), floor, np.finfo(float).tiny)

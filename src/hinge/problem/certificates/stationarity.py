@@ -42,7 +42,7 @@ def gradient_scale(objective: Objective) -> float:
     """The largest gradient of the risk at zero weights and the best constant: the unit of the stationarity residual."""
     w0, b0 = objective.zero()
     if objective.fit_intercept and objective.outputs == 1:
-        start = objective.loss.baseline(objective.y, objective.c)
+        start = objective.best_constant()
         b0 = np.array([start if np.isfinite(start) else 0.0])
     _, g0, gb0 = objective.risk_gradient(w0, b0)
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)

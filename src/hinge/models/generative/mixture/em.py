@@ -41,15 +41,33 @@ def expectation_maximisation(
 ) -> Run:
     """E- and M-steps in turn until the penalised log-likelihood per unit of weight rises by less than ``tol``."""
     total = float(design.shape[0]) if weights is None else float(weights.sum())
+    return maximise(
+        lambda components: components.moments(design, weights), total, design.shape[0], start, prior, tol=tol,
+        max_iter=max_iter, report=report,
+    )  # fmt: skip
+
+
+def maximise(
+    moments_of: Callable[[Components], Moments],
+    total: float,
+    examples: int,
+    start: Components,
+    prior: Prior,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Callable[[Any], bool] | None = None,
+) -> Run:
+    """EM given the moments of components over all examples, whose weight is ``total``."""
     components, bounds = start, []
     converged = stopped = False
     while True:
-        moments = components.moments(design, weights)
+        moments = moments_of(components)
         bounds.append((moments.likelihood + components.log_prior(prior)) / total)
         if len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol:
             converged = True
         if converged or stopped or len(bounds) > max_iter:
-            return Run(components, bounds, converged, moments, design.shape[0])
+            return Run(components, bounds, converged, moments, examples)
         components = m_step(components, moments, prior)
         stopped = report is not None and report(bounds[-1])
 

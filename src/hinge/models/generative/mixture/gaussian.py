@@ -172,10 +172,14 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         return best, prior
 
     def _prior(self, design: Design, weights: np.ndarray | None, k: int) -> Prior:
-        n, d = design.shape
+        n = design.shape[0]
         _, _, square = core.class_moments(design.native, np.zeros(n, dtype=np.int32), weights, 1)
         total = float(n) if weights is None else float(weights.sum())
-        spread = square[0] / total / k ** (2.0 / d)
+        return self._prior_of(square[0] / total, k)
+
+    def _prior_of(self, variance: np.ndarray, k: int) -> Prior:
+        """The prior of k components of data with these variances."""
+        spread = variance / k ** (2.0 / len(variance))
         return Prior(float(self.prior_observations), self.prior_observations * spread + self.reg_covar)
 
     def _start(

@@ -67,7 +67,7 @@ class GaussianNB(NaiveBayes):
         self._require_finite(X, mean)
         self._require_finite(X, square)
         if not first:
-            count, mean, square = _merge((self.class_count_, self.theta_, self._scatter), (count, mean, square))
+            count, mean, square = merge_moments((self.class_count_, self.theta_, self._scatter), (count, mean, square))
         self.class_count_, self.theta_, self._scatter = count, mean, square
 
     def _estimate(self) -> None:
@@ -116,7 +116,7 @@ class GaussianNB(NaiveBayes):
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def _merge(one: Moments, two: Moments) -> Moments:
+def merge_moments(one: Moments, two: Moments) -> Moments:
     """Counts, means and squared deviations of two sets of examples together (Chan, Golub & LeVeque 1983)."""
     (n, mean, square), (m, other, extra) = one, two
     total = n + m

@@ -1,0 +1,6 @@
+"""Sums over blocks of rows: sources that are read again and again, executors, and what is computed from the sums.
+
+A source is a list of parts, each of which gives blocks of rows in a fixed order. A statistic is a function of one block
+and the current parameters. The total adds the statistics of all blocks pairwise in their order, so that the same blocks
+give the same bits, whichever threads or machines computed them.
+"""

@@ -1,0 +1,156 @@
+"""Where the statistics of blocks are computed: this thread, a pool of threads, or the workers of a Dask client.
+
+An executor gives the results of the parts in their order. Which one it is changes no bit of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from hinge.blocks.parts import Part, Stream
+from hinge.blocks.prefetch import prefetched
+from hinge.blocks.totals import Pairwise, PartResult, PartTotal, numbered_blocks
+
+ALONE = 20.0  # seconds without a worker before a fit on a cluster gives up
+
+
+class Serial:
+    """This thread; the next block is read by another one meanwhile."""
+
+    workers = 1
+
+    def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
+        """The result of every part that has rows, in order."""
+        current, sums, rows, blocks = -1, Pairwise(), 0, 0
+        for number, block in prefetched(numbered_blocks(parts, work)):
+            if number != current and blocks:
+                yield PartResult(sums.result(), rows, blocks)
+                sums, rows, blocks = Pairwise(), 0, 0
+            current = number
+            sums.add(work.statistic(block, *work.parameters))
+            rows, blocks = rows + block.rows, blocks + 1
+            del block
+        if blocks:
+            yield PartResult(sums.result(), rows, blocks)
+
+
+class Threads:
+    """A pool of threads, each with a part of its own."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
+        """The result of every part, in order; no more than two parts per thread are under way."""
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hinge-block")
+        waiting: deque[Future[PartResult]] = deque()
+        try:
+            for part in parts:
+                waiting.append(pool.submit(work, part))
+                if len(waiting) >= 2 * self.workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Cluster:
+    """The workers of a Dask client. A task that is lost with its worker is computed again, three times at most."""
+
+    retries = 3
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    @property
+    def workers(self) -> int:
+        """How many workers are there now."""
+        return len(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
+        """The result of every part, in order."""
+        window = max(8, 4 * self.workers)
+        waiting: deque[tuple[Part, Any]] = deque()
+        try:
+            for part in parts:
+                waiting.append((part, self._submit(work, part)))
+                if len(waiting) >= window:
+                    yield self._result(*waiting.popleft())
+            while waiting:
+                yield self._result(*waiting.popleft())
+        finally:
+            for _, future in waiting:
+                if hasattr(future, "cancel"):
+                    future.cancel()
+
+    def _submit(self, work: PartTotal, part: Part) -> Any:
+        if isinstance(part, Stream):  # the function of a user, which counts its blocks in this process
+            return work(part)
+        if part.in_cluster:
+            import dask
+
+            piece = part.delayed(work.roles, only_targets=work.only_targets)  # type: ignore[attr-defined]
+            task = dask.delayed(_of_piece, pure=False)(work, part.where, *piece)
+            return self.client.compute(task, retries=self.retries)
+        return self.client.submit(work, part, pure=False, retries=self.retries)
+
+    def _result(self, part: Part, future: Any) -> PartResult:
+        """The result of a task; an error if it fails, or if there is no worker to compute it."""
+        if isinstance(future, PartResult):
+            return future
+        from distributed import KilledWorker, wait
+        from distributed.client import FutureCancelledError
+
+        alone_since: float | None = None
+        while future.status == "pending":
+            try:
+                wait(future, timeout=1.0)
+            except TimeoutError:
+                now = time.monotonic()
+                if self.client.status == "running" and self.workers:
+                    alone_since = None
+                    continue
+                alone_since = now if alone_since is None else alone_since
+                if now - alone_since > ALONE:
+                    raise RuntimeError(
+                        f"The Dask cluster has had no worker for {ALONE:g} s, so {part.where} cannot be computed. Start "
+                        "workers and fit again."
+                    ) from None
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise RuntimeError(
+                f"Dask workers died {self.retries} times and more while they computed {part.where}; they may have too little "
+                "memory: pass fewer rows per block to hg.scan(…, block_rows=)."
+            ) from error
+        except FutureCancelledError as error:
+            raise RuntimeError(f"The Dask cluster dropped the computation of {part.where}: {error}") from error
+
+
+def _of_piece(work: PartTotal, where: str, *piece: Any) -> PartResult:
+    from hinge.blocks.block import Piece
+
+    return work.of_piece(Piece(*piece), where)
+
+
+Executor = Serial | Threads | Cluster
+
+
+def as_executor(executor: Any) -> Executor:
+    """None for this thread, a number of threads, or a Dask client."""
+    if executor is None:
+        return Serial()
+    if isinstance(executor, Serial | Threads | Cluster):
+        return executor
+    if isinstance(executor, int) and not isinstance(executor, bool) and executor >= 1:
+        return Serial() if executor == 1 else Threads(executor)
+    if hasattr(executor, "scheduler_info") and hasattr(executor, "submit"):
+        return Cluster(executor)
+    raise TypeError(f"executor must be None, a number of threads, or a Dask client; got {executor!r}.")

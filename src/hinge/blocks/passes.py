@@ -1,0 +1,94 @@
+"""Passes over a source: totals of statistics, and a record of what was read for them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hinge.blocks.block import Block
+from hinge.blocks.source import Source
+from hinge.blocks.totals import Pairwise, PartTotal, Statistic
+from hinge.errors import UserError
+
+
+@dataclass
+class Reading:
+    """What a fit has read.
+
+    Attributes
+    ----------
+    passes : int
+        Passes over the features.
+    rows, bytes, seconds
+        Rows and bytes of storage read in all passes together, and the time they took with what was computed meanwhile.
+        Bytes are 0 where the source cannot tell.
+    """
+
+    passes: int = 0
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows per second, over all passes."""
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    def __str__(self) -> str:
+        speed = f"{self.rows_per_second:,.0f} rows/s"
+        if self.bytes:
+            speed += f", {self.bytes / max(self.seconds, 1e-9) / 1e6:,.0f} MB/s"
+        return f"{self.passes} passes, {self.rows:,} rows, {self.bytes:,} bytes, {self.seconds:.2f} s ({speed})"
+
+
+class Passes:
+    """The passes of one fit over one source."""
+
+    def __init__(self, source: Source, *, progress: bool = False) -> None:
+        self.source = source
+        self.reading = Reading()
+        self.progress = progress
+
+    def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False) -> Any:
+        """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features."""
+        source, began = self.source, time.perf_counter()
+        work = PartTotal(statistic, parameters, source.roles, source.block_rows, only_targets)
+        sums = Pairwise()
+        rows = 0
+        for done, result in enumerate(source.executor.results(work, source.parts), start=1):
+            sums.add(result.value)
+            rows += result.rows
+            if self.progress:
+                self._show(done, rows, began)
+        if rows == 0:
+            raise UserError("the source has no rows (or its filter keeps none).")
+        self.reading.passes += not only_targets
+        self.reading.rows += rows
+        self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
+        self.reading.seconds += time.perf_counter() - began
+        if self.progress:
+            print(file=sys.stderr)
+        return sums.result()
+
+    def each_block(self) -> Iterator[Block]:
+        """One pass over the blocks in their order, in this thread, for methods that go from one to the next."""
+        began = time.perf_counter()
+        for block in self.source.blocks():
+            self.reading.rows += block.rows
+            yield block
+        self.reading.passes += 1
+        self.reading.bytes += sum(
+            part.stored_bytes(self.source.roles, only_targets=False) for part in self.source.parts
+        )
+        self.reading.seconds += time.perf_counter() - began
+
+    def _show(self, done: int, rows: int, began: float) -> None:
+        speed = rows / max(time.perf_counter() - began, 1e-9)
+        print(
+            f"\rpass {self.reading.passes + 1}: {done} of {len(self.source.parts)} parts, {rows:,} rows, {speed:,.0f} rows/s",
+            end="",
+            file=sys.stderr,
+        )

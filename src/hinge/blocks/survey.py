@@ -1,0 +1,149 @@
+"""The first look at a source: numbers of rows, weights of classes, and a sample of rows that stands in for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from hinge._native import check_indices, surely_finite
+from hinge.blocks.block import Block
+from hinge.blocks.parts import join
+from hinge.errors import UserError
+from hinge.tables.frames import as_frame
+
+# A sample has at most so many rows, and so many bytes of float64 unless there are more columns than rows in them.
+SAMPLE_ROWS, SAMPLE_BYTES = 20_000, 2 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows drawn evenly from ``seen`` ones, at most ``most`` of them; what two samples give depends on them alone."""
+
+    data: tuple[Any, ...]  # X (an array, a sparse matrix or a frame), y, weight, offset; None for what is absent
+    rows: int
+    seen: int
+    most: int
+
+    def merge(self, other: Sample) -> Sample:
+        """A sample of the rows of both."""
+        seen = self.seen + other.seen
+        if self.rows + other.rows <= self.most:
+            return Sample(_joined(self.data, other.data), self.rows + other.rows, seen, self.most)
+        mine = min(self.rows, max(self.most - other.rows, round(self.most * self.seen / seen)))
+        theirs = min(other.rows, self.most - mine)
+        random = np.random.default_rng(seen)
+        parts = [
+            taken(s.data, np.sort(random.choice(s.rows, count, replace=False)))
+            for s, count in ((self, mine), (other, theirs))
+        ]
+        return Sample(_joined(*parts), mine + theirs, seen, self.most)
+
+
+def taken(data: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
+    """Some rows of every part."""
+    return tuple(None if part is None else _take(part, rows) for part in data)
+
+
+def _take(part: Any, rows: Any) -> Any:
+    if isinstance(part, np.ndarray) or scipy.sparse.issparse(part):
+        return part[rows]
+    frame = as_frame(part)
+    return frame[rows].to_native()
+
+
+def _joined(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(None if a is None else join([a, b]) for a, b in zip(one, two))
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of a target, in order, and the weight of each."""
+
+    values: np.ndarray
+    weights: np.ndarray
+
+    def merge(self, other: Labels) -> Labels:
+        """The labels of both."""
+        try:
+            values, codes = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
+        except TypeError:
+            raise ValueError("y has labels that cannot be put in order; make them all text or all numbers.") from None
+        return Labels(values, np.bincount(codes, np.concatenate([self.weights, other.weights])))
+
+
+class Survey(NamedTuple):
+    """What one pass finds out."""
+
+    rows: int
+    weight_sum: float
+    sample: Sample
+    labels: Labels | None
+    float32: int  # blocks whose numbers are float32
+    blocks: int
+
+
+def survey(block: Block, n_features: int, classify: bool, as_frames: bool, with_offset: bool) -> Survey:
+    """The statistic. Blocks with missing values in X or y, or with another number of columns, are refused.
+
+    ``as_frames`` leaves tables as they are, for models that take categories.
+    """
+    y = None if block.y is None else check_target(block, classify)
+    X = block.frame.to_native() if as_frames and block.frame is not None else block.X
+    if isinstance(X, np.ndarray) or scipy.sparse.issparse(X):
+        check_features(X, n_features, block)
+    weight = np.ones(block.rows) if block.weight is None else block.weight
+    labels = None
+    if classify and y is not None:
+        values, codes = np.unique(y, return_inverse=True)
+        labels = Labels(values, np.bincount(codes, weight, minlength=len(values)))
+    most = int(np.clip(SAMPLE_BYTES // (8 * n_features), min(2 * n_features + 100, SAMPLE_ROWS), SAMPLE_ROWS))
+    live = np.flatnonzero(weight > 0)
+    count = min(most, len(live))
+    rows = np.sort(np.random.default_rng(block.rows).choice(live, count, replace=False)) if count else live
+    if labels is not None and count < block.rows:  # every label of the block has a row
+        rows = np.union1d(rows, np.unique(codes, return_index=True)[1])
+    data = taken((X, y, weight, block.offset if with_offset else None), rows)
+    small = int(getattr(X, "dtype", None) == np.float32)
+    return Survey(block.rows, float(weight.sum()), Sample(data, len(rows), block.rows, most), labels, small, 1)
+
+
+def check_target(block: Block, classify: bool) -> np.ndarray:
+    """The target of a block: numbers without missing values, or labels."""
+    assert block.y is not None
+    y = block.y
+    if not classify:
+        try:
+            y = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"y must hold numbers: {block.where} holds something else. Targets of a regression are numbers; for labels "
+                "use a classifier."
+            ) from None
+    elif y.dtype == object:
+        if any(label is None or label != label for label in y):
+            raise ValueError(f"y has missing values in {block.where}; drop those rows, or replace the values.")
+        if all(isinstance(label, str) for label in y):
+            y = y.astype(str)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"y has missing or infinite values in {block.where}; drop those rows, or replace the values.")
+    return y
+
+
+def check_features(X: Any, n_features: int, block: Block, *, missing: bool = False) -> None:
+    """Refuse another number of columns and, unless ``missing`` is True, values that are not finite, naming the column."""
+    if X.shape[1] != n_features:
+        raise UserError(f"{block.where} has {X.shape[1]} columns; the first block has {n_features}.")
+    check_indices(X)
+    if missing or surely_finite(X):
+        return
+    bad = ~np.isfinite(X.toarray() if scipy.sparse.issparse(X) else X)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        name = block.names[column] if block.names else column
+        raise ValueError(
+            f"Input X contains NaN or infinity: row {row} of {block.where}, column {name!r}. Impute missing values, drop such "
+            "rows with hg.scan(…, filter=…), or use a model that takes them."
+        )

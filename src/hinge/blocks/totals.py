@@ -1,0 +1,94 @@
+"""Sums of statistics over blocks, added pairwise in the order of the blocks.
+
+The tree of additions depends on the numbers of blocks alone, so that threads and machines change no bit, and rounding
+grows with the logarithm of the number of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hinge.blocks.block import Block, Roles, make_block
+from hinge.blocks.parts import Part
+
+Statistic = Callable[..., Any]
+
+
+def merge(one: Any, two: Any) -> Any:
+    """The statistic of two sets of rows together: their sum, entry by entry, or what their ``merge`` gives."""
+    if one is None or two is None:
+        return two if one is None else one
+    if hasattr(one, "merge"):
+        return one.merge(two)
+    if isinstance(one, tuple):
+        entries = [merge(a, b) for a, b in zip(one, two, strict=True)]
+        return type(one)(*entries) if hasattr(one, "_fields") else tuple(entries)
+    return one + two
+
+
+class Pairwise:
+    """A total that grows: two sums of equally many terms are added as soon as both are there."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, Any]] = []
+
+    def add(self, value: Any) -> None:
+        """Add the next term; None counts for nothing."""
+        if value is None:
+            return
+        level = 0
+        while self._waiting and self._waiting[-1][0] == level:
+            value = merge(self._waiting.pop()[1], value)
+            level += 1
+        self._waiting.append((level, value))
+
+    def result(self) -> Any:
+        """The total; None if there were no terms."""
+        total = None
+        for _, value in reversed(self._waiting):
+            total = merge(value, total)
+        return total
+
+
+class PartResult(NamedTuple):
+    """The total over one part, and how much was read for it."""
+
+    value: Any
+    rows: int
+    blocks: int
+
+
+@dataclass(frozen=True)
+class PartTotal:
+    """The work of one task: the total of a statistic over the blocks of one part."""
+
+    statistic: Statistic
+    parameters: tuple[Any, ...]
+    roles: Roles
+    block_rows: int | None
+    only_targets: bool
+
+    def __call__(self, part: Part) -> PartResult:
+        return self.over(part.blocks(self.roles, self.block_rows, only_targets=self.only_targets))
+
+    def over(self, blocks: Iterable[Block]) -> PartResult:
+        """The total over some blocks."""
+        sums, rows, count = Pairwise(), 0, 0
+        for block in blocks:
+            sums.add(self.statistic(block, *self.parameters))
+            rows, count = rows + block.rows, count + 1
+        return PartResult(sums.result(), rows, count)
+
+    def of_piece(self, piece: Any, where: str) -> PartResult:
+        """The total over a piece that is in memory already."""
+        block = make_block(piece, self.roles, where, only_targets=self.only_targets)
+        return self.over([block] if block.rows else [])
+
+
+def numbered_blocks(parts: Iterable[Part], work: PartTotal) -> Iterator[tuple[int, Block]]:
+    """All blocks of all parts, each with the number of its part."""
+    for number, part in enumerate(parts):
+        for block in part.blocks(work.roles, work.block_rows, only_targets=work.only_targets):
+            yield number, block

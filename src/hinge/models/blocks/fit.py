@@ -1,0 +1,113 @@
+"""Fits over blocks: which estimators take a source, and the one place where they are fitted to it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from hinge.blocks.passes import Passes
+from hinge.blocks.source import Source, as_source
+
+# The module of models/blocks and its function for every estimator that takes a source. A subclass that inherits ``fit`` takes
+# one too, unless it is a learner over another space.
+FITTERS: dict[str, tuple[str, str]] = {
+    "LinearRegression": ("least_squares", "fit_least_squares"),
+    "Ridge": ("least_squares", "fit_least_squares"),
+    "SquaredWithPenalty": ("least_squares", "fit_least_squares"),
+    "LogisticRegression": ("linear", "fit_linear"),
+    "RidgeClassifier": ("linear", "fit_linear"),
+    "LinearSVC": ("linear", "fit_support_machine"),
+    "LinearSVR": ("linear", "fit_linear"),
+    "QuantileRegressor": ("linear", "fit_linear"),
+    "LeastAbsoluteDeviations": ("linear", "fit_linear"),
+    "GeneralisedLinearModel": ("glm", "fit_glm"),
+    "Learner": ("linear", "fit_learner"),
+    "SGDClassifier": ("stochastic", "fit_stochastic"),
+    "SGDRegressor": ("stochastic", "fit_stochastic"),
+    "NaiveBayes": ("generative", "fit_naive_bayes"),
+    "LinearDiscriminantAnalysis": ("generative", "fit_discriminant"),
+    "QuadraticDiscriminantAnalysis": ("generative", "fit_discriminant"),
+    "GaussianMixture": ("generative", "fit_mixture"),
+    "StandardScaler": ("generative", "fit_scaler"),
+}
+
+# What to use where an estimator cannot be fitted over blocks.
+INSTEAD = {
+    "SVC": "LinearSVC, or LogisticRegression and Nystroem features",
+    "SVR": "LinearSVR",
+    "NuSVC": "LinearSVC",
+    "NuSVR": "LinearSVR",
+    "KernelRidge": "Ridge",
+    "GaussianProcessRegressor": "Ridge, or BayesianRidge on a sample",
+    "GaussianProcessClassifier": "LogisticRegression",
+    "LogisticRegressionCV": "LogisticRegression with a C chosen on a sample",
+    "RidgeCV": "Ridge with an alpha chosen on a sample",
+    "LassoCV": "Lasso with an alpha chosen on a sample",
+    "ElasticNetCV": "ElasticNet with an alpha chosen on a sample",
+    "MLPClassifier": "SGDClassifier",
+    "MLPRegressor": "SGDRegressor",
+}
+
+
+def fitter_of(cls: type) -> tuple[str, str] | None:
+    """The module and the function that fit a class over blocks; None if it does not take a source."""
+    fit = getattr(cls, "fit", None)
+    for base in cls.__mro__:
+        if base.__module__.startswith("hinge.") and base.__name__ in FITTERS:
+            same = getattr(base, "fit", None) is fit and (base is cls or base.__name__ != "Learner")
+            return FITTERS[base.__name__] if same else None
+    return None
+
+
+def takers() -> list[str]:
+    """The names of the public estimators that take a source."""
+    import hinge
+
+    public = [getattr(hinge, name) for name in hinge.__all__ if name[0].isupper()]
+    return sorted(cls.__name__ for cls in public if isinstance(cls, type) and fitter_of(cls) is not None)
+
+
+def fit_source(
+    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, **others: Any
+) -> Any:
+    """``fit`` of an estimator to a source, or to a Dask collection, a lazy frame or a dataset.
+
+    Sets ``reading_``: the passes that were made, and what was read in them.
+    """
+    source = as_source(X, y, sample_weight, offset)
+    if others:
+        raise TypeError(f"fit over blocks takes a source alone, not {', '.join(sorted(others))}.")
+    found = fitter_of(type(estimator))
+    if found is None:
+        raise TypeError(_refusal(estimator))
+    if not source.labelled and _needs_target(estimator):
+        raise ValueError(f"{type(estimator).__name__} needs a target: name its column in hg.scan(…, target=…).")
+    passes = Passes(source)
+    module = importlib.import_module(f"hinge.models.blocks.{found[0]}")
+    getattr(module, found[1])(estimator, passes)
+    adopt_names(estimator, source)
+    estimator.reading_ = passes.reading
+    return estimator
+
+
+def _needs_target(estimator: Any) -> bool:
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(estimator).target_tags.required)
+
+
+def adopt_names(estimator: Any, source: Source) -> None:
+    """Sets the number and the names of the features."""
+    estimator.n_features_in_ = source.n_features
+    vars(estimator).pop("feature_names_in_", None)
+    if source.names is not None:
+        estimator.feature_names_in_ = np.array(source.names, dtype=object)
+
+
+def _refusal(estimator: Any) -> str:
+    name = type(estimator).__name__
+    instead = INSTEAD.get(name)
+    advice = f"Use {instead}." if instead else f"These can: {', '.join(takers())}."
+    return f"{name} needs all rows in memory and cannot be fitted over blocks. {advice}"

@@ -1,0 +1,126 @@
+"""Stochastic gradient descent over blocks: an epoch is one pass, through the blocks in their order."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+
+from hinge.blocks.block import Block
+from hinge.blocks.passes import Passes
+from hinge.blocks.problem import BlockProblem, View
+from hinge.blocks.survey import survey
+from hinge.models.base import signs
+from hinge.models.blocks.linear import StandIn
+from hinge.models.linear.base import rows_of
+from hinge.models.linear.stochastic_base import JUDGED_TO, Stream
+from hinge.problem.certificates.certificate import with_run
+from hinge.problem.certificates.sums import Point, certificate_from_sums
+from hinge.solvers.base import Status
+
+
+def fit_stochastic(estimator: Any, passes: Passes) -> None:
+    """Epochs until the mean loss of the examples, as they are met, stops falling."""
+    if estimator.early_stopping:
+        raise ValueError("early_stopping=True needs all rows in memory; over blocks leave it False.")
+    source, classify = passes.source, is_classifier(estimator)
+    found = passes.total(survey, source.n_features, classify, False, False)
+    stand_in = StandIn(found)
+    views = _views(estimator, stand_in, classify)
+    problems = [
+        BlockProblem(passes, view, estimator._loss(), estimator._penalty(), source.n_features) for view in views
+    ]
+    estimator.n_features_in_ = source.n_features
+    estimator._state = estimator._streams(len(views), source.n_features, None, None)
+    rate = estimator._rate(problems[0].loss)
+    options = estimator._options(problems[0].penalty, rows_of(stand_in.X))
+    ended = _epochs(estimator, passes, problems, rate, options, found.rows)
+    estimator.n_iter_ = max(estimator.n_iter_, 1)
+    estimator._show(stand_in.X.dtype)
+    judged = []
+    for stream, problem in zip(estimator._state, problems):
+        w, b = estimator._shown(stream)
+        still, zero = problem.zero()
+        judged.append(certificate_from_sums(problem, Point(w, b, still, zero), problem.dual_sums, tol=JUDGED_TO))
+    status = Status.RULE if ended else Status.MAX_ITER
+    estimator.certificate_ = with_run(
+        max(judged, key=lambda c: c.error),
+        solver="sgd",
+        iterations=estimator.n_iter_,
+        seconds=np.nan,
+        status=status.value,
+    )
+    if not ended and estimator.tol is not None:
+        warnings.warn(
+            f"The loss was still falling after max_iter={estimator.max_iter} epochs; raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def by_rows(block: Block) -> Any:
+    """X stored by rows, as examples are visited."""
+    return rows_of(block.X)
+
+
+def _views(estimator: Any, stand_in: StandIn, classify: bool) -> list[View]:
+    """How blocks become examples: ±1 for two classes, one problem per class for more."""
+    total = stand_in.survey.weight_sum
+    if not classify:
+        return [View(total, estimator.fit_intercept, encode=by_rows)]
+    labels = stand_in.survey.labels
+    assert labels is not None
+    if len(labels.values) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least two classes; y has only one: {labels.values[0]!r}."
+        )
+    estimator.classes_ = labels.values
+    factors = estimator._class_factors(stand_in.y, stand_in.weight)
+    k = len(labels.values)
+    own = [np.arange(k) == 1] if k == 2 else [np.arange(k) == j for j in range(k)]
+    views = []
+    for mine in own:
+        mixed = None if factors is None else factors if k == 2 else np.where(mine, factors, 1.0)
+        weight = total if mixed is None else float(labels.weights @ mixed)
+        views.append(View(weight, estimator.fit_intercept, 1, labels.values, signs(mine), mixed, encode=by_rows))
+    return views
+
+
+def _epochs(
+    estimator: Any, passes: Passes, problems: list[BlockProblem], rate: Any, options: dict[str, Any], rows: int
+) -> bool:
+    """Whether every stream met the stopping rule before ``max_iter``; sets ``n_iter_``."""
+    active = list(range(len(problems)))
+    best, idle = np.full(len(problems), np.inf), np.zeros(len(problems), dtype=int)
+    estimator.n_iter_ = 0
+    for _ in range(estimator.max_iter):
+        losses = np.zeros(len(problems))
+        for block in passes.each_block():
+            for j in active:
+                o = replace(problems[j].view.objective(block, problems[j].loss), penalty=problems[j].penalty)
+                live = np.flatnonzero(o.c > 0)
+                if not len(live):
+                    continue
+                stream: Stream = estimator._state[j]
+                mean = o.weight_sum / rows  # weights compare examples across blocks
+                piece = replace(o, c=o.c * o.weight_sum / (mean * len(live)))
+                losses[j] += stream.epoch(piece, rate, options) * float(o.c.sum())
+        estimator.n_iter_ += 1
+        if estimator.tol is None:
+            continue
+        for j in list(active):
+            idle[j] = idle[j] + 1 if losses[j] > best[j] - estimator.tol else 0
+            best[j] = min(best[j], losses[j])
+            if idle[j] >= estimator.n_iter_no_change:
+                stream = estimator._state[j]
+                if estimator.learning_rate != "adaptive" or stream.scale < 1e-6:
+                    active.remove(j)
+                else:
+                    stream.scale, idle[j] = stream.scale / 5.0, 0
+        if not active:
+            return True
+    return estimator.tol is None

@@ -1,0 +1,95 @@
+"""One case for every estimator that takes a source, and what its data look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import hinge as hg
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator, the kind of its target, and how equal two fits of it are."""
+
+    model: Any
+    target: str
+    exact: bool = False  # closed forms agree to rounding, others within their certificates
+    local: bool = False  # different optima are possible
+    names: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return " ".join(repr(self.model).split())
+
+
+CASES = [
+    Case(hg.LinearRegression(), "real", exact=True),
+    Case(hg.LinearRegression(fit_intercept=False), "real", exact=True),
+    Case(hg.LinearRegression(), "two", exact=True),
+    Case(hg.Ridge(2.0), "real", exact=True),
+    Case(hg.Ridge(2.0), "two", exact=True),
+    Case(hg.Lasso(0.05), "real"),
+    Case(hg.ElasticNet(0.05), "real"),
+    Case(hg.GroupLasso([0, 0, 1, 1], alpha=0.1), "real"),
+    Case(hg.MultiTaskLasso(0.05), "two"),
+    Case(hg.MultiTaskElasticNet(0.05), "two"),
+    Case(hg.RidgeClassifier(), "three", exact=True),
+    Case(hg.RidgeClassifier(class_weight="balanced"), "labels", exact=True),
+    Case(hg.LogisticRegression(), "labels"),
+    Case(hg.LogisticRegression(C=np.inf), "labels"),
+    Case(hg.LogisticRegression(C=0.1, l1_ratio=1.0), "labels"),
+    Case(hg.LogisticRegression(C=0.1, l1_ratio=0.5, class_weight="balanced"), "labels"),
+    Case(hg.LogisticRegression(), "three"),
+    Case(hg.LogisticRegression(C=0.1, l1_ratio=1.0), "three"),
+    Case(hg.LinearSVC(), "labels"),
+    Case(hg.LinearSVC(loss="hinge"), "labels"),
+    Case(hg.LinearSVC(penalty="l1"), "three"),
+    Case(hg.LinearSVR(), "real"),
+    Case(hg.LinearSVR(loss="squared_epsilon_insensitive"), "real"),
+    Case(hg.QuantileRegressor(quantile=0.7, alpha=0.01), "real"),
+    Case(hg.LeastAbsoluteDeviations(), "real"),
+    Case(hg.PoissonRegressor(), "count"),
+    Case(hg.PoissonRegressor(alpha=0.02, l1_ratio=1.0), "count"),
+    Case(hg.GammaRegressor(), "positive"),
+    Case(hg.TweedieRegressor(power=1.5, link="log"), "count"),
+    Case(hg.GLM("gaussian", inference=False), "real"),
+    Case(hg.Learner(loss=hg.Huber(0.5), penalty=hg.L2(1e-3)), "real"),
+    Case(hg.Learner(loss=hg.LogCosh(), penalty=hg.L1(1e-2)), "real"),
+    Case(hg.Learner(loss=hg.Softmax(), penalty=hg.L2(1e-2)), "three"),
+    Case(hg.Learner(loss=hg.Hinge(), penalty=hg.L2(1e-2)), "labels"),
+    Case(hg.SGDClassifier(loss="log_loss", alpha=0.01, max_iter=200), "three", local=True),
+    Case(hg.SGDRegressor(alpha=0.01, max_iter=200), "real", local=True),
+    Case(hg.GaussianNB(), "three", exact=True),
+    Case(hg.MultinomialNB(), "three", exact=True, names={"counts": True}),
+    Case(hg.BernoulliNB(), "three", exact=True),
+    Case(hg.ComplementNB(), "three", exact=True, names={"counts": True}),
+    Case(hg.CategoricalNB(min_categories=20), "three", exact=True, names={"counts": True}),
+    Case(hg.LinearDiscriminantAnalysis(), "three", exact=True),
+    Case(hg.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2), "labels", exact=True),
+    Case(hg.QuadraticDiscriminantAnalysis(), "three", exact=True),
+    Case(hg.GaussianMixture(2, tol=1e-8, max_iter=2000, random_state=0), "none", local=True),
+    Case(hg.StandardScaler(), "none", exact=True),
+]
+
+
+def data(case: Case, rng: np.random.Generator, n: int = 600) -> tuple[np.ndarray, Any, np.ndarray]:
+    """X, y and whole-number weights, zeros among them."""
+    X = rng.normal(size=(n, 4)) + np.array([0.0, 3.0, -1.0, 0.0])
+    if case.names.get("counts"):
+        X = rng.poisson(1.5, size=(n, 4)).astype(float)
+    if case.target == "none":
+        X[: n // 2] += 4.0
+    score = X @ [1.0, -0.5, 0.3, 0.0]
+    score = (score - score.mean()) / score.std()
+    y: Any = {
+        "real": lambda: score + 0.5 * rng.standard_t(3, size=n),
+        "two": lambda: np.column_stack([score + rng.normal(size=n), rng.normal(size=n) - score]),
+        "labels": lambda: np.where(score + rng.logistic(size=n) > 0.3, "yes", "no"),
+        "three": lambda: np.digitize(score + rng.normal(size=n), [-0.6, 0.6]) + 5,
+        "count": lambda: rng.poisson(np.exp(0.5 * score)).astype(float),
+        "positive": lambda: rng.gamma(2.0, np.exp(0.3 * score)) + 1e-3,
+        "none": lambda: None,
+    }[case.target]()
+    return X, y, rng.integers(0, 4, n).astype(float)
