@@ -9,7 +9,8 @@
 //             u_i <- clip(u_i + (z_i - a_i - soft u_i) / (soft + c_i q_i)),   q_i = sum_j x_ij^2 / l2_j
 // Bias        the constraint sum c u = 0 by the method of multipliers: b = b0 - (1/rho) sum c u, b0 moved to b after
 //             every epoch, which is proximal point iteration on the primal bias.
-// Shrinking   dual variables that a gradient clearly larger than the moves of the last epoch holds at an end of their interval are
+// Shrinking   dual variables that a gradient clearly larger than the moves of the last epoch holds at an end of their
+// interval are
 //             left out; a look at the gap, which is one pass over X on all threads, finds those that have to come back.
 //             What the dual variables of an epoch add to the gap decides when computing it pays.
 // Momentum    after an epoch the dual objective is minimised over the span of its move and of those before, cut to the

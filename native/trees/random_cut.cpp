@@ -86,8 +86,7 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
       s.absolute.items.clear();
       for (index_t i = 0; i < m; ++i) {
         const double v = s.value[i];
-        s.absolute.items.push_back(
-            {targets(rows[i])[target], weight(rows[i]), v != v ? kAbsent : v <= most ? 0u : 1u});
+        s.absolute.items.push_back({targets(rows[i])[target], weight(rows[i]), v != v ? kAbsent : v <= most ? 0u : 1u});
       }
     });
   } else {
