@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from hinge._native import check_indices
 from hinge._parameters import Constraints, has, one_of, shared
 from hinge.models.base import check_weights, code_labels, codes_among, take_input_tags
 from hinge.models.meta import take_rows
@@ -117,6 +118,7 @@ class Reduction(MetaEstimatorMixin, HighestScore):
         self._check_takes_weights(sample_weight)
         texts = isinstance(X, list) and bool(X) and isinstance(X[0], str)
         X = X if texts or hasattr(X, "shape") else np.asarray(X)
+        check_indices(X)
         y = self._check_targets(y)
         check_consistent_length(X, y)
         if not _num_samples(X):
