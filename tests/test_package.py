@@ -139,6 +139,29 @@ def test_no_estimator_of_scikit_learn_is_used(path):
         assert not is_estimator, f"{module}.{name} is an estimator of scikit-learn"
 
 
+def _is_class_name(node: ast.AST) -> bool:
+    """Whether an expression is ``type(x).__name__`` or ``x.__class__.__name__``."""
+    if not (isinstance(node, ast.Attribute) and node.attr == "__name__"):
+        return False
+    owner = node.value
+    by_type = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "type"
+    return by_type or (isinstance(owner, ast.Attribute) and owner.attr == "__class__")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_no_capability_is_found_by_the_name_of_a_class(path):
+    """Class names are for messages; what an object can do is declared by its members."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("startswith", "endswith")
+        ):
+            parts = [node.func.value]
+        assert not any(map(_is_class_name, parts)), f"{path}:{node.lineno}"
+
+
 @pytest.mark.parametrize("path", NATIVE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_native_includes_point_downward(path):
     here = path.relative_to(ROOT / "native").parts[0]

@@ -22,10 +22,11 @@ def run(path: Path) -> tuple[dict[str, Any], list[str]]:
     model, card = load_any(path)
     core = core_of(model)
     parameters = dict(core.get_params(deep=False).items())
-    names = [type(step).__name__ for _, step in getattr(model, "steps", [("", model)])]
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    names = [type(step).__name__ for step in steps]
     certificate = getattr(core, "certificate_", None)
     lines = [f"{path}: {' → '.join(names)} ({bytes_text(path.stat().st_size)})"]
-    if type(core).__name__ not in names:
+    if not any(step is core for step in steps):
         lines.append(f"model        {type(core).__name__}")
     shown = ", ".join(f"{k}={v!r}" for k, v in _changed(core, parameters).items())
     lines.append(f"parameters   {shown or 'all at their defaults'}")
