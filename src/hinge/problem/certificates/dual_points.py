@@ -134,6 +134,12 @@ def best_shift(objective: Objective, z: Array) -> float:
     def derivatives(b: float) -> tuple[float, float]:
         return objective.native.derivative_sums(objective.y, z + b, objective.c)
 
+    if objective.loss.constant_curvature:  # Newton's step is exact, and a second one takes off its rounding
+        shift = 0.0
+        for _ in range(2):
+            slope, bend = derivatives(shift)
+            shift -= slope / bend
+        return shift
     return best_bias(derivatives, objective.loss.score_span(objective.y) + float(np.max(np.abs(z), initial=0.0)))
 
 
