@@ -145,8 +145,7 @@ class Solver {
     const index_t k = p_.classes;
     over_rows(v, out, [&](index_t i, const double* z, double* u) {
       const double* p = P_.data() + i * K_;
-      double mean = 0;
-      for (index_t a = 0; a < k; ++a) mean += p[a] * z[a];
+      const double mean = vec::dot(p, z, k);
       for (index_t a = 0; a < k; ++a) u[a] = p_.c[i] * p[a] * (z[a] - mean);
       return 0.0;
     });
@@ -264,8 +263,7 @@ class Solver {
         },
         out.data());
     for (index_t a = 0; a < K_; ++a) out[d * K_ + a] = 0.0;
-    for (index_t i = 0; i < n && p_.intercept; ++i)
-      for (index_t a = 0; a < k; ++a) out[d * K_ + a] += slopes[i * K_ + a];
+    for (index_t i = 0; i < n && p_.intercept; ++i) vec::axpy(1.0, slopes.data() + i * K_, out.data() + d * K_, k);
     return vec::sum(values.data(), n);
   }
 

@@ -9,11 +9,14 @@ This module makes u feasible and computes D(u).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
 
+from hinge._native import core
+from hinge.problem.losses import Softmax
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import Coordinates
@@ -31,8 +34,13 @@ def has_dual(objective: Objective) -> bool:
 
 def trivial_bound(objective: Objective) -> float:
     """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound where every example can be fitted exactly."""
+    none = objective.penalty.conjugate(objective.zero()[0])
+    if objective.outputs > 1 and objective.loss.outputs == "classes":  # examples of a class have the same ℓ*(y, 0)
+        labels, which = np.unique(objective.y, return_inverse=True)
+        values = objective.loss.conjugate(labels, np.zeros((len(labels), objective.outputs)))
+        return -float(np.sum(weighted_sum(np.bincount(which, weights=objective.c), values))) - none
     shape = (objective.n,) if objective.outputs == 1 else (objective.n, objective.outputs)
-    return -objective.conjugate_sum(np.zeros(shape)) - objective.penalty.conjugate(objective.zero()[0])
+    return -objective.conjugate_sum(np.zeros(shape)) - none
 
 
 def dual_value(objective: Objective, u: Array) -> float:
@@ -145,23 +153,44 @@ def best_shift(objective: Objective, z: Array) -> float:
 
 def best_shifts(objective: Objective, z: Array) -> Array:
     """The best change of the biases of several outputs: Newton on k × k systems until the gradients balance."""
-    loss, y, c, k = objective.loss, objective.y, objective.c, z.shape[1]
-    shift, value = np.zeros(k), objective.risk_of_scores(z)
+    shift = np.zeros(z.shape[1])
+    value, cu, curvature = _at_scores(objective, z)
     for _ in range(30):
-        u = loss.gradient(y, z + shift)
-        g = weighted_sum(c, u)
-        if np.max(np.abs(g)) <= BALANCED * np.max(weighted_sum(c, np.abs(u)), initial=0.0):
+        g = cu.sum(axis=0)
+        if np.max(np.abs(g)) <= BALANCED * np.max(np.abs(cu).sum(axis=0), initial=0.0):
             break
-        if loss.outputs == "classes":
-            p = loss.inverse_link(z + shift)
-            h = np.diag(c @ p) - (p * c[:, None]).T @ p
-        else:
-            h = np.diag(c @ loss.hessian(y, z + shift))
-        step, scale = scipy.linalg.lstsq(h, g)[0], 1.0
+        step, scale = scipy.linalg.lstsq(curvature(), g)[0], 1.0
+        trial = _at_scores(objective, z + (shift - step))
         # Near the optimum rounding hides the decrease, and Newton's step is right as it is.
         if float(g @ step) > DECREASE_IN_ROUNDING * abs(value):
-            while objective.risk_of_scores(z + shift - scale * step) > value and scale > 1e-6:
+            while trial[0] > value and scale > 1e-6:
                 scale *= 0.5
+                trial = _at_scores(objective, z + (shift - scale * step))
         shift = shift - scale * step
-        value = objective.risk_of_scores(z + shift)
+        value, cu, curvature = trial
     return shift
+
+
+def _at_scores(objective: Objective, z: Array) -> tuple[float, Array, Callable[[], Array]]:
+    """The risk at the scores of several outputs, c∘ℓ', and a function that gives the second derivative in the biases."""
+    loss, y, c = objective.loss, objective.y, objective.c
+    if isinstance(loss, Softmax):
+        value, cu = core.softmax_gradient(y, np.ascontiguousarray(z), c)
+
+        def of_classes() -> Array:
+            cp = cu.copy()
+            cp[np.arange(len(y)), y.astype(np.intp)] += c
+            with np.errstate(divide="ignore"):
+                root = cp * np.where(c > 0, 1.0 / np.sqrt(c), 0.0)[:, None]
+            return np.diag(cp.sum(axis=0)) - root.T @ root
+
+        return value, cu, of_classes
+    if loss.outputs == "classes":
+
+        def of_links() -> Array:
+            p = loss.inverse_link(z)
+            return np.diag(c @ p) - (p * c[:, None]).T @ p
+
+        return objective.risk_of_scores(z), objective.weighted(loss.gradient(y, z)), of_links
+    cu = objective.weighted(loss.gradient(y, z))
+    return objective.risk_of_scores(z), cu, lambda: np.diag(c @ loss.hessian(y, z))
