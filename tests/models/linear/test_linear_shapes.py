@@ -8,6 +8,7 @@ import scipy.sparse
 
 import hinge as hg
 from hinge.problem.certificates.dual_points import best_shift
+from hinge.solvers import interior_point
 from hinge.solvers.closed_form import Centred
 from hinge.solvers.lsqr import lsqr
 from hinge.solvers.row_space import pays
@@ -179,3 +180,22 @@ def test_the_best_shift_of_a_parabola_balances(loss, rng):
     z = 1e6 + rng.normal(size=40)
     u = objective.slopes_of_scores(z + best_shift(objective, z))
     assert abs(objective.c @ u) <= 1e-9 * (objective.c @ np.abs(u))
+
+
+@pytest.mark.mission("O7")
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "penalty",
+    [hg.L1(1e-3), hg.L1(0.02, weights=np.linspace(0.5, 2.0, 300)), hg.Elastic(0.01, 0.7)],
+    ids=["1", "2", "3"],
+)
+@pytest.mark.parametrize("loss", [hg.Quantile(0.3), hg.EpsilonInsensitive(0.1), hg.Hinge()], ids=repr)
+def test_column_generation_finds_the_optimum_of_all_columns(loss, penalty, storage, monkeypatch, rng):
+    X = rng.normal(size=(30, 300)) * (rng.uniform(size=(30, 300)) < 0.5)
+    y = X[:, :3] @ np.ones(3) + rng.normal(size=30)
+    objective = hg.make_objective(storage(X), np.sign(y) if isinstance(loss, hg.Hinge) else y, loss, penalty)
+    few = solve(objective, solver="interior-point", tol=1e-7)
+    monkeypatch.setattr(interior_point, "WIDE", 1000)
+    every = solve(objective, solver="interior-point", tol=1e-7, warn=False)
+    assert few.certificate.converged
+    assert few.certificate.primal == pytest.approx(every.certificate.primal, rel=1e-6)
