@@ -146,8 +146,7 @@ class Solver {
     const index_t k = p_.classes;
     over_rows(v, out, [&](index_t i, const double* z, double* u) {
       const double* p = P_.data() + i * K_;
-      double mean = 0;
-      for (index_t a = 0; a < k; ++a) mean += p[a] * z[a];
+      const double mean = vec::dot(p, z, k);
       for (index_t a = 0; a < k; ++a) u[a] = p_.c[i] * p[a] * (z[a] - mean);
       return 0.0;
     });

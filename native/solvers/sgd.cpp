@@ -21,6 +21,10 @@ HINGE_HOT void row_axpy(const View& rows, index_t i, double c, double* w) {
   rows.axpy(i, c, w);
 }
 
+// Gradients of a loss are cut to this, as in scikit-learn. First steps that are too long make the scores grow without
+// limit; with the cut they come back as the steps become shorter. No fit that stays near its data comes close to it.
+constexpr double kSteepest = 1e12;
+
 // Below this the common factor is multiplied into the weights.
 constexpr double kSmallScale = 1e-9;
 
@@ -223,6 +227,7 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
       double gb = 0;
       for (index_t k = 0; k < m; ++k)
         if (u[k] != 0.0) {
+          u[k] = std::clamp(u[k], -kSteepest * c[first + k], kSteepest * c[first + k]);
           const double step = -rate * u[k] / w.scale();
           w.add(view, at[first + k], step);
           if (!late.empty()) late[begin + first + k] = step * w.counted();

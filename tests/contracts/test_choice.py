@@ -35,6 +35,8 @@ CASES = [
     (problem(hg.Squared(), hg.L2(0.1), n=320, d=310), "newton"),
     (problem(hg.Logistic(), hg.L2(0.1)), "newton"),
     (problem(hg.Logistic(), hg.L2(0.1), d=501), "newton-cg"),
+    (problem(hg.SquaredHinge(), hg.L2(0.1), d=501), "dual-coordinate-descent"),
+    (problem(hg.SquaredHinge(), hg.L2(0.1), n=502, d=501), "newton-cg"),
     (problem(CAUCHIT, hg.L2(0.1)), "fisher-scoring"),
     (problem(hg.Softmax(), hg.L2(0.1), d=32), "multinomial-newton"),
     (problem(hg.Softmax(), hg.L2(0.1), d=33), "multinomial-newton-cg"),

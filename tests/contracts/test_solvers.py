@@ -45,7 +45,7 @@ def problem(loss, penalty, n=N, seed=0, targets=1, **options):
 
 def targets_for(name):
     """How many targets per example the solver is made for."""
-    return 2 if name == "one-by-one" else 1
+    return 2 if name in ("one-by-one", "block-coordinate-descent") else 1
 
 
 def suited(name, strength=0.05):
@@ -58,6 +58,7 @@ def suited(name, strength=0.05):
         (hg.Softmax(), hg.L2(strength)),
         CAUCHIT,
         (hg.Hinge(), hg.Lq(strength)),
+        (hg.Squared(), hg.GroupNorm(strength)),
     ]
     return next(o for o in (problem(*pair, targets=targets_for(name)) for pair in candidates) if name in admissible(o))
 

@@ -9,6 +9,9 @@ from hinge.solvers.base import (
     Solver as Solver,
     Status as Status,
 )
+from hinge.solvers.block_descent import (
+    BlockCoordinateDescent as BlockCoordinateDescent,
+)
 from hinge.solvers.closed_form import (
     ClosedForm as ClosedForm,
 )

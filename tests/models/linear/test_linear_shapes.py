@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse
 
 import hinge as hg
+from hinge.problem.certificates.dual_points import best_shift
+from hinge.solvers import interior_point
 from hinge.solvers.closed_form import Centred
 from hinge.solvers.lsqr import lsqr
 from hinge.solvers.row_space import pays
@@ -133,3 +135,67 @@ def test_joint_penalties_of_one_target_are_those_of_single_weights(l1_ratio, rng
     single = hg.ElasticNet(alpha=0.1, l1_ratio=l1_ratio, tol=1e-9).fit(X, y)
     assert joint.certificate_.converged
     np.testing.assert_allclose(joint.predict(X).ravel(), single.predict(X), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.mission("W8")
+def test_steps_that_are_too_long_at_first_do_not_spoil_a_fit(rng):
+    """Gradients are cut to 1e12: columns of ten times unit size blow up in the first epoch and come back after it."""
+    X = rng.integers(0, 20, size=(2000, 10))
+    y = X @ rng.normal(size=10) / 20 + 0.1 * rng.normal(size=2000)
+    model = hg.SGDRegressor(random_state=0).fit(X, y)
+    best = hg.LinearRegression().fit(X, y)
+    assert np.mean((y - model.predict(X)) ** 2) < 0.5 * np.var(y)
+    np.testing.assert_allclose(model.coef_, best.coef_, atol=0.1)
+
+
+def test_a_gradient_below_the_cut_is_taken_as_it_is(rng):
+    X, y = rng.normal(size=(50, 3)), 1e6 * rng.normal(size=50)
+    model = hg.SGDRegressor(learning_rate="constant", eta0=1e-3, alpha=0.0, max_iter=1, tol=None, shuffle=False)
+    w, b = np.zeros(3), 0.0
+    for x, target in zip(X, y):
+        u = x @ w + b - target
+        w, b = w - 1e-3 * u * x, b - 1e-3 * u
+    np.testing.assert_allclose(model.fit(X, y).coef_, w, rtol=1e-10)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("d", [8, 600])
+def test_fold_fits_without_a_proof_are_as_near_as_their_tolerance(d, storage, classes, rng):
+    """Newton's decrement estimates the error: the objective is within some tolerances of the optimum's."""
+    X = rng.normal(size=(300, d)) / np.sqrt(d / 8)
+    y = np.digitize(X[:, 0] + rng.logistic(size=300), np.linspace(-1.5, 1.5, classes + 1)[1:-1]).astype(float)
+    loss, options = (hg.Logistic(), {}) if classes == 2 else (hg.Softmax(), {"classes": classes})
+    target = 2 * y - 1 if classes == 2 else y
+    objective = hg.make_objective(storage(X), target, loss, hg.L2(1e-2), **options)
+    quick = minimise(objective, tol=1e-4, proved=False)[1]
+    best = solve(objective, tol=1e-9).certificate.primal
+    assert best * (1 - 1e-9) <= objective.value(quick.w, quick.b) <= best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("loss", [hg.Squared(), hg.SquaredMargin()], ids=repr)
+def test_the_best_shift_of_a_parabola_balances(loss, rng):
+    y = rng.choice([-1.0, 1.0], 40)
+    objective = hg.make_objective(rng.normal(size=(40, 3)), y, loss, hg.L2(0.1), sample_weight=rng.uniform(0, 2, 40))
+    z = 1e6 + rng.normal(size=40)
+    u = objective.slopes_of_scores(z + best_shift(objective, z))
+    assert abs(objective.c @ u) <= 1e-9 * (objective.c @ np.abs(u))
+
+
+@pytest.mark.mission("O7")
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "penalty",
+    [hg.L1(1e-3), hg.L1(0.02, weights=np.linspace(0.5, 2.0, 300)), hg.Elastic(0.01, 0.7)],
+    ids=["1", "2", "3"],
+)
+@pytest.mark.parametrize("loss", [hg.Quantile(0.3), hg.EpsilonInsensitive(0.1), hg.Hinge()], ids=repr)
+def test_column_generation_finds_the_optimum_of_all_columns(loss, penalty, storage, monkeypatch, rng):
+    X = rng.normal(size=(30, 300)) * (rng.uniform(size=(30, 300)) < 0.5)
+    y = X[:, :3] @ np.ones(3) + rng.normal(size=30)
+    objective = hg.make_objective(storage(X), np.sign(y) if isinstance(loss, hg.Hinge) else y, loss, penalty)
+    few = solve(objective, solver="interior-point", tol=1e-7)
+    monkeypatch.setattr(interior_point, "WIDE", 1000)
+    every = solve(objective, solver="interior-point", tol=1e-7, warn=False)
+    assert few.certificate.converged
+    assert few.certificate.primal == pytest.approx(every.certificate.primal, rel=1e-6)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge import _core as core
+from hinge._native import core
 from hinge._parameters import Constraints, at_least, numbers, one_of
 from hinge.models.kernel.expansion import (
     Expansion,

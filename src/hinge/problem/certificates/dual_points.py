@@ -9,12 +9,13 @@ This module makes u feasible and computes D(u).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
 
-from hinge import _core as core
+from hinge._native import core
 from hinge.problem.losses import Softmax
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
@@ -33,8 +34,13 @@ def has_dual(objective: Objective) -> bool:
 
 def trivial_bound(objective: Objective) -> float:
     """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound where every example can be fitted exactly."""
+    none = objective.penalty.conjugate(objective.zero()[0])
+    if objective.outputs > 1 and objective.loss.outputs == "classes":  # examples of a class have the same ℓ*(y, 0)
+        labels, which = np.unique(objective.y, return_inverse=True)
+        values = objective.loss.conjugate(labels, np.zeros((len(labels), objective.outputs)))
+        return -float(np.sum(weighted_sum(np.bincount(which, weights=objective.c), values))) - none
     shape = (objective.n,) if objective.outputs == 1 else (objective.n, objective.outputs)
-    return -objective.conjugate_sum(np.zeros(shape)) - objective.penalty.conjugate(objective.zero()[0])
+    return -objective.conjugate_sum(np.zeros(shape)) - none
 
 
 def dual_value(objective: Objective, u: Array) -> float:
@@ -139,37 +145,55 @@ def best_shift(objective: Objective, z: Array) -> float:
     def derivatives(b: float) -> tuple[float, float]:
         return objective.native.derivative_sums(objective.y, z + b, objective.c)
 
+    if objective.loss.constant_curvature:  # Newton's step is exact, and a second one takes off its rounding
+        shift = 0.0
+        for _ in range(2):
+            slope, bend = derivatives(shift)
+            shift -= slope / bend
+        return shift
     return best_bias(derivatives, objective.loss.score_span(objective.y) + float(np.max(np.abs(z), initial=0.0)))
-
-
-def _without_labels(p: Array, y: Array) -> Array:
-    """p − e_y: the gradient of the softmax loss at the probabilities p."""
-    u = p.copy()
-    u[np.arange(len(y)), y.astype(np.intp)] -= 1.0
-    return u
 
 
 def best_shifts(objective: Objective, z: Array) -> Array:
     """The best change of the biases of several outputs: Newton on k × k systems until the gradients balance."""
-    loss, y, c, k = objective.loss, objective.y, objective.c, z.shape[1]
-    shift, value = np.zeros(k), objective.risk_of_scores(z)
-    softmax, classes = isinstance(loss, Softmax), loss.outputs == "classes"
+    shift = np.zeros(z.shape[1])
+    value, cu, curvature = _at_scores(objective, z)
     for _ in range(30):
-        moved = np.ascontiguousarray(z + shift)
-        p = core.softmax_rows(moved) if softmax else loss.inverse_link(moved) if classes else None
-        u = _without_labels(p, y) if softmax else loss.gradient(y, moved)
-        g = weighted_sum(c, u)
-        if np.max(np.abs(g)) <= BALANCED * np.max(weighted_sum(c, np.abs(u)), initial=0.0):
+        g = cu.sum(axis=0)
+        if np.max(np.abs(g)) <= BALANCED * np.max(np.abs(cu).sum(axis=0), initial=0.0):
             break
-        if p is not None:
-            h = np.diag(c @ p) - (p * c[:, None]).T @ p
-        else:
-            h = np.diag(c @ loss.hessian(y, moved))
-        step, scale = scipy.linalg.lstsq(h, g)[0], 1.0
+        step, scale = scipy.linalg.lstsq(curvature(), g)[0], 1.0
+        trial = _at_scores(objective, z + (shift - step))
         # Near the optimum rounding hides the decrease, and Newton's step is right as it is.
         if float(g @ step) > DECREASE_IN_ROUNDING * abs(value):
-            while objective.risk_of_scores(z + shift - scale * step) > value and scale > 1e-6:
+            while trial[0] > value and scale > 1e-6:
                 scale *= 0.5
+                trial = _at_scores(objective, z + (shift - scale * step))
         shift = shift - scale * step
-        value = objective.risk_of_scores(z + shift)
+        value, cu, curvature = trial
     return shift
+
+
+def _at_scores(objective: Objective, z: Array) -> tuple[float, Array, Callable[[], Array]]:
+    """The risk at the scores of several outputs, c∘ℓ', and a function that gives the second derivative in the biases."""
+    loss, y, c = objective.loss, objective.y, objective.c
+    if isinstance(loss, Softmax):
+        value, cu = core.softmax_gradient(y, np.ascontiguousarray(z), c)
+
+        def of_classes() -> Array:
+            cp = cu.copy()
+            cp[np.arange(len(y)), y.astype(np.intp)] += c
+            with np.errstate(divide="ignore"):
+                root = cp * np.where(c > 0, 1.0 / np.sqrt(c), 0.0)[:, None]
+            return np.diag(cp.sum(axis=0)) - root.T @ root
+
+        return value, cu, of_classes
+    if loss.outputs == "classes":
+
+        def of_links() -> Array:
+            p = loss.inverse_link(z)
+            return np.diag(c @ p) - (p * c[:, None]).T @ p
+
+        return objective.risk_of_scores(z), objective.weighted(loss.gradient(y, z)), of_links
+    cu = objective.weighted(loss.gradient(y, z))
+    return objective.risk_of_scores(z), cu, lambda: np.diag(c @ loss.hessian(y, z))
