@@ -96,7 +96,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             bias, rho, steps, alone = found.bias, found.rho, found.iterations, np.flatnonzero(~found.solved)
             square = np.einsum("ij,ij->i", found.coefficients, found.scores)
             solutions = [found.together()] if len(alone) < len(machines) else []
-        for m in alone:
+        for m in alone.tolist():
             part, y = machines.part(m), machines.signs[m, : machines.lengths[m]]
             if not self._pairs():
                 points = X
