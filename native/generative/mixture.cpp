@@ -82,7 +82,9 @@ MixtureMoments mixture_moments(const Design& X, const double* w, const Gaussians
     MixtureMoments& out = partial[p];
     out = {0.0, std::vector<double>(k, 0.0), std::vector<double>(k * d, 0.0), {}};
     if (!g.full) out.square.assign(k * d, 0.0);
-    std::vector<Scatter> scatters(g.full ? k : 0, Scatter(d));
+    std::vector<Scatter> scatters;
+    scatters.reserve(g.full ? k : 0);
+    for (index_t c = 0; g.full && c < k; ++c) scatters.emplace_back(d);
     std::vector<double> z(block * k), total(block), buffer(block * d);
     GaussianBlock score(g, block);
     const index_t end = range_begin(n, parts, p + 1);
@@ -99,7 +101,10 @@ MixtureMoments mixture_moments(const Design& X, const double* w, const Gaussians
     }
     for (Scatter& s : scatters) {
       s.flush();
-      out.square.insert(out.square.end(), s.sum().begin(), s.sum().end());
+      if (k == 1)
+        out.square = s.take();
+      else
+        out.square.insert(out.square.end(), s.sum().begin(), s.sum().end());
     }
   });
   MixtureMoments all = std::move(partial[0]);

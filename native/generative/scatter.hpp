@@ -1,6 +1,7 @@
 // S = Σ f² (x − μ)(x − μ)', taken up row by row and multiplied out by BLAS a few hundred rows at a time.
 #pragma once
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/blas.hpp"
@@ -27,6 +28,7 @@ class Scatter {
 
   // The lower triangle (column-major); flush first.
   const std::vector<double>& sum() const { return sum_; }
+  std::vector<double> take() { return std::move(sum_); }
 
  private:
   static constexpr index_t kRows = 256;

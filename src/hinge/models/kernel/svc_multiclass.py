@@ -90,12 +90,13 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         found = self._solve_together(X, machines, each, factors)
         coefficients = np.zeros(machines.signs.shape) if found is None else found.coefficients
         bias, rho, square = np.zeros((3, len(machines)))
-        steps, solutions, alone = np.zeros(len(machines), dtype=np.int64), [], np.arange(len(machines))
+        steps, alone = np.zeros(len(machines), dtype=np.int64), np.arange(len(machines))
+        solutions: list[DualSolution] = []
         if found is not None:
             bias, rho, steps, alone = found.bias, found.rho, found.iterations, np.flatnonzero(~found.solved)
             square = np.einsum("ij,ij->i", found.coefficients, found.scores)
             solutions = [found.together()] if len(alone) < len(machines) else []
-        for m in alone:
+        for m in alone.tolist():
             part, y = machines.part(m), machines.signs[m, : machines.lengths[m]]
             if not self._pairs():
                 points = X

@@ -55,7 +55,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
 
     def _certify(self, solutions: list[DualSolution]) -> None:
         self.certificate_ = make_certificate(solutions, self.tol)
-        self.n_iter_ = max(1, *(solution.iterations for solution in solutions))
+        self.n_iter_: Any = max(1, *(solution.iterations for solution in solutions))
         self.fit_status_ = 0 if self.certificate_.converged else 1
         if any(solution.eigenvalues is Definiteness.INDEFINITE for solution in solutions):
             warn_indefinite(self.kernel_, "The fit is a stationary point of the dual.")

@@ -98,7 +98,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         self.classes_, codes = unique_codes(y)
         self.n_classes_ = len(self.classes_)
         of_trees = isinstance(base, DecisionTreeClassifier)
-        rounds = (_TreeRounds if of_trees and base.class_weight is None else Rounds)(base, X, codes)
+        rounds = (_ClassTreeRounds if of_trees and base.class_weight is None else Rounds)(base, X, codes)
         self._boost(rounds, codes, np.ones(len(codes)) if weight is None else weight)
         self._trees = self._merge() if of_trees else None
         return self
@@ -292,16 +292,34 @@ class Rounds:
         return member, member.predict(self.X)
 
 
-class _TreeRounds(Rounds):
+class TreeRounds(Rounds):
     """The same for trees, whose columns are sorted once for all rounds."""
 
-    def __init__(self, base: DecisionTreeClassifier, X: Any, codes: np.ndarray) -> None:
-        super().__init__(base, X, codes)
+    def __init__(self, base: Any, X: Any, y: np.ndarray) -> None:
+        super().__init__(base, X, y)
         self.template = clone(base)
         self.template._validate_params()
         self.table = self.template.prepare(X)
+        self.template.n_outputs_ = 1
+
+    def _grow(self, member: Any, weight: np.ndarray) -> np.ndarray:
+        """Grow the tree; returns its outputs for all rows."""
+        member.fit_prepared(self.table, self.y, weight)
+        return member.trees_.sums(self.table.X)
+
+    def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
+        member = copy.copy(self.template)  # not fitted; with how its table was coded
+        member.random_state = seed
+        return member, self._grow(member, weight)[:, 0]
+
+
+class _ClassTreeRounds(TreeRounds):
+    """The same for classes."""
+
+    def __init__(self, base: DecisionTreeClassifier, X: Any, codes: np.ndarray) -> None:
+        super().__init__(base, X, codes)
         self.template.classes_ = np.unique(codes)
-        self.template.n_classes_, self.template.n_outputs_ = len(self.template.classes_), 1
+        self.template.n_classes_ = len(self.template.classes_)
         self.stumps = self._make_stumps()
 
     def _make_stumps(self) -> Any:
@@ -315,13 +333,12 @@ class _TreeRounds(Rounds):
         return core.TreeStumps(self.table.native, np.ascontiguousarray(self.y, dtype=np.float64))
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
-        member = copy.copy(self.template)  # not fitted; with its classes and how its table was coded
+        member = copy.copy(self.template)
         member.random_state = seed
         if self.stumps is not None and np.all(weight > 0):  # rows of weight zero do not count for cuts
             grown, predicted = self.stumps.grow(weight, member.options_for(self.table, weight))
             return member.keep(grown, self.table), predicted
-        member.fit_prepared(self.table, self.y, weight)
-        return member, np.argmax(member.trees_.sums(self.table.X), axis=1)
+        return member, np.argmax(self._grow(member, weight), axis=1)
 
 
-__all__ = ["AdaBoostClassifier", "Rounds", "check_rounds", "checked_table", "mean_importances"]
+__all__ = ["AdaBoostClassifier", "Rounds", "TreeRounds", "check_rounds", "checked_table", "mean_importances"]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._parameters import Constraints, Estimator, above, count, has, one_of, shared
 from hinge._validation import numeric_targets
 from hinge.models.base import drop_absent, take_input_tags
-from hinge.models.trees.adaboost import Rounds, check_rounds, checked_table, mean_importances
+from hinge.models.trees.adaboost import Rounds, TreeRounds, check_rounds, checked_table, mean_importances
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
 from hinge.models.trees.members import Members
 from hinge.models.trees.tree import DecisionTreeRegressor
@@ -105,7 +105,8 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
         check_rounds(self, self.estimator_)
         X = checked_table(self, X)
         X, y, weight = drop_absent(X, y, weights_of(sample_weight, X))
-        self._boost(Rounds(self.estimator_, X, y), y, np.ones(len(y)) if weight is None else weight)
+        rounds = TreeRounds if isinstance(self.estimator_, DecisionTreeRegressor) else Rounds
+        self._boost(rounds(self.estimator_, X, y), y, np.ones(len(y)) if weight is None else weight)
         return self
 
     def _boost(self, rounds: Rounds, y: np.ndarray, weight: np.ndarray) -> None:

@@ -57,7 +57,8 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
         The least gain worth a split; in the second form divided by the weight of all rows, which for squared error is
         the fall of the impurity.
     min_weight_fraction_leaf : float
-        The least share of all rows in a leaf; of the weight where weights are whole numbers, that is, counts of rows.
+        The least share of the weight of all rows in a leaf. Losses that leaves meet by Newton steps (log-likelihoods)
+        know the weight only where weights are whole numbers, that is, counts of rows; else it is the share of the rows.
     init : None, "zero" or an estimator
         Start from the best constant, from zero, or from the predictions of an estimator that is fitted first;
         ``fit(init_score=...)`` starts from anything.

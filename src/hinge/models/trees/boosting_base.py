@@ -31,7 +31,7 @@ from hinge.models.base import drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.boosting_history import History
-from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
+from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, Leaves, rounds_of
 from hinge.models.trees.boosting_start import fitted_start, start_scores
 from hinge.models.trees.inputs import (
     INT32,
@@ -171,7 +171,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         """For how many rounds early stopping waits."""
         return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
 
-    def _options(self, d: int, n: int, weight: np.ndarray | None) -> dict[str, Any]:
+    def _options(self, d: int, n: int, weight: np.ndarray | None, loss: BoostedLoss) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
         allowed = []
         groups = [] if self.interaction_cst is None else self.interaction_cst
@@ -187,14 +187,19 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         total = float(n if weight is None else weight.sum())
         rows = total if is_frequency(weight) else n
         least = limit_of_rows(self.min_samples_leaf, rows, 1)
-        least = max(least, np.ceil(self.min_weight_fraction_leaf * rows))
+        # Of a row of mean weight: the unit of the weights does not matter.
+        least_hessian, fraction = 1e-3 * total / rows, self.min_weight_fraction_leaf
+        if loss.outputs > 1 or loss.leaves is Leaves.NEWTON or weight is None or is_frequency(weight):
+            least = max(least, np.ceil(fraction * rows))
+        else:  # the Hessian of a leaf is its weight times the curvature; the last digits are rounded
+            least_hessian = max(least_hessian, (1 - 1e-7) * fraction * total * loss.bound)
         leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, int(rows) // max(1, int(least))))
         return {
             "max_leaves": int(leaves),
             "max_depth": self.max_depth or 0,
             "by_level": self.grow == "level",
             "l2": float(self.l2_regularization),
-            "min_hessian": 1e-3 * total / rows,  # of a row of mean weight: the unit of the weights does not matter
+            "min_hessian": least_hessian,
             "min_count": int(least),
             "min_split": int(limit_of_rows(self.min_samples_split, rows, 2)),
             # The gain of squared error is the fall of the sum of squares: impurity times weight.
@@ -324,7 +329,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
     ) -> None:
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
-        options, features = self._options(d, n, weight), feature_count(self.max_features, d) / d
+        options, features = self._options(d, n, weight, loss), feature_count(self.max_features, d) / d
         key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
         if key not in bins:
             bins[key] = Binned(X, self._coder, weight, self.max_bins, seed)

@@ -97,18 +97,18 @@ class Components:
     def precisions(self) -> np.ndarray:
         match self.kind:
             case "full":
-                return self.factors @ self.factors.transpose(0, 2, 1)
+                return _products(self.factors)
             case "tied":
-                return self.factors @ self.factors.T
+                return _products(self.factors[None])[0]
         return self.factors**2
 
     def log_prior(self, prior: Prior) -> float:
         """−½ Σ_c [ν log|Σ_c| + tr(Ψ Σ_c⁻¹)]; a tied covariance counts once."""
         match self.kind:
             case "full":
-                traces = np.sum(self.factors**2 * prior.scatter[:, None], axis=(1, 2))
+                traces = np.einsum("kij,kij,i->k", self.factors, self.factors, prior.scatter)
             case "tied":
-                trace = np.sum(self.factors**2 * prior.scatter[:, None])
+                trace = np.einsum("ij,ij,i->", self.factors, self.factors, prior.scatter)
                 return float(-0.5 * (prior.observations * self.log_determinants[0] + trace))
             case "diag":
                 traces = np.sum(prior.scatter / self.covariances, axis=1)
@@ -141,11 +141,14 @@ def m_step(old: Components, moments: Moments, prior: Prior) -> Components:
     total = np.maximum(N + nu, np.finfo(np.float64).tiny)
     match old.kind:
         case "full":
-            S = S if S.ndim == 3 else S[:, :, None]  # one column: the core gives diagonals
-            covariances = (S + np.diag(psi)) / total[:, None, None]
+            covariances = S if S.ndim == 3 else S[:, :, None]  # one column: the core gives diagonals
+            covariances[:, np.arange(d), np.arange(d)] += psi
+            covariances /= total[:, None, None]
         case "tied":
             S = S.sum(axis=0)
-            covariances = ((S if S.ndim == 2 else S[:, None]) + np.diag(psi)) / (N.sum() + nu)
+            covariances = S if S.ndim == 2 else S[:, None]
+            covariances[np.arange(d), np.arange(d)] += psi
+            covariances /= N.sum() + nu
         case "diag":
             covariances = (S + psi) / total[:, None]
         case _:
@@ -154,11 +157,13 @@ def m_step(old: Components, moments: Moments, prior: Prior) -> Components:
 
 
 def central(moments: Moments, move: np.ndarray) -> np.ndarray:
-    """Second moments about the new means, from those about the old ones."""
+    """Second moments about the new means, from those about the old ones: an array of its own."""
     N = moments.weight
     if moments.square.ndim == 2:
         return np.maximum(moments.square - N[:, None] * move**2, 0.0)
-    return moments.square - N[:, None, None] * move[:, :, None] * move[:, None, :]
+    S = (-N[:, None] * move)[:, :, None] * move[:, None, :]
+    S += moments.square
+    return S
 
 
 def _factors(covariances: np.ndarray) -> np.ndarray:
@@ -172,7 +177,19 @@ def _factors(covariances: np.ndarray) -> np.ndarray:
         raise ValueError(_collapsed(int(np.argmin(least)) if len(least) > 1 else None))
     if L.shape[1] <= SMALL:
         return np.triu(np.linalg.inv(L).transpose(0, 2, 1))
-    return np.stack([scipy.linalg.lapack.dtrtri(lower.T, lower=0)[0] for lower in L])
+    return np.stack([scipy.linalg.lapack.dtrtri(lower.T, lower=0, overwrite_c=1)[0] for lower in L])
+
+
+def _products(factors: np.ndarray) -> np.ndarray:
+    """PP' for each upper triangle P: of large ones only half is computed, in a third of the operations."""
+    if factors.shape[1] <= SMALL:
+        return factors @ factors.transpose(0, 2, 1)
+    out = np.empty(factors.shape)
+    for P, product in zip(factors, out):
+        upper = np.triu(scipy.linalg.lapack.dlauum(P, lower=0)[0], 1)
+        np.add(upper, upper.T, out=product)
+        np.fill_diagonal(product, np.einsum("ij,ij->i", P, P))
+    return out
 
 
 def _collapsed(component: int | None) -> str:

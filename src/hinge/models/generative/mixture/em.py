@@ -131,7 +131,8 @@ def start_from(kind: str, design: Design, weights: np.ndarray | None, means: np.
     identity: np.ndarray
     match kind:
         case "full":
-            identity = np.tile(np.eye(d), (k, 1, 1))
+            identity = np.zeros((k, d, d))
+            identity[:, np.arange(d), np.arange(d)] = 1.0
         case "tied":
             identity = np.eye(d)
         case "diag":
