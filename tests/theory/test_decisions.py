@@ -158,7 +158,15 @@ def best_on_grid(law, value, low, high, count=4001):
 
 class TestActions:
     @pytest.mark.parametrize(
-        "loss", [hg.Huber(0.4), hg.LogCosh(), hg.EpsilonInsensitive(0.3), hg.RelativeError(), hg.SquaredEpsilonInsensitive(0.3)], ids=repr
+        "loss",
+        [
+            hg.Huber(0.4),
+            hg.LogCosh(),
+            hg.EpsilonInsensitive(0.3),
+            hg.RelativeError(),
+            hg.SquaredEpsilonInsensitive(0.3),
+        ],
+        ids=repr,
     )
     @pytest.mark.parametrize("law", [Gamma(3.0, 2.0), Gamma(1.2, 0.5)], ids=repr)
     def test_no_action_of_a_grid_is_better(self, loss, law):

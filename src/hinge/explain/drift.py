@@ -121,7 +121,9 @@ def two_sample_test(
             n1, n0 = int(np.sum(side[test] == 1)), int(np.sum(side[test] == 0))
             if not n0 or not n1:
                 continue
-            guesser = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0)
+            guesser = HistGradientBoostingClassifier(
+                max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0
+            )
             score = guesser.fit(table[learn], side[learn]).predict_proba(table[test])[:, 1]
             ranks = scipy.stats.rankdata(score)
             aucs.append((ranks[side[test] == 1].sum() - n1 * (n1 + 1) / 2) / (n0 * n1))
