@@ -345,7 +345,7 @@ class TestDataChecks:
 
 def test_data_without_comparable_columns():
     """A sparse matrix that is too large to be looked at column by column: only the targets are checked."""
-    wide, y = scipy.sparse.csr_array((30, 200_000)), np.repeat([0, 1], [20, 10])
+    wide, y = scipy.sparse.csr_array((30, 1_000_000)), np.repeat([0, 1], [20, 10])
     found = check_data(wide, y, labels(2), [])
     assert typed_columns(wide) == []
     assert (found.smallest_class, found.smallest_class_count) == (1 / 3, 10)
