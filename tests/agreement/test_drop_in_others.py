@@ -159,3 +159,31 @@ def test_analyzers_read_what_the_vectorizer_reads(analyzer):
 def test_idle_parameters_are_named(name, options, message):
     with pytest.warns(UserWarning, match=message):
         getattr(hg, name)(**options).fit(TEXTS)
+
+
+FORESTS = ["RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"]
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_samples_of_forests(rng, name):
+    """More draws than rows; no sample without bootstrap; a tree before the fit; rows that are in every bag."""
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    forest = getattr(hg, name)
+    assert forest(10, bootstrap=True, max_samples=1.5).fit(X, y).score(X, y) > 0
+    assert forest(10, bootstrap=True, max_samples=90).fit(X, y).score(X, y) > 0
+    assert isinstance(forest().estimator, getattr(hg, type(forest().estimator_).__name__))
+    with pytest.raises(ValueError, match="bootstrap=False"):
+        forest(bootstrap=False, max_samples=0.5).fit(X, y)
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores"):
+        forest(1, bootstrap=True, oob_score=True).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["BaggingClassifier", "BaggingRegressor"])
+def test_samples_of_bags(rng, name):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    bag = getattr(hg, name)
+    assert len(bag(n_estimators=3, max_samples=90).fit(X, y).estimators_samples_[0]) == 90
+    with pytest.raises(ValueError, match="max_samples must be at most 60"):
+        bag(n_estimators=3, max_samples=90, bootstrap=False).fit(X, y)
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores"):
+        bag(n_estimators=1, oob_score=True).fit(X, y)

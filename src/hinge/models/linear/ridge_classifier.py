@@ -25,6 +25,7 @@ class LeastSquaresClassifier(LinearClassifier):
     """Base class of the classifiers by least squares: one label per row, or several as a 0/1 matrix."""
 
     _multilabel = False
+    classes_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
