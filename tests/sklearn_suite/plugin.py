@@ -172,6 +172,10 @@ class Counts:
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.path = path
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:  # a module that cannot be imported
+            self.outcomes[short(report.nodeid)] = "failed"
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test, known = short(report.nodeid), dict(report.user_properties)
         text, message = report.longreprtext, ""
