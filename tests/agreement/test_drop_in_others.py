@@ -159,3 +159,54 @@ def test_analyzers_read_what_the_vectorizer_reads(analyzer):
 def test_idle_parameters_are_named(name, options, message):
     with pytest.warns(UserWarning, match=message):
         getattr(hg, name)(**options).fit(TEXTS)
+
+
+FORESTS = ["RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"]
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_samples_of_forests(rng, name):
+    """More draws than rows; no sample without bootstrap; a tree before the fit; rows that are in every bag."""
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    forest = getattr(hg, name)
+    assert forest(10, bootstrap=True, max_samples=1.5).fit(X, y).score(X, y) > 0
+    assert forest(10, bootstrap=True, max_samples=90).fit(X, y).score(X, y) > 0
+    assert isinstance(forest().estimator, getattr(hg, type(forest().estimator_).__name__))
+    with pytest.raises(ValueError, match="bootstrap=False"):
+        forest(bootstrap=False, max_samples=0.5).fit(X, y)
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores"):
+        forest(1, bootstrap=True, oob_score=True).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["BaggingClassifier", "BaggingRegressor"])
+def test_samples_of_bags(rng, name):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    bag = getattr(hg, name)
+    assert len(bag(n_estimators=3, max_samples=90).fit(X, y).estimators_samples_[0]) == 90
+    with pytest.raises(ValueError, match="max_samples must be at most 60"):
+        bag(n_estimators=3, max_samples=90, bootstrap=False).fit(X, y)
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores"):
+        bag(n_estimators=1, oob_score=True).fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_multi_task_net_without_norms_of_rows_is_ridge(rng, alpha, fit_intercept):
+    """l1_ratio=0:  ‖Y − XW − b‖²/(2n) + α/2·‖W‖² is ridge regression of strength nα."""
+    X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    net = hg.MultiTaskElasticNet(alpha, l1_ratio=0, fit_intercept=fit_intercept, tol=1e-10).fit(X, Y)
+    ridge = linear_model.Ridge(40 * alpha, fit_intercept=fit_intercept).fit(X, Y)
+    np.testing.assert_allclose(net.coef_, ridge.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(net.intercept_, ridge.intercept_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_monotone_sequences_keep_their_precision(rng, dtype):
+    assert hg.isotonic_regression(rng.normal(size=9).astype(dtype), y_min=-1.0).dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["BayesianRidge", "ARDRegression"])
+def test_covariances_keep_their_precision(rng, name):
+    X = rng.normal(size=(40, 3)).astype(np.float32)
+    model = getattr(hg, name)().fit(X, X[:, 0])
+    assert {a.dtype for a in (model.coef_, model.sigma_, model.predict(X))} == {np.dtype(np.float32)}

@@ -25,9 +25,9 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 import hinge
+from sklearn_suite import deselection
+from sklearn_suite.deselection import REASONS
 
-HERE = Path(__file__).parent
-REASONS = ("private", "wording", "deprecation", "ours")
 SECONDS = 60
 """Time limit of one test, in time of the processor. A test that waits, or whose native code does not poll for signals, is
 stopped after a multiple of it by the clock."""
@@ -99,24 +99,6 @@ def swap() -> dict[str, list[str]]:
     return swapped
 
 
-def read_deselected(path: Path = HERE / "deselected.txt") -> dict[str, str]:
-    """Reasons by test: `reason path::test` or `reason path::test[case]`; `#` begins a comment."""
-    found = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        text = line.split(" #")[0].strip()
-        if not text or text.startswith("#"):
-            continue
-        reason, test = text.split(None, 1)
-        if reason not in REASONS:
-            raise ValueError(f"{path}:{number}: the reason {reason!r} is not one of {REASONS}")
-        if reason == "ours" and "docs/from_sklearn.md" not in line:
-            raise ValueError(f"{path}:{number}: name the line of docs/from_sklearn.md that documents the behaviour")
-        if test in found:
-            raise ValueError(f"{path}:{number}: {test} is listed twice")
-        found[test] = reason
-    return found
-
-
 def short(nodeid: str) -> str:
     """The test's name with its path inside scikit-learn."""
     return nodeid.split("site-packages/sklearn/")[-1].removeprefix(ROOT)
@@ -139,7 +121,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    reasons = read_deselected()
+    reasons = deselection.read()
     for item in items:
         test = short(item.nodeid)
         reason = reasons.get(test) or reasons.get(test.split("[")[0])
@@ -189,6 +171,10 @@ class Counts:
         self.outcomes: dict[str, str] = {}
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.path = path
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:  # a module that cannot be imported
+            self.outcomes[short(report.nodeid)] = "failed"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test, known = short(report.nodeid), dict(report.user_properties)

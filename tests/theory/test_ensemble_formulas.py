@@ -140,6 +140,7 @@ def forest_bags(model, X, y, n_estimators):
 @pytest.mark.mission("T4")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("cls", [hg.RandomForestRegressor, hg.ExtraTreesRegressor], ids=lambda c: c.__name__)
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
 def test_out_of_bag_predictions_of_forests(cls, weighted, rng):
     """Row by row the mean of the trees whose bag lacks it; the score is weighted."""
     X = rng.normal(size=(80, 2))
@@ -159,6 +160,7 @@ def test_out_of_bag_predictions_of_forests(cls, weighted, rng):
 
 @pytest.mark.mission("T4")
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
 def test_out_of_bag_decisions_of_forests(weighted, rng):
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] + rng.normal(size=80) > 0).astype(int)
@@ -178,6 +180,7 @@ def test_out_of_bag_decisions_of_forests(weighted, rng):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize("more", [{}, {"max_features": 1}, {"max_samples": 0.4, "bootstrap": False}], ids=str)
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
 def test_out_of_bag_of_bagging(weighted, classes, more, rng):
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int) if classes else X[:, 0] + rng.normal(size=60)

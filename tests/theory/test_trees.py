@@ -200,6 +200,7 @@ def test_a_bootstrap_holds_63_percent_of_the_rows():
 
 
 @pytest.mark.mission("T3")
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
 def test_bagging_any_learner_and_its_out_of_bag_predictions(rng):
     from sklearn.neighbors import KNeighborsRegressor  # takes no weights: rows are repeated
 
@@ -244,6 +245,7 @@ def test_importances_find_the_features_that_matter(rng):
 
 @pytest.mark.mission("T4", "L5")
 @pytest.mark.parametrize("name", ["spambase.csv.gz", "pendigits.csv.gz", "optdigits.csv.gz"])
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
 def test_out_of_bag_error_is_an_honest_estimate(name, real_data, rng):
     with gzip.open(real_data(name), "rt") as file:
         table = np.array([line.strip().split(",") for line in file][1:])

@@ -14,6 +14,7 @@ def table(rng):
     return X, X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.1 * rng.normal(size=120)
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
 def test_pasting_draws_every_row_at_most_once(table):
     X, y = table
     model = hg.BaggingRegressor(hg.Ridge(alpha=0.1), 5, bootstrap=False, max_samples=0.5, oob_score=True).fit(X, y)

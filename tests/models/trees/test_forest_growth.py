@@ -10,6 +10,8 @@ from hinge._native import core
 from hinge.models.trees.arrays import SHAPE, Trees
 from hinge.models.trees.pruning import node_risks, prune_trees
 
+pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
+
 FORESTS = [hg.RandomForestClassifier, hg.RandomForestRegressor, hg.ExtraTreesClassifier, hg.ExtraTreesRegressor]
 
 

@@ -9,6 +9,8 @@ from sklearn.base import clone
 
 import hinge as hg
 
+pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
+
 CLASSES = [
     hg.DecisionTreeClassifier(), hg.DecisionTreeClassifier(criterion="entropy"),
     hg.DecisionTreeClassifier(splitter="hist"), hg.DecisionTreeClassifier(max_leaf_nodes=7, max_features=5),

@@ -50,7 +50,8 @@ def isotonic_regression(
         raise ValueError("sample_weight must be greater than 0 here; leave out examples of weight zero.")
     sign = 1.0 if increasing else -1.0
     f = sign * core.isotonic(np.ascontiguousarray(sign * values, dtype=np.float64), np.ascontiguousarray(w))
-    return np.clip(f, y_min, y_max) if y_min is not None or y_max is not None else f
+    f = np.clip(f, y_min, y_max) if y_min is not None or y_max is not None else f
+    return f.astype(values.dtype, copy=False)
 
 
 class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):

@@ -58,8 +58,10 @@ class RowNorms(Penalty):
 
 def row_penalty(strength: float, ratio: float) -> Penalty:
     """λ Σ_j (ρ‖w_j‖₂ + (1−ρ)/2·‖w_j‖²) as the simplest penalty that equals it."""
+    if ratio == 0:
+        return elastic_penalty(strength)
     if not 0 < ratio <= 1:
-        raise ValueError(f"l1_ratio must lie above 0 and not above 1, got {ratio!r}. Use Ridge for 0.")
+        raise ValueError(f"l1_ratio must lie between 0 and 1, got {ratio!r}.")
     return GroupNorm(strength) if ratio == 1 else RowNorms(strength, ratio)
 
 

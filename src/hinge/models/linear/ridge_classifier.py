@@ -25,6 +25,7 @@ class LeastSquaresClassifier(LinearClassifier):
     """Base class of the classifiers by least squares: one label per row, or several as a 0/1 matrix."""
 
     _multilabel = False
+    classes_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -33,7 +34,8 @@ class LeastSquaresClassifier(LinearClassifier):
 
     def _check_targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Any]:
         """X, codes of the classes (the 0/1 matrix of several labels), the numbers to fit, and weights."""
-        self._multilabel = np.ndim(y) == 2 and type_of_target(y).startswith("multilabel")
+        labels = np.asarray(y)
+        self._multilabel = labels.ndim == 2 and type_of_target(labels).startswith("multilabel")
         if not self._multilabel:
             X, codes, weights = self._check(X, y, sample_weight)
             return X, codes, class_targets(codes, len(self.classes_)), weights

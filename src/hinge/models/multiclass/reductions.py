@@ -169,7 +169,7 @@ class Reduction(MetaEstimatorMixin, HighestScore):
     def _adopt_features(self) -> None:
         """The number and the names of the features, from the first learner that has them."""
         for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
             values = [getattr(learner, name) for learner in self.estimators_ if hasattr(learner, name)]
             if values:
                 setattr(self, name, values[0])

@@ -13,13 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge._native import check_indices, core
-from hinge._parameters import Constraints, Estimator, count, fraction, has, shared
+from hinge._parameters import Constraints, Estimator, above, count, fraction, has, shared
 from hinge._validation import numeric_targets, validate_data
 from hinge.models.base import LogProba, codes_among, take_input_tags, unique_codes
 from hinge.models.trees.forest_base import sample_size
 from hinge.models.trees.inputs import INT32, check_targets, is_frequency, weights_of
 from hinge.models.trees.members import Members
-from hinge.models.trees.out_of_bag import out_of_bag_score
+from hinge.models.trees.out_of_bag import out_of_bag_score, warn_of_few
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -34,7 +34,7 @@ class BaseBagging(Members, Estimator):
         **shared("bootstrap", "warm_start", "n_jobs", "random_state", "verbose"),
         "estimator": [has("fit", "predict"), None],
         "n_estimators": [count()],
-        "max_samples": [count(), fraction(), None],
+        "max_samples": [count(), above(0), None],
         "max_features": [count(), fraction()],
         "bootstrap_features": ["boolean"],
         "oob_score": ["boolean", callable],
@@ -90,7 +90,7 @@ class BaseBagging(Members, Estimator):
         seed, frequency = self._seed, is_frequency(weight)
         order = core.order_by_content(_numbers(X), np.ascontiguousarray(codes, dtype=np.float64))
         total = int(weight.sum()) if frequency and weight is not None else X.shape[0]
-        draws = sample_size(self.max_samples, total)
+        draws = sample_size(self.max_samples, total, replace=self.bootstrap)
         takes_weights = has_fit_parameter(base, "sample_weight")
         if weight is not None and not frequency and not takes_weights:
             raise ValueError(
@@ -176,6 +176,7 @@ class BaseBagging(Members, Estimator):
         covered = count > 0
         with np.errstate(invalid="ignore"):
             mean = sums / count[:, None]
+        warn_of_few(covered, "estimators")
         self._set_out_of_bag(mean, y, covered, None if weight is None else weight[covered])
 
     def _mean(self, X: Any) -> np.ndarray:

@@ -18,6 +18,7 @@ from hinge._parameters import (
     Columns,
     Constraints,
     Estimator,
+    above,
     at_least,
     between,
     count,
@@ -46,7 +47,7 @@ from hinge.models.trees.inputs import (
     weights_of,
 )
 from hinge.models.trees.members import Members, forest_trees
-from hinge.models.trees.out_of_bag import out_of_bag_score
+from hinge.models.trees.out_of_bag import out_of_bag_score, warn_of_few
 from hinge.models.trees.pruning import prune_trees
 from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
 from hinge.models.trees.tree import (
@@ -60,15 +61,17 @@ from hinge.models.trees.tree import (
 SUBSAMPLE = "balanced_subsample"
 
 
-def sample_size(max_samples: Any, total: int) -> int:
-    """How many rows a bootstrap sample draws."""
+def sample_size(max_samples: Any, total: int, *, replace: bool = True) -> int:
+    """How many rows a sample draws; with ``replace`` it may draw more than there are."""
     if max_samples is None:
         return total
-    if isinstance(max_samples, (int, np.integer)):
-        if max_samples > total:
-            raise ValueError(f"max_samples must be at most {total}, the number of rows; got {max_samples}.")
-        return int(max_samples)
-    return max(1, round(max_samples * total))
+    whole = isinstance(max_samples, (int, np.integer))
+    size = int(max_samples) if whole else max(1, round(max_samples * total))
+    if size > total and not replace:
+        raise ValueError(
+            f"max_samples must be at most {total}, the number of rows, without bootstrap=True; got {max_samples}."
+        )
+    return size
 
 
 class BaseForest(Members, Estimator):
@@ -92,7 +95,7 @@ class BaseForest(Members, Estimator):
         "min_impurity_decrease": [at_least(0)],
         "oob_score": ["boolean", callable],
         "ccp_alpha": [at_least(0)],
-        "max_samples": [count(), fraction(), None],
+        "max_samples": [count(), above(0), None],
         "monotonic_cst": [numbers(-1), dict, None],
         "categorical_features": [Columns(), one_of("from_dtype"), None],
         "max_bins": [count(2, 255)],
@@ -198,6 +201,11 @@ class BaseForest(Members, Estimator):
     def _check(self, y: np.ndarray) -> None:
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
+        if self.max_samples is not None and not self.bootstrap:
+            raise ValueError(
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                "`max_sample=None`."
+            )
 
     def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
         n, d = X.shape
@@ -266,6 +274,11 @@ class BaseForest(Members, Estimator):
         return cls(**given, splitter="random" if self._random_thresholds else "hist")
 
     @property
+    def estimator(self) -> Any:
+        """The same, under the name that scikit-learn's forests have before they are fitted."""
+        return self.estimator_
+
+    @property
     def estimators_(self) -> list[Any]:
         """The trees one by one, made on first use."""
         check_is_fitted(self)
@@ -279,6 +292,7 @@ class BaseForest(Members, Estimator):
         with np.errstate(invalid="ignore"):
             mean = sums / count[:, None]  # NaN for rows that were in every bag
         covered = count > 0
+        warn_of_few(covered, "trees")
         self._set_out_of_bag(mean, y, covered, None if weight is None else weight[covered])
 
     def _means(self, X: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -21,4 +22,15 @@ def out_of_bag_score(
     return float(r2_score(y, predicted, sample_weight=weight)) if len(y) > 1 else float("nan")
 
 
-__all__ = ["out_of_bag_score"]
+def warn_of_few(seen: np.ndarray, members: str) -> None:
+    """Warn, as scikit-learn does, if some rows were in every bag."""
+    if not np.all(seen):
+        warnings.warn(
+            f"Some inputs do not have OOB scores. This probably means too few {members} were used to compute any "
+            "reliable oob estimates.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+__all__ = ["out_of_bag_score", "warn_of_few"]
