@@ -330,3 +330,48 @@ def test_categories_that_are_numbers(rng):
 def test_inference_is_refused_over_blocks(rng):
     with pytest.raises(ValueError, match="inference=False"):
         hg.GLM("gaussian").fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))
+
+
+@EVERY
+def test_fits_over_blocks_are_saved_and_loaded(case, rng, tmp_path):
+    X, y, s = data(case, rng)
+    model = fitted(case, hg.scan(X, target=y, weight=s, block_rows=BLOCK))
+    hg.save(model, tmp_path / "m.hinge")
+    np.testing.assert_array_equal(outputs(hg.load(tmp_path / "m.hinge"), X), outputs(model, X))
+
+
+@pytest.mark.parametrize("executor", [None, 3])
+def test_an_interrupt_ends_a_fit_and_its_threads(executor, rng):
+    import signal
+    import threading
+
+    X, y = rng.normal(size=(4000, 3)), rng.integers(0, 2, 4000)
+    calls = []
+
+    def blocks():
+        for k in range(100):
+            calls.append(k)
+            if len(calls) == 130:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            yield X[40 * k : 40 * k + 40], y[40 * k : 40 * k + 40]
+
+    with pytest.raises(KeyboardInterrupt):
+        hg.LogisticRegression().fit(hg.scan(blocks, executor=executor))
+    assert len(calls) < 250
+    assert not [t for t in threading.enumerate() if t.name.startswith("hinge-")]
+
+
+def test_callbacks_see_the_iterations_and_can_stop(rng, monkeypatch):
+    from hinge.blocks.newton import minimise_over_blocks
+
+    X, y = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
+    seen = []
+
+    def watched(problem, start, **options):
+        options["callback"] = lambda record: bool(seen.append(record)) or len(seen) == 1
+        return minimise_over_blocks(problem, (start[0] + 1.0, start[1]), **options)
+
+    monkeypatch.setattr("hinge.models.blocks.linear.minimise_over_blocks", watched)
+    model = hg.LogisticRegression().fit(hg.scan(X, target=y, block_rows=500))
+    assert len(seen) == 1
+    assert "callback" in model.certificate_.status
