@@ -25,7 +25,7 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT /
 BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 GROUPS = {
     "Start": ("index", "getting_started", "idea", "commands", "from_sklearn", "gallery"),
-    "Trust": ("certificates", "trust", "diagnoses", "remarks", "threads"),
+    "Trust": ("certificates", "trust", "diagnoses", "remarks", "threads", "larger_than_memory"),
     "Inside": ("reference", "notation", "how_to_add", "CONTRIBUTING", "CHANGELOG"),
 }
 NAMES = {"index": "hinge", "from_sklearn": "coming from scikit-learn", "commands": "the command", "idea": "the idea"}

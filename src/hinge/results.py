@@ -5,6 +5,7 @@ from __future__ import annotations
 from hinge._lazy import lazy_names
 
 _PUBLIC: dict[str, tuple[str, ...]] = {
+    "hinge.blocks.passes": ("Reading",),
     "hinge.explain.calibration": ("CalibrationReport",),
     "hinge.explain.bias_variance": ("BiasVariance",),
     "hinge.explain.curves": ("LearningCurve", "ValidationCurve"),

@@ -1,5 +1,8 @@
 # Written by tools/stubs.py.
 
+from hinge.blocks.passes import (
+    Reading as Reading,
+)
 from hinge.datasets import (
     Dataset as Dataset,
 )

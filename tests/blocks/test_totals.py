@@ -163,5 +163,5 @@ def test_reading_counts_passes_rows_and_bytes(rng, tmp_path):
 
 
 def test_progress_is_shown_on_request(rng, capsys):
-    Passes(hg.scan(rng.normal(size=(100, 2)), block_rows=10), progress=True).total(lambda block: block.rows)
+    Passes(hg.scan(rng.normal(size=(100, 2)), block_rows=10, progress=True)).total(lambda block: block.rows)
     assert "pass 1: 10 of 10 parts, 100 rows" in capsys.readouterr().err

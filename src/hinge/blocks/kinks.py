@@ -65,12 +65,11 @@ class Reduced:
     def merge(self, other: Reduced) -> Reduced:
         """The rows and groups of both; if these are too many rows, the farthest join the groups."""
         groups = dict(self.groups)
-        for key, (weight, x, y) in other.groups.items():
+        for key, more in other.groups.items():
             old = groups.get(key)
-            groups[key] = (weight, x, y) if old is None else (old[0] + weight, old[1] + x, old[2] + y)
-        return reduced(
-            *(np.concatenate([getattr(self, name), getattr(other, name)]) for name in ROWS), groups, self.most
-        )
+            groups[key] = more if old is None else (old[0] + more[0], old[1] + more[1], old[2] + more[2])
+        X, y, c, distance, piece = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in ROWS)
+        return reduced(X, y, c, distance, piece, groups, self.most)
 
     def examples(self) -> tuple[Array, Array, Array]:
         """Features, targets and weights of the reduced problem."""
@@ -181,7 +180,7 @@ class _Search:
 
     def bounded(self) -> tuple[Array, Array]:
         """The minimiser of the reduced problem, whose lower bound is one of the whole problem."""
-        found = self.minimised(*self.kept.examples(), SHARE * self.tol)
+        found = self.minimised(self.kept.examples(), SHARE * self.tol)
         if np.isfinite(found.certificate.dual):
             self.lower = max(self.lower, found.certificate.dual)
         return found.w, found.b
@@ -190,12 +189,12 @@ class _Search:
         """The minimiser over as many examples, drawn evenly, as are kept."""
         problem = self.problem
         found = problem.passes.total(sampled, problem.view, self.most)
-        result = self.minimised(*found.data, 1e-4)
+        result = self.minimised(found.data, 1e-4)
         return result.w, result.b
 
-    def minimised(self, X: Array, y: Array, c: Array, tol: float) -> Result:
-        """The minimiser over examples in memory."""
-        problem = self.problem
+    def minimised(self, examples: tuple[Array, Array, Array], tol: float) -> Result:
+        """The minimiser over examples in memory: features, targets and weights."""
+        problem, (X, y, c) = self.problem, examples
         objective = make_objective(
             X, y, problem.loss, problem.penalty, sample_weight=c, fit_intercept=problem.fit_intercept
         )

@@ -33,7 +33,7 @@ from hinge.solvers.run import Result, solve
 NAME = "newton-over-blocks"
 MOST_WEIGHTS = 4000  # of which a Hessian is held and factored
 DEFAULT_MAX_ITER = 100
-LENGTHS = 0.5 ** np.arange(1, 12)
+LENGTHS: Array = np.array([0.5**k for k in range(1, 12)])
 SUFFICIENT = 1e-4  # of the predicted decrease
 SHARE = 0.5  # of the tolerance that the predicted decrease may have when the judge is called
 

@@ -47,10 +47,9 @@ class Reading:
 class Passes:
     """The passes of one fit over one source."""
 
-    def __init__(self, source: Source, *, progress: bool = False) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.reading = Reading()
-        self.progress = progress
 
     def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False) -> Any:
         """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features."""
@@ -61,7 +60,7 @@ class Passes:
         for done, result in enumerate(source.executor.results(work, source.parts), start=1):
             sums.add(result.value)
             rows += result.rows
-            if self.progress:
+            if source.progress:
                 self._show(done, rows, began)
         if rows == 0:
             raise UserError("the source has no rows (or its filter keeps none).")
@@ -69,7 +68,7 @@ class Passes:
         self.reading.rows += rows
         self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
         self.reading.seconds += time.perf_counter() - began
-        if self.progress:
+        if source.progress:
             print(file=sys.stderr)
         return sums.result()
 

@@ -43,6 +43,7 @@ class Source:
     block_rows: int | None
     executor: Executor
     labelled: bool
+    progress: bool = False
 
     is_source = True
 
@@ -75,6 +76,7 @@ def scan(
     block_rows: int | None = None,
     executor: Any = None,
     spool: str | Path | None = None,
+    progress: bool = False,
 ) -> Source:
     """A table of any size as a source of blocks, for ``fit``, ``predict`` and ``score``.
 
@@ -101,6 +103,8 @@ def scan(
         use the client that is active.
     spool : folder, optional
         Where a stream that can be read only once is written; a temporary folder if absent.
+    progress : bool
+        Print the number of the pass, parts, rows and rows per second to the standard error.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def scan(
     if not parts:
         raise UserError("the source has no rows.")
     labelled = bool(roles.target) if roles.features is not None else target is not None or request.labels_in_blocks
-    return Source(parts, roles, width, cut, as_executor(executor), labelled)
+    return Source(parts, roles, width, cut, as_executor(executor), labelled, progress)
 
 
 class _Request:

@@ -76,7 +76,7 @@ class Spool:
             arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
         else:
             arrays["X"] = np.asarray(piece.data)
-        np.savez(path, **arrays)
+        np.savez(path, **arrays)  # type: ignore[arg-type]
         return path
 
 

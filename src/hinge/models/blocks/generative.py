@@ -44,7 +44,7 @@ class Counted:
         one, two = self.counts, other.counts
         if "theta_" in one:
             names = ("class_count_", "theta_", "_scatter")
-            merged = merge_moments(tuple(one[n] for n in names), tuple(two[n] for n in names))  # type: ignore[arg-type]
+            merged = merge_moments(tuple(one[n] for n in names), tuple(two[n] for n in names))
             return Counted(dict(zip(names, merged)))
         return Counted({name: _sum(one[name], two[name]) for name in one})
 
