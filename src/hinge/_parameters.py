@@ -81,9 +81,17 @@ def one_of(*names: str) -> Names:
     return Names(*names)
 
 
-def has(*methods: str) -> HasMethods:
+class Has(HasMethods):
+    """An object that has some methods. A class has them too, but they need an object of it."""
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        """Whether value is such an object."""
+        return not isinstance(value, type) and super().is_satisfied_by(value)
+
+
+def has(*methods: str) -> Has:
     """An object that has some methods."""
-    return HasMethods(list(methods))
+    return Has(list(methods))
 
 
 class Numbers(HasMethods):

@@ -28,12 +28,16 @@ def naming(argument: str) -> Iterator[None]:
 
 
 def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any) -> Any:
-    """scikit-learn's function of the name."""
+    """scikit-learn's function of the name; with ``y_numeric`` texts of numbers become numbers, and others are refused."""
     try:
-        return validation.validate_data(estimator, X, y, **options)
+        found = validation.validate_data(estimator, X, y, **options)
     except (ValueError, OverflowError):
         with naming("y" if _are_numbers(X) else "X"):
             raise
+    if options.get("y_numeric") and np.asarray(found[1]).dtype.kind in "US":
+        with naming("y"):
+            return found[0], np.asarray(found[1]).astype(np.float64)
+    return found
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> np.ndarray:

@@ -176,8 +176,9 @@ def all_cases() -> list[str]:
 
 
 def cases() -> Iterator[str]:
-    """Every 251st: a prime, so that every kind meets some estimators."""
+    """Every 251st, a prime, so that every kind meets some estimators; and of each estimator those that overflow most."""
     yield from all_cases()[::251]
+    yield from (case for case in all_cases() if case.endswith(("|predict|largest", "|weights|one huge")))
 
 
 @cache

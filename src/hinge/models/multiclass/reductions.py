@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
@@ -21,12 +21,17 @@ Problem = tuple[Any, np.ndarray, np.ndarray | None]  # inputs, labels 0 and 1, w
 
 
 def binary_scores(learner: Any, X: Any) -> np.ndarray:
-    """h(x), positive for the second class: the decision function, or the probability less one half."""
+    """h(x), positive for the second class: the decision function, or the probability less one half.
+
+    The prediction of a regressor, which learned the labels 0 and 1, stands for the probability.
+    """
     if hasattr(learner, "decision_function"):
         scores = np.asarray(learner.decision_function(X), dtype=np.float64)
         return scores if scores.ndim == 1 else scores[:, -1]
     if hasattr(learner, "predict_proba"):
         return np.asarray(learner.predict_proba(X), dtype=np.float64)[:, -1] - 0.5
+    if is_regressor(learner):
+        return np.asarray(learner.predict(X), dtype=np.float64) - 0.5
     return np.where(learner.predict(X) == learner.classes_[-1], 1.0, -1.0)
 
 
