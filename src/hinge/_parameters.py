@@ -139,7 +139,8 @@ class Folds(HasMethods):
             return False
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return False
-        return not isinstance(value, list | tuple | np.ndarray) or self._are_pairs(value)
+        # A splitter, or something that gives folds one by one, shows only when it is used.
+        return hasattr(value, "split") or not hasattr(value, "__len__") or self._are_pairs(value)
 
     @staticmethod
     def _are_pairs(folds: Any) -> bool:
