@@ -100,9 +100,11 @@ class Numbers(HasMethods):
     A subclass of HasMethods because scikit-learn closes the list of its kinds of constraints.
     """
 
-    def __init__(self, low: float = -np.inf, *, open_low: bool = False, size: int | None = None) -> None:
+    def __init__(
+        self, low: float = -np.inf, *, open_low: bool = False, size: int | None = None, flat: bool = False
+    ) -> None:
         super().__init__("__len__")
-        self.low, self.open_low, self.size = low, open_low, size
+        self.low, self.open_low, self.size, self.flat = low, open_low, size, flat
 
     def is_satisfied_by(self, value: Any) -> bool:
         """Whether value is such an array."""
@@ -112,18 +114,29 @@ class Numbers(HasMethods):
             array = np.asarray(value)
         except ValueError:  # rows of different lengths
             return False
-        if array.dtype.kind not in "biuf" or array.ndim == 0 or array.size == 0 or self.size not in (None, array.size):
+        if (
+            array.dtype.kind not in "biuf"
+            or array.ndim == 0
+            or (self.flat and array.ndim > 1)
+            or array.size == 0
+            or self.size not in (None, array.size)
+        ):
             return False
         return bool(np.all(array > self.low if self.open_low else array >= self.low))
 
     def __str__(self) -> str:
         bound = "" if self.low == -np.inf else f" {'above' if self.open_low else 'of at least'} {self.low:g}"
-        return f"an array-like of {self.size or ''}{' ' * bool(self.size)}numbers{bound}"
+        return f"{'a one-dimensional' if self.flat else 'an'} array-like of {self.size or ''}{' ' * bool(self.size)}numbers{bound}"
 
 
-def numbers(low: float = -np.inf, *, open_low: bool = False, size: int | None = None) -> Numbers:
-    """An array-like of numbers of at least low (above it with ``open_low``); ``size`` of them, if given."""
-    return Numbers(low, open_low=open_low, size=size)
+def numbers(
+    low: float = -np.inf, *, open_low: bool = False, size: int | None = None, flat: bool = False
+) -> Numbers:  # fmt: skip
+    """An array-like of numbers of at least low (above it with ``open_low``); ``size`` of them, if given.
+
+    With ``flat``, of one dimension.
+    """
+    return Numbers(low, open_low=open_low, size=size, flat=flat)
 
 
 class Folds(HasMethods):

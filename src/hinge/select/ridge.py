@@ -77,7 +77,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "rule"),
-        "alphas": [numbers(0, open_low=True), above(0)],
+        "alphas": [numbers(0, open_low=True, flat=True), above(0)],
         "scoring": [str, callable, None],
         "gcv_mode": [one_of("auto", "svd", "eigen"), None],
         "store_cv_results": ["boolean"],

@@ -47,7 +47,7 @@ class RidgeClassifierCV(CertifiedAs, LinearClassifier):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "class_weight", "rule"),
-        "alphas": [numbers(0, open_low=True), above(0)],
+        "alphas": [numbers(0, open_low=True, flat=True), above(0)],
         "scoring": [str, callable, None],
         "store_cv_results": ["boolean"],
     }

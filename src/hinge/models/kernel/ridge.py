@@ -150,7 +150,7 @@ class KernelRidge(RegressorMixin, Estimator):
         "degree": [at_least(0)],
         "coef0": [between(None, None, "neither")],
         "kernel_params": [dict, None],
-        "alphas": [numbers(0, open_low=True), None],
+        "alphas": [numbers(0, open_low=True, flat=True), None],
         "loo": ["boolean"],
     }
 
