@@ -31,6 +31,7 @@ from sklearn.utils._param_validation import (
     Options,
     RealNotInt,
     StrOptions,
+    _ArrayLikes,
     make_constraint,
 )
 
@@ -248,9 +249,14 @@ class Estimator(BaseEstimator):
         for name, default, constraints in _checks(type(self)):
             value = getattr(self, name)
             if value is not default and not (
-                _fits_a_word(value) and any(constraint.is_satisfied_by(value) for constraint in constraints)
+                _fits_a_word(value) and any(_satisfies(value, constraint) for constraint in constraints)
             ):
                 _refuse(self, name, value)
+
+
+def _satisfies(value: Any, constraint: Any) -> bool:
+    # A class such as dict has __len__ but no length.
+    return constraint.is_satisfied_by(value) and not (isinstance(value, type) and isinstance(constraint, _ArrayLikes))
 
 
 def _fits_a_word(value: Any) -> bool:

@@ -35,6 +35,8 @@ def clean_target(series: Any, task: str, decimal: str, notes: list[Note]) -> tup
     """
     import polars as pl
 
+    if series.dtype == pl.Duration:
+        return to_numbers(series), None
     if series.dtype != pl.String:
         return series, None
     name, text = series.name, to_texts(series)
