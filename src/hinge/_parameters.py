@@ -255,8 +255,12 @@ class Estimator(BaseEstimator):
 
 
 def _satisfies(value: Any, constraint: Any) -> bool:
-    # A class such as dict has __len__ but no length.
-    return constraint.is_satisfied_by(value) and not (isinstance(value, type) and isinstance(constraint, _ArrayLikes))
+    # A class such as dict has __len__ but no length; True is a whole number of Python's but no count.
+    if isinstance(value, type) and isinstance(constraint, _ArrayLikes):
+        return False
+    if isinstance(value, bool) and isinstance(constraint, Interval):
+        return False
+    return constraint.is_satisfied_by(value)
 
 
 def _fits_a_word(value: Any) -> bool:

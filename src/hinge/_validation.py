@@ -34,9 +34,9 @@ def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validat
     except (ValueError, OverflowError):
         with naming("y" if _are_numbers(X) else "X"):
             raise
-    if options.get("y_numeric") and np.asarray(found[1]).dtype.kind in "US":
-        with naming("y"):
-            return found[0], np.asarray(found[1]).astype(np.float64)
+    # scikit-learn looks for NaN before it makes numbers of objects, where None is no NaN, and leaves texts as they are.
+    if options.get("y_numeric") and (np.asarray(found[1]).dtype.kind in "US" or np.asarray(y).dtype == object):
+        return found[0], numeric_targets(found[1])
     return found
 
 
