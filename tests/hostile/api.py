@@ -220,7 +220,9 @@ def run(case: str) -> None:
         parameters = [slot for slot in changes if slot not in ("X", "predict", "y", "weights")]
         # A function that was passed in place of a kernel or a score raises errors of its own.
         passed = [getattr(PARAMETERS[changes[slot]], "__name__", slot) for slot in parameters]
-        if not NAMED.search(str(error)) and not any(word in str(error) for word in (name, *parameters, *passed)):
+        if not NAMED.search(str(error)) and not any(
+            word in str(error) for word in (name, *passed, *(slot.rstrip("s") for slot in parameters))
+        ):
             raise RuntimeError(f"no argument is named: {type(error).__name__}: {error}") from error
         raise
 
