@@ -35,7 +35,8 @@ def _put(value: Any, dtype: Any = None) -> Change:
     def change(A: np.ndarray) -> np.ndarray:
         numeric = isinstance(value, (int, float)) and A.dtype.kind != "U"
         A = A.astype(dtype or (np.float64 if numeric else object))
-        A[(1,) * A.ndim] = value
+        if A.size > 1:
+            A[(1,) * A.ndim] = value
         return A
 
     return change
