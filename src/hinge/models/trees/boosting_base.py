@@ -287,7 +287,10 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         classes = self._loss.definition.target.is_classes
         few = classes and np.min(np.unique(y, return_counts=True)[1]) < 2
         train, test = train_test_split(
-            rows, test_size=self.validation_fraction, random_state=seed, stratify=y if classes and not few else None
+            rows,
+            test_size=np.asarray(self.validation_fraction).item(),  # a share, or a whole number of rows
+            random_state=seed,
+            stratify=y if classes and not few else None,
         )
         w, v = (None, None) if weight is None else (weight[train], weight[test])
         return np.ascontiguousarray(X[train]), y[train], w, (np.ascontiguousarray(X[test]), y[test], v)
