@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo test test-all test-hostile test-sanitize test-proofs test-seeds test-sklearn test-mutants coverage lint format bench docs clean
+.PHONY: build ready demo test test-all test-hostile test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -100,23 +100,34 @@ bench: build $(VENV)/.bench
 docs: ready
 	$(BIN)/python tools/pages.py docs/_build
 
-# The core with AddressSanitizer and UndefinedBehaviorSanitizer, installed beside the normal one, under the tests that
-# call it in this process. -S keeps the editable install out of the way.
-SANITIZED := build/sanitize/site
+# The core with sanitizers, installed beside the normal one: -S keeps the editable install out of the way. Five minutes of
+# one processor for addresses, two for threads.
+PACKAGES = $$($(abspath $(BIN)/python) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+PRELOAD = LD_PRELOAD="$$(gcc -print-file-name=$(1)) $$(gcc -print-file-name=libstdc++.so)" OPENBLAS_NUM_THREADS=1
+build/%/site/.built: $(VENV)/.installed $(NATIVE) $(shell find src -name '*.py')
+	rm -rf $(@D)
+	$(PIP) --no-build-isolation --no-deps --target $(@D) --config-settings=cmake.define.HINGE_TOGETHER=ON \
+	  --config-settings=cmake.define.HINGE_SANITIZE=$(if $(filter threads,$*),thread,address$(,)undefined) \
+	  --config-settings=build-dir=build/$*/cmake .
+	touch $@
+, := ,
+
+ADDRESSES = $(call PRELOAD,libasan.so) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/build/addresses/site:$(PACKAGES) \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:use_sigaltstack=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+# Addresses and undefined behaviour: the tests that call the core in this process, and hostile inputs.
 SANITIZE_TESTS ?= tests/contracts tests/theory tests/models
 SANITIZE_ARGS ?=
-$(SANITIZED)/.built: $(VENV)/.installed $(NATIVE) $(shell find src -name '*.py')
-	rm -rf $(SANITIZED)
-	$(PIP) --no-build-isolation --no-deps --target $(SANITIZED) \
-	  --config-settings=cmake.define.HINGE_SANITIZE=ON --config-settings=build-dir=build/sanitize/cmake .
-	touch $@
-
-test-sanitize: $(SANITIZED)/.built
-	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:use_sigaltstack=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OPENBLAS_NUM_THREADS=1 \
-	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED):$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
-	$(BIN)/python -S -m pytest -q -m "not slow" -p no:cacheprovider --dist worksteal \
+test-sanitize: build/addresses/site/.built
+	cd tests && $(ADDRESSES) ../$(BIN)/python -S -W ignore -m hostile sparse structured model_files api
+	$(ADDRESSES) $(BIN)/python -S -m pytest -q -m "not slow" -p no:cacheprovider --dist worksteal \
 	  --tx "$(WORKERS)*popen//python=$(BIN)/python -S" $(SANITIZE_TESTS) $(SANITIZE_ARGS)
+
+# Data races: fits and predictions of every estimator from several Python threads.
+test-threads: build/threads/site/.built
+	cd tests && $(call PRELOAD,libtsan.so) PYTHONPATH=$(CURDIR)/build/threads/site:$(PACKAGES) \
+	  TSAN_OPTIONS=suppressions=$(CURDIR)/tests/hostile/races.supp:ignore_noninstrumented_modules=1:report_signal_unsafe=0 \
+	  ../$(BIN)/python -S -W ignore -m hostile.races $(ARGS)
 
 lint: ready
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

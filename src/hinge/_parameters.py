@@ -32,6 +32,7 @@ from sklearn.utils._param_validation import (
     Options,
     RealNotInt,
     StrOptions,
+    _ArrayLikes,
     make_constraint,
 )
 
@@ -88,9 +89,17 @@ def one_of(*names: str) -> Names:
     return Names(*names)
 
 
-def has(*methods: str) -> HasMethods:
+class Has(HasMethods):
+    """An object that has some methods. A class has them too, but they need an object of it."""
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        """Whether value is such an object."""
+        return not isinstance(value, type) and super().is_satisfied_by(value)
+
+
+def has(*methods: str) -> Has:
     """An object that has some methods."""
-    return HasMethods(list(methods))
+    return Has(list(methods))
 
 
 class Numbers(HasMethods):
@@ -99,9 +108,11 @@ class Numbers(HasMethods):
     A subclass of HasMethods because scikit-learn closes the list of its kinds of constraints.
     """
 
-    def __init__(self, low: float = -np.inf, *, open_low: bool = False, size: int | None = None) -> None:
+    def __init__(
+        self, low: float = -np.inf, *, open_low: bool = False, size: int | None = None, flat: bool = False
+    ) -> None:
         super().__init__("__len__")
-        self.low, self.open_low, self.size = low, open_low, size
+        self.low, self.open_low, self.size, self.flat = low, open_low, size, flat
 
     def is_satisfied_by(self, value: Any) -> bool:
         """Whether value is such an array."""
@@ -111,18 +122,29 @@ class Numbers(HasMethods):
             array = np.asarray(value)
         except ValueError:  # rows of different lengths
             return False
-        if array.dtype.kind not in "biuf" or array.ndim == 0 or array.size == 0 or self.size not in (None, array.size):
+        if (
+            array.dtype.kind not in "biuf"
+            or array.ndim == 0
+            or (self.flat and array.ndim > 1)
+            or array.size == 0
+            or self.size not in (None, array.size)
+        ):
             return False
         return bool(np.all(array > self.low if self.open_low else array >= self.low))
 
     def __str__(self) -> str:
         bound = "" if self.low == -np.inf else f" {'above' if self.open_low else 'of at least'} {self.low:g}"
-        return f"an array-like of {self.size or ''}{' ' * bool(self.size)}numbers{bound}"
+        return f"{'a one-dimensional' if self.flat else 'an'} array-like of {self.size or ''}{' ' * bool(self.size)}numbers{bound}"
 
 
-def numbers(low: float = -np.inf, *, open_low: bool = False, size: int | None = None) -> Numbers:
-    """An array-like of numbers of at least low (above it with ``open_low``); ``size`` of them, if given."""
-    return Numbers(low, open_low=open_low, size=size)
+def numbers(
+    low: float = -np.inf, *, open_low: bool = False, size: int | None = None, flat: bool = False
+) -> Numbers:  # fmt: skip
+    """An array-like of numbers of at least low (above it with ``open_low``); ``size`` of them, if given.
+
+    With ``flat``, of one dimension.
+    """
+    return Numbers(low, open_low=open_low, size=size, flat=flat)
 
 
 class Folds(HasMethods):
@@ -138,7 +160,8 @@ class Folds(HasMethods):
             return False
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return False
-        return not isinstance(value, list | tuple | np.ndarray) or self._are_pairs(value)
+        # A splitter, or something that gives folds one by one, shows only when it is used.
+        return hasattr(value, "split") or not hasattr(value, "__len__") or self._are_pairs(value)
 
     @staticmethod
     def _are_pairs(folds: Any) -> bool:
@@ -247,9 +270,18 @@ class Estimator(BaseEstimator):
         for name, default, constraints in _checks(type(self)):
             value = getattr(self, name)
             if value is not default and not (
-                _fits_a_word(value) and any(constraint.is_satisfied_by(value) for constraint in constraints)
+                _fits_a_word(value) and any(_satisfies(value, constraint) for constraint in constraints)
             ):
                 _refuse(self, name, value)
+
+
+def _satisfies(value: Any, constraint: Any) -> bool:
+    # A class such as dict has __len__ but no length; True is a whole number of Python's but no count.
+    if isinstance(value, type) and isinstance(constraint, _ArrayLikes):
+        return False
+    if isinstance(value, bool) and isinstance(constraint, Interval):
+        return False
+    return constraint.is_satisfied_by(value)
 
 
 def _fits_a_word(value: Any) -> bool:

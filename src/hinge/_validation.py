@@ -28,12 +28,16 @@ def naming(argument: str) -> Iterator[None]:
 
 
 def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any) -> Any:
-    """scikit-learn's function of the name."""
+    """scikit-learn's function of the name; with ``y_numeric`` texts of numbers become numbers, and others are refused."""
     try:
-        return validation.validate_data(estimator, X, y, **options)
+        found = validation.validate_data(estimator, X, y, **options)
     except (ValueError, OverflowError):
         with naming("y" if _are_numbers(X) else "X"):
             raise
+    # scikit-learn looks for NaN before it makes numbers of objects, where None is no NaN, and leaves texts as they are.
+    if options.get("y_numeric") and (np.asarray(found[1]).dtype.kind in "US" or np.asarray(y).dtype == object):
+        return found[0], numeric_targets(found[1])
+    return found
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> np.ndarray:

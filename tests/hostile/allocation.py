@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.models.neural.engine import Rule
 from hostile import machine
 from hostile.runner import Group
 
@@ -56,7 +57,23 @@ def prepare() -> None:
         machine.expected(name)
 
 
+def instances() -> None:
+    """Thousands of native objects at a time: the map of them grows now and then, and fails to."""
+    kept, failed = [], 0
+    for _ in range(5000):
+        hook().hostile_arm(ctypes.c_long(0), 0)
+        try:
+            kept.append(Rule().native())
+        except MemoryError:
+            failed += 1
+        finally:
+            hook().hostile_arm(ctypes.c_long(-1), 0)
+        kept.append(Rule().native())
+    assert failed, "no allocation failed"
+
+
 def cases() -> Iterator[str]:
+    yield "instances|0|0"
     for i, name in enumerate(machine.estimators()):
         yield f"{name}|{i % STEPS}|0"
         yield f"{name}|{(i + STEPS // 2) % STEPS}|1"
@@ -71,6 +88,9 @@ def run(case: str) -> None:
     if PRELOADED not in os.environ:
         return
     name, place, again = case.split("|")
+    if name == "instances":
+        instances()
+        return
     before = hook().hostile_made()
     machine.answer(name)
     total = hook().hostile_made() - before

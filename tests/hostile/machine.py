@@ -72,19 +72,11 @@ def prepare() -> None:
         expected(name)
 
 
-# Estimators that call LAPACK outside the core, whose rounding may change while another thread is inside (docs/index.md).
-IN_LAPACK = ("KernelRidge",)
-
-
-def works(name: str, *, alone: bool = True) -> None:
-    """The same bits as before; but for rounding where LAPACK runs beside other threads."""
+def works(name: str) -> None:
+    """The same bits as before."""
     found = answer(name)
-    if estimators()[name].get_params().get("random_state", 0) is None:
-        return
-    if alone or name not in IN_LAPACK:
+    if estimators()[name].get_params().get("random_state", 0) is not None:
         np.testing.assert_array_equal(found, expected(name), err_msg="the fit after the trouble differs")
-    else:
-        np.testing.assert_allclose(found, expected(name), rtol=1e-10, err_msg="the fit beside others differs")
 
 
 def address_space(name: str, extra: str) -> None:
@@ -188,7 +180,7 @@ def at_a_time(name: str, _: str) -> None:
 
     def one(k: int) -> None:
         try:
-            works(name, alone=False)
+            works(name)
             found[k] = True
         except BaseException as error:
             found[k] = error
@@ -287,6 +279,8 @@ SAMPLE = (
     "GaussianMixture", "KernelRidge", "Lasso", "GaussianNB",
 )  # fmt: skip
 
+SLOW = ("MLPRegressor", "GaussianMixture")
+
 
 def cases() -> Iterator[str]:
     for i, name in enumerate(SAMPLE):
@@ -296,7 +290,7 @@ def cases() -> Iterator[str]:
         yield f"forks|{name}|{i}"
         yield f"writes|{name}|{i}"
         yield f"at a time|{name}|0"
-        yield f"leaks|{name}|6"
+        yield f"leaks|{name}|{12 if name in SLOW else 40}"
     yield from (f"killed|{name}|{i}" for i, name in enumerate(("Ridge", "RandomForestClassifier", "SVC")))
     yield from (f"started|RandomForestClassifier|{method}" for method in ("spawn", "forkserver"))
     yield "threads|RandomForestClassifier|300"

@@ -170,7 +170,7 @@ def change_state(rng: np.random.Generator, state: Any) -> None:
     elif isinstance(old, (int, float)) and kind < 6:
         holder[key] = old * 2 + int(rng.integers(-3, 4)) if kind < 5 else -old
     else:
-        holder[key] = NUMBERS[rng.integers(len(NUMBERS))]
+        holder[key] = copy.deepcopy(NUMBERS[rng.integers(len(NUMBERS))])
 
 
 def cases() -> Iterator[str]:

@@ -135,9 +135,9 @@ def _csv(rng: Random, made: Made, suffix: str) -> bytes:
     separator = "\t" if suffix == ".tsv" else str(rng.choice([",", ",", ",", ";", "\t", "|", " ", ":"]))
     quoting = int(rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]))
     end, encoding, careless = str(rng.choice(ENDS)), str(rng.choice(ENCODINGS)), rng.random() < 0.25
-    text = io.StringIO()
+    text, doubled = io.StringIO(), bool(rng.random() < 0.9)
     writer = csv.writer(
-        text, delimiter=separator, quoting=quoting, lineterminator=end, doublequote=rng.random() < 0.9, escapechar="\\"
+        text, delimiter=separator, quoting=quoting, lineterminator=end, doublequote=doubled, escapechar="\\"
     )
     lines = [made.names, *made.rows] if rng.random() < 0.95 else made.rows
     for k, row in enumerate(lines):
@@ -155,7 +155,10 @@ def _csv(rng: Random, made: Made, suffix: str) -> bytes:
     elif rng.random() < 0.1:
         content = content.rstrip("\r\n") + str(rng.choice(["", '"', "\x1a", "\n\n\n", "total,,,\n", "\0"]))
     else:
-        plain = all(c.isprintable() and c.isascii() for row in lines for cell in row for c in cell)
+        plain = doubled and all(
+            c.isprintable() and c.isascii() and c != "\\" for r in lines for cell in r for c in cell
+        )
+        plain = plain and encoding not in ("utf-7", "shift_jis", "utf-16-le", "utf-32")
         made.regular = (
             plain and not careless and separator in ",;\t|" and end in ("\n", "\r\n") and len(lines) > len(made.rows)
         )

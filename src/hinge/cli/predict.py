@@ -44,7 +44,9 @@ class Predictions:
             if frame.height:
                 prediction = self.fitted.outputs(frame)
                 result = pl.DataFrame(prediction_columns(prediction, card["task"], card["classes"], card["target"]))
-                yield pl.concat([table.frame, result], how="horizontal") if self.with_inputs else result
+                seconds = pl.col(pl.Duration).dt.total_microseconds() / 1e6  # CSV has no word for durations
+                inputs = table.frame.with_columns(seconds) if self.with_inputs else None
+                yield result if inputs is None else pl.concat([inputs, result], how="horizontal")
 
     @property
     def notes(self) -> list[str]:

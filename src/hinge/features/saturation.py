@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
-from hinge._parameters import Constraints, Estimator, above, one_of
+from hinge._parameters import Constraints, Estimator, at_least, one_of
 from hinge._validation import validate_data
 
 SHAPES: dict[str, tuple[Any, Any]] = {
@@ -49,7 +49,7 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         "shape": [one_of(*SHAPES)],
-        "scale": [one_of("median"), above(0)],
+        "scale": [one_of("median"), at_least(1e-290)],  # dividing by less overflows
     }
 
     def __init__(self, shape: str = "log1p", *, scale: Any = 1.0) -> None:

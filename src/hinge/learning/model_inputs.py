@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.errors import MODEL, UserError
 from hinge.learning.request import checksum
 from hinge.learning.scores import measure_for
+from hinge.problem.numerics import OVERFLOWED
 from hinge.select.measure import Measure
 from hinge.tables.conversion import to_numbers, to_texts, to_times
 from hinge.tables.frames import closest_name
@@ -100,7 +101,14 @@ class TableModel(BaseEstimator):
     def outputs(self, frame: Any) -> np.ndarray:
         """Probabilities or means for columns in the types of training, some rows at a time."""
         starts = range(0, frame.height, BATCH)
-        found = np.concatenate([self.measure.output(self.pipeline, frame[s : s + BATCH]) for s in starts])
+        try:
+            found = np.concatenate([self.measure.output(self.pipeline, frame[s : s + BATCH]) for s in starts])
+        except ValueError as error:
+            if str(error) != OVERFLOWED:
+                raise
+            raise UserError(
+                "the table has numbers so large that predictions overflow; correct those near 1e308."
+            ) from None
         # An exponential of values far outside training: the largest number stands for what is beyond.
         return np.clip(found, -LARGEST, LARGEST)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
@@ -23,3 +24,11 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 def row_count(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def require_classifier(owner: Any, estimator: Any) -> None:
+    """Refuse a regressor as the learner of a classifier that counts or weighs labels."""
+    if is_classifier(owner) and is_regressor(estimator):
+        raise ValueError(
+            f"estimator={type(estimator).__name__} is a regressor; {type(owner).__name__} needs a classifier."
+        )

@@ -65,9 +65,9 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "positive", "selection", "rule"),
-        "l1_ratio": [between(0, 1), numbers(0)],
+        "l1_ratio": [between(0, 1), numbers(0, flat=True)],
         "eps": [above(0)],
-        "alphas": [count(), numbers(0)],
+        "alphas": [count(), numbers(0, flat=True)],
         "precompute": ["boolean", one_of("auto"), "array-like"],
     }
 

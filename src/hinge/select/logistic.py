@@ -74,8 +74,8 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "class_weight", "rule"),
         "max_iter": [count(0), None],
-        "Cs": [count(), numbers(0, open_low=True)],
-        "l1_ratios": [numbers(0), one_of("warn"), None],
+        "Cs": [count(), numbers(0, open_low=True, flat=True)],
+        "l1_ratios": [numbers(0, flat=True), one_of("warn"), None],
         "dual": ["boolean"],
         "penalty": [one_of("l1", "l2", "elasticnet", "deprecated")],
         "scoring": [str, callable, None],

@@ -76,7 +76,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "rule"),
-        "alphas": [numbers(0), above(0)],
+        "alphas": [numbers(0, flat=True), above(0)],
         "scoring": [str, callable, None],
         "gcv_mode": [one_of("auto", "svd", "eigen"), None],
         "store_cv_results": ["boolean"],
@@ -108,6 +108,8 @@ class RidgeCV(CertifiedAs, LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
         """Fit; a weight of 2 means the same as having the example twice."""
+        if self.store_cv_results and self.cv is not None:
+            raise ValueError("store_cv_results=True keeps the errors of leave-one-out, so it needs cv=None.")
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
         if len(y) < 2:

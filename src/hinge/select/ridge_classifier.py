@@ -44,7 +44,7 @@ class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "class_weight", "rule"),
-        "alphas": [numbers(0), above(0)],
+        "alphas": [numbers(0, flat=True), above(0)],
         "scoring": [str, callable, None],
         "store_cv_results": ["boolean"],
     }

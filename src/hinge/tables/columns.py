@@ -277,7 +277,8 @@ def too_long(series: Any) -> bool:
     low, high = series.min(), series.max()
     if low is None or low != low or max(-int(low), int(high)) <= EXACT:
         return False
-    return ((series > EXACT) | (series < -EXACT)).mean() >= CODES
+    long = series > EXACT
+    return (long if low >= 0 else long | (series < -EXACT)).mean() >= CODES  # unsigned numbers have no -EXACT
 
 
 def _factorize(series: Any) -> tuple[Any, list[str]]:

@@ -20,6 +20,8 @@ def to_texts(series: Any, notation: Notation | None = None) -> Any:
     """
     import polars as pl
 
+    if series.dtype == pl.Duration:
+        series = to_numbers(series)
     if series.dtype.is_float():
         present = series.drop_nulls()
         if len(present) and bool(((present == present.round()) & (present.abs() < 2.0**63)).all()):

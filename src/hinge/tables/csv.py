@@ -139,7 +139,10 @@ class CsvFile:
         options = self._options() | {"has_header": self.header, "schema": dict.fromkeys(self.schema, pl.String)}
         if not integers or b"0" not in piece:
             return set()
-        texts = pl.read_csv(piece, columns=integers, n_rows=LOOK, truncate_ragged_lines=True, **options)
+        try:
+            texts = pl.read_csv(piece, columns=integers, n_rows=LOOK, truncate_ragged_lines=True, **options)
+        except pl.exceptions.PolarsError as error:
+            raise UserError(self._fault(str(error))) from None
         coded = texts.select(pl.all().str.strip_chars().str.contains(LEADING_ZERO).mean() >= CODES)
         return {name for name in integers if coded[name][0]}
 

@@ -42,6 +42,8 @@ def chosen_columns(X: Any, frame: Any, categorical: Any) -> list[int]:
             )
         return [] if frame is None else [j for j in range(len(frame.columns)) if holds_text(frame, j)]
     chosen = np.asarray(categorical)
+    if frame is None and np.ndim(X) != 2:
+        raise ValueError(f"X must be a table of rows and columns, got {type(X).__name__}.")
     d = np.shape(X)[1] if frame is None else len(frame.columns)
     if chosen.dtype == bool:
         if chosen.shape != (d,):

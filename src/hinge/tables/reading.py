@@ -26,6 +26,10 @@ KINDS = {
 }  # fmt: skip
 
 
+# The years 1 to 9999, without the days at either end that a time zone may move out.
+FIRST_SECOND, LAST_SECOND = -62_135_500_000, 253_402_200_000
+
+
 @dataclass
 class Table:
     """A table as polars reads it.
@@ -225,10 +229,21 @@ def _flat(frame: Any, path: Path) -> Any:
     frame = frame.drop(nested)
     if frame.width == 0:
         raise UserError(f"{path}: all columns hold lists or records; flatten them first.")
+    frame = frame.with_columns(
+        _within_calendar(frame[c]) for c, t in frame.schema.items() if t in (pl.Date, pl.Datetime)
+    )
     taken = set(frame.columns)
     return frame.rename({
         name: free_name(f"unnamed_{k}", taken) for k, name in enumerate(frame.columns, 1) if not name.strip()
     })  # fmt: skip
+
+
+def _within_calendar(times: Any) -> Any:
+    """Times outside the years 1 to 9999 as missing: Python has no dates for them, and polars ends the process."""
+    units = {"ns": 10**9, "us": 10**6, "ms": 10**3}
+    seconds = times.to_physical().cast(float)
+    seconds = seconds / units[times.dtype.time_unit] if hasattr(times.dtype, "time_unit") else seconds * 86_400
+    return times.set(~seconds.is_between(FIRST_SECOND, LAST_SECOND), None)
 
 
 def _read_jsonl(path: Path, source: Any) -> Table:

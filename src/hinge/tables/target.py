@@ -14,6 +14,7 @@ from hinge.tables.kinds import HALF
 from hinge.tables.notes import Note, counted, some_values
 from hinge.tables.number_formats import MOSTLY, Notation, is_truth, notation_of
 
+LARGEST = 1e150  # targets whose squares, and sums of them, are finite
 TASKS = ("binary", "multiclass", "real", "count")
 MANY_CLASSES, MANY_DATES = 200, 20
 MAX_COUNT = 100_000
@@ -34,6 +35,8 @@ def clean_target(series: Any, task: str, decimal: str, notes: list[Note]) -> tup
     """
     import polars as pl
 
+    if series.dtype == pl.Duration:
+        return to_numbers(series), None
     if series.dtype != pl.String:
         return series, None
     name, text = series.name, to_texts(series)
@@ -98,6 +101,12 @@ def _read_numbers(series: Any, numbers: Any, task: str, rows: np.ndarray) -> np.
     if not np.all(np.isfinite(y)):
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
         raise UserError(f"the target {name!r} is not a finite number in row {rows[bad]}; correct or remove the row.")
+    if np.max(np.abs(y)) > LARGEST:
+        largest = int(np.argmax(np.abs(y)))
+        raise UserError(
+            f"the target {name!r} is {y[largest]:g} in row {rows[largest]}: squares of errors of this size overflow; divide "
+            "the column by a constant."
+        )
     if task == "count" and (y.min() < 0 or np.any(y != np.round(y))):
         raise UserError(
             f"the target {name!r} has negative or fractional values, so it is not a count; use {argument('task', 'real')}."

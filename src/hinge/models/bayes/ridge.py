@@ -19,7 +19,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
-from hinge._parameters import Constraints, Estimator, above, at_least, shared
+from hinge._parameters import Constraints, Estimator, at_least, shared
 from hinge.models.base import check_fit, check_predict, keep_float32, require_no_overflow
 from hinge.models.bayes.linear import predicted
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
@@ -133,7 +133,7 @@ class BayesianRidge(_EvidenceRegressor):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "alpha_init": [above(0), None],
+        "alpha_init": [at_least(0), None],
         "lambda_init": [at_least(0), None],
     }
 
@@ -188,7 +188,8 @@ class BayesianRidge(_EvidenceRegressor):
                 new_lam = (gamma + 2.0 * self.lambda_1) / (float(c @ c) + 2.0 * self.lambda_2)
                 new_alpha = (total - gamma + 2.0 * self.alpha_1) / (fit.residual(c) + 2.0 * self.alpha_2)
                 require_no_overflow(*(np.log([v]) if v > 0 else np.inf for v in (new_lam, new_alpha)))
-                still = abs(np.log(new_lam / lam)) < self.tol and abs(np.log(new_alpha / alpha)) < self.tol
+                before, now = np.array([lam, alpha]), np.array([new_lam, new_alpha])
+                still = bool(np.all(before > 0) and np.all(np.abs(np.log(now / before)) < self.tol))
                 alpha, lam, old = new_alpha, new_lam, c
                 c = fit.weights(alpha, lam)
                 stopped = report is not None and report(None)

@@ -127,6 +127,9 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         check_indices(X)
         return evaluate.canonical(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset))
 
+    def _check_loaded(self) -> None:
+        _check_width(self, "normalization_")
+
     def transform(self, X: Any) -> Array:
         """Features of new inputs."""
         check_is_fitted(self)
@@ -212,6 +215,9 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self._n_features_out = self.n_components
         return self
 
+    def _check_loaded(self) -> None:
+        _check_width(self, "random_weights_")
+
     def transform(self, X: Any) -> Array:
         """Features of new inputs."""
         check_is_fitted(self)
@@ -223,6 +229,12 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         np.cos(phase, out=phase)
         phase *= self.amplitude_
         return phase.astype(X.dtype, copy=False)
+
+
+def _check_width(map_: Any, matrix: str) -> None:
+    """A map read from a file: as many names of features as its matrix has columns."""
+    if hasattr(map_, matrix) and map_._n_features_out != np.shape(getattr(map_, matrix))[-1]:
+        raise ValueError(f"it holds a {type(map_).__name__} whose number of features does not fit its {matrix}.")
 
 
 def _frequencies(kernel: Kernel, d: int, count: int, orthogonal: bool, random: Any) -> Array:

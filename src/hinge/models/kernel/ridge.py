@@ -147,7 +147,7 @@ class KernelRidge(RegressorMixin, KernelEstimator):
         "alpha": [at_least(0), numbers(0)],
         "gamma": [one_of("scale", "auto", "median"), at_least(0), None],
         "kernel_params": [dict, None],
-        "alphas": [numbers(0, open_low=True), None],
+        "alphas": [numbers(0, open_low=True, flat=True), None],
         "loo": ["boolean"],
     }
     _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True, "target_tags.single_output": True}

@@ -224,7 +224,7 @@ class Perceptron(LinearClassifier):
         if not self.early_stopping:
             return self._runs(X, targets, weights), [None] * len(targets)
         train, held = train_test_split(
-            np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed_of(self.random_state)
+            np.arange(X.shape[0]), test_size=float(self.validation_fraction), random_state=seed_of(self.random_state)
         )
         X = X.tocsr() if scipy.sparse.issparse(X) else X
         learning, judging = (

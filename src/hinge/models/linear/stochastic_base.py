@@ -170,7 +170,7 @@ class StochasticModel(Certifiable, LinearModel):
         self._state = self._streams(len(targets), X.shape[1], coef, intercept)
         if self.early_stopping:
             seed, every = seed_of(self.random_state), np.arange(X.shape[0])
-            train, held = train_test_split(every, test_size=self.validation_fraction, random_state=seed)
+            train, held = train_test_split(every, test_size=float(self.validation_fraction), random_state=seed)
             objectives = self._objectives(X[train], [y[train] for y in targets], taken(weights, train))
         else:
             held, objectives = None, self._objectives(X, targets, weights)

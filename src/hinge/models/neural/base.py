@@ -213,7 +213,10 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         if not self.early_stopping:
             return data, None
         train_rows, test_rows = train_test_split(
-            np.arange(data.n), test_size=self.validation_fraction, random_state=rng, stratify=self._stratify(data.y)
+            np.arange(data.n),
+            test_size=float(self.validation_fraction),
+            random_state=rng,
+            stratify=self._stratify(data.y),
         )
         parts = [Data(data.X[rows], data.y[rows], data.weight[rows]) for rows in (train_rows, test_rows)]
         for part in parts:

@@ -110,7 +110,7 @@ class Rule:
         return core.NetworkRecipe(
             adam=adam,
             momentum=float(self.beta_1 if adam else self.momentum),
-            nesterov=self.nesterov and self.momentum > 0,
+            nesterov=bool(self.nesterov and self.momentum > 0),
             beta2=float(self.beta_2),
             epsilon=float(self.epsilon),
             l2=float(self.l2),

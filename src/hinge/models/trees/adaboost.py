@@ -16,6 +16,7 @@ from hinge._native import check_indices, core
 from hinge._parameters import Constraints, Estimator, above, count, has, shared
 from hinge._validation import validate_data
 from hinge.models.base import LogProba, take_input_tags, unique_codes
+from hinge.models.meta import require_classifier
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
 from hinge.models.trees.members import Members
@@ -89,6 +90,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         """Add members until there are ``n_estimators`` or one is perfect or useless."""
         y = check_targets(self, X, y)
         base = self._base()
+        require_classifier(self, base)
         check_rounds(self, base)
         X = checked_table(self, X)
         weight = weights_of(sample_weight, X)

@@ -16,6 +16,7 @@ from hinge._native import check_indices, core
 from hinge._parameters import Constraints, Estimator, above, count, fraction, has, shared
 from hinge._validation import numeric_targets, validate_data
 from hinge.models.base import LogProba, codes_among, take_input_tags, unique_codes
+from hinge.models.meta import require_classifier
 from hinge.models.trees.forest_base import sample_size
 from hinge.models.trees.inputs import INT32, check_targets, is_frequency, weights_of
 from hinge.models.trees.members import Members
@@ -83,6 +84,7 @@ class BaseBagging(Members, Estimator):
         weight = weights_of(sample_weight, X)
         codes = self._code(y)
         base = self._base()
+        require_classifier(self, base)
         first = self._begin()
         if first == self.n_estimators:
             warnings.warn("warm_start without a larger n_estimators adds no members.", UserWarning, stacklevel=2)

@@ -27,7 +27,7 @@ from hinge._parameters import (
     one_of,
     shared,
 )
-from hinge.models.base import drop_absent
+from hinge.models.base import drop_absent, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.boosting_history import History
@@ -68,7 +68,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
         "max_bins": [count(2, 255)],
         "categorical_features": [Columns(), one_of("from_dtype"), None],
-        "monotonic_cst": [numbers(-1), dict, None],
+        "monotonic_cst": [numbers(-1, flat=True), dict, None],
         "interaction_cst": [one_of(*INTERACTIONS), Groups(), None],
         "early_stopping": ["boolean", one_of("auto")],
         "scoring": [str, callable, None],
@@ -309,7 +309,10 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         classes = self._loss.definition.target.is_classes
         few = classes and np.min(np.unique(y, return_counts=True)[1]) < 2
         train, test = train_test_split(
-            rows, test_size=self.validation_fraction, random_state=seed, stratify=y if classes and not few else None
+            rows,
+            test_size=np.asarray(self.validation_fraction).item(),  # a share, or a whole number of rows
+            random_state=seed,
+            stratify=y if classes and not few else None,
         )
         w, v = (None, None) if weight is None else (weight[train], weight[test])
         return np.ascontiguousarray(X[train]), y[train], w, (np.ascontiguousarray(X[test]), y[test], v)
@@ -392,7 +395,9 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._raw(predict_table(self, X, self._coder))
+        scores = self._raw(predict_table(self, X, self._coder))
+        require_no_overflow(scores)
+        return scores
 
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)

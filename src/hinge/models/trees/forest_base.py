@@ -96,7 +96,7 @@ class BaseForest(Members, Estimator):
         "oob_score": ["boolean", callable],
         "ccp_alpha": [at_least(0)],
         "max_samples": [count(), above(0), None],
-        "monotonic_cst": [numbers(-1), dict, None],
+        "monotonic_cst": [numbers(-1, flat=True), dict, None],
         "categorical_features": [Columns(), one_of("from_dtype"), None],
         "max_bins": [count(2, 255)],
         "keep_leaves": ["boolean"],

@@ -190,6 +190,8 @@ def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> n
     matrix = np.asarray(y)
     y = matrix if several and matrix.ndim == 2 and matrix.shape[1] > 1 else column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
+    if y.dtype == object and any(value is None for value in y.flat):
+        raise ValueError("Input y contains None; leave out the examples that have no target.")
     check_consistent_length(X, y)
     return y
 

@@ -124,7 +124,7 @@ class BaseTree(Estimator):
         "min_impurity_decrease": [at_least(0)],
         "class_weight": [dict, list, one_of("balanced"), None],
         "ccp_alpha": [at_least(0)],
-        "monotonic_cst": [numbers(-1), dict, None],
+        "monotonic_cst": [numbers(-1, flat=True), dict, None],
         "categorical_features": [Columns(), one_of("from_dtype"), None],
     }
 

@@ -249,9 +249,10 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
             warnings.warn(self._say_held(run), ConvergenceWarning, stacklevel=4)
         stopped = getattr(getattr(self, "_callback_fit_ctx", None), "stopped", False)
         if not run.converged and not stopped and len(run.bounds) > 1:
+            rise = run.bounds[-1] - run.bounds[-2]
             warnings.warn(
                 f"EM did not converge in max_iter={self.max_iter} steps: the last one raised the objective by "
-                f"{run.bounds[-1] - run.bounds[-2]:.2g} per example, tol is {self.tol:g}. Raise max_iter or tol.",
+                f"{rise:.2g} per example, tol is {self.tol:g}. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

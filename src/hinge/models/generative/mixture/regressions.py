@@ -106,7 +106,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, accept_sparse=False)
         y = np.asarray(y, dtype=np.float64)
         require_no_overflow(np.sum(y**2))
-        problem = _Problem(X, y, weights, self.n_components, self.alpha, self.prior_observations)
+        problem = _Problem(X, y, weights, int(self.n_components), self.alpha, self.prior_observations)
         random = check_random_state(self.random_state)
         best: tuple[Lines, list[float], bool] | None = None
         with iterations(self, X, y, self.max_iter) as report:

@@ -17,6 +17,7 @@ from hinge.models.generative.naive_bayes.categorical import count_categories, sc
 from hinge.models.generative.naive_bayes.discrete import BernoulliNB, check_alpha
 from hinge.models.generative.naive_bayes.gaussian import GaussianNB
 from hinge.models.trees.inputs import check_targets, fit_table, grow_table, predict_table
+from hinge.tables.frames import as_frame, holds_text
 
 KINDS = ("gaussian", "bernoulli", "categorical")
 
@@ -157,7 +158,8 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
         """The requested distributions, by column number."""
         if isinstance(self.distributions, str):
             return {}
-        names = [str(name) for name in X.columns] if hasattr(X, "columns") else []
+        frame = as_frame(X)
+        names = [] if frame is None else [str(name) for name in frame.columns]
         if isinstance(self.distributions, dict):
             unknown = [c for c in self.distributions if not isinstance(c, int) and c not in names]
             if unknown:
@@ -195,12 +197,13 @@ def _refuse_sparse(X: Any) -> None:
 
 def _truth_columns(X: Any) -> set[int]:
     """Columns of truth values, and of integers that are all 0 or 1."""
-    if not hasattr(X, "columns"):
+    frame = as_frame(X)
+    if frame is None:
         dtype = getattr(X, "dtype", None)
         if dtype is None or dtype.kind not in "biu" or getattr(X, "ndim", 0) != 2:
             return set()
         return {j for j in range(X.shape[1]) if dtype.kind == "b" or np.isin(X[:, j], (0, 1)).all()}
-    columns = [np.asarray(X[name]) for name in X.columns]
+    columns = [frame[:, j].to_numpy() for j in range(frame.shape[1])]
     return {
         j for j, c in enumerate(columns) if c.dtype.kind == "b" or (c.dtype.kind in "iu" and np.isin(c, (0, 1)).all())
     }
@@ -209,10 +212,8 @@ def _truth_columns(X: Any) -> set[int]:
 def _categorical(X: Any, chosen: dict[int, str]) -> Any:
     """The columns to code: those requested, and text columns without a request."""
     wanted = {j for j, kind in chosen.items() if kind == "categorical"}
-    if hasattr(X, "columns"):
-        import narwhals as nw
-
-        schema = nw.from_native(X, eager_only=True).schema
-        text = [j for j, t in enumerate(schema.values()) if t in (nw.Categorical, nw.Enum, nw.String, nw.Object)]
+    frame = as_frame(X)
+    if frame is not None:
+        text = [j for j in range(frame.shape[1]) if holds_text(frame, j)]
         wanted |= {j for j in text if chosen.get(j, "categorical") == "categorical"}
     return sorted(wanted) or None
