@@ -10,9 +10,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -26,13 +26,27 @@
 
 namespace hinge {
 
+namespace {
+
+// The numbers at the beginning of a file; how many there are. Not by streams, which need the locales of the one C++
+// library that made them.
+int read_numbers(const std::string& path, double* first, double* second) {
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  if (!file) return 0;
+  const int count = second ? std::fscanf(file, "%lf %lf", first, second) : std::fscanf(file, "%lf", first);
+  std::fclose(file);
+  return count;
+}
+
+}  // namespace
+
 int quota_of(const std::string& folder) {
   double quota = 0, period = 0;
-  // Version 2 of control groups; reading "max" as a number fails, as it should.
-  if (std::ifstream both(folder + "/cpu.max"); !(both >> quota >> period)) {
-    std::ifstream first(folder + "/cpu/cpu.cfs_quota_us"), second(folder + "/cpu/cpu.cfs_period_us");
-    if (!(first >> quota) || !(second >> period)) return kMostThreads;
-  }
+  // Version 2 of control groups ("max" is no number), or version 1.
+  if (read_numbers(folder + "/cpu.max", &quota, &period) != 2 &&
+      (read_numbers(folder + "/cpu/cpu.cfs_quota_us", &quota, nullptr) != 1 ||
+       read_numbers(folder + "/cpu/cpu.cfs_period_us", &period, nullptr) != 1))
+    return kMostThreads;
   if (!(quota > 0 && period > 0)) return kMostThreads;
   return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, double{kMostThreads}));
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hinge.problem.certificates.kernel_machine import (
+    Dual,
     Gap,
     Stack,
     classification,
@@ -97,6 +98,17 @@ def test_objectives(name, rng):
         assert not feasible(dual, scaled)
 
 
+def side_by_side(rows, duals):
+    """Tables of duals, filled up with variables held at zero."""
+
+    def table(parts):
+        most = max(len(part) for part in parts)
+        return np.stack([np.pad(part, (0, most - len(part))) for part in parts])
+
+    columns = [table([getattr(dual, name) for dual in duals]) for name in ("sign", "target", "upper", "start")]
+    return Stack(table(rows), np.array([len(row) for row in rows]), Dual(*columns, duals[0].nu))
+
+
 @pytest.mark.parametrize("name", ["classification", "nu classification", "one class"])
 def test_machines_side_by_side_are_judged_as_alone(name, rng):
     X, kernel = rng.normal(size=(20, 2)), RBF(gamma=0.5)
@@ -120,8 +132,8 @@ def test_machines_side_by_side_are_judged_as_alone(name, rng):
         rows.append(part[keep])
         duals.append(dual)
         alphas.append(dual.start.copy())
-    stack = Stack.of(rows, duals)
-    alpha = np.zeros_like(stack.upper)
+    stack = side_by_side(rows, duals)
+    alpha = np.zeros_like(stack.dual.upper)
     for line, part in zip(alpha, alphas):
         line[: len(part)] = part
     alpha[1, 0] += 10.0  # the second is not feasible
