@@ -101,6 +101,8 @@ def _read_numbers(series: Any, numbers: Any, task: str, rows: np.ndarray) -> np.
     if not np.all(np.isfinite(y)):
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
         raise UserError(f"the target {name!r} is not a finite number in row {rows[bad]}; correct or remove the row.")
+    if not len(y):
+        raise UserError(f"the target {name!r} has no number in any row; correct the column.")
     if np.max(np.abs(y)) > LARGEST:
         largest = int(np.argmax(np.abs(y)))
         raise UserError(
