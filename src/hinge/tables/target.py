@@ -101,6 +101,8 @@ def _read_numbers(series: Any, numbers: Any, task: str, rows: np.ndarray) -> np.
     if not np.all(np.isfinite(y)):
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
         raise UserError(f"the target {name!r} is not a finite number in row {rows[bad]}; correct or remove the row.")
+    if not len(y):
+        raise UserError(f"the target {name!r} has no number in any row; correct the column.")
     if np.max(np.abs(y)) > LARGEST:
         largest = int(np.argmax(np.abs(y)))
         raise UserError(
@@ -194,7 +196,7 @@ def _infer_task(series: Any, numbers: Any) -> str:
         return "real"
     repeated = len(values) <= HALF * len(y)  # classes have two rows on average; without that, integers are quantities
     # Codes of classes are consecutive and about equally frequent; the frequencies of counts decrease.
-    consecutive = len(values) <= 30 and values.max() - values.min() == len(values) - 1 and values.min() in (0, 1)
+    consecutive = 0 < len(values) <= 30 and values.max() - values.min() == len(values) - 1 and values.min() in (0, 1)
     if repeated and consecutive and counts.max() <= 6 * counts.min():
         return "multiclass"
     if repeated and CLASS_NAME.search(series.name) and len(values) <= 50:
