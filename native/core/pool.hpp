@@ -70,9 +70,9 @@ double sum_ranges(index_t n, index_t grain, const F& f) {
 }
 
 // The same for sums in which every piece fills a table of its own: fewer where the tables are large, since they take
-// memory (4 MB in all, or 64 where that would be few) and have to be cleared and added up.
+// memory (8 MB in all, or 64 where that would be few) and have to be cleared and added up.
 inline index_t sum_parts(index_t work, index_t grain, index_t table) {
-  constexpr index_t kSmall = index_t{1} << 19, kLarge = index_t{1} << 23, kEnough = 64;
+  constexpr index_t kSmall = index_t{1} << 20, kLarge = index_t{1} << 23, kEnough = 64;
   index_t most = kMostParts;
   if (table > 0) {
     const index_t large = kLarge / table < kEnough ? kLarge / table : kEnough;

@@ -11,6 +11,8 @@
 namespace hinge {
 namespace {
 
+constexpr index_t kMostSums = 96;  // parts of the rows: each has a scatter matrix for every component
+
 // Below this a responsibility changes no digit of a component that has any weight to speak of.
 constexpr double kNegligible = 1e-20;
 
@@ -74,7 +76,8 @@ MixtureMoments mixture_moments(const Design& X, const double* w, const Gaussians
   const index_t n = X.rows(), d = g.d, k = g.k, entries = g.full ? d * d : d;
   // A part has enough rows that adding them costs more than making its sums of d x d products.
   const index_t least = g.full ? std::max<index_t>(4, d / 2) : 4;
-  const index_t parts = sum_parts(n * k * entries, std::max<index_t>(1 << 15, least * k * entries), k * entries);
+  const index_t parts =
+      std::min(kMostSums, sum_parts(n * k * entries, std::max<index_t>(1 << 15, least * k * entries), k * entries));
   const index_t block = RowBlocks::rows_for(g.full ? std::max<index_t>(d, 256) : d);
   const RowBlocks blocks(X);
   std::vector<MixtureMoments> partial(parts);

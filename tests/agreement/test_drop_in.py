@@ -99,6 +99,7 @@ def test_joint_strengths_are_chosen_as_there(table, name, options):
 
 
 @pytest.mark.mission("T3")
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # four members, on purpose
 def test_bagging_goes_on_where_it_was(table):
     X, Y = table
     y = Y[:, 0] > 0

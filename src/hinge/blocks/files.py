@@ -228,13 +228,14 @@ def _name(fragment: Any) -> str:
 def _unified(fragments: list[Any], schemas: list[Any], partition_fields: list[Any]) -> Any:
     """One type for every column: the widest one, and floats where a CSV file has whole numbers at its beginning."""
     import pyarrow
+    import pyarrow.dataset
 
     try:
         schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
     except pyarrow.ArrowException as error:
         raise UserError(f"the files hold different types in one column: {error}") from error
     fields = list(schema)
-    if any(type(fragment.format).__name__ == "CsvFileFormat" for fragment in fragments if hasattr(fragment, "format")):
+    if any(isinstance(getattr(fragment, "format", None), pyarrow.dataset.CsvFileFormat) for fragment in fragments):
         wide = pyarrow.float64()
         loose = (pyarrow.types.is_integer, pyarrow.types.is_null)
         fields = [f.with_type(wide) if any(test(f.type) for test in loose) else f for f in fields]

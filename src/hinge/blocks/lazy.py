@@ -22,7 +22,7 @@ def is_dask(what: Any) -> bool:
 
 def is_lazy_frame(what: Any) -> bool:
     """True for a LazyFrame of polars."""
-    return library_of(what) == "polars" and type(what).__name__ == "LazyFrame"
+    return library_of(what) == "polars" and hasattr(what, "collect_schema") and not hasattr(what, "to_arrow")
 
 
 def is_dataset(what: Any) -> bool:

@@ -108,8 +108,6 @@ class RidgeCV(CertifiedAs, LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
         """Fit; a weight of 2 means the same as having the example twice."""
-        if self.store_cv_results and self.cv is not None:
-            raise ValueError("store_cv_results=True keeps the errors of leave-one-out, so it needs cv=None.")
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
         if len(y) < 2:

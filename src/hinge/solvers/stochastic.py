@@ -25,6 +25,9 @@ from hinge.solvers.native import native_problem
 from hinge.solvers.schedules import InverseSqrt, InverseTime, Schedule
 from hinge.solvers.stopping import Rule
 
+# A last epoch whose loss is so many times that of the start is the work of steps that are too long.
+DIVERGED = 1e12
+
 
 @dataclass(frozen=True)
 class SGD(Solver):
@@ -78,20 +81,26 @@ class SGD(Solver):
         fast = ridge is not None and self.momentum == 0 and objective.outputs == 1
         epochs = _native_epochs if fast and not isinstance(objective.loss, CustomLoss) else _epochs
         epoch = epochs(self, objective, schedule, w, b, stop.random_state)
-        x, status, k = run.flat.pack(w, b), None, 0
+        x, status, k, loss, start = run.flat.pack(w, b), None, 0, 0.0, (w.copy(), b.copy())
         while status is None and k < stop.max_iter:
             w, b, loss = epoch(k, plateau.scale)
             k += 1
             if not np.isfinite(loss):
-                raise FloatingPointError(
-                    f"Stochastic gradient descent diverged in epoch {k}: the step is too long. Give a schedule with a "
-                    "smaller step, or scale the features to similar size."
-                )
+                raise _diverged(k)
             plateau.see(loss)
             x = run.flat.pack(w, b)
             status = run.over(k, x, loss + objective.penalty.value(w))
+        if loss > DIVERGED and loss > DIVERGED * objective.risk(*start):
+            raise _diverged(k)
         solution = run.solution(x, status, k)
         return solution if status else Solution(solution.w, solution.b, Status.BUDGET, k)
+
+
+def _diverged(epoch: int) -> FloatingPointError:
+    return FloatingPointError(
+        f"Stochastic gradient descent diverged in epoch {epoch}: the step is too long. Give a schedule with a smaller "
+        "step, or scale the features to similar size."
+    )
 
 
 def minibatch_gradient(objective: Objective, w: Array, b: Array, rows: np.ndarray) -> tuple[Array, Array]:

@@ -149,15 +149,10 @@ class Columns:
 
     found: tuple[np.ndarray, np.ndarray, np.ndarray]
     rows: int
-    float32: int
-    blocks: int
 
     def merge(self, other: Columns) -> Columns:
         """Of both sets of rows."""
-        return Columns(
-            merge_columns(self.found, other.found), self.rows + other.rows, self.float32 + other.float32,
-            self.blocks + other.blocks,
-        )  # fmt: skip
+        return Columns(merge_columns(self.found, other.found), self.rows + other.rows)
 
 
 def columns(block: Block, n_features: int) -> Columns:
@@ -165,11 +160,11 @@ def columns(block: Block, n_features: int) -> Columns:
     X = block.X
     check_features(X, n_features, block, missing=True)
     weight = np.ones(block.rows) if block.weight is None else block.weight
-    return Columns(column_moments(X, weight), block.rows, int(X.dtype == np.float32), 1)
+    return Columns(column_moments(X, weight), block.rows)
 
 
 def fit_scaler(estimator: Any, passes: Passes) -> None:
     """Means and deviations, in one pass."""
     total = passes.total(columns, passes.source.n_features)
-    whole = passes.source.roles.weight is None and bool(np.all(total.found[2] == total.rows))
-    estimator._adopt(total.found, whole, np.float32 if total.float32 == total.blocks else np.float64)
+    complete = passes.source.roles.weight is None and bool(np.all(total.found[2] == total.rows))
+    estimator._adopt(total.found, complete)

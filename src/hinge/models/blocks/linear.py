@@ -131,7 +131,7 @@ PER_EXAMPLE = ("margins_", "slacks_", "dual_coef_", "support_", "n_support_")
 
 def fit_learner(estimator: Any, passes: Passes) -> None:
     """``Learner`` over ``Linear``, with any loss and penalty that have sums."""
-    space, loss = Linear() if estimator.space is None else estimator.space, estimator._loss()
+    space, loss = Linear() if estimator.space is None else estimator.space, estimator.score_loss()
     if not isinstance(space, Linear):
         raise TypeError(f"Over blocks a Learner takes the space hg.Linear(), not {space!r}.")
     classify = loss.target.is_classes

@@ -32,7 +32,7 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
     stand_in = StandIn(found)
     views = _views(estimator, stand_in, classify)
     problems = [
-        BlockProblem(passes, view, estimator._loss(), estimator._penalty(), source.n_features) for view in views
+        BlockProblem(passes, view, estimator.score_loss(), estimator._penalty(), source.n_features) for view in views
     ]
     estimator.n_features_in_ = source.n_features
     estimator._state = estimator._streams(len(views), source.n_features, None, None)

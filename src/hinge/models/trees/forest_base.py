@@ -59,6 +59,7 @@ from hinge.models.trees.tree import (
 )
 
 SUBSAMPLE = "balanced_subsample"
+MOST_DRAWS = 2**31 - 1
 
 
 def sample_size(max_samples: Any, total: int, *, replace: bool = True) -> int:
@@ -66,6 +67,8 @@ def sample_size(max_samples: Any, total: int, *, replace: bool = True) -> int:
     if max_samples is None:
         return total
     whole = isinstance(max_samples, (int, np.integer))
+    if max_samples > MOST_DRAWS or (not whole and max_samples * total > MOST_DRAWS):
+        raise ValueError(f"max_samples={max_samples} stands for more than {MOST_DRAWS} rows drawn for every tree.")
     size = int(max_samples) if whole else max(1, round(max_samples * total))
     if size > total and not replace:
         raise ValueError(
@@ -203,8 +206,8 @@ class BaseForest(Members, Estimator):
             raise ValueError("oob_score needs bootstrap=True: without it no row is out of the bag.")
         if self.max_samples is not None and not self.bootstrap:
             raise ValueError(
-                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
-                "`max_sample=None`."
+                "`max_samples` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                "`max_samples=None`."
             )
 
     def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
