@@ -32,7 +32,10 @@ class Candidates:
         objective = self._objective
         if objective.loss.smooth or tried is None:
             if objective.fit_intercept:
-                z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
+                try:
+                    z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
+                except ValueError:  # the derivative overflows on the way to a balance: no dual point is near
+                    return
             u = objective.slopes_of_scores(z)
             yield u
         else:
