@@ -127,7 +127,7 @@ double Booster::mean_loss(const Loss* loss) const {
 }
 
 void Booster::update(Nodes& tree, const Growth& growth, double eta, double* s) const {
-  for (double& v : tree.value) v *= eta;
+  for (double& v : tree.value) require_finite(v *= eta);
   const LeafRows& order = growth.rows();
   struct Part {
     double value;

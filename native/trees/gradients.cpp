@@ -263,6 +263,7 @@ void Gradients::of_loss(const Loss& loss, bool logistic, const Curvature& curvat
   std::vector<Peak> peaks(pieces(n));
   evaluate([&](const double* g, const double* h, index_t b, index_t m) { peaks[b / kPiece] = peak_of(g, h, m); });
   const Peak most = highest(peaks);
+  require_finite(most.g), require_finite(most.h);
   if (!curvature.own && !at.weight) {
     form_ = Rounding::constant;
     const double scale = most.g > 0 ? 2147480000.0 / static_cast<double>(most.g) : 1.0;
@@ -320,6 +321,7 @@ void Gradients::round_exact(const Scored& at) {
     double *g = g_.data() + k * rows_, *h = h_.data() + k * rows_;
     double most_g = 0, most_h = 0, weight = 0;
     for (index_t i = 0; i < rows_; ++i) {
+      require_finite(g[i]), require_finite(h[i]);
       most_g = std::max(most_g, std::fabs(g[i]));
       most_h = std::max(most_h, h[i]);
       weight += w ? w[i] : 1.0;

@@ -2,6 +2,8 @@
 //
 //   g = w l'(y, s),   h = w l''(y, s)  or  w times a bound of it
 #pragma once
+#include <cmath>
+#include <stdexcept>
 #include <vector>
 
 #include "problem/loss.hpp"
@@ -20,6 +22,14 @@ struct Scored {
   const double *y, *scores, *weight;
   index_t rows, outputs;
 };
+
+// Integers have no NaN: what overflowed ends the fit before it is rounded.
+inline void require_finite(double x) {
+  if (!std::isfinite(x))
+    throw std::domain_error(
+        "Boosting overflowed: learning_rate, y or sample_weight is too large for floating point. "
+        "Lower learning_rate, or rescale y.");
+}
 
 // The rounded rows of every output, one after the other.
 class Gradients {
