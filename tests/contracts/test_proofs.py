@@ -93,11 +93,12 @@ def test_no_claim_exceeds_the_truth(first):
         check(seed)
 
 
-@pytest.mark.parametrize("seed", [3117, 4471])
+@pytest.mark.parametrize("seed", [3117, 4471, 634, 3575])
 def test_problems_that_failed_once(seed):
     """3117: an exponential loss of scores near 1e3; the risk overflows at the extrapolated point of FISTA.
 
     4471: rows of zeros and a Tweedie loss, whose scores run away; the best bias of the moved weights overflows.
+    634, 3575: a class of weight zero, whose exponential loss is 0 · ∞ at the best constant of the other.
     """
     warnings.simplefilter("ignore")
     check(seed)

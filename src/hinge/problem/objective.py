@@ -23,6 +23,9 @@ from hinge.problem.penalties import Penalty, as_penalty
 Array = NDArray[np.float64]
 
 
+FAR = 30.0  # a score that may be too large for an exponential
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """A regularised empirical risk, ready to be minimised. Build one with :func:`make_objective`."""
@@ -77,7 +80,9 @@ class Objective:
         known = self.loss.convex or getattr(self.loss, "fisher", False) or isinstance(self.loss, CustomLoss)
         if self.fit_intercept and self.outputs == 1 and known and self.loss.smooth and self.y.ndim == 1:
             best = self.loss.baseline(self.y, self.c)
-            b[0] = best if np.isfinite(best) else 0.0
+            # A class of weight zero has no say in it, but its loss there may be 0 · ∞.
+            far = abs(best) > FAR and not np.isfinite(self.risk_of_scores(np.full(self.n, best)))
+            b[0] = best if np.isfinite(best) and not far else 0.0
         return w, b
 
     def best_constant(self) -> float:
