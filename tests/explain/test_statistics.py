@@ -317,7 +317,7 @@ class TestDataChecks:
         residual = y - output
         centre = np.median(residual)
         spread = 1.4826 * np.median(np.abs(residual - centre))
-        y[[4, 9, 20]] = output[0] + np.array([centre - 9 * spread, centre + 40 * spread, centre + 6 * spread])
+        y[[4, 9, 20]] = output[0] + np.array([centre - 20 * spread, centre + 40 * spread, centre + 4 * spread])
         rows = rng.permutation(51)
         held = SimpleNamespace(rows=rows, output=output)
         targets = np.empty(51)
