@@ -18,8 +18,9 @@ MACHINES = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
 def test_sparse_in_sparse_out(rng, name, kernel, kind):
     X = np.where(rng.random((60, 5)) < 0.5, 0.0, rng.normal(size=(60, 5)))
     y = np.digitize(X[:, 0], [-0.3, 0.3]) if name in ("SVC", "NuSVC") else X[:, 0]
-    options = {"kernel": kernel, "gamma": 0.5, "tol": 1e-8} | ({"nu": 0.1} if name == "NuSVC" else {})
-    dense, ours = (getattr(hg, name)(**options).fit(Z, y) for Z in (X, kind(X)))
+    options = {"kernel": kernel, "gamma": 0.5} | ({"nu": 0.1} if name == "NuSVC" else {})
+    dense, ours = (getattr(hg, name)(tol=1e-8, **options).fit(Z, y) for Z in (X, kind(X)))
+    # At 1e-8 LIBSVM does not end on linear kernels of fewer columns than rows; only its types are compared.
     theirs = getattr(svm, name)(**options).fit(kind(X), y)
     names = ["dual_coef_", "support_vectors_", *(["coef_"] if kernel == "linear" else [])]
     for attribute in names:
