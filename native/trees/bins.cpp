@@ -196,6 +196,10 @@ void fill_groups(Bins& bins) {
   // busy.
   if (bins.rows <= kFewRows && bins.groups % 2 == 1 && slots >= 4) ++bins.groups;
   for (index_t g = 0; g <= bins.groups; ++g) bins.group_begin.push_back(range_begin(slots, bins.groups, g));
+  for (index_t g = 0; g < bins.groups; ++g)
+    bins.two_codes.push_back(std::all_of(bins.slots.begin() + bins.group_begin[g],
+                                         bins.slots.begin() + bins.group_begin[g + 1],
+                                         [](const Slot& slot) { return slot.span <= 2 && slot.codes <= 2; }));
   bins.by_group.resize(bins.groups * bins.rows * kGroup);
   constexpr index_t block = 4096;
   const index_t parts = std::max<index_t>(1, (bins.rows + block - 1) / block);

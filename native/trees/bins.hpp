@@ -53,6 +53,7 @@ struct Bins {
   std::vector<Slot> slots;
   index_t groups = 0;
   std::vector<index_t> group_begin;  // groups + 1: the slots of a group
+  std::vector<bool> two_codes;       // by group: whether all of its bytes are 0 or 1
   Unset<std::uint8_t> by_group;      // groups x rows x kGroup
   Unset<std::uint8_t> by_col;        // cols x rows
 

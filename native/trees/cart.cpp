@@ -63,7 +63,8 @@ Grower::Grower(const Forms& table, const double* y, const CartRows& rows, const 
     const Bins* bins = bins_;
     one_pass_ = o_.targets == 1 &&
                 (o_.criterion == Criterion::squared || (o_.criterion == Criterion::gini && o_.classes == 2)) &&
-                (rows.frequency || !rows.weight) && o_.monotone.empty() && !o_.random_thresholds &&
+                (rows.frequency || !rows.weight || o_.min_samples_leaf <= 1) && o_.monotone.empty() &&
+                !o_.random_thresholds &&
                 std::none_of(bins->features.begin(), bins->features.end(),
                              [](const Feature& f) { return f.categorical || f.missing; });
     if (one_pass_) {
@@ -97,11 +98,12 @@ void Grower::start(Node& node) const {
   if (one_pass_) {
     const Tally* rows = weighted_.data() + node.begin;
     for (index_t i = 0; i < m; ++i) {
-      node.total[0] += rows[i].w, node.total[1] += rows[i].w, node.total[2] += rows[i].s;
+      node.total[1] += rows[i].w, node.total[2] += rows[i].s;
       // Equal targets may differ by rounding after the multiplication by their weights.
       const double a = rows[i].s * rows[0].w, b = rows[0].s * rows[i].w;
       pure &= std::fabs(a - b) <= 1e-15 * std::fabs(b);
     }
+    node.total[0] = rows_.frequency ? node.total[1] : static_cast<double>(m);
   } else {
     const double* first = targets(row_at(node, 0));
     for (index_t i = 0; i < m; ++i) {

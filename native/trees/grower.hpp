@@ -199,9 +199,10 @@ class Grower {
   void try_categories(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
   Search limits(const Node& node) const {
-    return {{node.total[1], node.total[2]},
-            std::max({o_.min_samples_leaf, o_.min_weight_leaf, kTiny}),
-            o_.criterion == Criterion::gini};
+    // Where rows do not count as much as they weigh, one row of any weight is enough.
+    const double count = rows_.frequency || !rows_.weight ? o_.min_samples_leaf : 0.0;
+    return {
+        {node.total[1], node.total[2]}, std::max({count, o_.min_weight_leaf, kTiny}), o_.criterion == Criterion::gini};
   }
 
   void take_scan(const Node& node, index_t j, const Scan& scan, Cut& best) const;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace hinge::trees {
@@ -112,6 +113,48 @@ auto tallies(std::integer_sequence<int, W...>) {
   return table;
 }
 
+// Calls f(k) for every byte k of a group that is 1, where all are 0 or 1.
+template <class F>
+void each_one(const std::uint8_t* bytes, const F& f) {
+  for (int half = 0; half < 2; ++half) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes + 8 * half, 8);
+    for (; word; word &= word - 1) f(8 * half + std::countr_zero(word) / 8);
+  }
+}
+
+// Features with the codes 0 and 1: the sums of the rows with 1, of which one-hot columns have few.
+struct Ones {
+  Tally sum[kGroup] = {};
+  index_t count[kGroup] = {};
+
+  Ones(const std::uint8_t* bytes, const std::uint32_t* order, const Tally* rows, index_t m) {
+    constexpr index_t ahead = 16;
+    for (index_t i = 0; i < m; ++i) {
+      __builtin_prefetch(bytes + static_cast<index_t>(order[std::min(i + ahead, m - 1)]) * kGroup);
+      each_one(bytes + static_cast<index_t>(order[i]) * kGroup, [&](int k) {
+        sum[k].w += rows[i].w, sum[k].s += rows[i].s;
+        ++count[k];
+      });
+    }
+  }
+
+  // The best feature of the group if it beats `best`, or -1.
+  index_t choose(const Bins& bins, index_t group, index_t m, const Search& search, Scan& best) const {
+    index_t found = -1;
+    const index_t begin = bins.group_begin[group];
+    for (index_t k = begin; k < bins.group_begin[group + 1]; ++k) {
+      const Tally one = sum[k - begin], zero{search.total.w - one.w, search.total.s - one.s};
+      if (count[k - begin] == 0 || count[k - begin] == m || !large_enough(search, zero)) continue;
+      const double score = both_sides(search, zero);
+      if (!clearly_better(score, best.score)) continue;
+      best = {score, 0, 1, zero};
+      found = bins.slots[k].parts[0].feature;
+    }
+    return found;
+  }
+};
+
 // Few rows: only the bins that occur.
 template <class Code>
 bool scan_few(const Code& code, const Tally* rows, index_t m, const Search& search, Tally* cells, Scan& best) {
@@ -151,9 +194,9 @@ struct Partings {
     }
   }
 
-  // Whether a cut of the feature with these codes beats the best.
+  // Takes the best cut of the feature with these codes if it beats `best`.
   template <class Code>
-  bool look(const Code& code, Scan& best) const {
+  void look(const Code& code, Scan& best) const {
     unsigned keys[kTable];  // code and row, sorted
     for (index_t i = 0; i < m; ++i) {
       const unsigned key = static_cast<unsigned>(code(i)) << 8 | static_cast<unsigned>(i);
@@ -162,15 +205,29 @@ struct Partings {
       keys[k] = key;
     }
     unsigned set = 0;
-    bool better = false;
     for (index_t i = 0; i + 1 < m; ++i) {
       set |= 1u << (keys[i] & 0xff);
       const unsigned here = keys[i] >> 8, next = keys[i + 1] >> 8;
       if (here == next || !clearly_better(scores[set], best.score)) continue;
       best = {scores[set], static_cast<int>(here), static_cast<int>(next), sums[set]};
-      better = true;
     }
-    return better;
+  }
+
+  // The best of a group of features with the codes 0 and 1, if it beats `best`; or -1.
+  index_t look_ones(const Bins& bins, index_t group, const std::uint32_t* order, Scan& best) const {
+    unsigned ones[kGroup] = {};
+    for (index_t i = 0; i < m; ++i)
+      each_one(bins.group(group) + static_cast<index_t>(order[i]) * kGroup, [&](int k) { ones[k] |= 1u << i; });
+    const unsigned all = (1u << m) - 1;
+    index_t found = -1;
+    const index_t begin = bins.group_begin[group];
+    for (index_t k = begin; k < bins.group_begin[group + 1]; ++k) {
+      const unsigned zeros = all & ~ones[k - begin];
+      if (zeros == 0 || zeros == all || !clearly_better(scores[zeros], best.score)) continue;
+      best = {scores[zeros], 0, 1, sums[zeros]};
+      found = bins.slots[k].parts[0].feature;
+    }
+    return found;
   }
 };
 
@@ -189,39 +246,37 @@ bool scan_feature(const Bins& bins, index_t feature, const std::uint32_t* order,
 
 index_t scan_small(const Bins& bins, const std::uint32_t* order, const Tally* rows, index_t m, const Search& search,
                    Tally* cells, std::vector<std::uint8_t>& codes, Scan& best) {
-  const index_t stride = bins.groups * kGroup;
-  codes.resize(kSmallNode * stride);
-  for (index_t i = 0; i < m; ++i)
-    for (index_t g = 0; g < bins.groups; ++g)
-      std::memcpy(codes.data() + i * stride + g * kGroup, bins.group(g) + static_cast<index_t>(order[i]) * kGroup,
-                  kGroup);
-  const auto each_feature = [&](auto&& f) {
-    for (index_t g = 0; g < bins.groups; ++g)
-      for (index_t k = bins.group_begin[g]; k < bins.group_begin[g + 1]; ++k) {
-        const std::uint8_t* bytes = codes.data() + g * kGroup + (k - bins.group_begin[g]);
-        if (!f(bins.slots[k].parts[0].feature, [&](index_t i) { return bytes[i * stride]; })) return;
-      }
-  };
+  codes.resize(kSmallNode * kGroup);
+  std::optional<Partings> partings;
+  if (m <= kTable) partings.emplace(rows, m, search);
   index_t found = -1;
-  if (m <= kTable) {
-    Partings partings(rows, m, search);
-    each_feature([&](index_t j, const auto& code) {
-      if (partings.look(code, best)) found = j;
-      return clearly_better(partings.top, best.score);
-    });
-    return found;
+  for (index_t g = 0; g < bins.groups; ++g) {
+    if (bins.two_codes[g]) {
+      const index_t j = partings ? partings->look_ones(bins, g, order, best)
+                                 : Ones(bins.group(g), order, rows, m).choose(bins, g, m, search, best);
+      if (j >= 0) found = j;
+    } else {
+      for (index_t i = 0; i < m; ++i)
+        std::memcpy(codes.data() + i * kGroup, bins.group(g) + static_cast<index_t>(order[i]) * kGroup, kGroup);
+      for (index_t k = bins.group_begin[g]; k < bins.group_begin[g + 1]; ++k) {
+        const std::uint8_t* bytes = codes.data() + (k - bins.group_begin[g]);
+        const auto code = [&](index_t i) { return bytes[i * kGroup]; };
+        const double before = best.score;
+        if (partings)
+          partings->look(code, best);
+        else
+          scan_few(code, rows, m, search, cells, best);
+        if (best.score > before) found = bins.slots[k].parts[0].feature;
+      }
+    }
+    if (partings && !clearly_better(partings->top, best.score)) break;
   }
-  each_feature([&](index_t j, const auto& code) {
-    const double before = best.score;
-    scan_few(code, rows, m, search, cells, best);
-    if (best.score > before) found = j;
-    return true;
-  });
   return found;
 }
 
 index_t scan_group(const Bins& bins, index_t group, const std::uint32_t* order, const Tally* rows, index_t m,
                    const Search& search, Tally* cells, Scan& best) {
+  if (bins.two_codes[group]) return Ones(bins.group(group), order, rows, m).choose(bins, group, m, search, best);
   const index_t begin = bins.group_begin[group], width = bins.group_begin[group + 1] - begin;
   tallies(std::make_integer_sequence<int, kGroup>{})[width - 1](bins.group(group), order, rows, m, cells);
   index_t found = -1;

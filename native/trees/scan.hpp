@@ -1,5 +1,6 @@
 // The best cut of a node on one binned feature in a single pass, for the commonest trees: squared error, or Gini with
-// two classes; rows count as much as they weigh; no missing values and no constraints on the cut but its sizes.
+// two classes; rows count as much as they weigh, or leaves may hold a single row; no missing values and no constraints
+// on the cut but its sizes.
 #pragma once
 #include "trees/bins.hpp"
 

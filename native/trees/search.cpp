@@ -284,7 +284,7 @@ void Grower::take_scan(const Node& node, index_t j, const Scan& scan, Cut& best)
   best.score = scan.score;
   best.feature = static_cast<std::int32_t>(j);
   best.code = static_cast<std::uint32_t>(scan.code), best.next = static_cast<std::uint32_t>(scan.next);
-  best.missing_left = 2 * scan.left.w >= node.total[0];
+  best.missing_left = 2 * scan.left.w >= node.total[1];
   best.threshold = split_threshold(feature(j), scan.code, scan.next);
 }
 

@@ -96,3 +96,21 @@ def test_categories_by_absolute_error_are_parted_by_their_medians(model, missing
         X = np.concatenate([X, np.full((4, 1), np.nan)])
         y, high = np.append(y, np.full(4, 5.0)), np.append(high, np.full(4, True))
     np.testing.assert_allclose(model.fit(X, y).predict(X), np.where(high, 5.0, 1.0))
+
+
+@pytest.mark.parametrize("weighted", [None, "counts", "shares"])
+@pytest.mark.parametrize("cls", [hg.DecisionTreeClassifier, hg.DecisionTreeRegressor])
+@pytest.mark.parametrize(("n", "most"), [(40, {}), (900, {}), (900, {"max_leaf_nodes": 12})])
+def test_tables_of_zeros_and_ones_are_cut_as_their_sorted_columns(rng, cls, weighted, n, most):
+    """Zeros and ones are counted in bins (trees/scan.cpp, Ones), zeros and twos sorted: two ways to the same tree."""
+    X = np.column_stack([np.eye(20)[rng.integers(0, 20, n)], rng.integers(0, 2, size=(n, 13))])
+    y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n)
+    y = (y > 0).astype(int) if cls is hg.DecisionTreeClassifier else y
+    weight = {None: None, "counts": rng.integers(1, 4, n).astype(float), "shares": rng.uniform(0.5, 2.0, n)}[weighted]
+    binned, in_order = (cls(random_state=0, **most).fit(c * X, y, weight).tree_ for c in (1.0, 2.0))
+    np.testing.assert_array_equal(binned.feature, in_order.feature)
+    np.testing.assert_array_equal(binned.children_left, in_order.children_left)
+    np.testing.assert_array_equal(binned.n_node_samples, in_order.n_node_samples)
+    inner = binned.feature >= 0
+    np.testing.assert_array_equal(2.0 * binned.threshold[inner], in_order.threshold[inner])
+    np.testing.assert_allclose(binned.value, in_order.value, rtol=1e-9, atol=1e-12)

@@ -273,6 +273,13 @@ class Unsorted(Prepared):
         self.native = core.tree_cells(np.asfortranarray(X) if by_column else X, coder.flags(X.shape[1]))
 
 
+def only_zeros_and_ones(X: Any) -> bool:
+    """Whether X is a dense table of indicators."""
+    if scipy.sparse.issparse(X):
+        return False
+    return all(bool(np.all((part == 0) | (part == 1))) for part in (X[:1], X))
+
+
 def order_of_rows(X: Any, y: np.ndarray) -> np.ndarray:
     """The rows in an order that depends on their contents only: y has one number per row, or several."""
     if y.ndim == 1:
@@ -318,6 +325,7 @@ __all__ = [
     "is_frequency",
     "monotone_list",
     "nonzeros",
+    "only_zeros_and_ones",
     "order_of_rows",
     "predict_table",
     "weights_of",
