@@ -26,6 +26,7 @@ Grower::Grower(const Forms& table, const double* y, const CartRows& rows, const 
   outputs_ = std::max(o_.targets, o_.classes);
   const index_t n = static_cast<index_t>(rows.row.size());
   size_ = n;
+  whole_counts_ = o_.classes >= 2 && o_.targets == 1 && (rows.frequency || !rows.weight);
   by_class_ = o_.criterion == Criterion::gini && o_.targets == 1 && o_.classes > 2 && o_.monotone.empty();
   if (const Sorted* sorted = sorted_) {
     const index_t all = sorted->rows;
@@ -49,6 +50,11 @@ Grower::Grower(const Forms& table, const double* y, const CartRows& rows, const 
     for (const std::uint32_t r : rows.row) side_[r] = 1;
     const auto kept = [&](std::uint32_t row) { return side_[row] != 0; };
     std::copy_if(nonzeros_->order.begin(), nonzeros_->order.end(), std::back_inserter(order_), kept);
+    in_place_ = o_.max_features > 0 && o_.max_features * kFewDrawn <= cols_;
+    if (in_place_) {
+      list_cells();
+      return;
+    }
     entries_.reserve(nonzeros_->entries.size());
     for (index_t j = 0; j < cols_; ++j) {
       const auto begin = static_cast<index_t>(entries_.size());
@@ -80,6 +86,8 @@ CartTree Grower::grow() {
   root.end = size_;
   root.spans = std::move(spans_);
   Scratch scratch;
+  // No more than two nodes for a row: pages that are not written cost nothing, and vectors that grow are copied.
+  if (const index_t most = 2 * size_ * outputs_; most <= kMostReserved) tree.nodes.value.reserve(most);
   start(root);
   total_weight_ = root.total[1];
   add(tree, root);
@@ -90,12 +98,17 @@ CartTree Grower::grow() {
   return tree;
 }
 
-void Grower::start(Node& node) const {
+void Grower::start(Node& node, const Node* parent, const Node* sibling) const {
   const index_t m = node.end - node.begin;
   node.total.assign(channels_, 0.0);
   double deviance = 0;
   bool pure = true;
-  if (one_pass_) {
+  if (parent && whole_counts_) {
+    for (int c = 0; c < channels_; ++c) node.total[c] = parent->total[c] - sibling->total[c];
+    const double *classes = node.total.data() + 2, *end = node.total.data() + channels_;
+    pure =
+        std::any_of(classes, end, [&](double w) { return w == node.total[1]; }) || (channels_ == 3 && classes[0] == 0);
+  } else if (one_pass_) {
     const Tally* rows = weighted_.data() + node.begin;
     for (index_t i = 0; i < m; ++i) {
       node.total[1] += rows[i].w, node.total[2] += rows[i].s;
@@ -268,10 +281,18 @@ index_t Grower::partition_rows(const Node& node, Scratch& s) {
     });
   }
   const bool zero = goes_left(cut, nonzeros_->zero[cut.feature]);
-  for (index_t i = 0; i < m; ++i) side_[rows[i]] = zero;
+  if (in_place_) {
+    look_at_column(node, cut.feature, s);
+    for (const Sorted::Entry* e = s.first; e < s.last; ++e) side_[e->row] = goes_left(cut, e->code) != zero;
+    const index_t left = place([&](std::uint32_t row, index_t) { return (side_[row] != 0) != zero; });
+    for (const Sorted::Entry* e = s.first; e < s.last; ++e) side_[e->row] = 0;
+    return left;
+  }
   const auto at = std::lower_bound(node.spans.begin(), node.spans.end(), cut.feature,
                                    [](const Span& a, std::int32_t feature) { return a.feature < feature; });
-  for (index_t k = at->begin; k < at->end; ++k) side_[entries_[k].row] = goes_left(cut, entries_[k].code);
+  look_at(entries_.data(), *at, s);
+  for (index_t i = 0; i < m; ++i) side_[rows[i]] = zero;
+  for (const Sorted::Entry* e = s.first; e < s.last; ++e) side_[e->row] = goes_left(cut, e->code);
   return place([&](std::uint32_t row, index_t) { return side_[row] != 0; });
 }
 
@@ -319,8 +340,11 @@ std::pair<Node, Node> Grower::split(CartTree& tree, const Node& node, Scratch& s
   left.depth = right.depth = node.depth + 1;
   left.key = mix64(2 * node.key), right.key = mix64(2 * node.key + 1);
   left.lower = right.lower = node.lower, left.upper = right.upper = node.upper;
-  if (nonzeros_ && !(o_.max_depth > 0 && left.depth >= o_.max_depth)) part_spans(node, left, right, s);
-  start(left), start(right);
+  const bool left_is_small = 2 * (left.end - left.begin) <= node.end - node.begin;
+  Node &small = left_is_small ? left : right, &large = left_is_small ? right : left;
+  if (in_place_) label_children(node, small, large);
+  if (nonzeros_ && !in_place_ && !(o_.max_depth > 0 && left.depth >= o_.max_depth)) part_spans(node, left, right, s);
+  start(small), start(large, &node, &small);
   if (const int direction = o_.monotone.empty() ? 0 : o_.monotone[cut.feature]; direction != 0) {
     const bool medians = o_.criterion == Criterion::absolute;
     const double a = medians ? median(left, 0).first : left.total[2] / left.total[1];
@@ -395,6 +419,10 @@ void Grower::depth_first(CartTree& tree, Node& root, Scratch& s) {
     auto [left, right] = split(tree, node, s);
     stack.push_back(std::move(right));
     stack.push_back(std::move(left));
+  }
+  if (threads_here() == 1) {  // the same nodes in the same order, without copies
+    for (Node& top : tops) subtree(tree, std::move(top), s);
+    return;
   }
   std::vector<CartTree> below(tops.size());
   std::vector<std::int32_t> ids(tops.size());

@@ -80,7 +80,7 @@ void Grower::list_classes(const Node& node, index_t j, Scratch& s) const {
       else
         steps.absent.push_back(step(e[i].row));
   } else if (nonzeros_) {
-    const Sorted::Entry *e = entries_.data() + s.span->begin, *end = entries_.data() + s.span->end;
+    const Sorted::Entry *e = s.first, *end = s.last;
     const std::uint32_t zero = nonzeros_->zero[j];
     steps.rest = node.total;
     const auto place_zero = [&] {

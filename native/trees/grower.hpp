@@ -2,7 +2,9 @@
 // split until there is nothing left to split (tree_cart.cpp).
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <tuple>
 
 #include "trees/absolute.hpp"
 #include "trees/cart.hpp"
@@ -35,6 +37,7 @@ struct Node {
   int depth = 0;
   std::int32_t id = 0;
   std::uint64_t key = 1;
+  std::uint32_t label = 0;
   double lower = -kInf, upper = kInf;  // bounds of the value, under monotone constraints
   std::vector<double> total;
   double impurity = 0;
@@ -58,11 +61,21 @@ struct Steps {
   std::vector<std::uint32_t> key;
 };
 
+// An entry of a sparse table, as a row lists it.
+struct RowCell {
+  std::uint32_t feature, code, row;
+  bool operator<(const RowCell& other) const {
+    return std::tie(feature, code, row) < std::tie(other.feature, other.code, other.row);
+  }
+};
+
 // What one thread works with.
 struct Scratch {
   Prefixes prefix;
   std::vector<double> cells;  // histogram: codes x channels
   std::vector<double> missing, sum, local_w, local_y, local_c;
+  double squares = 0;            // of the weights of the classes in the node, their sum
+  std::vector<double> of_class;  // weights of the classes on one side, all zero between cuts
   std::vector<std::uint32_t> rows;
   std::vector<Tally> weighted;
   std::vector<std::uint8_t> codes;
@@ -71,7 +84,10 @@ struct Scratch {
   std::vector<index_t> swaps;          // that led to it
   Steps steps;
   std::vector<Sorted::Entry> entries;
-  const Span* span = nullptr;       // of the feature that is tried, on a sparse table
+  const Sorted::Entry* first = nullptr;  // entries in the node of the feature that is tried, on a sparse table
+  const Sorted::Entry* last = nullptr;
+  std::vector<Span> spans;  // of the node, where its rows were read
+  std::vector<RowCell> cells_of_rows;
   std::vector<std::int32_t> place;  // by feature: which of the node's spans it has, or -1
   std::vector<std::uint32_t> code;  // by row
   std::vector<double> value, left;  // of the node's rows, on a table of cells; statistics of a side
@@ -119,8 +135,9 @@ class Grower {
     return {weight(row), weight(row) * y_[row]};
   }
 
-  // Statistics, impurity and whether the node can be split at all.
-  void start(Node& node) const;
+  // Statistics, impurity and whether the node can be split at all. Sums of whole numbers need not be taken again if
+  // those of the parent and of the sibling are known.
+  void start(Node& node, const Node* parent = nullptr, const Node* sibling = nullptr) const;
 
   void add(CartTree& tree, Node& node) const;
 
@@ -184,6 +201,8 @@ class Grower {
 
   // A random threshold between the smallest and the largest value of the node. False if there is but one value.
   bool try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const;
+  // Gini with several classes: the score of the cut at `most`, in a time that does not depend on their number.
+  double class_score(const Node& node, index_t m, double most, Scratch& s) const;
 
   bool try_random(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
@@ -220,11 +239,22 @@ class Grower {
   index_t candidates(const Node& node) const { return nonzeros_ ? static_cast<index_t>(node.spans.size()) : cols_; }
   bool try_candidate(const Node& node, index_t k, Scratch& s, Cut& best) const {
     if (!nonzeros_) return try_feature(node, k, s, best);
-    s.span = &node.spans[k];
-    return try_feature(node, s.span->feature, s, best);
+    look_at(entries_.data(), node.spans[k], s);
+    return try_feature(node, node.spans[k].feature, s, best);
   }
-  // The best cut over max_features features that are not constant, drawn one by one.
+  static void look_at(const Sorted::Entry* entries, const Span& span, Scratch& s) {
+    s.first = entries + span.begin, s.last = entries + span.end;
+  }
+
+  // The best cut over max_features features that are not constant, drawn one by one (drawn.cpp).
   void try_drawn(const Node& node, Scratch& s, Cut& best) const;
+  // Of a sparse table whose entries are not moved: the features with entries in the node and their entries, from its
+  // rows; and the entries of one feature in the node, from its column.
+  const std::vector<Span>* spans_of(const Node& node, Scratch& s) const;
+  void look_at_column(const Node& node, index_t j, Scratch& s) const;
+  bool holds(const Node& node, std::uint32_t row) const;
+  void list_cells();
+  void label_children(const Node& node, Node& small, Node& large);
 
   void search(Node& node, Scratch& s) const;
 
@@ -257,6 +287,9 @@ class Grower {
   void graft(CartTree& tree, std::int32_t id, const CartTree& branch) const;
 
   static constexpr index_t kParallel = 1 << 16;
+  static constexpr index_t kMostReserved = 1 << 23;  // values of nodes
+  static constexpr double kSorting = 8;              // what a cell costs that is sorted, for one that is read
+  static constexpr index_t kFewDrawn = 8;  // features for one that is drawn, from which on entries are not moved
   // Below so many rows per class sorting the rows of a node by their bins takes less time than a histogram of classes.
   static constexpr index_t kRowsPerClass = 128;
   static constexpr index_t kMostRows = 1 << 24;  // that can be sorted so
@@ -277,10 +310,18 @@ class Grower {
   bool shared_ = false;  // columns other than the first are read where they were sorted
   std::vector<Sorted::Entry> entries_;
   std::vector<Span> spans_;  // of the root
+  // Of a sparse table from which few features are drawn: entries stay where they are. The node of each row, and the
+  // cells of each row.
+  bool in_place_ = false;
+  std::vector<std::uint32_t> label_;
+  std::atomic<std::uint32_t> labels_ = 0;  // that have been given
+  std::vector<index_t> cells_begin_;
+  std::vector<RowCell> cells_of_rows_;
   std::vector<std::uint8_t> side_;
   std::vector<std::uint32_t> order_;
   bool one_pass_ = false;        // tree_scan.hpp
   bool by_class_ = false;        // class_scan.cpp
+  bool whole_counts_ = false;    // statistics are sums of whole numbers: exact in any order
   std::vector<Tally> weighted_;  // beside order_
 };
 

@@ -51,6 +51,26 @@ bool Grower::take_random(const Node& node, index_t j, const Scratch& s, double s
   return true;
 }
 
+double Grower::class_score(const Node& node, index_t m, double most, Scratch& s) const {
+  const double* total = node.total.data() + 2;
+  std::vector<double>& tally = s.of_class;
+  tally.resize(o_.classes, 0.0);
+  double count = 0, weight = 0, left = 0, right = s.squares;
+  for (index_t i = 0; i < m; ++i) {
+    if (s.value[i] > most) continue;
+    const double w = s.local_w[i];
+    double& t = tally[static_cast<int>(s.local_y[i])];
+    left += w * (2 * t + w);
+    right -= w * (2 * (total[static_cast<int>(s.local_y[i])] - t) - w);
+    t += w, weight += w, count += s.local_c[i];
+  }
+  for (index_t i = 0; i < m; ++i) tally[static_cast<int>(s.local_y[i])] = 0.0;
+  s.left.resize(channels_);
+  s.left[0] = count, s.left[1] = weight;
+  const double rest = node.total[1] - weight;
+  return (weight > 0 ? left / weight : 0.0) + (rest > 0 ? right / rest : 0.0);
+}
+
 bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const {
   const index_t m = node.end - node.begin;
   const std::uint32_t* rows = order_.data() + node.begin;
@@ -69,6 +89,20 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
   // The smallest value goes left and the largest right, whatever the rounding; one value alone is parted from nothing.
   const bool between = drawn >= low && drawn < high;
   const double most = one_value ? low : between ? drawn : std::nextafter(high, -kInf);
+  const auto threshold = [&] {
+    if (one_value) return kInf;
+    if (between) return drawn;
+    double below = low;
+    for (index_t i = 0; i < m; ++i)
+      if (s.value[i] <= most) below = std::max(below, s.value[i]);
+    return middle_of(below, high);
+  };
+  if (by_class_ && !missing) {
+    const double score = class_score(node, m, most, s);
+    if (allowed(s.left.data(), node.total.data()) && take_random(node, j, s, score, false, best))
+      best.threshold = threshold();
+    return true;
+  }
   s.left.assign(channels_, 0.0);
   if (channels_ == 3) {
     sums_below(s.value.data(), s.local_c.data(), s.local_w.data(), s.local_y.data(), m, most, s.left.data());
@@ -93,20 +127,14 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
     score = cut_score(o_.criterion, o_.classes, s.left.data(), node.total.data(), channels_);
   }
   if (!monotone(node, j, s.left.data(), s, 0) || !take_random(node, j, s, score, missing_left, best)) return true;
-  best.threshold = one_value ? kInf : drawn;
-  if (!one_value && !between) {
-    double below = low;
-    for (index_t i = 0; i < m; ++i)
-      if (s.value[i] <= most) below = std::max(below, s.value[i]);
-    best.threshold = middle_of(below, high);
-  }
+  best.threshold = threshold();
   return true;
 }
 
 bool Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) const {
   const Feature& f = feature(j);
   const index_t m = node.end - node.begin;
-  const Sorted::Entry *begin = entries_.data() + s.span->begin, *end = entries_.data() + s.span->end, *last = end;
+  const Sorted::Entry *begin = s.first, *end = s.last, *last = end;
   s.missing.assign(channels_, 0.0);
   for (; last > begin && last[-1].code == kAbsent; --last) add_row(s.missing.data(), last[-1].row);
   const bool missing = last < end, zeros = end - begin < m;

@@ -92,8 +92,8 @@ void Grower::collect_codes(const Node& node, Scratch& s, const Code& code_of) co
 }
 
 void Grower::collect_nonzeros(const Node& node, index_t j, Scratch& s) const {
-  const index_t n = s.span->end - s.span->begin;
-  const Sorted::Entry* e = entries_.data() + s.span->begin;
+  const index_t n = s.last - s.first;
+  const Sorted::Entry* e = s.first;
   const std::uint32_t zero = nonzeros_->zero[j];
   Prefixes& p = s.prefix;
   p.reserve(channels_, n + 1);
@@ -133,6 +133,7 @@ void Grower::gather(const Node& node, Scratch& s) const {
     s.local_y[i] = o_.targets > 1 ? 0.0 : channels_ == 3 ? w * y_[row] : y_[row];
     s.local_c[i] = count(row);
   }
+  if (by_class_) s.squares = std::inner_product(node.total.begin() + 2, node.total.end(), node.total.begin() + 2, 0.0);
 }
 
 index_t Grower::best_prefix(const Node& node, index_t j, Scratch& s, index_t n) const {
@@ -176,7 +177,7 @@ void Grower::list_targets(const Node& node, index_t j, Scratch& s, int target) c
   if (nonzeros_) {
     s.code.resize(nonzeros_->rows);
     for (index_t i = 0; i < m; ++i) s.code[row_at(node, i)] = nonzeros_->zero[j];
-    for (index_t k = s.span->begin; k < s.span->end; ++k) s.code[entries_[k].row] = entries_[k].code;
+    for (const Sorted::Entry* e = s.first; e < s.last; ++e) s.code[e->row] = e->code;
   } else if (cells_) {
     s.value.resize(m);
     cells_->gather(order_.data() + node.begin, m, j, s.value.data());
@@ -328,8 +329,7 @@ bool Grower::try_feature(const Node& node, index_t j, Scratch& s, Cut& best) con
   if (one_pass_) return try_scan(node, j, s, best);
   const index_t m = node.end - node.begin;
   if (sorted_ && list(j, node)[0].code == list(j, node)[m - 1].code) return false;
-  if (nonzeros_ && s.span->end - s.span->begin == m && entries_[s.span->begin].code == entries_[s.span->end - 1].code)
-    return false;
+  if (nonzeros_ && s.last - s.first == m && s.first->code == s.last[-1].code) return false;
   const bool categorical = feature(j).categorical;
   if (o_.random_thresholds && !categorical) return cells_ ? try_cells(node, j, s, best) : try_random(node, j, s, best);
   const bool in_order = by_class_ && !categorical && (!bins_ || m < std::min(kRowsPerClass * o_.classes, kMostRows));
@@ -357,32 +357,6 @@ bool Grower::try_feature(const Node& node, index_t j, Scratch& s, Cut& best) con
   return true;
 }
 
-void Grower::try_drawn(const Node& node, Scratch& s, Cut& best) const {
-  std::vector<std::int32_t>& order = s.features;  // 0, 1, ... before and after
-  if (static_cast<index_t>(order.size()) != cols_) {
-    order.resize(cols_);
-    std::iota(order.begin(), order.end(), 0);
-  }
-  s.swaps.clear();
-  const auto count = static_cast<index_t>(node.spans.size());
-  if (nonzeros_) s.place.resize(cols_, -1);
-  for (index_t k = 0; k < count; ++k) s.place[node.spans[k].feature] = static_cast<std::int32_t>(k);
-  Random random(seed_ ^ mix64(node.key), 0);
-  int tried = 0;
-  index_t left = count;  // features with entries that were not drawn yet
-  for (index_t k = 0; k < cols_ && tried < o_.max_features; ++k) {
-    if (nonzeros_ && left == 0) break;
-    s.swaps.push_back(k + static_cast<index_t>(random.below(cols_ - k)));
-    std::swap(order[k], order[s.swaps.back()]);
-    const index_t at = nonzeros_ ? s.place[order[k]] : order[k];
-    if (at < 0) continue;
-    --left;
-    tried += try_candidate(node, at, s, best);
-  }
-  for (const Span& span : node.spans) s.place[span.feature] = -1;
-  for (auto k = static_cast<index_t>(s.swaps.size()); k-- > 0;) std::swap(order[k], order[s.swaps[k]]);
-}
-
 void Grower::search(Node& node, Scratch& s) const {
   if (node.final) return;
   gather(node, s);
@@ -398,7 +372,8 @@ void Grower::search(Node& node, Scratch& s) const {
     std::vector<Cut> found(parts);
     parallel_for(parts, [&](index_t part) {
       thread_local Scratch mine;  // kept between nodes and trees: fresh memory would cost more than the search
-      if (bins_ || cells_) mine.local_w = s.local_w, mine.local_y = s.local_y, mine.local_c = s.local_c;
+      if (bins_ || cells_)
+        mine.local_w = s.local_w, mine.local_y = s.local_y, mine.local_c = s.local_c, mine.squares = s.squares;
       for (index_t k = range_begin(count, parts, part); k < range_begin(count, parts, part + 1); ++k)
         try_candidate(node, k, mine, found[part]);
     });
