@@ -9,7 +9,8 @@
 namespace hinge {
 
 // Parts of a pass over the rows: enough for any machine, few enough that d-vectors per part cost nothing.
-inline index_t row_parts(index_t n, index_t d) { return sum_parts(n * d, 1 << 15, d); }
+inline index_t row_parts(index_t n, index_t d, index_t table) { return sum_parts(n * d, 1 << 15, table); }
+inline index_t row_parts(index_t n, index_t d) { return row_parts(n, d, d); }
 
 // Rows one after the other.
 template <class T>

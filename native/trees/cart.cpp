@@ -27,6 +27,7 @@ Grower::Grower(const Forms& table, const double* y, const CartRows& rows, const 
   const index_t n = static_cast<index_t>(rows.row.size());
   size_ = n;
   whole_counts_ = o_.classes >= 2 && o_.targets == 1 && (rows.frequency || !rows.weight);
+  by_target_ = o_.criterion == Criterion::squared && o_.targets > 1 && o_.monotone.empty() && !nonzeros_ && !cells_;
   by_class_ = o_.criterion == Criterion::gini && o_.targets == 1 && o_.classes > 2 && o_.monotone.empty();
   if (const Sorted* sorted = sorted_) {
     const index_t all = sorted->rows;

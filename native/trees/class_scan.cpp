@@ -1,4 +1,4 @@
-// Cuts of one feature for Gini with several classes.
+// Cuts of one feature by a walk over the rows in its order: for Gini with several classes, and for several targets.
 //
 // A side with class weights n_c has the score sum n_c^2 / W. Adding a row of class c and weight w to it adds
 // w (2 n_c + w) to the sum: two passes, from the left and from the right, score all cuts in a time that does not depend
@@ -54,7 +54,55 @@ struct Side {
   double score() const { return weight > 0 ? squares / weight : 0.0; }
 };
 
+// left += w y, then the sums of the squares of left and of total − left.
+HINGE_HOT std::pair<double, double> add_and_square(double* __restrict left, const double* __restrict total,
+                                                   const double* __restrict y, double w, int n) {
+  double a = 0, b = 0;
+  for (int k = 0; k < n; ++k) {
+    const double l = left[k] + w * y[k], r = total[k] - l;
+    left[k] = l;
+    a += l * l, b += r * r;
+  }
+  return {a, b};
+}
+
 }  // namespace
+
+void Grower::sort_rows(const Node& node, index_t j, Scratch& s) const {
+  const index_t m = node.end - node.begin;
+  const std::uint8_t* column = bins_->col(j);
+  const std::uint32_t* order = order_.data() + node.begin;
+  s.steps.key.resize(m);
+  for (index_t i = 0; i < m; ++i)
+    s.steps.key[i] = static_cast<std::uint32_t>(column[order[i]]) << 24 | static_cast<std::uint32_t>(i);
+  sort_keys(s.steps.key);
+}
+
+bool Grower::try_targets(const Node& node, index_t j, Scratch& s, Cut& best) const {
+  const index_t m = node.end - node.begin;
+  if (!sorted_) sort_rows(node, j, s);
+  const Sorted::Entry* entries = sorted_ ? list(j, node) : nullptr;
+  const std::uint32_t* order = order_.data() + node.begin;
+  const auto code = [&](index_t i) { return sorted_ ? entries[i].code : s.steps.key[i] >> 24; };
+  if (code(0) == code(m - 1)) return false;
+  s.left.assign(channels_, 0.0);
+  for (index_t i = 0; i + 1 < m; ++i) {
+    const std::uint32_t row = sorted_ ? entries[i].row : order[s.steps.key[i] & 0xffffffu];
+    const double w = weight(row);
+    const auto [a, b] = add_and_square(s.left.data() + 2, node.total.data() + 2, targets(row), w, o_.targets);
+    s.left[0] += count(row), s.left[1] += w;
+    if (code(i) == code(i + 1)) continue;
+    const double score = a / s.left[1] + b / (node.total[1] - s.left[1]);
+    if (!clearly_better(score, best.score) || !allowed(s.left.data(), node.total.data())) continue;
+    best.score = score;
+    best.feature = static_cast<std::int32_t>(j);
+    best.code = code(i), best.next = code(i + 1);
+    best.categorical = false;
+    best.missing_left = 2 * s.left[0] >= node.total[0];
+    best.threshold = split_threshold(feature(j), static_cast<int>(best.code), static_cast<int>(best.next));
+  }
+  return true;
+}
 
 void Grower::list_classes(const Node& node, index_t j, Scratch& s) const {
   const index_t m = node.end - node.begin;
@@ -101,12 +149,7 @@ void Grower::list_classes(const Node& node, index_t j, Scratch& s) const {
     }
     if (!placed) place_zero();
   } else {
-    const std::uint8_t* column = bins_->col(j);
-    const std::uint32_t* order = order_.data() + node.begin;
-    steps.key.resize(m);
-    for (index_t i = 0; i < m; ++i)
-      steps.key[i] = static_cast<std::uint32_t>(column[order[i]]) << 24 | static_cast<std::uint32_t>(i);
-    sort_keys(steps.key);
+    sort_rows(node, j, s);
     for (const std::uint32_t key : steps.key) {
       const std::uint32_t i = key & 0xffffffu;
       const Step row{static_cast<std::int32_t>(s.local_y[i]), s.local_w[i], s.local_c[i]};

@@ -23,12 +23,17 @@ HINGE_HOT void gini2_scores(const double* __restrict w, const double* __restrict
   }
 }
 
-HINGE_HOT void add_squares(const double* __restrict w, const double* __restrict s, index_t n, double W, double S,
-                           double* __restrict out) {
+HINGE_HOT void add_squares(const double* __restrict s, index_t n, double S, double* __restrict left,
+                           double* __restrict right) {
   for (index_t i = 0; i < n; ++i) {
     const double a = s[i], c = S - a;
-    out[i] += a * a / w[i] + c * c / (W - w[i]);
+    left[i] += a * a, right[i] += c * c;
   }
+}
+
+HINGE_HOT void divide(const double* __restrict w, index_t n, double W, const double* __restrict right,
+                      double* __restrict out) {
+  for (index_t i = 0; i < n; ++i) out[i] = out[i] / w[i] + right[i] / (W - w[i]);
 }
 
 HINGE_HOT std::pair<double, double> sums_of_squares(const double* __restrict left, const double* __restrict total,
@@ -93,8 +98,9 @@ void score_prefixes(Criterion criterion, int classes, Prefixes& p, index_t n, co
   if (criterion == Criterion::gini && classes == 2) return gini2_scores(p.at(1), p.at(2), n, total[1], total[2], out);
   if (squared || criterion == Criterion::gini) {
     std::fill_n(out, n, 0.0);
-    for (int c = 2; c < p.channels; ++c) add_squares(p.at(1), p.at(c), n, total[1], total[c], out);
-    return;
+    std::vector<double> right(n, 0.0);
+    for (int c = 2; c < p.channels; ++c) add_squares(p.at(c), n, total[c], out, right.data());
+    return divide(p.at(1), n, total[1], right.data(), out);
   }
   std::vector<double> left(p.channels);
   for (index_t i = 0; i < n; ++i) {

@@ -198,6 +198,10 @@ class Grower {
   // not depend on the number of classes (class_scan.cpp).
   void list_classes(const Node& node, index_t j, Scratch& s) const;
   void scan_classes(Scratch& s, bool missing_left) const;
+  // Squared error of several targets: the best cut of a feature without missing values, without tables of the targets.
+  bool try_targets(const Node& node, index_t j, Scratch& s, Cut& best) const;
+  // The rows of the node in the order of their bins: keys bin * 2^24 + place.
+  void sort_rows(const Node& node, index_t j, Scratch& s) const;
 
   // A random threshold between the smallest and the largest value of the node. False if there is but one value.
   bool try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const;
@@ -292,7 +296,8 @@ class Grower {
   static constexpr index_t kFewDrawn = 8;  // features for one that is drawn, from which on entries are not moved
   // Below so many rows per class sorting the rows of a node by their bins takes less time than a histogram of classes.
   static constexpr index_t kRowsPerClass = 128;
-  static constexpr index_t kMostRows = 1 << 24;  // that can be sorted so
+  static constexpr index_t kRowsPerBins = 4 * kBins;  // the same, for several targets
+  static constexpr index_t kMostRows = 1 << 24;       // that can be sorted so
   static constexpr double kTiny = std::numeric_limits<double>::min();
 
   const Sorted* sorted_;
@@ -319,8 +324,9 @@ class Grower {
   std::vector<RowCell> cells_of_rows_;
   std::vector<std::uint8_t> side_;
   std::vector<std::uint32_t> order_;
-  bool one_pass_ = false;        // tree_scan.hpp
-  bool by_class_ = false;        // class_scan.cpp
+  bool one_pass_ = false;  // tree_scan.hpp
+  bool by_class_ = false;  // class_scan.cpp
+  bool by_target_ = false;
   bool whole_counts_ = false;    // statistics are sums of whole numbers: exact in any order
   std::vector<Tally> weighted_;  // beside order_
 };

@@ -332,6 +332,8 @@ bool Grower::try_feature(const Node& node, index_t j, Scratch& s, Cut& best) con
   if (nonzeros_ && s.last - s.first == m && s.first->code == s.last[-1].code) return false;
   const bool categorical = feature(j).categorical;
   if (o_.random_thresholds && !categorical) return cells_ ? try_cells(node, j, s, best) : try_random(node, j, s, best);
+  if (by_target_ && !categorical && !feature(j).missing && m < (bins_ ? kRowsPerBins : size_ + 1))
+    return try_targets(node, j, s, best);
   const bool in_order = by_class_ && !categorical && (!bins_ || m < std::min(kRowsPerClass * o_.classes, kMostRows));
   if (in_order)
     list_classes(node, j, s);

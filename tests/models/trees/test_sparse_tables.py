@@ -17,6 +17,9 @@ CLASSES = [
     hg.ExtraTreeClassifier(), hg.RandomForestClassifier(6, oob_score=True), hg.RandomForestClassifier(6, max_bins=4),
     hg.ExtraTreesClassifier(6), hg.AdaBoostClassifier(n_estimators=6),
     hg.AdaBoostClassifier(hg.DecisionTreeClassifier(max_depth=3), n_estimators=4),
+    # Of so few features entries stay where they are (trees/drawn.cpp).
+    hg.DecisionTreeClassifier(max_leaf_nodes=7, max_features=4), hg.ExtraTreesClassifier(6, max_features=3),
+    hg.RandomForestClassifier(6, max_features=2), hg.ExtraTreeClassifier(max_features=1),
 ]  # fmt: skip
 NUMBERS = [
     hg.DecisionTreeRegressor(), hg.DecisionTreeRegressor(max_depth=4), hg.DecisionTreeRegressor(splitter="hist"),
@@ -24,6 +27,8 @@ NUMBERS = [
     hg.DecisionTreeRegressor(criterion="poisson"), hg.ExtraTreeRegressor(),
     hg.ExtraTreeRegressor(criterion="absolute_error", max_features=6), hg.RandomForestRegressor(6),
     hg.RandomForestRegressor(6, max_features=0.3, max_bins=5), hg.ExtraTreesRegressor(6),
+    hg.DecisionTreeRegressor(criterion="absolute_error", max_depth=6, max_features=3),
+    hg.RandomForestRegressor(6, max_features=3), hg.ExtraTreesRegressor(6, max_features=2),
 ]  # fmt: skip
 
 
