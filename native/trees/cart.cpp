@@ -191,7 +191,7 @@ void Grower::add(CartTree& tree, Node& node) const {
   } else if (outputs_ > 2 || o_.targets > 1) {
     for (int c = 0; c < outputs_; ++c) value.push_back(node.total[2 + c] / node.total[1]);
   } else if (o_.classes > 0) {
-    const double p = std::clamp(node.total[2] / node.total[1], node.lower, node.upper);
+    const double p = std::clamp(share_of(node.total[2], node.total[1]), node.lower, node.upper);
     if (o_.classes == 2) value.push_back(1.0 - p);
     value.push_back(o_.classes == 2 ? p : 1.0);
   } else {

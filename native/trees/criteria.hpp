@@ -33,6 +33,13 @@ struct Prefixes {  // channel after channel: at(c)[i] = sum over the first i + 1
 
 inline double xlog2(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
 
+// The share of class 1 of two. One that differs from a half by rounding is a half: the label of a leaf whose classes
+// weigh the same, as AdaBoost makes them, does not depend on the order of the sums.
+inline double share_of(double part, double whole) {
+  const double share = part / whole;
+  return std::fabs(share - 0.5) < 1e-12 ? 0.5 : share;
+}
+
 // Score of one side from its statistics. classes < 0: the statistics are those of -classes targets side by side.
 double side_score(Criterion criterion, int classes, const double* stats, int channels);
 

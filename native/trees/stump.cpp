@@ -211,7 +211,7 @@ CartTree Stumps::finish(const Cut& cut, const double* weight, const CartOptions&
   Nodes& t = tree.nodes;
   std::uint8_t leaf_class[3];
   for (int node = 0; node < (split ? 3 : 1); ++node) {
-    const double share = sums[node][2] / sums[node][1], quality = score(node) / sums[node][1];
+    const double share = share_of(sums[node][2], sums[node][1]), quality = score(node) / sums[node][1];
     t.add(1.0 - share, sums[node][1], static_cast<std::int64_t>(sums[node][0]));
     t.value.push_back(share);
     tree.impurity.push_back(std::max(0.0, (o.criterion == Criterion::entropy ? 0.0 : 1.0) - quality));
