@@ -243,7 +243,7 @@ def patch(file: str, text: str, mutant: str) -> None:
 
 
 def attempt(file: str, text: str, mutant: str, tests: list[str], limit: float, warm: bool) -> str:
-    """killed, survived, or timeout: what the tests say of the package with one file changed. Forks."""
+    """killed, survived, timeout or "no such test": how tests of the package with one file changed end. Forks."""
     with tempfile.TemporaryDirectory(prefix="mutant") as folder:
         if not warm:
             overlay(Path(folder), file, mutant)
@@ -255,9 +255,7 @@ def attempt(file: str, text: str, mutant: str, tests: list[str], limit: float, w
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 code = os.waitstatus_to_exitcode(status)
-                if code in (4, 5):  # no such test
-                    raise RuntimeError(f"pytest cannot find the tests of {file}: {tests[:3]} …; delete {KEPT}/map.json")
-                return "survived" if code == 0 else "killed"
+                return "survived" if code == 0 else "no such test" if code in (4, 5) else "killed"
             time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
@@ -386,6 +384,10 @@ def main() -> int:
             mutant = mutation.apply(text)
             server = cold if changed_functions(text, mutant, file) is None else warm
             fate = server(file=file, text=text, mutant=mutant, tests=tests, limit=limit) if tests else "survived"
+            if fate == "no such test":  # the mutant changes what is collected, or the map is old
+                fate = "killed"
+                if server(file=file, text=text, mutant=text, tests=tests, limit=limit) == "no such test":
+                    raise RuntimeError(f"pytest cannot find the tests of {file}: {tests[:3]} …; delete {KEPT}/map.json")
             known = results[key] = {"fate": fate, "tests": tests_now, "count": len(tests)}
             path.write_text(json.dumps(results, indent=0))
         fates.append((file, mutation, known))
