@@ -156,16 +156,21 @@ def best_shift(objective: Objective, z: Array) -> float:
 
 def best_shifts(objective: Objective, z: Array) -> Array:
     """The best change of the biases of several outputs: Newton on k × k systems until the gradients balance."""
-    shift = np.zeros(z.shape[1])
+    shift, before = np.zeros(z.shape[1]), np.inf
     value, cu, curvature = _at_scores(objective, z)
     for _ in range(30):
         g = cu.sum(axis=0)
-        if np.max(np.abs(g)) <= BALANCED * np.max(np.abs(cu).sum(axis=0), initial=0.0):
+        size = float(np.max(np.abs(g)))
+        if size <= BALANCED * np.max(np.abs(cu).sum(axis=0), initial=0.0):
             break
         step, scale = scipy.linalg.lstsq(curvature(), g)[0], 1.0
+        # Near the optimum rounding hides the decrease, and Newton's step is right as it is, while it still helps.
+        visible = float(g @ step) > DECREASE_IN_ROUNDING * abs(value)
+        if not visible and size > 0.5 * before:
+            break
+        before = np.inf if visible else size
         trial = _at_scores(objective, z + (shift - step))
-        # Near the optimum rounding hides the decrease, and Newton's step is right as it is.
-        if float(g @ step) > DECREASE_IN_ROUNDING * abs(value):
+        if visible:
             while trial[0] > value and scale > 1e-6:
                 scale *= 0.5
                 trial = _at_scores(objective, z + (shift - scale * step))
