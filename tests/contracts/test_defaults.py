@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 from pathlib import Path
 
 import pytest
@@ -20,20 +21,22 @@ KEPT = Path(__file__).with_name("defaults.json")
 def defaults(name: str) -> dict[str, str]:
     """The parameters of a public class or function that have a default, and that default as text."""
     try:
-        parameters = inspect.signature(getattr(hg, name)).parameters.values()
+        parameters = inspect.signature(operator.attrgetter(name)(hg)).parameters.values()
     except (TypeError, ValueError):
         return {}
     return {p.name: repr(p.default) for p in parameters if p.default is not p.empty and " at 0x" not in repr(p.default)}
 
 
 def public() -> list[str]:
-    return sorted(name for name in hg.__all__ if callable(getattr(hg, name)))
+    """The names of the package and of its namespaces, such as solvers.Pegasos."""
+    names = [*hg.__all__, *(f"{space}.{name}" for space in hg.NAMESPACES for name in getattr(hg, space).__all__)]
+    return sorted(name for name in names if callable(operator.attrgetter(name)(hg)))
 
 
 RECORDED: dict[str, dict[str, str]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
 
 
-@pytest.mark.parametrize("name", sorted(set(RECORDED) & set(hg.__all__)))
+@pytest.mark.parametrize("name", sorted(set(RECORDED) & set(public())))
 def test_defaults_are_as_they_were(name):
     now = defaults(name)
     assert {k: v for k, v in now.items() if k in RECORDED[name]} == {

@@ -21,7 +21,11 @@ def _made_of_vectors() -> list[hg.kernels.Kernel]:
         needed = [p for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
         if not needed and cls.takes == "vectors" and cls is not hg.kernels.Precomputed:
             found.append(cls())
-    return found
+    return [*found, hg.kernels.Rank1(_first_coordinate), hg.kernels.RBF(0.7) * hg.kernels.LinearKernel()]
+
+
+def _first_coordinate(X):
+    return 1.0 + 3.0 * np.asarray(X.todense() if scipy.sparse.issparse(X) else X)[:, 0]
 
 
 every_kernel = pytest.mark.parametrize("kernel", _made_of_vectors(), ids=lambda kernel: type(kernel).__name__)
@@ -99,3 +103,15 @@ def test_ridge_regression_solves_its_equations(kernel, points, rng):
     model = hg.KernelRidge(kernel=kernel, alpha=0.5).fit(points, y)
     K = kernel.resolve(points)(points)
     np.testing.assert_allclose(model.dual_coef_, np.linalg.solve(K + 0.5 * np.eye(len(y)), y), rtol=1e-6, atol=1e-9)
+
+
+@every_kernel
+def test_stationary_kernels_and_no_others_depend_on_differences(kernel, points):
+    kernel = kernel.resolve(points)
+    moved = np.allclose(kernel(points + 0.3), kernel(points), rtol=1e-9, atol=1e-9)
+    assert kernel.stationary == moved or isinstance(kernel, hg.kernels.Periodic)
+
+
+@every_kernel
+def test_no_points_have_no_diagonal(kernel, points):
+    assert kernel.resolve(points).diagonal(points[:0]).shape == (0,)

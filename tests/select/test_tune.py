@@ -260,6 +260,34 @@ def test_nested_cross_validation_is_honest():
     assert len(nested.scores) == len(nested.params) == 5
 
 
+@pytest.mark.mission("V2")
+def test_nested_folds_weigh_their_rows(rng):
+    """Rows of weight zero count neither for the choice inside nor for the score outside."""
+    X = rng.normal(size=(80, 4))
+    y = X[:, 0] + 0.1 * rng.normal(size=80)
+    noise = np.arange(80) % 2 == 1  # every fold holds as many
+    y[noise] = 50.0 * rng.normal(size=noise.sum())
+    outer = [(np.setdiff1d(np.arange(80), part), part) for part in np.split(np.arange(80), 4)]
+    grid = {"alpha": [1e-3, 1e4]}
+    found = hg.nested_cv(hg.Ridge(), X, y, grid, outer=outer, cv=4, sample_weight=np.where(noise, 0.0, 1.0))
+    assert [p["alpha"] for p in found.params] == [1e-3] * 4
+    assert np.all(found.scores > 0.9)
+
+
+@pytest.mark.mission("V1")
+def test_ridge_on_several_targets_shares_its_factorisation(rng):
+    X, Y = rng.normal(size=(40, 5)), rng.normal(size=(40, 3))
+    grid = {"alpha": [0.1, 10.0]}
+    shared = hg.tune(hg.Ridge(), X, Y, grid, cv=5)
+    for alpha, mean in zip(grid["alpha"], shared.mean):
+        folds = np.array_split(np.arange(40), 5)
+        scores = []
+        for part in folds:
+            rest = np.setdiff1d(np.arange(40), part)
+            scores.append(hg.Ridge(alpha).fit(X[rest], Y[rest]).score(X[part], Y[part]))
+        assert mean == pytest.approx(np.mean(scores), rel=1e-9)
+
+
 def test_the_result_speaks(tmp_path):
     import matplotlib
 
