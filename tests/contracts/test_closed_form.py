@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import hinge as hg
 from hinge._native import Design
+from hinge.solvers.admm import _inverse_of_columns, _inverse_of_rows
 from hinge.solvers.closed_form import Centred
 
 SOURCES = ("dense", "single", "sparse", "matrix")
@@ -113,3 +115,19 @@ def test_offsets_are_taken_off_the_targets(rng):
     shifted, plain = Centred(Design(X), y, c, True, offset), Centred(Design(X), y - offset, c, True)
     np.testing.assert_allclose(shifted.solve(l2), plain.solve(l2))
     np.testing.assert_allclose(shifted.bias(plain.solve(l2)), plain.bias(plain.solve(l2)))
+
+
+@pytest.mark.parametrize("shape", [(), (3,)], ids=["one output", "three outputs"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_both_factors_of_admm_invert_the_same_matrix(rng, fit_intercept, shape):
+    """(X̃'CX̃ + κI)⁻¹ r by a factor of order d and by one of order n, against the matrix written out."""
+    X, c = rng.normal(1.0, 1.0, size=(7, 5)), rng.uniform(0.1, 1.0, 7)
+    c /= c.sum()
+    objective = hg.make_objective(
+        X, rng.normal(size=(7, *shape)), hg.Squared(), hg.L1(0.1), sample_weight=c, fit_intercept=fit_intercept
+    )
+    centre = c @ X if fit_intercept else np.zeros(5)
+    A = (X - centre).T @ np.diag(c) @ (X - centre) + 0.3 * np.eye(5)
+    r = rng.normal(size=(5, *shape))
+    for inverse in (_inverse_of_columns(objective, centre, 0.3), _inverse_of_rows(objective, 0.3)):
+        np.testing.assert_allclose(A @ inverse(r), r, rtol=1e-9, atol=1e-11)

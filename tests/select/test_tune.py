@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import warnings
+from collections import Counter
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -173,6 +175,25 @@ def test_a_path_of_its_own(learner):
 
 
 @pytest.mark.mission("V2")
+class CountsRows(hg.Ridge):
+    """Ridge that notes how many rows each of its fits had."""
+
+    seen: ClassVar[list[tuple[float, int]]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append((self.alpha, len(y)))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.mission("V1")
+def test_rungs_of_halving_have_the_rows_they_should(rng):
+    """Nine candidates on a ninth of the training rows, the best three on a third, the best one on all."""
+    X = rng.normal(size=(900, 3))
+    CountsRows.seen.clear()
+    hg.tune(CountsRows(), X, X[:, 0], {"alpha": np.geomspace(1, 1e4, 9)}, cv=2, search="halving", refit=False)
+    assert Counter(n for _, n in CountsRows.seen) == {50: 18, 150: 6, 450: 2}
+
+
 def test_successive_halving_finds_a_good_candidate_with_less_work():
     X, y = classes(n=400)
     grid = {"C": np.geomspace(1e-3, 1e3, 9).tolist(), "gamma": [0.01, 0.1, 1.0]}
