@@ -178,7 +178,15 @@ def test_both_libraries_in_one_expression(rng):
 
 
 @pytest.mark.parametrize(
-    "kernel", [PairwiseKernel(metric="rbf"), CompoundKernel([RBF(1.0)]), 1.0 * PairwiseKernel(), RBF(1.0) ** 0.5]
+    "kernel",
+    [
+        PairwiseKernel(metric="rbf"),
+        CompoundKernel([RBF(1.0)]),
+        1.0 * PairwiseKernel(),
+        RBF(1.0) ** 0.5,
+        RBF(1.0) ** 2.5,
+        RBF(1.0) ** -1,
+    ],
 )
 def test_what_has_no_counterpart_is_refused_by_name(kernel, rng):
     X, y, _ = example(rng)

@@ -346,3 +346,9 @@ def test_no_capability_goes_by_the_name_of_a_class():
             if named or kept:
                 found.append(f"{path.relative_to(root)}:{node.lineno}")
     assert not found
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_solvers_print_nothing(name, capfd):
+    quiet(suited(name), solver=name, max_iter=5)
+    assert capfd.readouterr() == ("", "")

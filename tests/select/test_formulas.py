@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.sparse
 import scipy.stats
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -506,3 +507,12 @@ class TestActive:
         for wrong in ({"start": 1}, {"start": 15}, {"budget": 41}, {"batch": 0}):
             with pytest.raises(ValueError, match="start"):
                 active_curves(hg.LogisticRegression(), X[:40], y[:40], X, y, **{"start": 6, "budget": 15, **wrong})
+
+
+@pytest.mark.mission("V1")
+def test_the_grid_of_ridge_is_as_large_as_the_diagonal_of_the_gram_matrix(rng):
+    X = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.4)
+    size = np.trace(X.T @ X) / 6
+    for form in (X, scipy.sparse.csr_array(X), scipy.sparse.csc_matrix(X)):
+        grid = path_grid(hg.Ridge(), form, None, 8)
+        np.testing.assert_allclose(grid["alpha"], size * np.geomspace(1e3, 1e-4, 8), rtol=1e-12)

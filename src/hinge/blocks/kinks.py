@@ -204,7 +204,7 @@ class _Search:
         """The certificate of the best weights."""
         return conclude(
             self.problem, self.value, self.lower, tol=self.tol, constant=lambda: abs(self.constant),
-            residual=lambda: np.inf,
+            residual=lambda: np.inf, exact=True,
         )  # fmt: skip
 
 

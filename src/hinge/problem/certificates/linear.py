@@ -130,7 +130,7 @@ def conclude(
     tol: float,
     constant: Callable[[], float],
     residual: Callable[[], float],
-    exact: bool = True,
+    exact: bool,
 ) -> Certificate:
     """The certificate of an objective value and its best lower bound.
 

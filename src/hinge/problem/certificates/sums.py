@@ -131,7 +131,7 @@ def certificate_from_sums(
         best -= ROUNDING * (abs(primal) + abs(best))  # a gap of zero would promise exact weights
     return conclude(
         objective, primal, best, tol=tol, constant=lambda: abs(sums.constant_risk),
-        residual=lambda: stationarity(objective, w, b),
+        residual=lambda: stationarity(objective, w, b), exact=True,
     )  # fmt: skip
 
 
