@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo test test-all test-hostile test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants coverage lint format bench docs clean
+.PHONY: build ready demo test test-all test-hostile test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants test-native coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -67,6 +67,11 @@ MODULES ?= $$(grep -v '^\#' tests/sklearn_suite/modules.txt)
 test-sklearn: ready
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
 	  -c tests/sklearn_suite/pytest.ini --rootdir . -p no:cacheprovider $(ARGS) $(MODULES)
+
+# What Python cannot reach: the pool, histograms, factorisations and sums of the core (native/tests).
+test-native: ready
+	$(BIN)/ninja -C build/machine hinge_tests
+	build/machine/hinge_tests
 
 # One small change at a time in the code that the tests should notice (tools/mutants.py): make test-mutants N=100 SEED=1
 N ?= 250

@@ -39,7 +39,7 @@ LEVELS = {
 NATIVE_LEVELS = {
     "core": 0, "problem": 1, "solvers": 2,
     "trees": 3, "sequence": 3, "generative": 3, "network": 3, "multiclass": 3,
-    "bind": 4,
+    "bind": 4, "tests": 4,
 }  # fmt: skip
 # scikit-learn's plumbing; its estimators are never used here.
 PLUMBING = {"BaseEstimator", "Pipeline", "ColumnTransformer"}
