@@ -162,7 +162,8 @@ def reaching(kept: Map, file: str, line: int, text: str) -> list[str]:
         around = [span for span in functions(text) if span[0] <= line <= span[1] and same]
         first, last = around[-1] if around else (0, 10**9)
         found = {test for k, tests in lines.items() if first <= k <= last for test in tests}
-    chosen, total = [] if lines.get(line) and same else [DEFAULTS], 0.0
+    inside = any(first < line <= last for first, last in functions(text))
+    chosen, total = [] if lines.get(line) and same and inside else [DEFAULTS], 0.0
     found = {test for test in found if "\\" not in test}  # pytest does not find the escapes of its own names
     for test in sorted(found, key=lambda t: (kept["times"].get(t, 1.0), t)):
         total += kept["times"].get(test, 1.0)

@@ -43,6 +43,7 @@ def test_blocks_are_parts_of_the_gram_matrix(kernel, points):
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_allclose(kernel.diagonal(points), np.diagonal(K), rtol=1e-6, atol=1e-12)
     if not isinstance(kernel, hg.kernels.White):  # the noise of one set of points is not that of another
+        np.testing.assert_allclose(np.diagonal(kernel(points, points.copy())), np.diagonal(K), rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(kernel(points[:7], points[7:]), K[:7, 7:], rtol=1e-6, atol=1e-9)
 
 

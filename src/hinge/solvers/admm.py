@@ -138,6 +138,6 @@ def _inverse_of_rows(o: Objective, kappa: float) -> Callable[[Array], Array]:
     def inverse(r: Array) -> Array:
         scale = root if r.ndim == 1 else root[:, None]
         a = scale * scipy.linalg.cho_solve(factor, scale * (o.design.matmul(r) - mean @ r), check_finite=False)
-        return (r - o.design.rmatmul(a) + np.multiply.outer(mean, a.sum(axis=0))) / kappa
+        return (r - o.design.rmatmul(a)) / kappa  # the mean of X takes no part: a sums to zero, as X̃'C1 = 0
 
     return inverse
