@@ -24,7 +24,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge._native import core
+from hinge._native import Design, core
 from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.kernel_machine import (
     NOTHING,
@@ -43,6 +43,7 @@ from hinge.problem.certificates.kernel_machine import (
     weigh,
 )
 from hinge.problem.kernels import Definiteness, Kernel, Precomputed, definiteness, evaluate, full_gram
+from hinge.problem.numerics import weighted_sum
 from hinge.solvers.base import Record, Status
 from hinge.solvers.gram_interior_point import interior_multipliers
 
@@ -318,7 +319,7 @@ def _polish(
     missing = dual.target[free] - found.scores[points] - point.bias + dual.sign[free] * point.rho
     if not (np.all(np.isfinite(system)) and np.all(np.isfinite(missing))):
         return point, found
-    excess = [dual.sign @ (alpha - dual.start), -np.sum(alpha - dual.start)][: dual.groups]
+    excess = [weighted_sum(dual.sign, alpha - dual.start), -np.sum(alpha - dual.start)][: dual.groups]
     change = scipy.linalg.lstsq(system, np.concatenate([missing, -np.array(excess)]), lapack_driver="gelsy")[0]
     moved = alpha.copy()
     moved[free] += dual.sign[free] * change[:m]
@@ -326,6 +327,6 @@ def _polish(
         return point, found
     rho = point.rho + (float(change[m + 1]) if dual.nu else 0.0)
     better = _Point(moved, point.bias + float(change[m]), rho)
-    scores = found.scores + columns @ change[:m]
+    scores = found.scores + Design(columns).matmul(change[:m])
     weighed = weigh(dual, moved, scores, better.bias, better.rho)
     return (better, weighed) if weighed.gap <= found.gap else (point, found)

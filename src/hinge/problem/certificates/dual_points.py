@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.linalg
 
-from hinge._native import core
+from hinge._native import Design, core
 from hinge.problem.losses import Softmax
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
@@ -189,16 +189,16 @@ def _at_scores(objective: Objective, z: Array) -> tuple[float, Array, Callable[[
             cp = cu.copy()
             cp[np.arange(len(y)), y.astype(np.intp)] += c
             with np.errstate(divide="ignore"):
-                root = cp * np.where(c > 0, 1.0 / np.sqrt(c), 0.0)[:, None]
-            return np.diag(cp.sum(axis=0)) - root.T @ root
+                inverse = np.where(c > 0, 1.0 / c, 0.0)
+            return np.diag(cp.sum(axis=0)) - Design(cp).gram(inverse)
 
         return value, cu, of_classes
     if loss.outputs == "classes":
 
         def of_links() -> Array:
             p = loss.inverse_link(z)
-            return np.diag(c @ p) - (p * c[:, None]).T @ p
+            return np.diag(weighted_sum(c, p)) - Design(np.ascontiguousarray(p)).gram(c)
 
         return objective.risk_of_scores(z), objective.weighted(loss.gradient(y, z)), of_links
     cu = objective.weighted(loss.gradient(y, z))
-    return objective.risk_of_scores(z), cu, lambda: np.diag(c @ loss.hessian(y, z))
+    return objective.risk_of_scores(z), cu, lambda: np.diag(weighted_sum(c, loss.hessian(y, z)))

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from hinge._native import core
 from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.kernels import Kernel, Precomputed, evaluate
+from hinge.problem.numerics import weighted_sum
 
 Array = NDArray[np.float64]
 
@@ -183,13 +184,13 @@ def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> J
     1/ρ², the objective of the C form that finds the same function: C = 1/ρ.
     """
     n = len(scores)
-    square = float(point_coefficients(dual, alpha, n) @ scores)
-    signed, total = float(dual.sign @ dual.start), float(dual.start.sum())
+    square = float(weighted_sum(point_coefficients(dual, alpha, n), scores))
+    signed, total = float(weighted_sum(dual.sign, dual.start)), float(dual.start.sum())
     slack = np.maximum(dual.sign * (dual.target - np.tile(scores, len(alpha) // n) - bias) + rho, 0.0)
     used = dual.upper > 0
-    cost = 0.5 * square + float(dual.upper[used] @ slack[used])
+    cost = 0.5 * square + float(weighted_sum(dual.upper[used], slack[used]))
     earned = (total * rho if dual.nu else 0.0) - signed * bias
-    lower = float((dual.sign * alpha) @ dual.target) - 0.5 * square if feasible(dual, alpha) else -np.inf
+    lower = float(weighted_sum(dual.sign * alpha, dual.target)) - 0.5 * square if feasible(dual, alpha) else -np.inf
     return Judgement(scores, cost - earned, lower, cost + max(-earned, 0.0))
 
 
@@ -299,7 +300,7 @@ def feasible(dual: Dual, alpha: Array) -> bool:
     if not (np.all(alpha >= 0) and np.all(alpha <= dual.upper)):
         return False
     most = BALANCE * max(float(alpha.sum()), np.finfo(float).tiny)
-    balanced = abs(float(dual.sign @ (alpha - dual.start))) <= most
+    balanced = abs(float(weighted_sum(dual.sign, alpha - dual.start))) <= most
     return balanced and (not dual.nu or abs(float(np.sum(alpha - dual.start))) <= most)
 
 
