@@ -32,6 +32,7 @@ $(VENV)/.needed: pyproject.toml $(VENV)/.made
 
 # For this machine (see native/core/hot.hpp), in a folder of its own: a wheel made here is still for all machines.
 $(VENV)/.built: $(VENV)/.tools $(NATIVE)
+	rm -rf $(VENV)/lib/python3*/site-packages/{hinge-0.1.0.dist-info,_editable_skbc_hinge.*} # its name before 0.2
 	$(PIP) --no-build-isolation --no-deps --config-settings=build-dir=build/machine \
 	  --config-settings=cmake.define.HINGE_LEVELS=machine --config-settings=cmake.define.HINGE_TOGETHER=ON -e .
 	touch $@
@@ -97,8 +98,14 @@ FAMILY ?= linear
 bench: build $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(FAMILY) $(ARGS)
 
-docs: ready
-	$(BIN)/python tools/pages.py docs/_build
+$(VENV)/.docs: $(VENV)/.tools
+	$(NEEDED) docs | $(PIP) -r /dev/stdin
+	touch $@
+
+# The site, from docs/*.md and docstrings; the Python blocks of a page run when it has changed. Warnings are errors.
+docs: build $(VENV)/.docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs docs/_build
+	@echo "The documentation is in docs/_build/index.html"
 
 # The core with sanitizers, installed beside the normal one: -S keeps the editable install out of the way. Five minutes of
 # one processor for addresses, two for threads.
