@@ -119,7 +119,7 @@ wheels: $(VENV)/.wheels
 	$(BIN)/python -m build --sdist --outdir dist .
 	for python in $(INTERPRETERS); do \
 	  $$python -m venv --clear build/isolated && build/isolated/bin/python -m pip install -q build && \
-	  build/isolated/bin/python -m build --wheel --outdir build/raw -Ccmake.define.HINGE_PORTABLE=ON dist/*.tar.gz || exit 1; done
+	  build/isolated/bin/python -m build --wheel --outdir build/raw -Ccmake.define.HINGE_PORTABLE=ON -Ccmake.define.HINGE_TOGETHER=ON dist/*.tar.gz || exit 1; done
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m auditwheel repair --wheel-dir dist build/raw/*.whl
 	$(BIN)/python tools/wheels.py check
 
