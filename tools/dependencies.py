@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 
 def needed(extras: list[str], project: dict[str, Any]) -> list[str]:
-    """Requirements at run time and of the extras; an extra may name others, as in "hinge[plot,cli]"."""
+    """Requirements at run time and of the extras; an extra may name others, as in "hinge-learn[plot,cli]"."""
     found = list(project["dependencies"])
     for extra in extras:
         for requirement in project["optional-dependencies"][extra]:
