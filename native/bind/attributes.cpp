@@ -73,15 +73,15 @@ class AttributeIndex {
   std::int32_t find(const Text& text, std::uint64_t hash) const { return slots_[slot(text, hash)].number; }
 
   // The number of a name, the next one if it has none.
-  std::int32_t add(nb::handle name, std::uint64_t hash) {
-    nb::object bytes;
-    const Text text = text_of(name.ptr(), bytes);
+  std::int32_t add(nb::handle name, const Text& text, std::uint64_t hash) {
     const std::size_t at = slot(text, hash);
     if (slots_[at].number >= 0) return slots_[at].number;
     const auto number = static_cast<std::int32_t>(names_.size());
+    nb::object bytes;
+    const Text kept = text_of(name.ptr(), bytes);
     if (bytes.is_valid()) bytes_.push_back(std::move(bytes));
     names_.push_back(nb::borrow(name));
-    slots_[at] = {hash, text, number};
+    slots_[at] = {hash, kept, number};
     if (2 * names_.size() > slots_.size()) widen();
     return number;
   }
@@ -216,7 +216,7 @@ class Encoder {
     const index_t n = static_cast<index_t>(waiting_.size()), parts = parts_for(n, 4096);
     parallel_for(parts, [&](index_t part) { hash(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
     if (grow_)
-      look_up(0, n, [&](const Waiting& w) { return index_.add(w.name, w.hash); });
+      look_up(0, n, [&](const Waiting& w) { return index_.add(w.name, w.text, w.hash); });
     else
       parallel_for(parts, [&](index_t part) {
         look_up(range_begin(n, parts, part), range_begin(n, parts, part + 1),
@@ -289,7 +289,8 @@ void bind_attributes(nb::module_& m) {
             for (nb::handle name : names) {
               if (!PyUnicode_Check(name.ptr())) throw nb::type_error("attribute names must be strings");
               nb::object bytes;
-              index.add(name, AttributeIndex::hash(text_of(name.ptr(), bytes)));
+              const Text text = text_of(name.ptr(), bytes);
+              index.add(name, text, AttributeIndex::hash(text));
             }
           },
           "names"_a)
