@@ -46,7 +46,7 @@ def test_another_module_of_that_name_is_noticed(tmp_path, kind):
         (tmp_path / "hinge" / "__init__.py").write_text("")
     elif kind == "module":
         (tmp_path / "hinge.py").write_text("")
-    (tmp_path / "hinge_learn").symlink_to(ROOT / "src" / "hinge_learn")
+    (tmp_path / "hinge_learn").symlink_to(Path(hinge_learn.__file__).parent)
     code = "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['hinge']; import hinge_learn; hinge_learn.main()"
     answer = subprocess.run([sys.executable, "-S", "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert answer.returncode == 1
