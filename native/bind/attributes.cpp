@@ -15,22 +15,44 @@ namespace {
 
 using namespace nb::literals;
 
+// The characters of a name as UTF-8. Only functions of Python's stable ABI are used here. They belong to the string,
+// which keeps them from the first time on; where that is impossible (surrogates without a partner), to `bytes`.
+struct Text {
+  const char* data = nullptr;
+  std::size_t size = 0;
+
+  bool operator==(const Text& other) const {
+    return size == other.size && (data == other.data || std::memcmp(data, other.data, size) == 0);
+  }
+};
+
+Text text_of(PyObject* name, nb::object& bytes) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(name, &size);
+  if (!data) {
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw nb::python_error();
+    PyErr_Clear();
+    bytes = nb::steal(PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass"));
+    if (!bytes.is_valid()) throw nb::python_error();
+    data = PyBytes_AsString(bytes.ptr());
+    size = PyBytes_Size(bytes.ptr());
+  }
+  return {data, static_cast<std::size_t>(size)};
+}
+
 // Strings to numbers 0, 1, ... in the order they came. Open addressing: a dictionary's answer takes four reads that
 // miss the cache, this one two, and both can be prefetched. The hash is our own, of the characters: it only reads,
 // so several threads may look names up at once, and it begins with a secret, so names that collide cannot be chosen.
 class AttributeIndex {
  public:
   AttributeIndex() : slots_(1024) {}
-  ~AttributeIndex() {
-    for (PyObject* name : names_) Py_DECREF(name);
-  }
   AttributeIndex(const AttributeIndex&) = delete;
   AttributeIndex& operator=(const AttributeIndex&) = delete;
 
-  static std::uint64_t hash(PyObject* name) {
+  static std::uint64_t hash(const Text& name) {
     static const std::uint64_t secret = mix64((std::uint64_t{std::random_device{}()} << 32) ^ std::random_device{}());
-    const char* text = static_cast<const char*>(PyUnicode_DATA(name));
-    std::size_t bytes = static_cast<std::size_t>(PyUnicode_GET_LENGTH(name)) * PyUnicode_KIND(name);
+    const char* text = name.data;
+    std::size_t bytes = name.size;
     std::uint64_t h = secret ^ bytes, word = 0;
     for (; bytes >= sizeof(word); bytes -= sizeof(word), text += sizeof(word)) {
       std::memcpy(&word, text, sizeof(word));
@@ -44,27 +66,29 @@ class AttributeIndex {
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
   void prefetch_name(std::uint64_t hash) const {
     const Slot& slot = slots_[hash & (slots_.size() - 1)];
-    if (slot.name) __builtin_prefetch(slot.name);
+    if (slot.number >= 0) __builtin_prefetch(slot.text.data);
   }
 
   // The number of a name, -1 if it has none.
-  std::int32_t find(PyObject* name, std::uint64_t hash) const { return slots_[slot(name, hash)].number; }
+  std::int32_t find(const Text& text, std::uint64_t hash) const { return slots_[slot(text, hash)].number; }
 
   // The number of a name, the next one if it has none.
-  std::int32_t add(PyObject* name, std::uint64_t hash) {
-    const std::size_t at = slot(name, hash);
-    if (slots_[at].name) return slots_[at].number;
+  std::int32_t add(nb::handle name, const Text& text, std::uint64_t hash) {
+    const std::size_t at = slot(text, hash);
+    if (slots_[at].number >= 0) return slots_[at].number;
     const auto number = static_cast<std::int32_t>(names_.size());
-    Py_INCREF(name);
-    names_.push_back(name);
-    slots_[at] = {hash, name, number};
+    nb::object bytes;
+    const Text kept = text_of(name.ptr(), bytes);
+    if (bytes.is_valid()) bytes_.push_back(std::move(bytes));
+    names_.push_back(nb::borrow(name));
+    slots_[at] = {hash, kept, number};
     if (2 * names_.size() > slots_.size()) widen();
     return number;
   }
 
   nb::list names() const {
     nb::list list;
-    for (PyObject* name : names_) list.append(nb::handle(name));
+    for (const nb::object& name : names_) list.append(name);
     return list;
   }
   std::size_t size() const { return names_.size(); }
@@ -72,46 +96,52 @@ class AttributeIndex {
  private:
   struct Slot {
     std::uint64_t hash = 0;
-    PyObject* name = nullptr;
-    std::int32_t number = -1;
+    Text text;
+    std::int32_t number = -1;  // -1: the slot is free
   };
 
   // Where the name is, or belongs.
-  std::size_t slot(PyObject* name, std::uint64_t hash) const {
+  std::size_t slot(const Text& text, std::uint64_t hash) const {
     std::size_t at = hash & (slots_.size() - 1);
-    while (slots_[at].name && !(slots_[at].hash == hash && same(slots_[at].name, name)))
+    while (slots_[at].number >= 0 && !(slots_[at].hash == hash && slots_[at].text == text))
       at = (at + 1) & (slots_.size() - 1);
     return at;
-  }
-
-  static bool same(PyObject* a, PyObject* b) {
-    if (a == b) return true;
-    const auto kind = PyUnicode_KIND(a);
-    const Py_ssize_t length = PyUnicode_GET_LENGTH(a);
-    return kind == PyUnicode_KIND(b) && length == PyUnicode_GET_LENGTH(b) &&
-           std::memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), static_cast<std::size_t>(length) * kind) == 0;
   }
 
   void widen() {
     std::vector<Slot> old(4 * slots_.size());
     old.swap(slots_);
     for (const Slot& slot : old) {
-      if (!slot.name) continue;
+      if (slot.number < 0) continue;
       std::size_t at = slot.hash & (slots_.size() - 1);
-      while (slots_[at].name) at = (at + 1) & (slots_.size() - 1);
+      while (slots_[at].number >= 0) at = (at + 1) & (slots_.size() - 1);
       slots_[at] = slot;
     }
   }
 
   std::vector<Slot> slots_;
-  std::vector<PyObject*> names_;
+  std::vector<nb::object> names_, bytes_;  // bytes_ hold what texts of slots point to, where the names do not
 };
 
-nb::object fast(nb::handle object, const char* message) {
-  nb::object result = nb::steal(PySequence_Fast(object.ptr(), message));
-  if (!result.is_valid()) throw nb::python_error();
-  return result;
-}
+// A sequence as a list or a tuple, whose entries are borrowed.
+class Items {
+ public:
+  Items(nb::handle object, const char* message) : held(nb::steal(PySequence_Fast(object.ptr(), message))) {
+    if (!held.is_valid()) throw nb::python_error();
+    list_ = PyList_Check(held.ptr());
+  }
+  Py_ssize_t size() const { return list_ ? PyList_Size(held.ptr()) : PyTuple_Size(held.ptr()); }
+  nb::handle operator[](Py_ssize_t k) const {
+    PyObject* entry = list_ ? PyList_GetItem(held.ptr(), k) : PyTuple_GetItem(held.ptr(), k);
+    if (!entry) throw nb::python_error();
+    return entry;
+  }
+
+  nb::object held;
+
+ private:
+  bool list_;
+};
 
 // Sequences of tokens to CSR rows. A token is a dictionary {name: value} or a list of names; a string value v under
 // name n is the attribute "n=v". New names are given columns if `grow`, and are skipped if not.
@@ -120,16 +150,17 @@ class Encoder {
   Encoder(nb::object index, bool grow) : keep_(index), index_(nb::cast<AttributeIndex&>(index)), grow_(grow) {}
 
   void add(nb::handle sequences) {
-    nb::object outer = fast(sequences, "X must be a list of sequences");
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(outer.ptr()); ++i) {
-      nb::object tokens = fast(PySequence_Fast_GET_ITEM(outer.ptr(), i), "X: every sequence must be a list of tokens");
-      for (Py_ssize_t t = 0; t < PySequence_Fast_GET_SIZE(tokens.ptr()); ++t) {
-        token(PySequence_Fast_GET_ITEM(tokens.ptr(), t));
+    const Items outer(sequences, "X must be a list of sequences");
+    for (Py_ssize_t i = 0; i < outer.size(); ++i) {
+      Items tokens(outer[i], "X: every sequence must be a list of tokens");
+      const Py_ssize_t count = tokens.size();
+      for (Py_ssize_t t = 0; t < count; ++t) {
+        token(tokens[t]);
         ends_.push_back(static_cast<index_t>(waiting_.size()));
         if (waiting_.size() > kBatch) flush();
       }
-      start_.push_back(start_.back() + PySequence_Fast_GET_SIZE(tokens.ptr()));
-      borrowed_.push_back(std::move(tokens));
+      start_.push_back(start_.back() + count);
+      borrowed_.push_back(std::move(tokens.held));
     }
     flush();
   }
@@ -150,10 +181,9 @@ class Encoder {
           "a token is a string; expected a dictionary or a list of attribute names per token. Pass "
           "features=TextFeatures() to make attributes from words");
     } else {
-      nb::object names = fast(token, "X: every token must be a dictionary {name: value} or a list of attribute names");
-      PyObject** items = PySequence_Fast_ITEMS(names.ptr());
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(names.ptr()); ++k) wait(items[k], 1.0);
-      if (names.ptr() != token.ptr()) borrowed_.push_back(std::move(names));
+      Items names(token, "X: every token must be a dictionary {name: value} or a list of attribute names");
+      for (Py_ssize_t k = 0; k < names.size(); ++k) wait(names[k].ptr(), 1.0);
+      if (names.held.ptr() != token.ptr()) borrowed_.push_back(std::move(names.held));
     }
   }
 
@@ -173,7 +203,9 @@ class Encoder {
 
   void wait(PyObject* name, double number) {
     if (!PyUnicode_Check(name)) throw nb::type_error("X: attribute names must be strings");
-    waiting_.push_back({name, 0, -1});
+    nb::object bytes;
+    waiting_.push_back({name, text_of(name, bytes), 0, -1});
+    if (bytes.is_valid()) borrowed_.push_back(std::move(bytes));
     numbers_.push_back(number);
     ones_ = ones_ && number == 1.0;
   }
@@ -184,11 +216,11 @@ class Encoder {
     const index_t n = static_cast<index_t>(waiting_.size()), parts = parts_for(n, 4096);
     parallel_for(parts, [&](index_t part) { hash(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
     if (grow_)
-      look_up(0, n, [&](const Waiting& w) { return index_.add(w.name, w.hash); });
+      look_up(0, n, [&](const Waiting& w) { return index_.add(w.name, w.text, w.hash); });
     else
       parallel_for(parts, [&](index_t part) {
         look_up(range_begin(n, parts, part), range_begin(n, parts, part + 1),
-                [&](const Waiting& w) { return index_.find(w.name, w.hash); });
+                [&](const Waiting& w) { return index_.find(w.text, w.hash); });
       });
     if (!ones_) value_.resize(attribute_.size(), 1.0);
     std::size_t token = 0;
@@ -207,8 +239,8 @@ class Encoder {
 
   void hash(index_t begin, index_t end) {
     for (index_t k = begin; k < end; ++k) {
-      if (k + kLead < end) __builtin_prefetch(waiting_[k + kLead].name);
-      waiting_[k].hash = AttributeIndex::hash(waiting_[k].name);
+      if (k + kLead < end) __builtin_prefetch(waiting_[k + kLead].text.data);
+      waiting_[k].hash = AttributeIndex::hash(waiting_[k].text);
     }
   }
 
@@ -229,6 +261,7 @@ class Encoder {
 
   struct Waiting {
     PyObject* name;
+    Text text;
     std::uint64_t hash;
     std::int32_t column;
   };
@@ -255,7 +288,9 @@ void bind_attributes(nb::module_& m) {
           [](AttributeIndex& index, nb::list names) {
             for (nb::handle name : names) {
               if (!PyUnicode_Check(name.ptr())) throw nb::type_error("attribute names must be strings");
-              index.add(name.ptr(), AttributeIndex::hash(name.ptr()));
+              nb::object bytes;
+              const Text text = text_of(name.ptr(), bytes);
+              index.add(name, text, AttributeIndex::hash(text));
             }
           },
           "names"_a)

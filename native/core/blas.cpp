@@ -1,8 +1,8 @@
 #include "core/blas.hpp"
 
-#include <pthread.h>
-
 #include <mutex>
+
+#include "core/fork.hpp"
 
 namespace hinge::blas {
 namespace {
@@ -22,7 +22,7 @@ void leave_behind() {
 }
 
 [[maybe_unused]] const int serial_survives =
-    pthread_atfork([] { serial_mutex.lock(); }, [] { serial_mutex.unlock(); }, leave_behind);
+    at_fork([] { serial_mutex.lock(); }, [] { serial_mutex.unlock(); }, leave_behind);
 
 int narrow(index_t x) { return static_cast<int>(x); }
 template <class T>

@@ -20,6 +20,17 @@ constexpr index_t kOuterLanes = 8;
 using OuterLanes = double __attribute__((vector_size(64), aligned(8), may_alias));
 using OuterPlaces = long long __attribute__((vector_size(64)));
 
+// Entry k of the result is entry places[k] of `from`.
+HINGE_INLINE OuterLanes permuted(const OuterLanes& from, const OuterPlaces& places) {
+#if defined(__clang__)
+  OuterLanes to;
+  for (index_t k = 0; k < kOuterLanes; ++k) to[k] = from[places[k]];
+  return to;
+#else
+  return __builtin_shuffle(from, places);
+#endif
+}
+
 // Rows from `begin` on, each a line in panels of a block of rows, until the block, which holds `held`, is full or the
 // rows end; `begin` is then the next. Returns how many it holds.
 template <class Rows>
@@ -43,7 +54,7 @@ HINGE_HOT index_t pack_rows(const Rows row, index_t& begin, index_t end, index_t
           factor * *reinterpret_cast<const OuterLanes*>(from + whole + v * kOuterLanes);
     if (last)
       *reinterpret_cast<OuterLanes*>(to + vectors * kOuterLanes) =
-          factor * __builtin_shuffle(*reinterpret_cast<const OuterLanes*>(from + m - kOuterLanes), places);
+          factor * permuted(*reinterpret_cast<const OuterLanes*>(from + m - kOuterLanes), places);
     if (!y) continue;
     to[left] = factor;
     to[of_y] = factor * y[begin];

@@ -1,6 +1,5 @@
 #include "core/pool.hpp"
 
-#include <pthread.h>
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -22,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/fork.hpp"
 #include "core/monitor.hpp"
 
 namespace hinge {
@@ -243,7 +243,7 @@ void forget_after_fork() {
   inside_part = false;
 }
 
-[[maybe_unused]] const int pool_forgets = pthread_atfork(nullptr, nullptr, forget_after_fork);
+[[maybe_unused]] const int pool_forgets = at_fork(nullptr, nullptr, forget_after_fork);
 
 }  // namespace
 

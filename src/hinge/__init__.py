@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hinge._lazy import lazy_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The namespaces; each is a module with a table like the one below.
 NAMESPACES = ("kernels", "solvers", "plots", "generators", "results")
@@ -139,6 +139,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "graph_labelling", "graph_marginals", "word_shape",
     ),
     "hinge._native": ("num_threads", "set_num_threads"),
+    "hinge.config": ("config_context", "get_config", "set_config"),
+    "hinge.environment": ("show_versions",),
     "hinge.explain.predictive_check": ("predictive_check",),
 }  # fmt: skip
 

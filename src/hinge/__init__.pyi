@@ -10,8 +10,16 @@ from hinge._native import (
 from hinge.blocks.source import (
     scan as scan,
 )
+from hinge.config import (
+    config_context as config_context,
+    get_config as get_config,
+    set_config as set_config,
+)
 from hinge.datasets import (
     load_dataset as load_dataset,
+)
+from hinge.environment import (
+    show_versions as show_versions,
 )
 from hinge.explain.bias_variance import (
     bias_variance as bias_variance,

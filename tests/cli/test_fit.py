@@ -218,7 +218,7 @@ def test_without_its_packages_the_command_says_what_to_install(hinge, monkeypatc
     monkeypatch.setitem(sys.modules, "hinge.cli.app", None)
     code, _, err = hinge("fit", "heart")
     assert code == 2
-    assert "pip install 'hinge[cli]'" in err
+    assert "pip install 'hinge-learn[cli]'" in err
 
 
 def test_datasets_are_listed_and_written(hinge, tmp_path):

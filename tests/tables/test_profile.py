@@ -221,5 +221,5 @@ def test_objects_that_are_no_tables(table):
 
 def test_without_polars_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ImportError, match=r"hinge\[cli\]"):
+    with pytest.raises(ImportError, match=r"hinge-learn\[cli\]"):
         hg.profile(SMALL, target="y")

@@ -27,7 +27,7 @@ READ_ROWS = 1 << 16  # rows that the reader hands over at a time
 
 
 def import_pyarrow() -> Any:
-    """The module pyarrow.dataset, which comes with ``hinge[dask]`` or by itself."""
+    """The module pyarrow.dataset, which comes with ``hinge-learn[dask]`` or by itself."""
     try:
         import pyarrow.dataset
     except ImportError:

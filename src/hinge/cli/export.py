@@ -17,7 +17,7 @@ def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     try:
         import onnx  # noqa: F401
     except ImportError:
-        raise UserError("exporting needs the package onnx: pip install 'hinge[onnx]'.", USAGE) from None
+        raise UserError("exporting needs the package onnx: pip install 'hinge-learn[onnx]'.", USAGE) from None
     from hinge.onnx.models import convert
 
     if out.suffix != ".onnx":

@@ -20,6 +20,8 @@ def main() -> None:
             from hinge.cli.app import app
         except ImportError as error:
             missing = error.name or str(error)
-            raise UserError(f"the command needs the package {missing}: pip install 'hinge[cli]'.", USAGE) from None
+            raise UserError(
+                f"the command needs the package {missing}: pip install 'hinge-learn[cli]'.", USAGE
+            ) from None
         app(obj=began)
     raise SystemExit(OK)

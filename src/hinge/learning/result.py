@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.config import shows_html
 from hinge.files import save, write_whole
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.request import Request
@@ -88,6 +89,8 @@ class Learned:
     def __str__(self) -> str:
         return "\n".join(self.summary())
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if not shows_html():
+            return None
         lines = "".join(f"<p>{html.escape(line)}</p>" for line in self.summary())
         return f"<div>{lines}{self.leaderboard._repr_html_()}</div>"

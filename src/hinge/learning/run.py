@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.config import shows_progress
 from hinge.errors import UserError
 from hinge.learning.candidates import families, named
 from hinge.learning.examine import Split, examine
@@ -44,7 +45,7 @@ def learn(
     keep: Iterable[str] = (),
     rows: int | None = None,
     random_state: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Learned:
     """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
 
@@ -69,8 +70,9 @@ def learn(
         Use this many rows, drawn at random.
     random_state : int
         The seed of everything random.
-    progress : bool
+    progress : bool, optional
         Print what was read, and the comparison of models while they are tried. Needs the package rich.
+        None: as :func:`hinge.set_config` has it.
 
     Returns
     -------
@@ -90,14 +92,14 @@ def learn(
     if not seconds > 0:
         raise ValueError(f"seconds must be positive, got {seconds}.")
     request = Request(table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows)
-    return run(request, _monitor() if progress else None)
+    return run(request, _monitor() if shows_progress(progress) else None)
 
 
 def _monitor() -> Monitor:
     try:
         from rich.console import Console
     except ImportError:
-        raise ImportError("progress=True needs the package rich: pip install 'hinge[cli]'.") from None
+        raise ImportError("progress=True needs the package rich: pip install 'hinge-learn[cli]'.") from None
     from hinge.learning.console import ConsoleMonitor
 
     return ConsoleMonitor(Console(highlight=False, soft_wrap=True))

@@ -21,6 +21,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from hinge._native import check_indices, num_threads
+from hinge.config import shows_progress
 from hinge.models.base import check_weights
 from hinge.select.choice import choose_candidate
 from hinge.select.grids import complexity_of, path_grid
@@ -126,7 +127,7 @@ def tune(
     refit: bool = True,
     complexity: Callable[[dict[str, Any]], float] | None = None,
     n_jobs: int | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     state: Any = None,
     random_state: int = 0,
 ) -> TuneResult:
@@ -163,8 +164,8 @@ def tune(
     n_jobs : int, optional
         Folds at a time (threads). By default one, with the threads of the core inside it; on small tables, whose fits
         cannot use several threads, as many folds and settings at a time as there are threads.
-    progress : bool
-        Show a bar.
+    progress : bool, optional
+        Show a bar; None: as :func:`hinge.set_config` has it.
     state : path, optional
         A file that keeps the scores found so far: an interrupted search with the same data goes on where it ended.
     random_state : int
@@ -209,7 +210,7 @@ def tune(
     else:
         mark = fingerprint(learner, X, y, weights, candidates, splits, scoring) if state is not None else ""
         journal = Journal(state, mark)
-        with Progress(progress, len(splits) * len(candidates)) as bar:
+        with Progress(shows_progress(progress), len(splits) * len(candidates)) as bar:
             if search == "grid":
                 scores = task.fill(range(len(candidates)), splits, 1.0, journal, bar, n_jobs)
             else:

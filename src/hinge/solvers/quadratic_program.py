@@ -26,7 +26,7 @@ from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 
 @dataclass(frozen=True)
 class QuadraticProgram(Solver):
-    """The problem as a quadratic program in standard form, solved by Clarabel (``pip install hinge[qp]``).
+    """The problem as a quadratic program in standard form, solved by Clarabel (``pip install hinge-learn[qp]``).
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def import_clarabel() -> Any:
         import clarabel
     except ImportError:
         raise ImportError(
-            "solver='quadratic-program' needs the package clarabel; install it with: pip install 'hinge[qp]'"
+            "solver='quadratic-program' needs the package clarabel; install it with: pip install 'hinge-learn[qp]'"
         ) from None
     return clarabel
 

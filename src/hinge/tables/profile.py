@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.config import shows_html
 from hinge.errors import UserError, argument
 from hinge.tables.columns import Column, too_long
 from hinge.tables.conversion import to_column, to_numbers, to_texts, to_times
@@ -122,7 +123,9 @@ class TableProfile:
         lines = ["  ".join([*(row[j].ljust(widths[j]) for j in range(4)), row[4]]) for row in cells]
         return "\n".join([self._title(), *lines, *map(str, self.notes)])
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if not shows_html():
+            return None
         head, *rows = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._cells()]
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         notes = "".join(f"<li>{html.escape(str(note))}</li>" for note in self.notes)

@@ -89,11 +89,13 @@ def as_table(data: Any) -> Table:
 
 
 def import_polars() -> Any:
-    """The module polars, which comes with ``hinge[cli]``."""
+    """The module polars, which comes with ``hinge-learn[cli]``."""
     try:
         import polars
     except ImportError:
-        raise ImportError("hg.profile and hinge fit need polars; install it with pip install 'hinge[cli]'.") from None
+        raise ImportError(
+            "hg.profile and hinge fit need polars; install it with pip install 'hinge-learn[cli]'."
+        ) from None
     return polars
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.config import shows_html
 from hinge.explain.bias_variance import BiasVariance
 from hinge.explain.calibration import Reliability
 from hinge.explain.diagnosis.alternatives import Probe, Rival
@@ -155,7 +156,9 @@ class RiskReport:
 
         return as_text(self)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if not shows_html():
+            return None
         from hinge.explain.diagnosis.report_text import as_html
 
         return as_html(self)

@@ -10,7 +10,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError("drawing needs matplotlib; install it with: pip install 'hinge[plot]'") from None
+        raise ImportError("drawing needs matplotlib; install it with: pip install 'hinge-learn[plot]'") from None
     return plt
 
 

@@ -38,14 +38,14 @@ class GradientBoostingRegressor(_Classic, HistGradientBoostingRegressor):
 
     Parameters
     ----------
-    loss, learning_rate, n_estimators, subsample, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \\
-max_depth, min_impurity_decrease, init, random_state, max_features, alpha, verbose, max_leaf_nodes, warm_start, \\
-validation_fraction, n_iter_no_change, tol, ccp_alpha
+    loss, learning_rate, n_estimators, subsample, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
+    max_depth, min_impurity_decrease, init, random_state, max_features, alpha, verbose, max_leaf_nodes, warm_start,
+    validation_fraction, n_iter_no_change, tol, ccp_alpha
         As in scikit-learn, with its defaults; ``loss`` may be any loss of hinge.
     criterion
         Accepted for compatibility: splits are judged by the second-order gain of the loss.
-    max_iter, quantile, l2_regularization, max_bins, categorical_features, monotonic_cst, interaction_cst, \\
-early_stopping, scoring, min_gain, grow, quantize
+    max_iter, quantile, l2_regularization, max_bins, categorical_features, monotonic_cst, interaction_cst,
+    early_stopping, scoring, min_gain, grow, quantize
         Extras, as for :class:`HistGradientBoostingRegressor`; ``max_iter`` is another name of ``n_estimators``.
 
     Examples

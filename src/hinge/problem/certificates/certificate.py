@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from hinge.config import shows_html
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,21 @@ class Certificate:
         measure = f"gap {self.gap:.1e}" if self.kind == "gap" else f"residual {self.residual:.1e}"
         how = f", {self.iterations} iterations, {self.solver}, {self.seconds:.2g} s" if self.solver else ""
         return f"objective {self.primal:.6g}, {measure}{how}"
+
+    def _repr_html_(self) -> str | None:
+        if not shows_html():
+            return None
+        mark = "✓" if self.converged else "✗"
+        how = f"{html.escape(self.solver)}, {self.iterations} iterations, {self.seconds:.2g} s" if self.solver else ""
+        rows = {
+            "objective": f"{self.primal:.8g}",
+            "lower bound": f"{self.dual:.8g}" if np.isfinite(self.dual) else "not known",
+            "relative gap" if self.kind == "gap" else "stationarity residual": f"{self.error:.2g}",
+            "tolerance": f"{self.tol:.2g} {mark}",
+            "found by": how,
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items() if value)
+        return f"<table>{cells}</table><p>{html.escape(self.explain())}</p>"
 
 
 def with_run(judged: Certificate, *, solver: str, iterations: int, seconds: float, status: str) -> Certificate:
