@@ -62,15 +62,20 @@ class Passes:
             rows += result.rows
             if source.progress:
                 self._show(done, rows, began)
-        if rows == 0:
-            raise UserError("the source has no rows (or its filter keeps none).")
-        self.reading.passes += not only_targets
-        self.reading.rows += rows
-        self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
+        self.count(rows, only_targets=only_targets)
         self.reading.seconds += time.perf_counter() - began
         if source.progress:
             print(file=sys.stderr)
         return sums.result()
+
+    def count(self, rows: int, *, only_targets: bool = False) -> None:
+        """Record a pass that has read so many rows; none is an error."""
+        if rows == 0:
+            raise UserError("the source has no rows (or its filter keeps none).")
+        source = self.source
+        self.reading.passes += not only_targets
+        self.reading.rows += rows
+        self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
 
     def each_block(self) -> Iterator[Block]:
         """One pass over the blocks in their order, in this thread, for methods that go from one to the next."""

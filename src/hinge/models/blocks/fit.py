@@ -31,6 +31,7 @@ FITTERS: dict[str, tuple[str, str]] = {
     "QuadraticDiscriminantAnalysis": ("generative", "fit_discriminant"),
     "GaussianMixture": ("generative", "fit_mixture"),
     "StandardScaler": ("generative", "fit_scaler"),
+    "BaseBoosting": ("boosting", "fit_boosting"),
 }
 
 # What to use where an estimator cannot be fitted over blocks.
