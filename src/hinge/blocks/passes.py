@@ -25,12 +25,17 @@ class Reading:
     rows, bytes, seconds
         Rows and bytes of storage read in all passes together, and the time they took with what was computed meanwhile.
         Bytes are 0 where the source cannot tell.
+    coded_passes, coded_bytes
+        Passes over blocks that trees keep as codes, and bytes read back from the temporary files they are kept in (0 in
+        memory).
     """
 
     passes: int = 0
     rows: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    coded_passes: int = 0
+    coded_bytes: int = 0
 
     @property
     def rows_per_second(self) -> float:
@@ -41,7 +46,10 @@ class Reading:
         speed = f"{self.rows_per_second:,.0f} rows/s"
         if self.bytes:
             speed += f", {self.bytes / max(self.seconds, 1e-9) / 1e6:,.0f} MB/s"
-        return f"{self.passes} passes, {self.rows:,} rows, {self.bytes:,} bytes, {self.seconds:.2f} s ({speed})"
+        text = f"{self.passes} passes, {self.rows:,} rows, {self.bytes:,} bytes, {self.seconds:.2f} s ({speed})"
+        if self.coded_passes:
+            text += f"; {self.coded_passes} passes over codes, {self.coded_bytes:,} bytes from files"
+        return text
 
 
 class Passes:

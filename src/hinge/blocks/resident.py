@@ -134,7 +134,7 @@ class Resident:
         self.executor = passes.source.executor
         self.folder = Folder() if stored and not isinstance(self.executor, Cluster) else None
         arguments = (None if self.folder is None else self.folder.path, build, parameters)
-        self.bytes = 0  # read from files of states
+        self.passes = self.bytes = 0  # over the states, and read from their files
         if isinstance(self.executor, Cluster):
             source = passes.source
             work = PartTotal(make, arguments, source.roles, source.block_rows, False)
@@ -151,6 +151,7 @@ class Resident:
 
     def visit(self, function: Visit, *parameters: Any) -> Any:
         """Σ function(state, \\*parameters) over all states, in the order of the blocks."""
+        self.passes += 1
         sums = Pairwise()
         for result in self._results(function, parameters):
             sums.add(result)

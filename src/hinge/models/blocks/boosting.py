@@ -126,9 +126,11 @@ class BoostState(Coded):
 
 def code_split(
     block: Block, reader: Reader, facts: TargetFacts, layout: Layout, held_share: float, seed: int
-) -> tuple[BoostState, Found]:
+) -> tuple[BoostState | None, Found]:
     """A block as codes, without the rows that early stopping watches: those are drawn by their numbers."""
     coded, found = code(block, reader, facts, layout)
+    if coded is None:
+        return None, found
     state = BoostState(coded.key, coded.codes, coded.y, coded.weight)
     if held_share > 0:
         out = core.row_draws(seed, facts.firsts[block.key], len(coded.y)) < held_share
@@ -305,7 +307,7 @@ def fit_boosting(estimator: Any, passes: Passes) -> None:
     )  # fmt: skip
     with iterations(estimator, None, None, estimator.rounds) as report:
         _boost(estimator, states, context, found, facts, n, seed, stop, report)
-    passes.reading.bytes += states.bytes
+    passes.reading.coded_passes, passes.reading.coded_bytes = states.passes, states.bytes
 
 
 def _travelling(reader: Reader) -> Reader:

@@ -315,9 +315,11 @@ class Coded:
         return {"version": self.version}
 
 
-def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tuple[Coded, Found]:
-    """A block as codes; its target as the estimator codes it."""
+def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tuple[Coded | None, Found]:
+    """A block as codes, or None if none of its rows has a weight; its target as the estimator codes it."""
     rows = live_rows(block)
+    if not isinstance(rows, slice) and not len(rows):
+        return None, Found(layout.missing, np.ones_like(layout.bins), Counts({}))
     codes, missing, bins = core.tree_codes(layout.native, np.ascontiguousarray(reader.table(block)[rows]))
     y = reader.named._code_more(check_target(block, facts.labels is not None)[rows])
     state = Coded(block.key, codes, y, facts.weight_of(block, rows))
