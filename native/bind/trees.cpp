@@ -90,7 +90,14 @@ void bind_sorted(nb::module_& m) {
       "order_by_content",
       [](AnyMatrix<T> x, Vector y) {
         if (y.shape(0) != x.shape(0)) throw nb::value_error("y must have one entry per row of x");
-        return own(enter([&](Monitor&) { return order_by_content(table(x), y.data()); }));
+        return own(enter([&](Monitor&) { return order_by_key(content_keys(table(x), y.data())); }));
+      },
+      "x"_a.noconvert(), "y"_a.noconvert());
+  m.def(
+      "content_keys",
+      [](AnyMatrix<T> x, Vector y) {
+        if (y.shape(0) != x.shape(0)) throw nb::value_error("y must have one entry per row of x");
+        return own(enter([&](Monitor&) { return content_keys(table(x), y.data()); }));
       },
       "x"_a.noconvert(), "y"_a.noconvert());
 }
@@ -410,6 +417,7 @@ void bind_trees(nb::module_& m) {
   bind_nonzeros<double>(m);
   bind_cells<float>(m);
   bind_cells<double>(m);
+  m.def("order_by_key", [](In1<std::uint64_t> keys) { return own(order_by_key(copy(keys))); }, "keys"_a.noconvert());
   m.def("grow_trees", &grow_trees, "table"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "frequency"_a,
         "options"_a, "trees"_a, "first"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
   nb::class_<Stumps>(m, "TreeStumps")

@@ -87,6 +87,10 @@ CASES = [
     ),
     Case(hg.GradientBoostingClassifier(n_estimators=4), "labels", exact=True, bits=True, missing=True),
     Case(hg.GradientBoostingRegressor(n_estimators=4, ccp_alpha=1e-3), "real", exact=True, bits=True, missing=True),
+    Case(hg.DecisionTreeClassifier(splitter="hist", random_state=0), "three", exact=True, bits=True, missing=True),
+    Case(hg.DecisionTreeRegressor(splitter="hist", max_depth=5), "real", exact=True, bits=True, missing=True),
+    Case(hg.RandomForestClassifier(8, random_state=3), "labels", exact=True, bits=True, missing=True),
+    Case(hg.RandomForestRegressor(5, random_state=1, max_features=0.5), "real", exact=True, bits=True, missing=True),
 ]  # fmt: skip
 
 

@@ -187,3 +187,25 @@ def test_amounts_of_memory(text, expected):
 def test_amounts_of_memory_that_are_none(amount):
     with pytest.raises(ValueError, match="memory must be"):
         hg.scan(np.eye(3), memory=amount)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (hg.DecisionTreeRegressor(splitter="random"), "random thresholds"),
+        (hg.RandomForestRegressor(oob_score=True), "oob_score"),
+        (hg.RandomForestRegressor(warm_start=True), "warm_start"),
+        (hg.RandomForestRegressor(), "memory="),
+    ],
+)
+def test_forests_name_what_they_need(model, message, rng):
+    with pytest.raises(ValueError, match=message):
+        model.fit(hg.scan(rng.normal(size=(2000, 2)), target=rng.normal(size=2000), memory="100kB"))
+
+
+@pytest.mark.parametrize(
+    "name", ["ExtraTreeClassifier", "ExtraTreesClassifier", "ExtraTreeRegressor", "ExtraTreesRegressor"]
+)
+def test_random_thresholds_name_the_trees_that_can(name, rng):
+    with pytest.raises(TypeError, match="Use (DecisionTree|RandomForest)"):
+        getattr(hg, name)().fit(hg.scan(rng.normal(size=(20, 2)), target=rng.integers(0, 2, 20)))

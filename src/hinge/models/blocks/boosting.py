@@ -6,7 +6,6 @@ integers, and so are their sums over blocks; a pass over the coded blocks counts
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +29,7 @@ from hinge.models.blocks.trees import (
     TargetFacts,
     code,
     find_layout,
-    prepare,
+    read_features,
     target_facts,
 )
 from hinge.models.callbacks import iterations
@@ -283,9 +282,9 @@ def fit_boosting(estimator: Any, passes: Passes) -> None:
     _, loss = estimator._targets(known)
     estimator._loss = loss
     refuse(estimator, loss)
-    reader = prepare(estimator, passes, facts)
+    reader = Reader(estimator, read_features(estimator, passes), estimator._code_more)
     seed = int(check_random_state(estimator.random_state).randint(INT32))
-    layout = find_layout(passes, _travelling(reader), facts, estimator.max_bins, seed)
+    layout = find_layout(passes, reader, facts, estimator.max_bins, seed)
 
     stop = estimator.early_stopping
     stop = estimator._stops_by_default(facts.rows) if isinstance(stop, str) else bool(stop)
@@ -294,7 +293,7 @@ def fit_boosting(estimator: Any, passes: Passes) -> None:
     source = passes.source
     row_bytes = source.n_features + 16 * (1 + (source.n_features - 1) // 16) + ROW_BYTES * loss.outputs
     stored = facts.rows * row_bytes > IN_MEMORY * source.memory_allowed
-    states = Resident(passes, code_split, _travelling(reader), facts, layout, held, seed, stored=stored)
+    states = Resident(passes, code_split, reader, facts, layout, held, seed, stored=stored)
     found: Found = states.found
     n = found.rows.total
     if n == 0:
@@ -308,14 +307,6 @@ def fit_boosting(estimator: Any, passes: Passes) -> None:
     with iterations(estimator, None, None, estimator.rounds) as report:
         _boost(estimator, states, context, found, facts, n, seed, stop, report)
     passes.reading.coded_passes, passes.reading.coded_bytes = states.passes, states.bytes
-
-
-def _travelling(reader: Reader) -> Reader:
-    """The reader with a model that is no larger than it must be: tasks carry it."""
-    model = copy.copy(reader.named)
-    for name in ("trees_", "_grown"):
-        vars(model).pop(name, None)
-    return Reader(model, reader.coder)
 
 
 def _held_share(estimator: Any, rows: int) -> float:

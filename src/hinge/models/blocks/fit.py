@@ -32,10 +32,18 @@ FITTERS: dict[str, tuple[str, str]] = {
     "GaussianMixture": ("generative", "fit_mixture"),
     "StandardScaler": ("generative", "fit_scaler"),
     "BaseBoosting": ("boosting", "fit_boosting"),
+    "DecisionTreeClassifier": ("forests", "fit_trees"),
+    "DecisionTreeRegressor": ("forests", "fit_trees"),
+    "RandomForestClassifier": ("forests", "fit_trees"),
+    "RandomForestRegressor": ("forests", "fit_trees"),
 }
 
 # What to use where an estimator cannot be fitted over blocks.
 INSTEAD = {
+    "ExtraTreeClassifier": "DecisionTreeClassifier: random thresholds are drawn from the values of all rows",
+    "ExtraTreeRegressor": "DecisionTreeRegressor: random thresholds are drawn from the values of all rows",
+    "ExtraTreesClassifier": "RandomForestClassifier: random thresholds are drawn from the values of all rows",
+    "ExtraTreesRegressor": "RandomForestRegressor: random thresholds are drawn from the values of all rows",
     "SVC": "LinearSVC, or LogisticRegression and Nystroem features",
     "SVR": "LinearSVR",
     "NuSVC": "LinearSVC",
@@ -58,6 +66,7 @@ def fitter_of(cls: type) -> tuple[str, str] | None:
     for base in cls.__mro__:
         if base.__module__.startswith("hinge.") and base.__name__ in FITTERS:
             same = getattr(base, "fit", None) is fit and (base is cls or base.__name__ != "Learner")
+            same = same and cls.__name__ not in INSTEAD
             return FITTERS[base.__name__] if same else None
     return None
 

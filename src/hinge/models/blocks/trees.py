@@ -7,6 +7,8 @@ come from, and one that codes all blocks.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -169,10 +171,13 @@ def _class_factors(class_weight: Any, labels: list[Any], rows: list[int]) -> dic
 
 
 class Reader:
-    """Blocks as trees take them: numbers with missing values, categories as codes."""
+    """Blocks as trees take them: numbers with missing values, categories as codes; targets as ``target`` codes them."""
 
-    def __init__(self, model: Any, coder: Coder) -> None:
-        self.named, self.plain, self.coder = model, nameless(model), coder
+    def __init__(self, model: Any, coder: Coder, target: Callable[[np.ndarray], np.ndarray]) -> None:
+        model = copy.copy(model)  # tasks carry it: no larger than it must be
+        for name in ("trees_", "_grown"):
+            vars(model).pop(name, None)
+        self.named, self.plain, self.coder, self.target = model, nameless(model), coder, target
 
     def table(self, block: Block) -> np.ndarray:
         """The features of a block; infinite values are refused."""
@@ -321,13 +326,13 @@ def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tu
     if not isinstance(rows, slice) and not len(rows):
         return None, Found(layout.missing, np.ones_like(layout.bins), Counts({}))
     codes, missing, bins = core.tree_codes(layout.native, np.ascontiguousarray(reader.table(block)[rows]))
-    y = reader.named._code_more(check_target(block, facts.labels is not None)[rows])
+    y = reader.target(check_target(block, facts.labels is not None)[rows])
     state = Coded(block.key, codes, y, facts.weight_of(block, rows))
     return state, Found(missing, bins, Counts({block.key: len(y)}))
 
 
-def prepare(estimator: Any, passes: Passes, facts: TargetFacts) -> Reader:
-    """The names and categories of the features, and how blocks are read."""
+def read_features(estimator: Any, passes: Passes) -> Coder:
+    """Sets the names of the features, and learns their categories."""
     adopt_names(estimator, passes.source)
     estimator._coder = learn_categories(passes, estimator.categorical_features)
-    return Reader(estimator, estimator._coder)
+    return estimator._coder
