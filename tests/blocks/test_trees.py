@@ -207,5 +207,5 @@ def test_forests_name_what_they_need(model, message, rng):
     "name", ["ExtraTreeClassifier", "ExtraTreesClassifier", "ExtraTreeRegressor", "ExtraTreesRegressor"]
 )
 def test_random_thresholds_name_the_trees_that_can(name, rng):
-    with pytest.raises(TypeError, match="Use (DecisionTree|RandomForest)"):
+    with pytest.raises(TypeError, match=r"Use (DecisionTree|RandomForest)"):
         getattr(hg, name)().fit(hg.scan(rng.normal(size=(20, 2)), target=rng.integers(0, 2, 20)))

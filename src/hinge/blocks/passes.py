@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hinge.blocks.block import Block
+from hinge.blocks.checkpoint import Checkpoint, digest
 from hinge.blocks.source import Source
 from hinge.blocks.totals import Pairwise, PartTotal, Statistic
 from hinge.errors import UserError
@@ -55,12 +56,25 @@ class Reading:
 class Passes:
     """The passes of one fit over one source."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, checkpoint: Checkpoint | None = None) -> None:
+        self.source, self.checkpoint = source, checkpoint
         self.reading = Reading()
 
-    def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False) -> Any:
-        """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features."""
+    def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False, keep: bool = True) -> Any:
+        """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features.
+
+        A total that a checkpoint has is taken from there; with ``keep=False``, for totals as large as data, never.
+        """
+        if self.checkpoint is None or not keep:
+            return self._total(statistic, parameters, only_targets)
+        key = digest(statistic.__module__, statistic.__qualname__, parameters)
+        known, value = self.checkpoint.recall(key)
+        if not known:
+            value = self._total(statistic, parameters, only_targets)
+            self.checkpoint.record(key, value)
+        return value
+
+    def _total(self, statistic: Statistic, parameters: tuple[Any, ...], only_targets: bool) -> Any:
         source, began = self.source, time.perf_counter()
         work = PartTotal(statistic, parameters, source.roles, source.block_rows, only_targets)
         sums = Pairwise()

@@ -146,7 +146,7 @@ class Resident:
             passes.count(sum(rows for _, rows in found))
             self.found = sums.result()
             return
-        made = passes.total(make, *arguments)
+        made = passes.total(make, *arguments, keep=False)
         self.states, self.found = made.states, made.found
 
     def visit(self, function: Visit, *parameters: Any) -> Any:

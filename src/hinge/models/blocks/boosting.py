@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from hinge._cached import cached_property
 from hinge._native import core
 from hinge.blocks.block import Block
+from hinge.blocks.checkpoint import Checkpoint, digest
 from hinge.blocks.exact import ExactSum
 from hinge.blocks.executors import Cluster
 from hinge.blocks.passes import Passes
@@ -194,14 +195,25 @@ def add(
     records: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Adds the trees of a round to the scores, and measures what the next one needs."""
-    if state.version == number:
-        for part in (state, state.held):
-            if part is not None and len(part.y):
-                for output, route, values in added:
-                    part.native(context).add(context.round(seed, extents), output, route, values)
-            if part is not None:
-                part.version += 1
+    _add(state, context, number, seed, extents, added)
     return (*_losses(state, context, records), _measured(state, context, next_seed))
+
+
+def _add(state: BoostState, context: Context, number: int, seed: int, extents: np.ndarray, added: list[Any]) -> None:
+    if state.version != number:  # a task that is computed again
+        return
+    for part in (state, state.held):
+        if part is None:
+            continue
+        for output, route, values in added if len(part.y) else ():
+            part.native(context).add(context.round(seed, extents), output, route, values)
+        part.version += 1
+
+
+def replay(state: BoostState, context: Context, rounds: list[tuple[Any, ...]]) -> None:
+    """Adds the trees of rounds that a checkpoint has."""
+    for number, seed, extents, added in rounds:
+        _add(state, context, number, seed, extents, added)
 
 
 class BlockHistory(History):
@@ -305,7 +317,7 @@ def fit_boosting(estimator: Any, passes: Passes) -> None:
         facts.weights.counts, float(estimator.subsample), stored or isinstance(source.executor, Cluster),
     )  # fmt: skip
     with iterations(estimator, None, None, estimator.rounds) as report:
-        _boost(estimator, states, context, found, facts, n, seed, stop, report)
+        _boost(estimator, states, context, found, facts, n, seed, stop, report, passes.checkpoint)
     passes.reading.coded_passes, passes.reading.coded_bytes = states.passes, states.bytes
 
 
@@ -317,10 +329,9 @@ def _held_share(estimator: Any, rows: int) -> float:
 
 def _boost(
     estimator: Any, states: Resident, context: Context, found: Found, facts: TargetFacts, n: int, seed: int, stop: bool,
-    report: Any,
+    report: Any, checkpoint: Checkpoint | None,
 ) -> None:  # fmt: skip
     d, loss = estimator.n_features_in_, context.loss
-    log_odds = loss.logistic or loss.outputs > 1
     seeds = [(seed + 7919 * k) % 2**63 for k in range(estimator.rounds + 1)]
     weight, held_weight, train, held, extents = states.visit(begin, context, found.rows.firsts(), seeds[0])
     weights = facts.weights._replace(total=float(weight))
@@ -330,36 +341,30 @@ def _boost(
     sums.take(train, held)
     history = BlockHistory(estimator, loss, True if stop and sums.weights[1] > 0 else None, sums)
     all_rows = float(weight) if context.exact and context.counts else float(n)
-    for round_ in range(estimator.rounds):
-        now = context.round(seeds[round_], extents.values)
-        growths = [
-            core.BlockGrowth(
-                context.layout.native,
-                options,
-                now,
-                loss.outputs,
-                output,
-                context.exact,
-                weights.given,
-                features,
-                all_rows,
-            )
-            for output in range(loss.outputs)
-        ]
-        while any(not growth.done for growth in growths):
-            open_ = [k for k, growth in enumerate(growths) if not growth.done]
-            requests = [(k, *growths[k].wanted(), growths[k].cells) for k in open_]
-            totals = states.visit(count, context, seeds[round_], extents.values, requests)
-            for k, (cells, rest) in zip(open_, totals):
-                growths[k].supply(cells, rest)
-        finished = [growth.finish(log_odds, estimator.learning_rate) for growth in growths]
-        grown = [tree for tree, _, _ in finished]
-        estimator._grown += grown
-        added = [(k, route, values) for k, (_, route, values) in enumerate(finished)]
-        train, held, following = states.visit(
-            add, context, round_, seeds[round_], extents.values, added, seeds[round_ + 1], history.records
+
+    def grower(output: int, now: dict[str, Any]) -> Any:
+        return core.BlockGrowth(
+            context.layout.native, options, now, loss.outputs, output, context.exact, weights.given, features, all_rows
         )
+
+    replayed: list[tuple[Any, ...]] = []
+    for round_ in range(estimator.rounds):
+        key = digest("round", round_, seeds[round_], options)
+        known, kept = (False, None) if checkpoint is None else checkpoint.recall(key)
+        if not known:
+            if replayed:
+                states.visit(replay, context, replayed)
+                replayed = []
+            kept = _one_round(
+                states, context, round_, seeds, extents.values, grower, estimator.learning_rate, history.records
+            )
+            if checkpoint is not None:
+                checkpoint.record(key, kept)
+        grown, added, train, held, following = kept
+        if known:
+            replayed.append((round_, seeds[round_], extents.values, added))
         extents = following
+        estimator._grown += grown
         sums.take(train, held)
         if history.stop(grown, round_, None, None) or (report and report(None)):
             break
@@ -368,3 +373,25 @@ def _boost(
     history.keep()
     if not estimator.warm_start:
         estimator._grown = []
+
+
+def _one_round(
+    states: Resident, context: Context, number: int, seeds: list[int], extents: np.ndarray, grower: Any, rate: float,
+    records: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Grows a tree for every output and adds them to the scores; with the losses after it, and the extents of the next."""
+    seed, log_odds = seeds[number], context.loss.logistic or context.outputs > 1
+    growths = [grower(output, context.round(seed, extents)) for output in range(context.outputs)]
+    while any(not growth.done for growth in growths):
+        open_ = [k for k, growth in enumerate(growths) if not growth.done]
+        requests = [(k, *growths[k].wanted(), growths[k].cells) for k in open_]
+        totals = states.visit(count, context, seed, extents, requests)
+        for k, (cells, rest) in zip(open_, totals):
+            growths[k].supply(cells, rest)
+    finished = [growth.finish(log_odds, rate) for growth in growths]
+    added = [(k, route, values) for k, (_, route, values) in enumerate(finished)]
+    return (
+        [tree for tree, _, _ in finished],
+        added,
+        *states.visit(add, context, number, seed, extents, added, seeds[number + 1], records),
+    )

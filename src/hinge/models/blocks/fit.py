@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hinge.blocks.checkpoint import Checkpoint, describe
 from hinge.blocks.passes import Passes
 from hinge.blocks.source import Source, as_source
 
@@ -80,11 +82,18 @@ def takers() -> list[str]:
 
 
 def fit_source(
-    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, **others: Any
-) -> Any:
+    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None,
+    checkpoint: str | Path | None = None, **others: Any,
+) -> Any:  # fmt: skip
     """``fit`` of an estimator to a source, or to a Dask collection, a lazy frame or a dataset.
 
     Sets ``reading_``: the passes that were made, and what was read in them.
+
+    Parameters
+    ----------
+    checkpoint : folder, optional
+        Where the totals of passes, and the trees of boosting, are kept until the fit has ended. A fit that was killed goes
+        on from there when it is called again with the same data and parameters, and gives the same bits.
     """
     source = as_source(X, y, sample_weight, offset)
     if others:
@@ -94,11 +103,14 @@ def fit_source(
         raise TypeError(_refusal(estimator))
     if not source.labelled and _needs_target(estimator):
         raise ValueError(f"{type(estimator).__name__} needs a target: name its column in hg.scan(…, target=…).")
-    passes = Passes(source)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, describe(estimator, source))
+    passes = Passes(source, kept)
     module = importlib.import_module(f"hinge.models.blocks.{found[0]}")
     getattr(module, found[1])(estimator, passes)
     adopt_names(estimator, source)
     estimator.reading_ = passes.reading
+    if kept is not None:
+        kept.remove()
     return estimator
 
 

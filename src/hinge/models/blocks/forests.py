@@ -99,7 +99,7 @@ def fit_trees(estimator: Any, passes: Passes) -> None:
     if forest:
         estimator._draw_seed()
     layout = find_layout(passes, reader, facts, estimator.max_bins if forest else 255, estimator._seed if forest else 0)
-    rows: Rows = passes.total(coded_rows, reader, facts, layout)
+    rows: Rows = passes.total(coded_rows, reader, facts, layout, keep=False)
     keys = np.concatenate([key for _, key in rows.parts])
     y = np.concatenate([coded.y for coded, _ in rows.parts])
     weight = np.concatenate([coded.weight for coded, _ in rows.parts]) if facts.weights.given else None

@@ -275,7 +275,7 @@ def find_layout(passes: Passes, reader: Reader, facts: TargetFacts, max_bins: in
     """The bins, from the rows that they would come from in memory (from fewer, if those do not fit)."""
     d = passes.source.n_features
     most = int(np.clip(SAMPLE_SHARE * passes.source.memory_allowed / (8 * d), 1000, SAMPLE))
-    piled = passes.total(sampled, reader, facts, core.tree_sample(facts.rows, most, seed))
+    piled = passes.total(sampled, reader, facts, core.tree_sample(facts.rows, most, seed), keep=False)
     X = np.concatenate([x for x, _ in piled.parts])
     weight = np.concatenate([w for _, w in piled.parts]) if facts.weights.given else None
     flags = reader.coder.flags(d)
