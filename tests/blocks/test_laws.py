@@ -20,8 +20,9 @@ BLOCK = 97
 
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch):
-    """Samples of a quarter of the rows, so that fits begin away from the optimum."""
+    """Samples of a quarter of the rows, so that fits begin away from the optimum; coded blocks that are not joined."""
     monkeypatch.setattr("hinge.blocks.survey.SAMPLE_ROWS", 150)
+    monkeypatch.setattr("hinge.models.blocks.boosting.STATE_SHARE", 0.0)
 
 
 def outputs(model, X):

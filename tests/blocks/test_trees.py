@@ -68,6 +68,13 @@ def unequal(X, y, w):
     return blocks, w
 
 
+@pytest.fixture(params=[0.0, 1.0], ids=["apart", "joined"])
+def joined(request, monkeypatch):
+    """Coded blocks as they come, or as few as there may be."""
+    monkeypatch.setattr("hinge.models.blocks.boosting.STATE_SHARE", request.param)
+
+
+@pytest.mark.usefixtures("joined")
 @EACH
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bits_of_one_block_whatever_the_cut_and_the_place(model, kind, weighted, rng, monkeypatch):
@@ -94,6 +101,7 @@ def test_the_bits_of_one_block_whatever_the_cut_and_the_place(model, kind, weigh
             np.testing.assert_array_equal(value, getattr(whole.trees_, name), err_msg=name)
 
 
+@pytest.mark.usefixtures("joined")
 @pytest.mark.parametrize(
     "model", [hg.HistGradientBoostingClassifier(max_iter=40), hg.HistGradientBoostingRegressor(max_iter=40)]
 )
@@ -111,6 +119,7 @@ def test_early_stopping_does_not_depend_on_the_cut(model, rng):
     assert one.score(X, y) > (0.6 if hasattr(model, "predict_proba") else 0.3)
 
 
+@pytest.mark.usefixtures("joined")
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_categories_that_appear_late(library, rng):
     import pandas as pd

@@ -28,11 +28,12 @@ class Stored:
     """A state in two files: what never changes, and what does (the result of the state's ``moving``)."""
 
     path: Path
+    rows: int
 
     @classmethod
     def new(cls, path: Path, state: Any) -> Stored:
         """Files for a state that is new."""
-        place = cls(path)
+        place = cls(path, len(state))
         place._write(path.with_suffix(".fixed"), state)
         place.save(state)
         return place
@@ -53,6 +54,14 @@ class Stored:
     def size(self) -> int:
         """Bytes of both files."""
         return self.path.stat().st_size + self.path.with_suffix(".fixed").stat().st_size
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def remove(self) -> None:
+        """Remove both files."""
+        self.path.unlink()
+        self.path.with_suffix(".fixed").unlink()
 
     @staticmethod
     def _write(path: Path, value: Any) -> None:
@@ -148,6 +157,26 @@ class Resident:
             return
         made = passes.total(make, *arguments, keep=False)
         self.states, self.found = made.states, made.found
+
+    def regroup(self, rows: int, join: Callable[[list[Any]], Any]) -> None:
+        """Joins consecutive states until each has about ``rows`` rows; those of a cluster stay as they are."""
+        if isinstance(self.executor, Cluster):
+            return
+        old, self.states, group = self.states, [], []
+        for k, state in enumerate(old):
+            group.append(state)
+            if k + 1 < len(old) and sum(map(len, group)) + len(old[k + 1]) <= rows:
+                continue
+            self.states.append(self._joined(group, join) if len(group) > 1 else group[0])
+            group = []
+
+    def _joined(self, group: list[Any], join: Callable[[list[Any]], Any]) -> Any:
+        if not isinstance(group[0], Stored):
+            return join(group)
+        whole = join([place.load() for place in group])
+        for place in group:
+            place.remove()
+        return Stored.new(group[0].path, whole)
 
     def visit(self, function: Visit, *parameters: Any) -> Any:
         """Σ function(state, \\*parameters) over all states, in the order of the blocks."""

@@ -44,6 +44,7 @@ from hinge.problem.losses.likelihood import LogLink
 from hinge.problem.losses.native import native_loss
 
 IN_MEMORY = 0.5  # share of the memory allowed that coded blocks may take up
+STATE_SHARE = 1 / 16  # the same for one of them: blocks of few rows are joined
 ROW_BYTES = 56  # of a row in memory besides its codes, for one score
 
 
@@ -144,6 +145,16 @@ def _rows(coded: Coded, rows: np.ndarray) -> BoostState:
     return BoostState(coded.key, np.ascontiguousarray(coded.codes[:, rows]), coded.y[rows], weight)
 
 
+def joined(states: list[BoostState]) -> BoostState:
+    """The rows of consecutive blocks as one, before the first round."""
+    weight = None if states[0].weight is None else np.concatenate([s.weight for s in states])
+    codes = np.concatenate([s.codes for s in states], axis=1)
+    out = BoostState(states[0].key, codes, np.concatenate([s.y for s in states]), weight)
+    if states[0].held is not None:
+        out.held = joined([s.held for s in states if s.held is not None])
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class Extents:
     """The largest |g| and h of every output, and the weight of the rows."""
@@ -182,12 +193,28 @@ def _measured(state: BoostState, context: Context, seed: int) -> Extents | None:
     return Extents(state.native(context).measure(context.round(seed))) if len(state.y) else None
 
 
-def count(state: BoostState, context: Context, seed: int, extents: np.ndarray, requests: list[Any]) -> Any:
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Arrays of whole numbers; two sums are added in the place of the first, where it may be written."""
+
+    arrays: list[tuple[np.ndarray, np.ndarray]]
+
+    def merge(self, other: Sums) -> Sums:
+        """The sums over both sets of rows."""
+        pairs = zip(self.arrays, other.arrays)
+        return Sums([tuple(map(_add_arrays, mine, more)) for mine, more in pairs])  # type: ignore[misc]
+
+
+def _add_arrays(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    return np.add(one, two, out=one if one.flags.writeable else None)
+
+
+def count(state: BoostState, context: Context, seed: int, extents: np.ndarray, requests: list[Any]) -> Sums | None:
     """The sums that the growing trees want: of every output the cells, and the totals of the nodes."""
     if not len(state.y):
         return None
     block, round_ = state.native(context), context.round(seed, extents)
-    return tuple(block.count(round_, *request) for request in requests)
+    return Sums([block.count(round_, *request) for request in requests])
 
 
 def add(
@@ -306,6 +333,7 @@ def fit_boosting(estimator: Any, passes: Passes) -> None:
     row_bytes = source.n_features + 16 * (1 + (source.n_features - 1) // 16) + ROW_BYTES * loss.outputs
     stored = facts.rows * row_bytes > IN_MEMORY * source.memory_allowed
     states = Resident(passes, code_split, reader, facts, layout, held, seed, stored=stored)
+    states.regroup(int(STATE_SHARE * source.memory_allowed / row_bytes), joined)
     found: Found = states.found
     n = found.rows.total
     if n == 0:
@@ -386,7 +414,7 @@ def _one_round(
         open_ = [k for k, growth in enumerate(growths) if not growth.done]
         requests = [(k, *growths[k].wanted(), growths[k].cells) for k in open_]
         totals = states.visit(count, context, seed, extents, requests)
-        for k, (cells, rest) in zip(open_, totals):
+        for k, (cells, rest) in zip(open_, totals.arrays):
             growths[k].supply(cells, rest)
     finished = [growth.finish(log_odds, rate) for growth in growths]
     added = [(k, route, values) for k, (_, route, values) in enumerate(finished)]

@@ -315,6 +315,9 @@ class Coded:
     weight: np.ndarray | None
     version: int = field(default=0)
 
+    def __len__(self) -> int:
+        return len(self.y)
+
     def moving(self) -> dict[str, Any]:
         """What changes between visits."""
         return {"version": self.version}
