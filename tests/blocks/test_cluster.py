@@ -64,12 +64,12 @@ def test_a_worker_killed_while_trees_are_boosted(client, rng):
     """Its blocks are coded and scored again by others: the same trees."""
     X = rng.normal(size=(20_000, 10))
     y = (X[:, 0] * X[:, 1] + rng.logistic(size=20_000) > 0).astype(int)
-    model = hg.HistGradientBoostingClassifier(max_iter=8, early_stopping=False)
-    expected = clone(model).fit(hg.scan(X, target=y, block_rows=2000))
+    model = hg.HistGradientBoostingClassifier(max_iter=4, max_leaf_nodes=15, early_stopping=False)
+    expected = clone(model).fit(hg.scan(X, target=y, block_rows=4000))
     victim = next(iter(client.run(os.getpid).values()))
-    timer = threading.Timer(2.0, os.kill, (victim, signal.SIGKILL))
+    timer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
     timer.start()
-    found = clone(model).fit(hg.scan(X, target=y, block_rows=2000, executor=client))
+    found = clone(model).fit(hg.scan(X, target=y, block_rows=4000, executor=client))
     timer.join()
     assert_same_bits(expected, found)
 

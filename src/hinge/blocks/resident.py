@@ -117,6 +117,10 @@ def _visit_all(result: Any, visit: Visit, parameters: tuple[Any, ...]) -> tuple[
     return made, sums.result()
 
 
+def _visit_sum(result: Any, visit: Visit, parameters: tuple[Any, ...]) -> Any:
+    return _visit_all(result, visit, parameters)[1]
+
+
 def _first(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
@@ -178,16 +182,20 @@ class Resident:
             place.remove()
         return Stored.new(group[0].path, whole)
 
-    def visit(self, function: Visit, *parameters: Any) -> Any:
-        """Σ function(state, \\*parameters) over all states, in the order of the blocks."""
+    def visit(self, function: Visit, *parameters: Any, changes: bool = False) -> Any:
+        """Σ function(state, \\*parameters) over all states, in the order of the blocks; ``changes``: it changes them."""
         self.passes += 1
         sums = Pairwise()
-        for result in self._results(function, parameters):
+        for result in self._results(function, parameters, changes):
             sums.add(result)
         return sums.result()
 
-    def _results(self, function: Visit, parameters: tuple[Any, ...]) -> Iterator[Any]:
+    def _results(self, function: Visit, parameters: tuple[Any, ...], changes: bool) -> Iterator[Any]:
         if isinstance(self.executor, Cluster):
+            if not changes:
+                tasks = [self.executor.then(_visit_sum, part, function, parameters) for part in self.states]
+                yield from self.executor.gather(tasks)
+                return
             pairs = [self.executor.then(_visit_all, part, function, parameters) for part in self.states]
             results = [self.executor.then(_second, pair) for pair in pairs]
             self.states = [self.executor.then(_first, pair) for pair in pairs]

@@ -361,7 +361,9 @@ def _boost(
 ) -> None:  # fmt: skip
     d, loss = estimator.n_features_in_, context.loss
     seeds = [(seed + 7919 * k) % 2**63 for k in range(estimator.rounds + 1)]
-    weight, held_weight, train, held, extents = states.visit(begin, context, found.rows.firsts(), seeds[0])
+    weight, held_weight, train, held, extents = states.visit(
+        begin, context, found.rows.firsts(), seeds[0], changes=True
+    )
     weights = facts.weights._replace(total=float(weight))
     options, features = estimator._options(d, n, loss, weights), feature_count(estimator.max_features, d) / d
     estimator.baseline_, estimator.init_, estimator._grown = context.baseline, None, []
@@ -381,7 +383,7 @@ def _boost(
         known, kept = (False, None) if checkpoint is None else checkpoint.recall(key)
         if not known:
             if replayed:
-                states.visit(replay, context, replayed)
+                states.visit(replay, context, replayed, changes=True)
                 replayed = []
             kept = _one_round(
                 states, context, round_, seeds, extents.values, grower, estimator.learning_rate, history.records
@@ -421,5 +423,5 @@ def _one_round(
     return (
         [tree for tree, _, _ in finished],
         added,
-        *states.visit(add, context, number, seed, extents, added, seeds[number + 1], records),
+        *states.visit(add, context, number, seed, extents, added, seeds[number + 1], records, changes=True),
     )
