@@ -201,7 +201,7 @@ def run_dask_ml(folder: Path, memory: str) -> dict[str, Any]:
 
     def run(_: Any) -> dict[str, Any]:
         import dask.dataframe as dd
-        from dask_ml.linear_model import LogisticRegression
+        from dask_ml.linear_model import LogisticRegression  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
         frame = dd.read_parquet(folder / "train.parquet", columns=[*NAMES, "y"], split_row_groups=True)
         X, y = frame[NAMES].to_dask_array(lengths=True), frame["y"].to_dask_array(lengths=True)

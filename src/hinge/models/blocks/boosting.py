@@ -380,7 +380,10 @@ def _boost(
     replayed: list[tuple[Any, ...]] = []
     for round_ in range(estimator.rounds):
         key = digest("round", round_, seeds[round_], options)
-        known, kept = (False, None) if checkpoint is None else checkpoint.recall(key)
+        known: bool = False
+        kept: Any = None
+        if checkpoint is not None:
+            known, kept = checkpoint.recall(key)
         if not known:
             if replayed:
                 states.visit(replay, context, replayed, changes=True)

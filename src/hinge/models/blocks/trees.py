@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -201,9 +200,11 @@ def categories(block: Block, chosen: list[int]) -> Categories:
     """The statistic of the pass over categories."""
     found = []
     for j in chosen:
-        values = block.X[:, j] if block.frame is None else frame_values(block.frame, j)
-        if scipy.sparse.issparse(values):
-            values = values.toarray().ravel()
+        if block.frame is not None:
+            values = frame_values(block.frame, j)
+        else:
+            column = block.X[:, [j]]
+            values = (column.toarray() if scipy.sparse.issparse(column) else column).ravel()
         names, counts = np.unique(values[present(values)], return_counts=True)
         found.append(Labels(names, counts.astype(np.float64)))
     return Categories(found)
@@ -212,8 +213,7 @@ def categories(block: Block, chosen: list[int]) -> Categories:
 def learn_categories(passes: Passes, categorical: Any) -> Coder:
     """The coder of the categorical columns; a pass, if there are any."""
     source, coder = passes.source, Coder()
-    with closing(source.blocks()) as blocks:
-        head = next(blocks, None)
+    head = next(source.blocks(), None)
     if head is None:
         return coder
     if head.frame is None and source.names is not None and not isinstance(categorical, str | None):

@@ -120,7 +120,7 @@ class History:
         now._scores = lambda _: self.scores  # predicts as the model of this round would
         return lambda: float(scorer(now, X, labels, **weighted))
 
-    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, y: np.ndarray, weight: Any) -> bool:
+    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, y: Any, weight: Any) -> bool:
         e = self.estimator
         if self.records:
             self._record(y, weight)
@@ -137,7 +137,7 @@ class History:
         rule = stops_by_reference if e.n_estimators is None else stops_by_window
         return rule([self.start, *self.validation], e.patience, e.tol)
 
-    def _record(self, y: np.ndarray, weight: Any) -> None:
+    def _record(self, y: Any, weight: Any) -> None:
         self.train.append(self.unit * self.booster.mean_loss(self.native))
         if not self.samples:
             return
