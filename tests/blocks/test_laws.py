@@ -390,3 +390,21 @@ def test_callbacks_see_the_iterations_and_can_stop(rng, monkeypatch):
     model = hg.LogisticRegression().fit(hg.scan(X, target=y, block_rows=500))
     assert len(seen) == 1
     assert "callback" in model.certificate_.status
+
+
+def test_huber_needs_its_scale_over_blocks(rng):
+    with pytest.raises(ValueError, match="scale="):
+        hg.HuberRegressor().fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))
+
+
+def test_mixed_columns_with_categories_that_appear_late(rng):
+    import pandas as pd
+
+    n = 600
+    city = rng.choice(["Rome", "Oslo"], n).astype(object)
+    city[-60:] = rng.choice(["Rome", "Lima"], 60)
+    frame = pd.DataFrame({"x": rng.normal(size=n), "city": city, "flag": rng.integers(0, 2, n).astype(bool)})
+    y = np.where(frame["x"] + 2.0 * (city == "Lima") + rng.normal(size=n) > 0, "yes", "no")
+    whole = hg.MixedNB().fit(frame, y)
+    blocks = hg.MixedNB().fit(hg.scan(frame.assign(y=y), target="y", block_rows=100))
+    np.testing.assert_allclose(blocks.predict_proba(frame), whole.predict_proba(frame), rtol=1e-9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hinge.blocks.block import Block, Piece, Roles, require_columns
 from hinge.blocks.executors import Executor, as_executor
 from hinge.blocks.files import default_rows, file_parts, open_files
 from hinge.blocks.lazy import LazyFramePart, dask_arrays, dask_frame, is_dask, is_dataset, is_lazy_frame
+from hinge.blocks.mapped import mapped_parts
 from hinge.blocks.memory import memory_bytes, total_memory
 from hinge.blocks.parts import Part, Rows, Stream, as_piece, length
 from hinge.blocks.prefetch import prefetched
@@ -68,6 +69,32 @@ class Source:
             for part in self.parts
             for block in part.blocks(self.roles, self.block_rows, only_targets=only_targets)
         )
+
+    def map(self, transformer: Any, *, column: str | None = None) -> Source:
+        """The source with the features that a fitted transformer makes of every block; targets and weights stay.
+
+        Parameters
+        ----------
+        transformer : fitted transformer
+            Such as ``hg.Nystroem().fit(sample)`` for kernel machines over blocks, or ``hg.StandardScaler().fit(source)``.
+        column : str, optional
+            The one column of text that it gets, for ``hg.HashingVectorizer()`` and its like.
+
+        Examples
+        --------
+        >>> import numpy as np, hinge as hg
+        >>> X = np.linspace(0, 6, 400)[:, None]
+        >>> features = hg.Nystroem(gamma=1.0, n_components=20).fit(X[::10])
+        >>> source = hg.scan(X, target=np.sin(X[:, 0]), block_rows=100).map(features)
+        >>> bool(hg.Ridge(1e-6).fit(source).score(source) > 0.999)
+        True
+        """
+        parts = mapped_parts(self.parts, transformer, self.roles, column)
+        mapped = replace(self, parts=parts, roles=Roles(), n_features=0)
+        head = next(mapped.blocks(), None)
+        if head is None:
+            raise UserError("the source has no rows.")
+        return replace(mapped, n_features=int(head.matrix.shape[1]))
 
     def __repr__(self) -> str:
         what = self.parts[0].where if len(self.parts) == 1 else f"{len(self.parts)} parts"
