@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo wheels test-wheel test test-all test-hostile test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants test-native coverage lint format bench docs clean
+.PHONY: build ready demo wheels test-wheel test test-all test-hostile test-memory test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants test-native coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -90,6 +90,10 @@ test-proofs: ready
 SECONDS ?= 600
 test-hostile: ready
 	cd tests && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -W ignore -m hostile --seconds $(SECONDS) --state ../build/hostile.json
+
+# Peak memory of fits over blocks of a table ten times as large, in a child process.
+test-memory: ready
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 -s -m slow tests/blocks/test_memory.py
 
 coverage: ready
 	$(PYTEST) -m "not slow" --cov=hinge --cov-report=term-missing:skip-covered --cov-report=html

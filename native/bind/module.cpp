@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
   hinge::bind_structured(m);
   hinge::bind_multiclass(m);
   hinge::bind_trees(m);
+  hinge::bind_tree_blocks(m);
   hinge::bind_linear(m);
   hinge::bind_networks(m);
   hinge::bind_kernels(m);

@@ -8,6 +8,7 @@ void bind_losses(nanobind::module_& m);
 void bind_structured(nanobind::module_& m);
 void bind_multiclass(nanobind::module_& m);
 void bind_trees(nanobind::module_& m);
+void bind_tree_blocks(nanobind::module_& m);
 void bind_linear(nanobind::module_& m);
 void bind_networks(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);

@@ -13,6 +13,7 @@
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
+#include "bind/tree_blocks.hpp"
 #include "core/pool.hpp"
 #include "trees/boosting.hpp"
 #include "trees/cart.hpp"
@@ -26,19 +27,6 @@ namespace {
 
 using namespace nb::literals;
 using namespace trees;
-
-template <class T>
-using AnyMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-
-template <class T>
-Table<T> table(const AnyMatrix<T>& x) {
-  return {x.data(), static_cast<index_t>(x.shape(0)), static_cast<index_t>(x.shape(1)), x.stride(0), x.stride(1)};
-}
-
-template <class T>
-std::vector<T> copy(const In1<T>& a) {
-  return std::vector<T>(a.data(), a.data() + a.shape(0));
-}
 
 // What comes after these checks trusts shapes, codes and sums.
 void check_weights(const std::optional<Vector>& weight, index_t rows) {
@@ -66,24 +54,8 @@ std::vector<std::uint8_t> column_flags(const AnyMatrix<T>& x, const In1<std::uin
   return copy(categorical);
 }
 
-nb::dict to_dict(Nodes&& t) {
-  nb::dict d;
-  const std::size_t nodes = t.feature.size(), outputs = nodes ? t.value.size() / nodes : 1;
-  d["feature"] = own(std::move(t.feature));
-  d["threshold"] = own(std::move(t.threshold));
-  d["left"] = own(std::move(t.left));
-  d["missing_left"] = own(std::move(t.missing_left));
-  d["set"] = own(std::move(t.set));
-  d["sets"] = own(std::move(t.sets));
-  d["value"] = own(std::move(t.value), nodes, outputs);
-  d["gain"] = own(std::move(t.gain));
-  d["weight"] = own(std::move(t.weight));
-  d["count"] = own(std::move(t.count));
-  return d;
-}
-
 nb::dict to_dict(CartTree&& t) {
-  nb::dict d = to_dict(std::move(t.nodes));
+  nb::dict d = hinge::to_dict(std::move(t.nodes));
   d["impurity"] = own(std::move(t.impurity));
   return d;
 }
@@ -118,7 +90,14 @@ void bind_sorted(nb::module_& m) {
       "order_by_content",
       [](AnyMatrix<T> x, Vector y) {
         if (y.shape(0) != x.shape(0)) throw nb::value_error("y must have one entry per row of x");
-        return own(enter([&](Monitor&) { return order_by_content(table(x), y.data()); }));
+        return own(enter([&](Monitor&) { return order_by_key(content_keys(table(x), y.data())); }));
+      },
+      "x"_a.noconvert(), "y"_a.noconvert());
+  m.def(
+      "content_keys",
+      [](AnyMatrix<T> x, Vector y) {
+        if (y.shape(0) != x.shape(0)) throw nb::value_error("y must have one entry per row of x");
+        return own(enter([&](Monitor&) { return content_keys(table(x), y.data()); }));
       },
       "x"_a.noconvert(), "y"_a.noconvert());
 }
@@ -320,23 +299,6 @@ void bind_predict(nb::class_<Predictor>& c) {
       "x"_a.noconvert());
 }
 
-GrowOptions grow_options(const nb::dict& d) {
-  GrowOptions o;
-  o.max_leaves = option<int>(d, "max_leaves");
-  o.max_depth = option<int>(d, "max_depth");
-  o.by_level = option<bool>(d, "by_level");
-  o.min_split = option<std::int64_t>(d, "min_split");
-  o.split.l2 = option<double>(d, "l2");
-  o.split.min_hessian = option<double>(d, "min_hessian");
-  o.split.min_count = option<std::int64_t>(d, "min_count");
-  o.split.min_gain = option<double>(d, "min_gain");
-  o.prune = option<double>(d, "prune");
-  o.split.category_smoothing = option<double>(d, "category_smoothing");
-  for (const int m : option<std::vector<int>>(d, "monotone")) o.monotone.push_back(static_cast<std::int8_t>(m));
-  o.allowed = option<std::vector<std::vector<std::int32_t>>>(d, "allowed");
-  return o;
-}
-
 // Every index an ensemble holds is checked here: what comes after trusts them.
 Ensemble ensemble(const nb::dict& d) {
   Ensemble e;
@@ -394,6 +356,43 @@ void bind_shap(nb::module_& m) {
 
 }  // namespace
 
+nb::dict to_dict(Nodes&& t) {
+  nb::dict d;
+  const std::size_t nodes = t.feature.size(), outputs = nodes ? t.value.size() / nodes : 1;
+  d["feature"] = own(std::move(t.feature));
+  d["threshold"] = own(std::move(t.threshold));
+  d["left"] = own(std::move(t.left));
+  d["missing_left"] = own(std::move(t.missing_left));
+  d["set"] = own(std::move(t.set));
+  d["sets"] = own(std::move(t.sets));
+  d["value"] = own(std::move(t.value), nodes, outputs);
+  d["gain"] = own(std::move(t.gain));
+  d["weight"] = own(std::move(t.weight));
+  d["count"] = own(std::move(t.count));
+  return d;
+}
+
+GrowOptions grow_options(const nb::dict& d, index_t cols) {
+  GrowOptions o;
+  o.max_leaves = option<int>(d, "max_leaves");
+  o.max_depth = option<int>(d, "max_depth");
+  o.by_level = option<bool>(d, "by_level");
+  o.min_split = option<std::int64_t>(d, "min_split");
+  o.split.l2 = option<double>(d, "l2");
+  o.split.min_hessian = option<double>(d, "min_hessian");
+  o.split.min_count = option<std::int64_t>(d, "min_count");
+  o.split.min_gain = option<double>(d, "min_gain");
+  o.prune = option<double>(d, "prune");
+  o.split.category_smoothing = option<double>(d, "category_smoothing");
+  for (const int m : option<std::vector<int>>(d, "monotone")) o.monotone.push_back(static_cast<std::int8_t>(m));
+  o.allowed = option<std::vector<std::vector<std::int32_t>>>(d, "allowed");
+  const auto outside = [&](std::int32_t f) { return f < 0 || f >= cols; };
+  bool fits = o.monotone.empty() || static_cast<index_t>(o.monotone.size()) == cols;
+  for (const auto& group : o.allowed) fits &= std::none_of(group.begin(), group.end(), outside);
+  if (!fits) throw nb::value_error("monotone and allowed must fit the columns of the table");
+  return o;
+}
+
 void bind_trees(nb::module_& m) {
   nb::class_<Bins>(m, "TreeBins")
       .def_prop_ro("shape", [](const Bins& b) { return nb::make_tuple(b.rows, b.cols); })
@@ -418,6 +417,7 @@ void bind_trees(nb::module_& m) {
   bind_nonzeros<double>(m);
   bind_cells<float>(m);
   bind_cells<double>(m);
+  m.def("order_by_key", [](In1<std::uint64_t> keys) { return own(order_by_key(copy(keys))); }, "keys"_a.noconvert());
   m.def("grow_trees", &grow_trees, "table"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "frequency"_a,
         "options"_a, "trees"_a, "first"_a, "seed"_a, "draws"_a, "order"_a.noconvert().none(), "want_bags"_a);
   nb::class_<Stumps>(m, "TreeStumps")
@@ -462,11 +462,7 @@ void bind_trees(nb::module_& m) {
               throw nb::value_error("y must have one entry per row of the table");
             check_weights(weight, bins->rows);
             check_targets(y, outputs > 1 ? static_cast<int>(outputs) : 0);
-            GrowOptions o = grow_options(options);
-            const auto outside = [&](std::int32_t f) { return f < 0 || f >= bins->cols; };
-            bool fits = o.monotone.empty() || static_cast<index_t>(o.monotone.size()) == bins->cols;
-            for (const auto& group : o.allowed) fits &= std::none_of(group.begin(), group.end(), outside);
-            if (!fits) throw nb::value_error("monotone and allowed must fit the columns of the table");
+            GrowOptions o = grow_options(options, bins->cols);
             new (self) Booster(std::move(bins), y.data(), weight ? weight->data() : nullptr, outputs, exact, frequency,
                                std::move(o));
           },

@@ -125,28 +125,6 @@ void find_edges(const T* x, const double* weight, index_t n, int max_bins, Featu
   cut_bins(values, weights, max_bins, f);
 }
 
-// Edges of all numeric columns. Neighbouring columns are gathered together: they share cache lines in a table by rows.
-template <class T>
-void find_all_edges(const Table<T>& x, const double* weight, const BinOptions& options,
-                    std::vector<Feature>& features) {
-  const std::vector<std::uint32_t> sample = sample_rows(x.rows, options);
-  const auto n = static_cast<index_t>(sample.size());
-  std::vector<double> drawn;
-  if (weight)
-    for (const std::uint32_t i : sample) drawn.push_back(weight[i]);
-  constexpr index_t kHeld = index_t{1} << 19;  // values held by a task
-  const index_t width = std::clamp<index_t>(kHeld / std::max<index_t>(1, n), 1, 16);
-  parallel_for((x.cols + width - 1) / width, [&](index_t task) {
-    const index_t begin = task * width, count = std::min(width, x.cols - begin);
-    std::vector<T> values(n * count);
-    for (index_t i = 0; i < n; ++i)
-      for (index_t j = 0; j < count; ++j) values[j * n + i] = x.at(sample[i], begin + j);
-    for (index_t j = 0; j < count; ++j)
-      if (!features[begin + j].categorical)
-        find_edges(values.data() + j * n, weight ? drawn.data() : nullptr, n, options.max_bins, features[begin + j]);
-  });
-}
-
 // out[i] = number of edges below v[i]; edges are padded to 256 with +infinity.
 template <class T>
 HINGE_HOT void search(const T* __restrict v, index_t n, const T* __restrict edges, std::uint8_t* __restrict out) {
@@ -188,8 +166,8 @@ HINGE_HOT void look_over(const std::uint8_t* __restrict column, index_t n, std::
 
 constexpr index_t kFewRows = 500000;
 
-// The bytes of the slots, side by side in groups.
-void fill_groups(Bins& bins) {
+// Groups of slots.
+void make_groups(Bins& bins) {
   const auto slots = static_cast<index_t>(bins.slots.size());
   bins.groups = (slots + kGroup - 1) / kGroup;
   // Leaves of small tables are too small to be cut by rows: an even number of groups keeps two (four, ...) threads
@@ -200,6 +178,10 @@ void fill_groups(Bins& bins) {
     bins.two_codes.push_back(std::all_of(bins.slots.begin() + bins.group_begin[g],
                                          bins.slots.begin() + bins.group_begin[g + 1],
                                          [](const Slot& slot) { return slot.span <= 2 && slot.codes <= 2; }));
+}
+
+// The bytes of the slots, side by side in groups.
+void fill_groups(Bins& bins) {
   bins.by_group.resize(bins.groups * bins.rows * kGroup);
   constexpr index_t block = 4096;
   const index_t parts = std::max<index_t>(1, (bins.rows + block - 1) / block);
@@ -247,20 +229,41 @@ T round_down(double x) {
 template float round_down<float>(double);
 template double round_down<double>(double);
 
+// Neighbouring columns are gathered together: they share cache lines in a table by rows.
 template <class T>
-Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::uint8_t>& categorical,
-               const BinOptions& options) {
-  Bins bins;
-  bins.rows = x.rows, bins.cols = x.cols;
-  bins.features.resize(x.cols);
-  for (index_t j = 0; j < x.cols; ++j) bins.features[j].categorical = categorical[j];
-  find_all_edges(x, weight, options, bins.features);
+std::vector<Feature> find_features(const Table<T>& x, const double* weight,
+                                   const std::vector<std::uint8_t>& categorical, const BinOptions& options) {
+  std::vector<Feature> features(x.cols);
+  for (index_t j = 0; j < x.cols; ++j) features[j].categorical = categorical[j];
+  const std::vector<std::uint32_t> sample = sample_rows(x.rows, options);
+  const auto n = static_cast<index_t>(sample.size());
+  std::vector<double> drawn;
+  if (weight)
+    for (const std::uint32_t i : sample) drawn.push_back(weight[i]);
+  constexpr index_t kHeld = index_t{1} << 19;  // values held by a task
+  const index_t width = std::clamp<index_t>(kHeld / std::max<index_t>(1, n), 1, 16);
+  parallel_for((x.cols + width - 1) / width, [&](index_t task) {
+    const index_t begin = task * width, count = std::min(width, x.cols - begin);
+    std::vector<T> values(n * count);
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = 0; j < count; ++j) values[j * n + i] = x.at(sample[i], begin + j);
+    for (index_t j = 0; j < count; ++j)
+      if (!features[begin + j].categorical)
+        find_edges(values.data() + j * n, weight ? drawn.data() : nullptr, n, options.max_bins, features[begin + j]);
+  });
+  return features;
+}
 
+template std::vector<Feature> find_features(const Table<float>&, const double*, const std::vector<std::uint8_t>&,
+                                            const BinOptions&);
+template std::vector<Feature> find_features(const Table<double>&, const double*, const std::vector<std::uint8_t>&,
+                                            const BinOptions&);
+
+template <class T>
+void code_columns(const Table<T>& x, std::vector<Feature>& features, std::uint8_t* by_col) {
   std::vector<T> edges(x.cols * kBins, std::numeric_limits<T>::infinity());
   for (index_t j = 0; j < x.cols; ++j)
-    std::transform(bins.features[j].edge.begin(), bins.features[j].edge.end(), edges.begin() + j * kBins,
-                   round_down<T>);
-  bins.by_col.resize(x.cols * x.rows + 4);  // gathers read whole words
+    std::transform(features[j].edge.begin(), features[j].edge.end(), edges.begin() + j * kBins, round_down<T>);
   constexpr index_t block = 512;
   const index_t parts = std::max<index_t>(1, (x.rows + block - 1) / block);
   std::vector<std::uint8_t> missing(parts * x.cols, 0), largest(parts * x.cols, 0);
@@ -273,9 +276,9 @@ Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::u
         for (index_t i = 0; i < m; ++i)
           for (index_t k = 0; k < std::min(width, x.cols - j); ++k) values[k * block + i] = x.at(begin + i, j + k);
       const T* own = values + j % width * block;
-      const Feature& f = bins.features[j];
+      const Feature& f = features[j];
       const auto count = static_cast<int>(f.edge.size());
-      std::uint8_t* column = bins.by_col.data() + j * x.rows + begin;
+      std::uint8_t* column = by_col + j * x.rows + begin;
       if (f.categorical)
         for (index_t i = 0; i < m; ++i) column[i] = own[i] == own[i] ? static_cast<std::uint8_t>(own[i]) : kMissing;
       else if (count <= 8)
@@ -287,11 +290,44 @@ Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::u
   });
   for (index_t part = 0; part < parts; ++part)
     for (index_t j = 0; j < x.cols; ++j) {
-      Feature& f = bins.features[j];
+      Feature& f = features[j];
       f.missing |= missing[part * x.cols + j] != 0;
       if (f.categorical) f.bins = std::max(f.bins, largest[part * x.cols + j] + 1);
     }
+}
+template void code_columns(const Table<float>&, std::vector<Feature>&, std::uint8_t*);
+template void code_columns(const Table<double>&, std::vector<Feature>&, std::uint8_t*);
+
+template <class T>
+Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::uint8_t>& categorical,
+               const BinOptions& options) {
+  Bins bins;
+  bins.rows = x.rows, bins.cols = x.cols;
+  bins.features = find_features(x, weight, categorical, options);
+  bins.by_col.resize(x.cols * x.rows + 4);  // gathers read whole words
+  code_columns(x, bins.features, bins.by_col.data());
   bins.slots = make_slots(bins, options.bundle);
+  make_groups(bins);
+  fill_groups(bins);
+  return bins;
+}
+
+Bins make_layout(std::vector<Feature> features) {
+  Bins bins;
+  bins.cols = static_cast<index_t>(features.size());
+  bins.features = std::move(features);
+  bins.slots = make_slots(bins, false);
+  make_groups(bins);
+  return bins;
+}
+
+Bins with_codes(const Bins& layout, const std::uint8_t* codes, index_t rows) {
+  Bins bins;
+  bins.rows = rows, bins.cols = layout.cols;
+  bins.features = layout.features, bins.slots = layout.slots;
+  bins.groups = layout.groups, bins.group_begin = layout.group_begin;
+  bins.by_col.resize(bins.cols * rows + 4);
+  std::copy(codes, codes + bins.cols * rows, bins.by_col.begin());
   fill_groups(bins);
   return bins;
 }

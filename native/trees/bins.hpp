@@ -73,6 +73,19 @@ template <class T>
 Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::uint8_t>& categorical,
                const BinOptions& options);
 
+// What make_bins does, step by step, for tables that are read block by block. First the features, with their edges,
+// from rows that stand for all of them;
+template <class T>
+std::vector<Feature> find_features(const Table<T>& x, const double* weight,
+                                   const std::vector<std::uint8_t>& categorical, const BinOptions& options);
+// then the bytes of every block (cols x rows): features learn whether values are missing, and the codes of categories;
+template <class T>
+void code_columns(const Table<T>& x, std::vector<Feature>& features, std::uint8_t* by_col);
+// then slots and groups, from the features of all blocks together and without rows (no features share a slot);
+Bins make_layout(std::vector<Feature> features);
+// and every block with that layout.
+Bins with_codes(const Bins& layout, const std::uint8_t* codes, index_t rows);
+
 // Cuts distinct values (increasing, with their weights, which are not read if every value has its own bin) into bins of
 // nearly equal weight.
 template <class T>

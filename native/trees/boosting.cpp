@@ -12,14 +12,6 @@ namespace {
 
 constexpr index_t kChunk = 1 << 15;
 
-// The Newton step of a log-odds, made shorter where it would overshoot. A leaf whose rows were thought to be of a class
-// with probability p, and are in fact of it more often, asks for a step of up to 1/p, while the log-odds that fit it
-// grow like log(1/p) only. Steps up to 2, the longest from p = 1/2, are left alone.
-double damped(double step) {
-  const double size = std::fabs(step);
-  return size <= 2 ? step : std::copysign(2 + std::log1p(size - 2), step);
-}
-
 }  // namespace
 
 Booster::Booster(std::shared_ptr<const Bins> bins, const double* y, const double* weight, index_t outputs, bool exact,
@@ -52,10 +44,8 @@ bool Booster::fill_roots(const Round& round) {
 
 std::vector<Nodes> Booster::boost(const Round& round) {
   const Scored at{y_, scores_.data(), weight_, rows(), outputs_};
-  if (round.loss)
-    gradients_.of_loss(*round.loss, round.logistic, round.curvature, at, round.seed);
-  else
-    gradients_.of_softmax(at, round.seed);
+  const Differentiated what{round.loss, round.logistic, round.curvature};
+  gradients_.round(what, at, gradients_.measure(what, at), round.seed);
   const bool filled = fill_roots(round);
   const auto root = [&](index_t k) { return filled ? &roots_[k] : nullptr; };
   std::vector<Nodes> trees(static_cast<std::size_t>(outputs_));
@@ -144,10 +134,7 @@ void Booster::update(Nodes& tree, const Growth& growth, double eta, double* s) c
   parallel_for(chunks, [&](index_t p) {
     for (index_t i = used + p * kChunk; i < std::min(rows(), used + (p + 1) * kChunk); ++i) {
       const index_t row = *order.at(i);
-      std::int32_t node = 0;
-      while (tree.feature[node] >= 0)
-        node = tree.left[node] + !tree.goes_left(node, bins_->col(tree.feature[node])[row]);
-      s[row] += tree.value[node];
+      s[row] += tree.value[tree.leaf([&](std::int32_t f) { return bins_->col(f)[row]; })];
     }
   });
 }

@@ -104,6 +104,6 @@ std::uint64_t content_key(std::uint64_t key, T cell) {
 }
 std::vector<std::uint32_t> order_by_key(const std::vector<std::uint64_t>& key);
 template <class T>
-std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y);
+std::vector<std::uint64_t> content_keys(const Table<T>& x, const double* y);
 
 }  // namespace hinge::trees

@@ -138,6 +138,55 @@ void loss_rows(const Loss& loss, const double* y, const double* s, const double*
   for (index_t i = 0; i < n; ++i) v[i] = curvature.bound * w[i];
 }
 
+// Rows of a piece, filled up to a full one by repeating the last: what a compiler makes of the end of a loop may round
+// otherwise than its body, and a row's numbers must not depend on where its block ends.
+struct FullPiece {
+  std::vector<double> y, scores, weight;
+  FullPiece(const Scored& at, index_t begin, index_t m) : y(kPiece), scores(at.outputs * kPiece) {
+    const auto fill = [&](const double* from, double* to) {
+      std::copy_n(from + begin, m, to);
+      std::fill(to + m, to + kPiece, to[m - 1]);
+    };
+    fill(at.y, y.data());
+    for (index_t k = 0; k < at.outputs; ++k) fill(at.scores + k * at.rows, scores.data() + k * kPiece);
+    if (at.weight) weight.resize(kPiece), fill(at.weight, weight.data());
+  }
+  Scored scored(index_t outputs) const {
+    return {y.data(), scores.data(), weight.empty() ? nullptr : weight.data(), kPiece, outputs};
+  }
+};
+
+// f(rows of a full piece, out...) for the rows b ... b + m, whose results go to out (outputs x rows).
+template <class F, class... Out>
+void on_full_piece(const Scored& at, index_t b, index_t m, const F& f, Out*... out) {
+  if (m == 0) return;
+  if (m == kPiece)
+    return f(Scored{at.y + b, at.scores + b, at.weight ? at.weight + b : nullptr, at.rows, at.outputs}, out + b...);
+  const FullPiece piece(at, b, m);
+  const auto run = [&](std::vector<Out>&&... held) {
+    f(piece.scored(at.outputs), held.data()...);
+    for (index_t k = 0; k < at.outputs; ++k) (std::copy_n(held.data() + k * kPiece, m, out + k * at.rows + b), ...);
+  };
+  run(std::vector<Out>(at.outputs * kPiece)...);
+}
+
+// The same for loops over words with two more numbers per row (`b` may be null).
+template <class F>
+void on_full_words(std::uint32_t* words, const double* a, const double* b, index_t m, const F& f) {
+  if (m == kPiece) return f(words, a, b);
+  if (m == 0) return;
+  std::uint32_t held[kPiece];
+  double one[kPiece], two[kPiece];
+  const auto fill = [m](const auto* from, auto* to) {
+    std::copy_n(from, m, to);
+    std::fill(to + m, to + kPiece, to[m - 1]);
+  };
+  fill(words, held), fill(a, one);
+  if (b) fill(b, two);
+  f(held, one, b ? two : nullptr);
+  std::copy_n(held, m, words);
+}
+
 HINGE_INLINE std::uint32_t mix32(std::uint32_t x) {
   x ^= x >> 16;
   x *= 0x85EBCA6Bu;
@@ -225,114 +274,154 @@ Rounded Gradients::rounded(index_t output) const {
   return r;
 }
 
-void Gradients::of_loss(const Loss& loss, bool logistic, const Curvature& curvature, const Scored& at,
-                        std::uint64_t seed) {
+// Derivatives before rounding, without weights: they come in with the rounding.
+void Gradients::measure_exact(const Differentiated& what, const Scored& at) {
   const index_t n = rows_;
-  if (form_ == Rounding::exact) {
-    // Weights come in with the rounding.
-    const auto rows = [&](index_t b, index_t e) {
-      if (logistic)
-        exact_logistic(at.y + b, at.scores + b, e - b, g_.data() + b, h_.data() + b);
+  if (what.loss && what.loss->whole_arrays())
+    return loss_rows(*what.loss, at.y, at.scores, nullptr, n, what.curvature, g_.data(), h_.data());
+  for_pieces(n, [&](index_t b, index_t e) {
+    const auto rows = [&](const Scored& piece, double* g, double* h) {
+      if (!what.loss)
+        exact_softmax(piece.y, piece.scores, kPiece, piece.rows, piece.outputs, g, h);
+      else if (what.logistic)
+        exact_logistic(piece.y, piece.scores, kPiece, g, h);
       else
-        loss_rows(loss, at.y + b, at.scores + b, nullptr, e - b, curvature, g_.data() + b, h_.data() + b);
+        loss_rows(*what.loss, piece.y, piece.scores, nullptr, kPiece, what.curvature, g, h);
     };
-    if (loss.whole_arrays())
-      rows(0, n);
-    else
-      for_pieces(n, rows);
-    return round_exact(at);
-  }
-  if (logistic) {
-    for_pieces(n, [&](index_t b, index_t e) { logistic_rows(at.scores + b, e - b, words_.data() + b); });
-    return round_classes(at, 1.0, seed);
-  }
-  // Nothing but the words is kept of a row: the loss is evaluated twice, for the scale and to be rounded.
-  std::vector<double> u, v;
-  if (loss.whole_arrays()) {
-    u.resize(n), v.resize(n);
-    loss_rows(loss, at.y, at.scores, at.weight, n, curvature, u.data(), v.data());
-  }
-  const auto evaluate = [&](const auto& f) {
-    for_pieces(n, [&](index_t b, index_t e) {
-      if (!u.empty()) return f(u.data() + b, v.data() + b, b, e - b);
-      double a[kPiece], c[kPiece];
-      loss_rows(loss, at.y + b, at.scores + b, at.weight ? at.weight + b : nullptr, e - b, curvature, a, c);
-      f(a, c, b, e - b);
-    });
-  };
-  std::vector<Peak> peaks(pieces(n));
-  evaluate([&](const double* g, const double* h, index_t b, index_t m) { peaks[b / kPiece] = peak_of(g, h, m); });
-  const Peak most = highest(peaks);
-  require_finite(most.g), require_finite(most.h);
-  if (!curvature.own && !at.weight) {
-    form_ = Rounding::constant;
-    const double scale = most.g > 0 ? 2147480000.0 / static_cast<double>(most.g) : 1.0;
-    g_unit_[0] = 1.0 / scale, h_unit_[0] = curvature.bound;
-    return evaluate(
-        [&](const double* g, const double*, index_t b, index_t m) { round_constant(g, m, scale, words_.data() + b); });
-  }
-  form_ = Rounding::packed;
-  const Rounder round = rounder(most, seed);
-  set_units(0, round.g_scale, round.h_scale);
-  evaluate([&](const double* g, const double* h, index_t b, index_t m) {
-    round_pairs(g, h, b, m, round, words_.data() + b);
+    on_full_piece(at, b, e - b, rows, g_.data(), h_.data());
   });
 }
 
-void Gradients::of_softmax(const Scored& at, std::uint64_t seed) {
-  const index_t n = rows_, k = at.outputs;
-  if (form_ == Rounding::exact) {
-    for_pieces(n, [&](index_t b, index_t e) {
-      exact_softmax(at.y + b, at.scores + b, e - b, n, k, g_.data() + b, h_.data() + b);
-    });
-    return round_exact(at);
-  }
-  for_pieces(n, [&](index_t b, index_t e) { softmax_rows(at.scores + b, e - b, n, k, words_.data() + b); });
-  round_classes(at, 0.0, seed);
+// f(g, h, first row, rows) for pieces of the rows. Nothing but the words is kept of a row: the loss is evaluated twice,
+// for the extent and to be rounded.
+template <class F>
+void Gradients::evaluate(const Differentiated& what, const Scored& at, const F& f) {
+  for_pieces(rows_, [&](index_t b, index_t e) {
+    if (!u_.empty()) return f(u_.data() + b, v_.data() + b, b, e - b);
+    if (b == e) return;
+    double g[kPiece], h[kPiece];
+    const auto rows = [&](const Scored& piece) {
+      loss_rows(*what.loss, piece.y, piece.scores, piece.weight, kPiece, what.curvature, g, h);
+    };
+    on_full_piece(at, b, e - b, rows);
+    f(g, h, b, e - b);
+  });
 }
 
-// From probabilities to words. The label of the first output is `label`, those of the others follow.
-void Gradients::round_classes(const Scored& at, double label, std::uint64_t seed) {
-  const index_t n = rows_, count = pieces(n);
-  const auto weight = [&](index_t b) { return at.weight ? at.weight + b : nullptr; };
-  form_ = Rounding::packed;
-  std::vector<Peak> peaks(count);
-  for (index_t k = 0; k < at.outputs; ++k, label += 1) {
-    std::uint32_t* words = words_.data() + k * n;
-    for_pieces(n, [&](index_t b, index_t e) {
-      peaks[b / kPiece] = peak_of_probabilities(words + b, at.y + b, label, weight(b), e - b);
-    });
-    const Rounder round = rounder(highest(peaks), seed + static_cast<std::uint64_t>(k));
-    set_units(k, round.g_scale, round.h_scale);
-    for_pieces(
-        n, [&](index_t b, index_t e) { round_probabilities(words + b, at.y + b, label, weight(b), b, e - b, round); });
+std::vector<Extent> Gradients::measure(const Differentiated& what, const Scored& at) {
+  const index_t n = rows_;
+  std::vector<Extent> extents(static_cast<std::size_t>(at.outputs));
+  if (form_ == Rounding::exact) {
+    measure_exact(what, at);
+    double weight = 0;
+    for (index_t i = 0; i < n; ++i) weight += at.weight ? at.weight[i] : 1.0;
+    for (index_t k = 0; k < at.outputs; ++k) {
+      Extent& most = extents[k];
+      most.weight = weight;
+      for (index_t i = k * n; i < (k + 1) * n; ++i) {
+        require_finite(g_[i]), require_finite(h_[i]);
+        most.g = std::max(most.g, std::fabs(g_[i])), most.h = std::max(most.h, h_[i]);
+      }
+    }
+    return extents;
   }
+  std::vector<Peak> peaks(pieces(n));
+  const auto keep = [&](index_t k) {
+    const Peak most = highest(peaks);
+    extents[k].g = most.g, extents[k].h = most.h;
+  };
+  if (what.loss && !what.logistic) {
+    if (what.loss->whole_arrays()) {
+      u_.resize(n), v_.resize(n);
+      loss_rows(*what.loss, at.y, at.scores, at.weight, n, what.curvature, u_.data(), v_.data());
+    }
+    evaluate(what, at, [&](const double* g, const double* h, index_t b, index_t m) {
+      on_full_words(words_.data() + b, g, h, m, [&](std::uint32_t*, const double* u, const double* v) {
+        peaks[b / kPiece] = peak_of(u, v, kPiece);
+      });
+    });
+    keep(0);
+    require_finite(extents[0].g), require_finite(extents[0].h);
+    return extents;
+  }
+  for_pieces(n, [&](index_t b, index_t e) {
+    const auto rows = [&](const Scored& piece, std::uint32_t* p) {
+      if (what.loss)
+        logistic_rows(piece.scores, kPiece, p);
+      else
+        softmax_rows(piece.scores, kPiece, piece.rows, piece.outputs, p);
+    };
+    on_full_piece(at, b, e - b, rows, words_.data());
+  });
+  for (index_t k = 0; k < at.outputs; ++k) {
+    const double label = what.loss ? 1.0 : static_cast<double>(k);
+    for_pieces(n, [&](index_t b, index_t e) {
+      on_full_words(words_.data() + k * n + b, at.y + b, at.weight ? at.weight + b : nullptr, e - b,
+                    [&](const std::uint32_t* p, const double* y, const double* w) {
+                      peaks[b / kPiece] = peak_of_probabilities(p, y, label, w, kPiece);
+                    });
+    });
+    keep(k);
+  }
+  return extents;
+}
+
+void Gradients::round(const Differentiated& what, const Scored& at, const std::vector<Extent>& extents,
+                      std::uint64_t seed, index_t first) {
+  const index_t n = rows_;
+  if (form_ == Rounding::exact) {
+    // Fixed point with a power-of-two unit. Weights multiply whole units, so that an integer weight is exactly the same
+    // as repetition.
+    const double* w = at.weight;
+    for (index_t k = 0; k < at.outputs; ++k) {
+      double *g = g_.data() + k * n, *h = h_.data() + k * n;
+      const double g_scale = power_of_two(extents[k].g, extents[k].weight);
+      const double h_scale = power_of_two(extents[k].h, extents[k].weight);
+      g_unit_[k] = 1.0 / g_scale, h_unit_[k] = 1.0 / h_scale;
+      for (index_t i = 0; i < n; ++i) {
+        g[i] = std::rint((w ? w[i] : 1.0) * std::rint(g[i] * g_scale));
+        h[i] = std::rint((w ? w[i] : 1.0) * std::rint(h[i] * h_scale));
+      }
+    }
+    return;
+  }
+  const auto peak = [&](index_t k) { return Peak{static_cast<float>(extents[k].g), static_cast<float>(extents[k].h)}; };
+  form_ = Rounding::packed;
+  if (!what.loss || what.logistic) {
+    for (index_t k = 0; k < at.outputs; ++k) {
+      const double label = what.loss ? 1.0 : static_cast<double>(k);
+      const Rounder round = rounder(peak(k), seed + static_cast<std::uint64_t>(k));
+      set_units(k, round.g_scale, round.h_scale);
+      for_pieces(n, [&](index_t b, index_t e) {
+        on_full_words(words_.data() + k * n + b, at.y + b, at.weight ? at.weight + b : nullptr, e - b,
+                      [&](std::uint32_t* words, const double* y, const double* w) {
+                        round_probabilities(words, y, label, w, first + b, kPiece, round);
+                      });
+      });
+    }
+    return;
+  }
+  if (!what.curvature.own && !at.weight) {
+    form_ = Rounding::constant;
+    const double scale = extents[0].g > 0 ? 2147480000.0 / extents[0].g : 1.0;
+    g_unit_[0] = 1.0 / scale, h_unit_[0] = what.curvature.bound;
+    return evaluate(what, at, [&](const double* g, const double*, index_t b, index_t m) {
+      on_full_words(words_.data() + b, g, nullptr, m, [&](std::uint32_t* words, const double* u, const double*) {
+        round_constant(u, kPiece, scale, words);
+      });
+    });
+  }
+  const Rounder round = rounder(peak(0), seed);
+  set_units(0, round.g_scale, round.h_scale);
+  evaluate(what, at, [&](const double* g, const double* h, index_t b, index_t m) {
+    on_full_words(words_.data() + b, g, h, m, [&](std::uint32_t* words, const double* u, const double* v) {
+      round_pairs(u, v, first + b, kPiece, round, words);
+    });
+  });
 }
 
 void Gradients::set_units(index_t output, float g_scale, float h_scale) {
   g_unit_[output] = 64.0 / static_cast<double>(g_scale), h_unit_[output] = 64.0 / static_cast<double>(h_scale);
-}
-
-// Fixed point with a power-of-two unit. Weights multiply whole units, so that an integer weight is exactly the same as
-// repetition.
-void Gradients::round_exact(const Scored& at) {
-  const double* w = at.weight;
-  for (index_t k = 0; k < at.outputs; ++k) {
-    double *g = g_.data() + k * rows_, *h = h_.data() + k * rows_;
-    double most_g = 0, most_h = 0, weight = 0;
-    for (index_t i = 0; i < rows_; ++i) {
-      require_finite(g[i]), require_finite(h[i]);
-      most_g = std::max(most_g, std::fabs(g[i]));
-      most_h = std::max(most_h, h[i]);
-      weight += w ? w[i] : 1.0;
-    }
-    const double g_scale = power_of_two(most_g, weight), h_scale = power_of_two(most_h, weight);
-    g_unit_[k] = 1.0 / g_scale, h_unit_[k] = 1.0 / h_scale;
-    for (index_t i = 0; i < rows_; ++i) {
-      g[i] = std::rint((w ? w[i] : 1.0) * std::rint(g[i] * g_scale));
-      h[i] = std::rint((w ? w[i] : 1.0) * std::rint(h[i] * h_scale));
-    }
-  }
 }
 
 }  // namespace hinge::trees

@@ -31,22 +31,38 @@ inline void require_finite(double x) {
         "Lower learning_rate, or rescale y.");
 }
 
-// The rounded rows of every output, one after the other.
+// The largest |g| and h of one output, and the weight of its rows: what the unit of the rounded numbers comes from.
+struct Extent {
+  double g = 0, h = 0, weight = 0;
+  void merge(const Extent& o) { g = g > o.g ? g : o.g, h = h > o.h ? h : o.h, weight += o.weight; }
+};
+
+// Which gradients: of a loss of one output, or (null) of the softmax over the outputs, whose y holds codes.
+struct Differentiated {
+  const Loss* loss = nullptr;
+  bool logistic = false;  // the loss is log(1 + exp(-ys))
+  Curvature curvature;
+};
+
+// The rounded rows of every output, one after the other. A table in blocks has one object per block: the units come
+// from the extents of all blocks together, and random rounding from the numbers of the rows in the table.
 class Gradients {
  public:
   // exact: 64-bit fixed point. frequency: weights are counts, and count as such in a node.
   Gradients(const Scored& at, bool exact, bool frequency);
 
-  // Of one output. `logistic`: the loss is log(1 + exp(-ys)).
-  void of_loss(const Loss& loss, bool logistic, const Curvature& curvature, const Scored& at, std::uint64_t seed);
-  // Of the softmax over the outputs; y holds codes.
-  void of_softmax(const Scored& at, std::uint64_t seed);
+  // The extent of every output.
+  std::vector<Extent> measure(const Differentiated& what, const Scored& at);
+  // After measure, with the same scores. first: the number of the first row.
+  void round(const Differentiated& what, const Scored& at, const std::vector<Extent>& extents, std::uint64_t seed,
+             index_t first = 0);
 
   Rounded rounded(index_t output) const;
 
  private:
-  void round_classes(const Scored& at, double label, std::uint64_t seed);
-  void round_exact(const Scored& at);
+  template <class F>
+  void evaluate(const Differentiated& what, const Scored& at, const F& f);
+  void measure_exact(const Differentiated& what, const Scored& at);
   void set_units(index_t output, float g_scale, float h_scale);
 
   index_t rows_;
@@ -55,6 +71,7 @@ class Gradients {
   std::vector<double> g_, h_;         // exact: whole numbers
   std::vector<std::int64_t> count_;
   std::vector<double> g_unit_, h_unit_;
+  std::vector<double> u_, v_;  // derivatives of a loss that is evaluated for all rows at once
 };
 
 }  // namespace hinge::trees

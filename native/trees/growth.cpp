@@ -1,13 +1,8 @@
 #include "trees/growth.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "core/pool.hpp"
-#include "core/random.hpp"
-#include "trees/bundle.hpp"
 
 namespace hinge::trees {
 namespace {
@@ -15,92 +10,22 @@ namespace {
 constexpr index_t kPoolBytes = index_t{1} << 28;
 constexpr index_t kCut = 2048;         // rows that a thread counts at least when a group is cut by rows
 constexpr index_t kSlotsTogether = 4;  // slots that are searched in one piece of work
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-bool contains_all(const std::vector<std::int32_t>& set, const std::vector<std::int32_t>& path) {
-  return std::all_of(path.begin(), path.end(),
-                     [&](std::int32_t f) { return std::find(set.begin(), set.end(), f) != set.end(); });
-}
-
-// Sums of g and h in 64ths of a unit over the rows of a leaf.
-HINGE_HOT void fine_sums(const std::uint32_t* __restrict words, const std::uint32_t* __restrict which, index_t m,
-                         std::int64_t& g, std::int64_t& h) {
-  std::int64_t a = 0, b = 0;
-  for (index_t i = 0; i < m; ++i) {
-    const std::uint32_t word = words[which[i]];
-    a += Packed::fine_g(word), b += Packed::fine_h(word);
-  }
-  g = a, h = b;
-}
 
 }  // namespace
 
-struct Growth::Open {
-  std::int32_t node = 0;
+struct Growth::Open : OpenLeaf {
   index_t begin = 0, end = 0;
-  int depth = 0;
   int histogram = -1;
-  NodeSums sums{{}, {}, {-kInf, kInf}};
-  std::vector<std::int32_t> path;    // features used above, kept under interaction constraints only
-  std::vector<std::uint8_t> usable;  // whether it may be split on a feature; empty: on all
-  Split best;
+  Open() = default;
+  explicit Open(OpenLeaf&& leaf) : OpenLeaf(std::move(leaf)) {}
   index_t size() const { return end - begin; }
 };
 
 struct Growth::Tree {
   const Bins& bins;
   const Rounded& rows;
-  const GrowOptions& options;
-
-  bool searchable(const Open& leaf) const {
-    if (leaf.sums.total.c < std::max(2 * options.split.min_count, options.min_split)) return false;
-    if (static_cast<double>(leaf.sums.total.h) * rows.h_unit < 2 * options.split.min_hessian) return false;
-    return options.max_depth <= 0 || leaf.depth < options.max_depth;
-  }
-  bool admits(const Open& leaf, index_t j) const {
-    if (!leaf.usable.empty() && !leaf.usable[j]) return false;
-    if (options.allowed.empty()) return true;
-    return std::any_of(options.allowed.begin(), options.allowed.end(), [&](const std::vector<std::int32_t>& set) {
-      return std::find(set.begin(), set.end(), j) != set.end() && contains_all(set, leaf.path);
-    });
-  }
+  TreeBuilder& builder;
 };
-
-// The best split of a leaf on the features of some slots.
-void Growth::search(const Tree& t, Open& leaf, const Slots& some, Split& best) {
-  if (!t.searchable(leaf)) return;
-  const Bins& bins = t.bins;
-  const auto run = [&]<class Sums>(const typename Sums::Entry* cells) {
-    using Entry = typename Sums::Entry;
-    Entry own[kBins];
-    std::vector<Part> pairs;
-    cells += (some.begin - bins.group_begin[some.group]) * kBins;
-    for (index_t k = some.begin; k < some.end; ++k, cells += kBins) {
-      const Slot& slot = bins.slots[k];
-      Entry total{};
-      if (slot.shared())
-        for (int b = 0; b < slot.codes; ++b) total += cells[b];
-      pairs.clear();
-      for (const Part& part : slot.parts) {
-        if (!t.admits(leaf, part.feature)) continue;
-        const Feature& feature = bins.features[part.feature];
-        const int direction = t.options.monotone.empty() ? 0 : t.options.monotone[part.feature];
-        if (slot.shared() && feature.bins == 2 && direction == 0) {
-          pairs.push_back(part);
-          continue;
-        }
-        if (slot.shared()) unbundle(cells, total, part, feature.bins, own);
-        improve<Sums>(slot.shared() ? own : cells, feature, static_cast<std::int32_t>(part.feature), leaf.sums,
-                      direction, t.options.split, best);
-      }
-      if (!pairs.empty()) improve_pairs<Sums>(cells, total, pairs, bins.features, leaf.sums, t.options.split, best);
-    }
-  };
-  Histogram& histogram = pool_[leaf.histogram];
-  if (!t.rows.narrow(leaf.size())) return run.template operator()<WideSums>(histogram.wide(bins, some.group));
-  with_form(t.rows.form,
-            [&]<class Form>(Form) { run.template operator()<NarrowSums<Form>>(histogram.narrow(bins, some.group)); });
-}
 
 // Fills the histogram of `small` from its rows, that of `large` (which holds the parent's) by subtraction, and searches
 // both for their best splits. `large` is null for the root, whose histogram may be filled.
@@ -112,6 +37,9 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   const bool all = small.begin == 0 && m == rows_.all();
   const std::uint32_t* which = all ? nullptr : rows_.at(small.begin);
   const bool was = large && t.rows.narrow(m + large->size()), is = large && t.rows.narrow(large->size());
+  const auto search = [&](Open& leaf, const Slots& some, Split& best) {
+    t.builder.search(leaf, pool_[leaf.histogram], t.rows.narrow(leaf.size()), some, best);
+  };
   const auto take_from_parent = [&](const Slots& some) {
     subtract(pool_[large->histogram], was, is, mine, narrow, bins, some, t.rows.form);
   };
@@ -131,8 +59,8 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   const auto finish = [&](const Slots& some, Split* found) {
     for (index_t c = 0; c < cuts - 1; ++c) merge(mine, partial_[c], narrow, bins, some);
     if (large && was == is) take_from_parent(some);
-    search(t, small, some, found[0]);
-    if (large && was == is) search(t, *large, some, found[1]);
+    search(small, some, found[0]);
+    if (large && was == is) search(*large, some, found[1]);
   };
 
   std::vector<Slots> pieces;
@@ -154,37 +82,20 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   }
   if (large && was != is) {
     parallel_for(groups, [&](index_t group) { take_from_parent(all_slots(bins, group)); });
-    parallel_for(static_cast<index_t>(pieces.size()),
-                 [&](index_t k) { search(t, *large, pieces[k], found[2 * k + 1]); });
+    parallel_for(static_cast<index_t>(pieces.size()), [&](index_t k) { search(*large, pieces[k], found[2 * k + 1]); });
   }
-  const auto keep = [](Open& leaf, const Split& s) {
-    if (s.feature >= 0 && leaf.best.loses_to(s.gain, s.feature)) leaf.best = s;
-  };
   for (std::size_t k = 0; k < pieces.size(); ++k) {
-    keep(small, found[2 * k]);
-    if (large) keep(*large, found[2 * k + 1]);
+    small.keep(found[2 * k]);
+    if (large) large->keep(found[2 * k + 1]);
   }
 }
 
 Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions& options, const Draw& draw,
                    Histogram* root_histogram) {
-  const Tree t{bins, gradients, options};
-  const Units unit{gradients.g_unit, gradients.h_unit};
+  TreeBuilder builder(bins, options, draw, gradients.form, {gradients.g_unit, gradients.h_unit});
+  const Tree t{bins, gradients, builder};
   rows_.start(bins.rows, draw.rows, draw.row_seed);
 
-  // Every node draws its features.
-  const auto draw_features = [&](Open& leaf) {
-    if (draw.features >= 1) return;
-    std::vector<std::int32_t> order(bins.cols);
-    std::iota(order.begin(), order.end(), 0);
-    Random random(draw.seed, 0xFEA7 + static_cast<std::uint64_t>(leaf.node));
-    random.shuffle(order.data(), bins.cols);
-    const auto keep = std::max<index_t>(1, std::llround(draw.features * static_cast<double>(bins.cols)));
-    leaf.usable.assign(bins.cols, 0);
-    for (index_t k = 0; k < keep; ++k) leaf.usable[order[k]] = 1;
-  };
-
-  Nodes tree;
   leaves_.clear();
   std::vector<Open> open;
   // Open leaves keep their histograms for the subtraction below them, within a budget of memory; a leaf without one
@@ -204,29 +115,17 @@ Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions
     if (leaf.histogram >= 0) free_histograms.push_back(leaf.histogram);
     leaf.histogram = -1;
   };
-  const auto add = [&](double value, const Cell& sums) {
-    return tree.add(value, static_cast<double>(sums.h) * unit.h, sums.c);
-  };
 
-  Open root;
+  Open root(builder.root(add_up(gradients, rows_.used() == bins.rows ? nullptr : rows_.at(0), rows_.used())));
   root.end = rows_.used();
   root.histogram = take_histogram();
-  root.sums.unit = unit;
-  root.sums.total = add_up(gradients, rows_.used() == bins.rows ? nullptr : rows_.at(0), rows_.used());
-  root.node = add(leaf_value(root.sums.total, unit, options.split.l2, root.sums.bounds), root.sums.total);
-  draw_features(root);
   if (root_histogram) std::swap(pool_[root.histogram], *root_histogram);
   if (options.max_leaves > 1) find_splits(t, root, nullptr, root_histogram != nullptr);
   open.push_back(std::move(root));
 
   int leaf_count = 1;
   while (!open.empty()) {
-    // The next leaf to split: the largest gain, or the highest level and there the largest gain.
-    std::size_t pick = 0;
-    for (std::size_t k = 1; k < open.size(); ++k) {
-      const bool level = options.by_level && open[k].depth != open[pick].depth;
-      if (level ? open[k].depth < open[pick].depth : open[k].best.gain > open[pick].best.gain) pick = k;
-    }
+    const std::size_t pick = builder.pick(open.size(), [&](std::size_t k) -> const OpenLeaf& { return open[k]; });
     Open leaf = std::move(open[pick]);
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(pick));
     if (leaf.best.feature < 0 || leaf_count >= options.max_leaves) {
@@ -235,35 +134,10 @@ Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions
       continue;
     }
     ++leaf_count;
-    const Split& s = leaf.best;
-    tree.feature[leaf.node] = s.feature;
-    tree.threshold[leaf.node] = s.threshold;
-    tree.bin[leaf.node] = static_cast<std::uint8_t>(s.bin);
-    tree.missing_left[leaf.node] = s.missing_left;
-    tree.gain[leaf.node] = s.gain;
-    if (s.categorical) {
-      tree.set[leaf.node] = static_cast<std::int32_t>(tree.sets.size() / 8);
-      tree.sets.insert(tree.sets.end(), s.set.begin(), s.set.end());
-    }
-    Open left, right;
-    left.node = add(s.left_value, s.left);
-    right.node = add(s.right_value, s.right);
-    tree.left[leaf.node] = left.node;
-    draw_features(left), draw_features(right);
-    left.depth = right.depth = leaf.depth + 1;
-    left.sums = {s.left, unit, leaf.sums.bounds}, right.sums = {s.right, unit, leaf.sums.bounds};
-    const int direction = options.monotone.empty() ? 0 : options.monotone[s.feature];
-    if (direction != 0) {
-      const double middle = 0.5 * (s.left_value + s.right_value);
-      (direction > 0 ? left.sums.bounds.upper : left.sums.bounds.lower) = middle;
-      (direction > 0 ? right.sums.bounds.lower : right.sums.bounds.upper) = middle;
-    }
-    if (!options.allowed.empty()) {
-      left.path = leaf.path;
-      left.path.push_back(s.feature);
-      right.path = left.path;
-    }
-    const index_t went_left = rows_.split(bins, tree, leaf.node, leaf.begin, leaf.end);
+    auto [first, second] = builder.children(leaf);
+    Open left(std::move(first)), right(std::move(second));
+    builder.record(leaf, left, right);
+    const index_t went_left = rows_.split(bins, builder.tree, leaf.node, leaf.begin, leaf.end);
     left.begin = leaf.begin, left.end = right.begin = leaf.begin + went_left, right.end = leaf.end;
     Open& small = left.size() <= right.size() ? left : right;
     Open& large = left.size() <= right.size() ? right : left;
@@ -282,57 +156,28 @@ Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions
     open.push_back(std::move(right));
   }
   if (options.prune > 0)
-    prune(tree, options.prune * static_cast<double>(rows_.used()) / static_cast<double>(bins.rows));
-  values(t, tree);
-  return tree;
+    prune(builder.tree, options.prune * static_cast<double>(rows_.used()) / static_cast<double>(bins.rows));
+  values(t);
+  return std::move(builder.tree);
 }
 
-// The subtree that maximises  sum of gains - cost * leaves  (Breiman et al. 1984, chapter 3); the smallest among
-// equals.
+// The leaves of the tree that is cut back hold the rows of those below them, which are side by side.
 void Growth::prune(Nodes& tree, double cost) {
   const std::int32_t n = tree.size();
-  std::vector<double> gain(n, 0.0);
-  std::vector<std::int32_t> leaves(n, 1), number(n, -1);
   std::vector<index_t> begin(n, rows_.used()), end(n, 0);
   for (const Leaf& leaf : leaves_) begin[leaf.node] = leaf.begin, end[leaf.node] = leaf.end;
-  for (std::int32_t t = n - 1; t >= 0; --t) {  // children come after their parents
-    const std::int32_t l = tree.left[t];
-    if (l < 0) continue;
-    begin[t] = std::min(begin[l], begin[l + 1]), end[t] = std::max(end[l], end[l + 1]);
-    gain[t] = tree.gain[t] + gain[l] + gain[l + 1];
-    leaves[t] = leaves[l] + leaves[l + 1];
-    if (gain[t] > cost * (leaves[t] - 1) * (1 + 1e-12)) continue;
-    gain[t] = 0, leaves[t] = 1;
-    tree.feature[t] = tree.left[t] = tree.set[t] = -1;
-    tree.gain[t] = tree.threshold[t] = 0;
-    tree.missing_left[t] = tree.bin[t] = 0;
-  }
-  std::vector<std::int32_t> kept{0};
-  for (std::size_t k = 0; k < kept.size(); ++k) {  // grows as it goes: level by level
-    const std::int32_t l = tree.left[kept[k]];
-    if (l >= 0) kept.push_back(l), kept.push_back(l + 1);
-  }
-  for (std::size_t k = 0; k < kept.size(); ++k) number[kept[k]] = static_cast<std::int32_t>(k);
+  for (std::int32_t t = n - 1; t >= 0; --t)  // children come after their parents
+    if (const std::int32_t l = tree.left[t]; l >= 0)
+      begin[t] = std::min(begin[l], begin[l + 1]), end[t] = std::max(end[l], end[l + 1]);
+  const std::vector<std::int32_t> kept = cut_back(tree, cost);
   leaves_.clear();
-  for (const std::int32_t t : kept) {
-    if (tree.left[t] < 0)
-      leaves_.push_back({number[t], begin[t], end[t]});
-    else
-      tree.left[t] = number[tree.left[t]];
-  }
-  const auto pick = [&](auto& values) {
-    auto old = std::move(values);
-    values.clear();
-    for (const std::int32_t t : kept) values.push_back(old[t]);
-  };
-  pick(tree.feature), pick(tree.threshold), pick(tree.left), pick(tree.missing_left), pick(tree.set), pick(tree.value);
-  pick(tree.gain), pick(tree.weight), pick(tree.count), pick(tree.bin);
+  for (std::size_t k = 0; k < kept.size(); ++k)
+    if (tree.left[k] < 0) leaves_.push_back({static_cast<std::int32_t>(k), begin[kept[k]], end[kept[k]]});
 }
 
 // Leaf values from gradients before they were rounded at random.
-void Growth::values(const Tree& t, Nodes& tree) const {
-  // Under monotone constraints the values came with bounds that this would ignore.
-  if (t.rows.form != Rounding::packed || !t.options.monotone.empty()) return;
+void Growth::values(const Tree& t) {
+  if (!t.builder.fine()) return;
   struct Sums {
     std::size_t leaf;
     index_t begin, end;
@@ -350,9 +195,7 @@ void Growth::values(const Tree& t, Nodes& tree) const {
     const std::size_t k = pieces[p].leaf;
     std::int64_t g = 0, h = 0;
     for (; p < pieces.size() && pieces[p].leaf == k; ++p) g += pieces[p].g, h += pieces[p].h;
-    tree.value[leaves_[k].node] =
-        leaf_value(static_cast<double>(g) * t.rows.g_unit / 64, static_cast<double>(h) * t.rows.h_unit / 64,
-                   t.options.split.l2, {-kInf, kInf});
+    t.builder.tree.value[leaves_[k].node] = t.builder.fine_value(g, h);
   }
 }
 

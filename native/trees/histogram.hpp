@@ -99,6 +99,14 @@ class Histogram {
   std::int64_t* narrow(const Bins& bins, index_t group) { return data_.data() + bins.group_begin[group] * kBins * 3; }
   Cell* wide(const Bins& bins, index_t group) { return reinterpret_cast<Cell*>(narrow(bins, group)); }
 
+  // All numbers of wide cells, those of codes that do not occur included: sums over blocks of a table.
+  bool made() const { return !data_.empty(); }
+  void take(const std::int64_t* numbers, index_t n) { data_.assign(numbers, numbers + n); }
+  const std::vector<std::int64_t>& numbers() const { return data_; }
+  void subtract(const Histogram& o) {
+    for (std::size_t k = 0; k < data_.size(); ++k) data_[k] -= o.data_[k];
+  }
+
  private:
   std::vector<std::int64_t> data_;
 };

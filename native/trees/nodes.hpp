@@ -32,6 +32,28 @@ struct Nodes {
     return size() - 1;
   }
 
+  // Gives a node a split (split.hpp); its children are added by the caller.
+  template <class Split>
+  void split(std::int32_t node, const Split& s) {
+    feature[node] = s.feature;
+    threshold[node] = s.threshold;
+    bin[node] = static_cast<std::uint8_t>(s.bin);
+    missing_left[node] = s.missing_left;
+    gain[node] = s.gain;
+    if (s.categorical) {
+      set[node] = static_cast<std::int32_t>(sets.size() / 8);
+      sets.insert(sets.end(), s.set.begin(), s.set.end());
+    }
+  }
+
+  // The leaf of a row, whose bins code(feature) gives.
+  template <class Code>
+  std::int32_t leaf(const Code& code) const {
+    std::int32_t node = 0;
+    while (feature[node] >= 0) node = left[node] + !goes_left(node, code(feature[node]));
+    return node;
+  }
+
   // Whether a row with this bin of the node's feature goes left.
   bool goes_left(std::int32_t node, std::uint8_t b) const {
     if (b == 255) return missing_left[node];

@@ -59,7 +59,7 @@ Sides separate_many(std::uint32_t*, index_t, std::uint32_t*, const std::uint8_t*
 
 }  // namespace
 
-void LeafRows::start(index_t n, double share, std::uint64_t seed) {
+void LeafRows::start(index_t n, double share, std::uint64_t seed, index_t first) {
   rows_.resize(n + kPad), spare_.resize(n + kPad);
   all_ = used_ = n;
   if (share >= 1) {
@@ -71,7 +71,7 @@ void LeafRows::start(index_t n, double share, std::uint64_t seed) {
   const Random random(seed, 0x5A3B);
   index_t in = 0, out = 0;
   for (index_t i = 0; i < n; ++i) {
-    if (random.uniform_at(i) < share)
+    if (random.uniform_at(first + i) < share)
       rows_[in++] = static_cast<std::uint32_t>(i);
     else
       spare_[out++] = static_cast<std::uint32_t>(i);

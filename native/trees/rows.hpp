@@ -9,8 +9,9 @@ namespace hinge::trees {
 
 class LeafRows {
  public:
-  // All rows, or each with probability `share`, drawn from the seed; the others are kept behind.
-  void start(index_t n, double share, std::uint64_t seed);
+  // All rows, or each with probability `share`, drawn from the seed; the others are kept behind. first: the number of
+  // the first row in a table of which these are a block.
+  void start(index_t n, double share, std::uint64_t seed, index_t first = 0);
 
   // Puts those of rows[begin, end) that go left at a node before the others, both in order; returns their number.
   index_t split(const Bins& bins, const Nodes& tree, std::int32_t node, index_t begin, index_t end);

@@ -59,7 +59,7 @@ std::vector<std::uint32_t> order_by_key(const std::vector<std::uint64_t>& key) {
 }
 
 template <class T>
-std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y) {
+std::vector<std::uint64_t> content_keys(const Table<T>& x, const double* y) {
   std::vector<std::uint64_t> key(x.rows);
   const index_t parts = parts_for(x.rows, 1024);
   parallel_for(parts, [&](index_t part) {
@@ -69,10 +69,10 @@ std::vector<std::uint32_t> order_by_content(const Table<T>& x, const double* y) 
       key[i] = k;
     }
   });
-  return order_by_key(key);
+  return key;
 }
-template std::vector<std::uint32_t> order_by_content(const Table<float>&, const double*);
-template std::vector<std::uint32_t> order_by_content(const Table<double>&, const double*);
+template std::vector<std::uint64_t> content_keys(const Table<float>&, const double*);
+template std::vector<std::uint64_t> content_keys(const Table<double>&, const double*);
 
 std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const double* count, index_t draws,
                               std::uint64_t seed, std::uint64_t tree) {

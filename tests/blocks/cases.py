@@ -18,6 +18,8 @@ class Case:
     target: str
     exact: bool = False  # closed forms agree to rounding, others within their certificates
     local: bool = False  # different optima are possible
+    bits: bool = False  # another cut into blocks gives the same bits
+    missing: bool = False  # takes missing values
     names: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -50,6 +52,7 @@ CASES = [
     Case(hg.LinearSVR(loss="squared_epsilon_insensitive"), "real"),
     Case(hg.QuantileRegressor(quantile=0.7, alpha=0.01), "real"),
     Case(hg.LeastAbsoluteDeviations(), "real"),
+    Case(hg.HuberRegressor(scale=0.5), "real"),
     Case(hg.PoissonRegressor(), "count"),
     Case(hg.PoissonRegressor(alpha=0.02, l1_ratio=1.0), "count"),
     Case(hg.GammaRegressor(), "positive"),
@@ -66,12 +69,31 @@ CASES = [
     Case(hg.BernoulliNB(), "three", exact=True),
     Case(hg.ComplementNB(), "three", exact=True, names={"counts": True}),
     Case(hg.CategoricalNB(min_categories=20), "three", exact=True, names={"counts": True}),
+    Case(hg.MixedNB(), "three", exact=True),
     Case(hg.LinearDiscriminantAnalysis(), "three", exact=True),
     Case(hg.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2), "labels", exact=True),
     Case(hg.QuadraticDiscriminantAnalysis(), "three", exact=True),
     Case(hg.GaussianMixture(2, tol=1e-8, max_iter=2000, random_state=0), "none", local=True),
-    Case(hg.StandardScaler(), "none", exact=True),
-]
+    Case(hg.StandardScaler(), "none", exact=True, missing=True),
+    Case(hg.HistGradientBoostingRegressor(max_iter=4), "real", exact=True, bits=True, missing=True),
+    Case(hg.HistGradientBoostingRegressor("poisson", max_iter=4), "count", exact=True, bits=True, missing=True),
+    Case(
+        hg.HistGradientBoostingRegressor(max_iter=4, subsample=0.6, max_features=0.5), "real",
+        exact=True, bits=True, missing=True,
+    ),
+    Case(hg.HistGradientBoostingClassifier(max_iter=4), "labels", exact=True, bits=True, missing=True),
+    Case(hg.HistGradientBoostingClassifier(max_iter=4, max_bins=20, quantize=True), "labels", exact=True, bits=True, missing=True),
+    Case(
+        hg.HistGradientBoostingClassifier(max_iter=3, grow="level", class_weight={5: 1.0, 6: 2.0, 7: 0.5}), "three",
+        exact=True, bits=True, missing=True,
+    ),
+    Case(hg.GradientBoostingClassifier(n_estimators=4), "labels", exact=True, bits=True, missing=True),
+    Case(hg.GradientBoostingRegressor(n_estimators=4, ccp_alpha=1e-3), "real", exact=True, bits=True, missing=True),
+    Case(hg.DecisionTreeClassifier(splitter="hist", random_state=0), "three", exact=True, bits=True, missing=True),
+    Case(hg.DecisionTreeRegressor(splitter="hist", max_depth=5), "real", exact=True, bits=True, missing=True),
+    Case(hg.RandomForestClassifier(8, random_state=3), "labels", exact=True, bits=True, missing=True),
+    Case(hg.RandomForestRegressor(5, random_state=1, max_features=0.5), "real", exact=True, bits=True, missing=True),
+]  # fmt: skip
 
 
 def data(case: Case, rng: np.random.Generator, n: int = 600) -> tuple[np.ndarray, Any, np.ndarray]:

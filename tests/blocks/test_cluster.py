@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from cases import CASES, data
 from sklearn.base import clone
-from test_laws import fitted, parts_of
+from test_laws import assert_same_bits, fitted, parts_of
 
 import hinge as hg
 
 ON_CLUSTER = [
     hg.Ridge, hg.LogisticRegression, hg.LinearSVC, hg.PoissonRegressor, hg.GaussianNB, hg.GaussianMixture, hg.StandardScaler,
+    hg.HistGradientBoostingClassifier, hg.GradientBoostingRegressor,
 ]  # fmt: skip
 CHOSEN = [next(case for case in CASES if type(case.model) is cls) for cls in ON_CLUSTER]
 
@@ -57,6 +58,20 @@ def test_a_worker_killed_in_the_middle_of_a_fit(client, rng):
     timer.join()
     assert time.monotonic() - began < 120
     np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_a_worker_killed_while_trees_are_boosted(client, rng):
+    """Its blocks are coded and scored again by others: the same trees."""
+    X = rng.normal(size=(20_000, 10))
+    y = (X[:, 0] * X[:, 1] + rng.logistic(size=20_000) > 0).astype(int)
+    model = hg.HistGradientBoostingClassifier(max_iter=4, max_leaf_nodes=15, early_stopping=False)
+    expected = clone(model).fit(hg.scan(X, target=y, block_rows=4000))
+    victim = next(iter(client.run(os.getpid).values()))
+    timer = threading.Timer(1.0, os.kill, (victim, signal.SIGKILL))
+    timer.start()
+    found = clone(model).fit(hg.scan(X, target=y, block_rows=4000, executor=client))
+    timer.join()
+    assert_same_bits(expected, found)
 
 
 def test_predictions_on_a_cluster(client, rng):

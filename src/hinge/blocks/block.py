@@ -65,6 +65,8 @@ class Block:
         The file and the rows, for messages.
     frame : narwhals frame or None
         The columns of the features, if some of them are not numbers.
+    key : (int, int)
+        The number of the part, and of the block in it: the same in every pass.
     """
 
     rows: int
@@ -75,6 +77,7 @@ class Block:
     frame: Any = None
     names: tuple[str, ...] | None = None
     matrix: Any = field(default=None, repr=False)
+    key: tuple[int, int] = (0, 0)
 
     @cached_property
     def X(self) -> Any:

@@ -77,10 +77,10 @@ class Cluster:
     def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
         """The result of every part, in order."""
         window = max(8, 4 * self.workers)
-        waiting: deque[tuple[Part, Any]] = deque()
+        waiting: deque[tuple[str, Any]] = deque()
         try:
             for part in parts:
-                waiting.append((part, self._submit(work, part)))
+                waiting.append((part.where, self._submit(work, part)))
                 if len(waiting) >= window:
                     yield self._result(*waiting.popleft())
             while waiting:
@@ -90,6 +90,18 @@ class Cluster:
                 if hasattr(future, "cancel"):
                     future.cancel()
 
+    def submit_all(self, work: PartTotal, parts: Sequence[Part]) -> list[Any]:
+        """Tasks for all parts, whose results stay with the workers."""
+        return [self._submit(work, part) for part in parts]
+
+    def then(self, function: Any, task: Any, *arguments: Any) -> Any:
+        """A task that goes on with the result of another; lost results are computed again from the beginning."""
+        return self.client.submit(function, task, *arguments, pure=False, retries=self.retries)
+
+    def gather(self, tasks: Sequence[Any]) -> list[Any]:
+        """The results of tasks, in order."""
+        return [self._result("the blocks", task) for task in tasks]
+
     def _submit(self, work: PartTotal, part: Part) -> Any:
         if isinstance(part, Stream):  # the function of a user, which counts its blocks in this process
             return work(part)
@@ -97,11 +109,11 @@ class Cluster:
             import dask
 
             piece = part.delayed(work.roles, only_targets=work.only_targets)  # type: ignore[attr-defined]
-            task = dask.delayed(_of_piece, pure=False)(work, part.where, *piece)
+            task = dask.delayed(_of_piece, pure=False)(work, part.where, part.number, *piece)
             return self.client.compute(task, retries=self.retries)
         return self.client.submit(work, part, pure=False, retries=self.retries)
 
-    def _result(self, part: Part, future: Any) -> PartResult:
+    def _result(self, where: str, future: Any) -> Any:
         """The result of a task; an error if it fails, or if there is no worker to compute it."""
         if isinstance(future, PartResult):
             return future
@@ -120,24 +132,24 @@ class Cluster:
                 alone_since = now if alone_since is None else alone_since
                 if now - alone_since > ALONE:
                     raise RuntimeError(
-                        f"The Dask cluster has had no worker for {ALONE:g} s, so {part.where} cannot be computed. Start "
+                        f"The Dask cluster has had no worker for {ALONE:g} s, so {where} cannot be computed. Start "
                         "workers and fit again."
                     ) from None
         try:
             return future.result()
         except KilledWorker as error:
             raise RuntimeError(
-                f"Dask workers died {self.retries} times and more while they computed {part.where}; they may have too little "
+                f"Dask workers died {self.retries} times and more while they computed {where}; they may have too little "
                 "memory: pass fewer rows per block to hg.scan(…, block_rows=)."
             ) from error
         except FutureCancelledError as error:
-            raise RuntimeError(f"The Dask cluster dropped the computation of {part.where}: {error}") from error
+            raise RuntimeError(f"The Dask cluster dropped the computation of {where}: {error}") from error
 
 
-def _of_piece(work: PartTotal, where: str, *piece: Any) -> PartResult:
+def _of_piece(work: PartTotal, where: str, number: int, *piece: Any) -> PartResult:
     from hinge.blocks.block import Piece
 
-    return work.of_piece(Piece(*piece), where)
+    return work.of_piece(Piece(*piece), where, number)
 
 
 Executor = Serial | Threads | Cluster

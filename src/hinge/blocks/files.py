@@ -301,6 +301,10 @@ def as_expression(filter: Any) -> Any:
 BLOCK_BYTES = 32 << 20
 
 
-def default_rows(width: int) -> int:
-    """Rows of about 32 MB of float64, which keep the threads busy and leave room for several blocks."""
-    return int(np.clip(BLOCK_BYTES // (8 * max(width, 1)), 1 << 10, 1 << 20))
+def default_rows(width: int, memory: int | None = None) -> int:
+    """Rows of about 32 MB of float64, which keep the threads busy and leave room for several blocks.
+
+    Where ``memory`` is given, a block is no more than a 16th of it.
+    """
+    size = BLOCK_BYTES if memory is None else min(BLOCK_BYTES, memory // 16)
+    return int(np.clip(size // (8 * max(width, 1)), 1 << 10, 1 << 20))

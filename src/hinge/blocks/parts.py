@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ class Part:
     where: str
 
     in_cluster: ClassVar[bool] = False  # whether Dask workers hold or compute it
+    number = 0  # among the parts of the source
 
     def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
         """The rows in pieces; where ``only_targets``, features need not be read."""
@@ -43,7 +44,7 @@ class Part:
             where = self.where if block_rows is None else f"{self.where}, block {number}"
             block = make_block(piece, roles, where, only_targets=only_targets)
             if block.rows:
-                yield block
+                yield replace(block, key=(self.number, number))
 
 
 @dataclass
@@ -58,7 +59,7 @@ class Rows(Part):
         """Only the rows of this part are sent to other processes."""
         rows = slice(self.start, self.stop)
         piece = Piece(*(None if part is None else take(part, rows) for part in self.piece))
-        return {"where": self.where, "piece": piece, "start": 0, "stop": self.stop - self.start}
+        return {"where": self.where, "piece": piece, "start": 0, "stop": self.stop - self.start, "number": self.number}
 
     def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
         rows = slice(self.start, self.stop)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hinge.blocks.block import Block
+from hinge.blocks.checkpoint import Checkpoint, digest
 from hinge.blocks.source import Source
 from hinge.blocks.totals import Pairwise, PartTotal, Statistic
 from hinge.errors import UserError
@@ -25,12 +26,17 @@ class Reading:
     rows, bytes, seconds
         Rows and bytes of storage read in all passes together, and the time they took with what was computed meanwhile.
         Bytes are 0 where the source cannot tell.
+    coded_passes, coded_bytes
+        Passes over blocks that trees keep as codes, and bytes read back from the temporary files they are kept in (0 in
+        memory).
     """
 
     passes: int = 0
     rows: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    coded_passes: int = 0
+    coded_bytes: int = 0
 
     @property
     def rows_per_second(self) -> float:
@@ -41,18 +47,34 @@ class Reading:
         speed = f"{self.rows_per_second:,.0f} rows/s"
         if self.bytes:
             speed += f", {self.bytes / max(self.seconds, 1e-9) / 1e6:,.0f} MB/s"
-        return f"{self.passes} passes, {self.rows:,} rows, {self.bytes:,} bytes, {self.seconds:.2f} s ({speed})"
+        text = f"{self.passes} passes, {self.rows:,} rows, {self.bytes:,} bytes, {self.seconds:.2f} s ({speed})"
+        if self.coded_passes:
+            text += f"; {self.coded_passes} passes over codes, {self.coded_bytes:,} bytes from files"
+        return text
 
 
 class Passes:
     """The passes of one fit over one source."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, checkpoint: Checkpoint | None = None) -> None:
+        self.source, self.checkpoint = source, checkpoint
         self.reading = Reading()
 
-    def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False) -> Any:
-        """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features."""
+    def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False, keep: bool = True) -> Any:
+        """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features.
+
+        A total that a checkpoint has is taken from there; with ``keep=False``, for totals as large as data, never.
+        """
+        if self.checkpoint is None or not keep:
+            return self._total(statistic, parameters, only_targets)
+        key = digest(statistic.__module__, statistic.__qualname__, parameters)
+        known, value = self.checkpoint.recall(key)
+        if not known:
+            value = self._total(statistic, parameters, only_targets)
+            self.checkpoint.record(key, value)
+        return value
+
+    def _total(self, statistic: Statistic, parameters: tuple[Any, ...], only_targets: bool) -> Any:
         source, began = self.source, time.perf_counter()
         work = PartTotal(statistic, parameters, source.roles, source.block_rows, only_targets)
         sums = Pairwise()
@@ -62,15 +84,20 @@ class Passes:
             rows += result.rows
             if source.progress:
                 self._show(done, rows, began)
-        if rows == 0:
-            raise UserError("the source has no rows (or its filter keeps none).")
-        self.reading.passes += not only_targets
-        self.reading.rows += rows
-        self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
+        self.count(rows, only_targets=only_targets)
         self.reading.seconds += time.perf_counter() - began
         if source.progress:
             print(file=sys.stderr)
         return sums.result()
+
+    def count(self, rows: int, *, only_targets: bool = False) -> None:
+        """Record a pass that has read so many rows; none is an error."""
+        if rows == 0:
+            raise UserError("the source has no rows (or its filter keeps none).")
+        source = self.source
+        self.reading.passes += not only_targets
+        self.reading.rows += rows
+        self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
 
     def each_block(self) -> Iterator[Block]:
         """One pass over the blocks in their order, in this thread, for methods that go from one to the next."""

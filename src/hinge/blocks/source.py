@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from hinge.blocks.block import Block, Piece, Roles, require_columns
 from hinge.blocks.executors import Executor, as_executor
 from hinge.blocks.files import default_rows, file_parts, open_files
 from hinge.blocks.lazy import LazyFramePart, dask_arrays, dask_frame, is_dask, is_dataset, is_lazy_frame
+from hinge.blocks.mapped import mapped_parts
+from hinge.blocks.memory import memory_bytes, total_memory
 from hinge.blocks.parts import Part, Rows, Stream, as_piece, length
 from hinge.blocks.prefetch import prefetched
 from hinge.blocks.spool import Spool
@@ -35,6 +37,8 @@ class Source:
     block_rows : int or None
         Rows per block; None: blocks are what the source gives.
     executor : Serial, Threads or Cluster
+    memory : int or None
+        Bytes that a fit may take up.
     """
 
     parts: list[Part]
@@ -44,8 +48,14 @@ class Source:
     executor: Executor
     labelled: bool
     progress: bool = False
+    memory: int | None = None
 
     is_source = True
+
+    @property
+    def memory_allowed(self) -> int:
+        """Bytes that a fit may take up; a quarter of this machine's memory if ``memory`` is None."""
+        return total_memory() // 4 if self.memory is None else self.memory
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -59,6 +69,32 @@ class Source:
             for part in self.parts
             for block in part.blocks(self.roles, self.block_rows, only_targets=only_targets)
         )
+
+    def map(self, transformer: Any, *, column: str | None = None) -> Source:
+        """The source with the features that a fitted transformer makes of every block; targets and weights stay.
+
+        Parameters
+        ----------
+        transformer : fitted transformer
+            Such as ``hg.Nystroem().fit(sample)`` for kernel machines over blocks, or ``hg.StandardScaler().fit(source)``.
+        column : str, optional
+            The one column of text that it gets, for ``hg.HashingVectorizer()`` and its like.
+
+        Examples
+        --------
+        >>> import numpy as np, hinge as hg
+        >>> X = np.linspace(0, 6, 400)[:, None]
+        >>> features = hg.Nystroem(gamma=1.0, n_components=20).fit(X[::10])
+        >>> source = hg.scan(X, target=np.sin(X[:, 0]), block_rows=100).map(features)
+        >>> bool(hg.Ridge(1e-6).fit(source).score(source) > 0.999)
+        True
+        """
+        parts = mapped_parts(self.parts, transformer, self.roles, column)
+        mapped = replace(self, parts=parts, roles=Roles(), n_features=0)
+        head = next(mapped.blocks(), None)
+        if head is None:
+            raise UserError("the source has no rows.")
+        return replace(mapped, n_features=int(head.matrix.shape[1]))
 
     def __repr__(self) -> str:
         what = self.parts[0].where if len(self.parts) == 1 else f"{len(self.parts)} parts"
@@ -77,6 +113,7 @@ def scan(
     executor: Any = None,
     spool: str | Path | None = None,
     progress: bool = False,
+    memory: int | str | None = None,
 ) -> Source:
     """A table of any size as a source of blocks, for ``fit``, ``predict`` and ``score``.
 
@@ -105,6 +142,9 @@ def scan(
         Where a stream that can be read only once is written; a temporary folder if absent.
     progress : bool
         Print the number of the pass, parts, rows and rows per second to the standard error.
+    memory : int or str, optional
+        What a fit may take up: bytes, or text such as "4GB"; a quarter of this machine's memory if absent. Blocks are made
+        small enough, and what trees keep of every row goes to temporary files where it does not fit.
 
     Returns
     -------
@@ -122,17 +162,20 @@ def scan(
         raise TypeError("what is a source already.")
     if block_rows is not None and (isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1):
         raise ValueError(f"block_rows must be a whole number of at least 1, got {block_rows!r}.")
+    allowed = None if memory is None else memory_bytes(memory)
     request = _Request(target, weight, offset, columns, filter, block_rows, spool)
     parts, roles, width = request.open(what)
     cut = block_rows
     if cut is None and not any(part.in_cluster or isinstance(part, Stream) for part in parts):
-        cut = default_rows(width)
+        cut = default_rows(width, allowed)
     if executor is None and any(part.in_cluster for part in parts):
         executor = _active_client()
     if not parts:
         raise UserError("the source has no rows.")
+    for number, part in enumerate(parts):
+        part.number = number
     labelled = bool(roles.target) if roles.features is not None else target is not None or request.labels_in_blocks
-    return Source(parts, roles, width, cut, as_executor(executor), labelled, progress)
+    return Source(parts, roles, width, cut, as_executor(executor), labelled, progress, allowed)
 
 
 class _Request:

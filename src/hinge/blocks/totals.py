@@ -7,7 +7,7 @@ grows with the logarithm of the number of blocks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hinge.blocks.block import Block, Roles, make_block
@@ -81,10 +81,10 @@ class PartTotal:
             rows, count = rows + block.rows, count + 1
         return PartResult(sums.result(), rows, count)
 
-    def of_piece(self, piece: Any, where: str) -> PartResult:
-        """The total over a piece that is in memory already."""
+    def of_piece(self, piece: Any, where: str, number: int) -> PartResult:
+        """The total over a piece that is in memory already: a part with one block."""
         block = make_block(piece, self.roles, where, only_targets=self.only_targets)
-        return self.over([block] if block.rows else [])
+        return self.over([replace(block, key=(number, 0))] if block.rows else [])
 
 
 def numbered_blocks(parts: Iterable[Part], work: PartTotal) -> Iterator[tuple[int, Block]]:

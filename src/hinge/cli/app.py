@@ -25,6 +25,16 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Model = Annotated[Path, typer.Argument(help="A model.hinge file.", show_default=False)]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="Read FILE, a pattern or a folder block by block, within this much memory: 4GB.", show_default=False
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(help="Compute on the Dask cluster whose scheduler is here: tcp://host:8786.", show_default=False),
+]
 Data = Annotated[
     Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or .svm, also .gz.", show_default=False)
 ]
@@ -63,6 +73,11 @@ def console(as_json: bool) -> Any:
     return wide if wide.is_terminal else Console(highlight=False, soft_wrap=True, width=140)
 
 
+def by_blocks(file: Path, memory: str | None, dask: str | None) -> bool:
+    """Whether FILE is read block by block: by --memory or --dask, or because it is a pattern or a folder."""
+    return memory is not None or dask is not None or bool(set("*?[") & set(str(file))) or file.is_dir()
+
+
 @app.command()
 def fit(
     context: typer.Context,
@@ -76,10 +91,18 @@ def fit(
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out (may be repeated).", show_default=False)] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Keep this column whatever it looks like (may be repeated).", show_default=False)] = None,
     rows: Annotated[int | None, typer.Option(help="Use this many rows, drawn at random.", show_default=False)] = None,
+    memory: Memory = None,
+    dask: Dask = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="With --memory or --dask: go on from this folder after a kill.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report."""
     with guard():
+        if by_blocks(file, memory, dask):
+            from hinge.cli.large import run_fit
+
+            say(as_json, *run_fit(file, target, task, models, out, seed, drop or [], memory, dask, checkpoint))
+            return
         from hinge.learning.console import ConsoleMonitor
         from hinge.learning.request import Request
         from hinge.learning.run import run
@@ -106,10 +129,17 @@ def predict(
     model: Model, file: Data,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here (.csv, .parquet, .jsonl, .arrow) instead of printing CSV.", show_default=False)] = None,
     with_inputs: Annotated[bool, typer.Option("--with-inputs", help="Repeat the input columns.")] = False,
+    memory: Memory = None,
+    dask: Dask = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Predict the target for the rows of FILE."""
     with guard():
+        if by_blocks(file, memory, dask):
+            from hinge.cli.large import run_predict
+
+            say(as_json, *run_predict(model, file, out, memory, dask))
+            return
         from hinge.cli.predict import run
 
         say_nothing = run(model, file, out, with_inputs, as_json)

@@ -12,6 +12,7 @@ from sklearn import ensemble
 import hinge as hg
 from hinge._native import core
 from hinge.models.trees.arrays import SHAPE
+from hinge.models.trees.boosting_base import WeightFacts
 from hinge.models.trees.boosting_loss import BoostedLoss, rounds_of
 from hinge.models.trees.inputs import Binned, Coder
 
@@ -181,7 +182,9 @@ def test_out_of_sample_improvement_is_the_fall_of_the_loss_on_rows_left_out(clas
     # The same rounds by hand.
     seed = int(np.random.RandomState(5).randint(np.iinfo(np.int32).max))
     table = Binned(X, Coder(), None, 255, seed).native
-    booster = core.Booster(table, labels, None, loss.outputs, True, False, model._options(6, 400, None, loss))
+    booster = core.Booster(
+        table, labels, None, loss.outputs, True, False, model._options(6, 400, loss, WeightFacts.of(None, 400))
+    )
     booster.start(model.baseline_)
     boost = rounds_of(booster, loss, 0.1, 0.6, 1.0)
     for t in range(10):

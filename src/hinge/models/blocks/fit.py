@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hinge.blocks.checkpoint import Checkpoint, describe
 from hinge.blocks.passes import Passes
 from hinge.blocks.source import Source, as_source
 
@@ -22,19 +24,30 @@ FITTERS: dict[str, tuple[str, str]] = {
     "LinearSVR": ("linear", "fit_linear"),
     "QuantileRegressor": ("linear", "fit_linear"),
     "LeastAbsoluteDeviations": ("linear", "fit_linear"),
+    "HuberRegressor": ("linear", "fit_huber"),
     "GeneralisedLinearModel": ("glm", "fit_glm"),
     "Learner": ("linear", "fit_learner"),
     "SGDClassifier": ("stochastic", "fit_stochastic"),
     "SGDRegressor": ("stochastic", "fit_stochastic"),
     "NaiveBayes": ("generative", "fit_naive_bayes"),
+    "MixedNB": ("generative", "fit_mixed"),
     "LinearDiscriminantAnalysis": ("generative", "fit_discriminant"),
     "QuadraticDiscriminantAnalysis": ("generative", "fit_discriminant"),
     "GaussianMixture": ("generative", "fit_mixture"),
     "StandardScaler": ("generative", "fit_scaler"),
+    "BaseBoosting": ("boosting", "fit_boosting"),
+    "DecisionTreeClassifier": ("forests", "fit_trees"),
+    "DecisionTreeRegressor": ("forests", "fit_trees"),
+    "RandomForestClassifier": ("forests", "fit_trees"),
+    "RandomForestRegressor": ("forests", "fit_trees"),
 }
 
 # What to use where an estimator cannot be fitted over blocks.
 INSTEAD = {
+    "ExtraTreeClassifier": "DecisionTreeClassifier: random thresholds are drawn from the values of all rows",
+    "ExtraTreeRegressor": "DecisionTreeRegressor: random thresholds are drawn from the values of all rows",
+    "ExtraTreesClassifier": "RandomForestClassifier: random thresholds are drawn from the values of all rows",
+    "ExtraTreesRegressor": "RandomForestRegressor: random thresholds are drawn from the values of all rows",
     "SVC": "LinearSVC, or LogisticRegression and Nystroem features",
     "SVR": "LinearSVR",
     "NuSVC": "LinearSVC",
@@ -57,6 +70,7 @@ def fitter_of(cls: type) -> tuple[str, str] | None:
     for base in cls.__mro__:
         if base.__module__.startswith("hinge.") and base.__name__ in FITTERS:
             same = getattr(base, "fit", None) is fit and (base is cls or base.__name__ != "Learner")
+            same = same and cls.__name__ not in INSTEAD
             return FITTERS[base.__name__] if same else None
     return None
 
@@ -70,11 +84,18 @@ def takers() -> list[str]:
 
 
 def fit_source(
-    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None, **others: Any
-) -> Any:
+    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None,
+    checkpoint: str | Path | None = None, **others: Any,
+) -> Any:  # fmt: skip
     """``fit`` of an estimator to a source, or to a Dask collection, a lazy frame or a dataset.
 
     Sets ``reading_``: the passes that were made, and what was read in them.
+
+    Parameters
+    ----------
+    checkpoint : folder, optional
+        Where the totals of passes, and the trees of boosting, are kept until the fit has ended. A fit that was killed goes
+        on from there when it is called again with the same data and parameters, and gives the same bits.
     """
     source = as_source(X, y, sample_weight, offset)
     if others:
@@ -84,11 +105,14 @@ def fit_source(
         raise TypeError(_refusal(estimator))
     if not source.labelled and _needs_target(estimator):
         raise ValueError(f"{type(estimator).__name__} needs a target: name its column in hg.scan(…, target=…).")
-    passes = Passes(source)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, describe(estimator, source))
+    passes = Passes(source, kept)
     module = importlib.import_module(f"hinge.models.blocks.{found[0]}")
     getattr(module, found[1])(estimator, passes)
     adopt_names(estimator, source)
     estimator.reading_ = passes.reading
+    if kept is not None:
+        kept.remove()
     return estimator
 
 

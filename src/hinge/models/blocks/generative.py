@@ -14,7 +14,7 @@ from hinge._native import Design
 from hinge.blocks.block import Block
 from hinge.blocks.moments import equivalent_rows, grouped_moments
 from hinge.blocks.passes import Passes
-from hinge.blocks.survey import Labels, check_features, check_target, survey
+from hinge.blocks.survey import Labels, check_features, check_target, survey, taken
 from hinge.features.scaling import merge_moments as merge_columns
 from hinge.features.scaling import moments as column_moments
 from hinge.models.callbacks import iterations
@@ -87,6 +87,22 @@ def fit_naive_bayes(estimator: Any, passes: Passes) -> None:
     if "category_count_" in counted.counts:
         estimator.n_categories_ = np.array([table.shape[1] for table in estimator.category_count_])
     estimator._estimate()
+
+
+def fit_mixed(estimator: Any, passes: Passes) -> None:
+    """Labels first; then the counts of one block after the other, in this thread. The first block tells what columns are."""
+    labels = passes.total(labels_of, only_targets=True)
+    kept = labels.values[labels.weights > 0]
+    for name in ("classes_", "coder_"):
+        vars(estimator).pop(name, None)
+    for block in passes.each_block():
+        y = check_target(block, classify=True)
+        rows = np.isin(y, kept)
+        X = block.X if block.frame is None else block.frame.to_native()
+        if block.frame is None:
+            check_features(X, passes.source.n_features, block)
+        X, y, weight = taken((X, y, block.weight), np.flatnonzero(rows))
+        estimator.partial_fit(X, y, kept, weight)
 
 
 # ------------------------------------------------------------------------------------------------------------ discriminants

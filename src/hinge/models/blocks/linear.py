@@ -126,7 +126,19 @@ def fit_support_machine(estimator: Any, passes: Passes) -> None:
 
 
 # Attributes with an entry for every example, which the stand-in cannot give.
-PER_EXAMPLE = ("margins_", "slacks_", "dual_coef_", "support_", "n_support_")
+PER_EXAMPLE = ("margins_", "slacks_", "dual_coef_", "support_", "n_support_", "outliers_")
+
+
+def fit_huber(estimator: Any, passes: Passes) -> None:
+    """Huber's regression at a known scale."""
+    if estimator.scale is None:
+        raise ValueError(
+            "HuberRegressor over blocks needs scale=: take scale_ of a fit to a sample of rows, or use "
+            "hg.Learner(loss=hg.Huber(…))."
+        )
+    fit_linear(estimator, passes)
+    for name in PER_EXAMPLE:
+        vars(estimator).pop(name, None)
 
 
 def fit_learner(estimator: Any, passes: Passes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -49,6 +49,19 @@ from hinge.problem.losses import Loss
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
 ROUNDS = 100
 INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # how many features may meet in a branch
+
+
+class WeightFacts(NamedTuple):
+    """What the limits of a tree depend on: the sum of the weights, whether there are any, and whether they are counts."""
+
+    total: float
+    given: bool
+    counts: bool
+
+    @classmethod
+    def of(cls, weight: np.ndarray | None, n: int) -> WeightFacts:
+        """Of the weights of n rows."""
+        return cls(float(n if weight is None else weight.sum()), weight is not None, is_frequency(weight))
 
 
 class BaseBoosting(CallbackSupportMixin, Estimator):
@@ -171,7 +184,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         """For how many rounds early stopping waits."""
         return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
 
-    def _options(self, d: int, n: int, weight: np.ndarray | None, loss: BoostedLoss) -> dict[str, Any]:
+    def _options(self, d: int, n: int, loss: BoostedLoss, weights: WeightFacts) -> dict[str, Any]:
         names = list(getattr(self, "feature_names_in_", ()))
         allowed = []
         groups = [] if self.interaction_cst is None else self.interaction_cst
@@ -184,12 +197,12 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
             if min(used) < 0 or max(used) >= d:
                 raise ValueError(f"interaction_cst must hold features from 0 to {d - 1}; got {self.interaction_cst}.")
             allowed += [[f] for f in range(d) if f not in used]
-        total = float(n if weight is None else weight.sum())
-        rows = total if is_frequency(weight) else n
+        total = weights.total
+        rows = total if weights.counts else n
         least = limit_of_rows(self.min_samples_leaf, rows, 1)
         # Of a row of mean weight: the unit of the weights does not matter.
         least_hessian, fraction = 1e-3 * total / rows, self.min_weight_fraction_leaf
-        if loss.outputs > 1 or loss.leaves is Leaves.NEWTON or weight is None or is_frequency(weight):
+        if loss.outputs > 1 or loss.leaves is Leaves.NEWTON or not weights.given or weights.counts:
             least = max(least, np.ceil(fraction * rows))
         else:  # the Hessian of a leaf is its weight times the curvature; the last digits are rounded
             least_hessian = max(least_hessian, (1 - 1e-7) * fraction * total * loss.bound)
@@ -332,7 +345,10 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
     ) -> None:
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
-        options, features = self._options(d, n, weight, loss), feature_count(self.max_features, d) / d
+        options, features = (
+            self._options(d, n, loss, WeightFacts.of(weight, n)),
+            feature_count(self.max_features, d) / d,
+        )
         key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
         if key not in bins:
             bins[key] = Binned(X, self._coder, weight, self.max_bins, seed)

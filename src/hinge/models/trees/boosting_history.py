@@ -63,6 +63,8 @@ class History:
         n_estimators:  t > p and vₜ + tol ≥ max(vₜ₋ₚ … vₜ₋₁)           (GradientBoosting)
     """
 
+    sees_samples = True  # whether the rows out of a round's sample are at hand
+
     def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, booster: Any) -> None:
         self.estimator, self.loss, self.watch, self.booster = estimator, loss, watch, booster
         continued = bool(estimator._grown)
@@ -71,7 +73,7 @@ class History:
         half = loss.outputs == 1 and isinstance(loss.definition, (Squared, Logistic))
         self.unit = 2.0 if classic and half else 1.0
         self.native = native_loss(loss.definition) if loss.outputs == 1 else None
-        self.samples = self.records and estimator.subsample < 1
+        self.samples = self.records and estimator.subsample < 1 and self.sees_samples
         earlier = vars(estimator) if continued else {}
         self.train: list[float] = list(earlier.get("train_score_", ()))
         # Losses of the rows out of a round's sample after it, and how much they fell by it.
@@ -88,8 +90,17 @@ class History:
         self.judge = None
         if watch is not None:
             self.judge = self._scorer()
-            self.scores = estimator._raw(watch[0]) if continued else estimator._start(watch[0])
+            self._begin(continued)
             self.start = self._judged()
+
+    def _begin(self, continued: bool) -> None:
+        """The scores of the held-out rows before the first round."""
+        start = self.estimator._raw if continued else self.estimator._start
+        self.scores = start(self.watch[0])
+
+    def _follow(self, grown: list[dict[str, np.ndarray]]) -> None:
+        """The same after one more round."""
+        Trees.stack(grown, self.loss.outputs, additive=True).add(self.watch[0], self.scores)
 
     def _judged(self) -> float:
         """The held-out loss, or minus the score, of the present round."""
@@ -109,12 +120,12 @@ class History:
         now._scores = lambda _: self.scores  # predicts as the model of this round would
         return lambda: float(scorer(now, X, labels, **weighted))
 
-    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, y: np.ndarray, weight: Any) -> bool:
+    def stop(self, grown: list[dict[str, np.ndarray]], round_: int, y: Any, weight: Any) -> bool:
         e = self.estimator
         if self.records:
             self._record(y, weight)
         if self.watch is not None:
-            Trees.stack(grown, self.loss.outputs, additive=True).add(self.watch[0], self.scores)
+            self._follow(grown)
             self.validation.append(self._judged())
         if self.progress is not None:
             self.progress.line(round_, [self.train[-1], *self.falls[-1:]] if self.samples else self.train[-1:])
@@ -126,7 +137,7 @@ class History:
         rule = stops_by_reference if e.n_estimators is None else stops_by_window
         return rule([self.start, *self.validation], e.patience, e.tol)
 
-    def _record(self, y: np.ndarray, weight: Any) -> None:
+    def _record(self, y: Any, weight: Any) -> None:
         self.train.append(self.unit * self.booster.mean_loss(self.native))
         if not self.samples:
             return

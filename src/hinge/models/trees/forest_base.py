@@ -210,7 +210,11 @@ class BaseForest(Members, Estimator):
                 "`max_samples=None`."
             )
 
-    def _grow(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, before: Trees | None) -> np.ndarray:
+    def _grow(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, before: Trees | None, table: Prepared | None = None,
+        order: np.ndarray | None = None,
+    ) -> np.ndarray:  # fmt: skip
+        """Grows the trees; ``table`` and ``order`` are made of X unless they are given, and then X gives its shape alone."""
         n, d = X.shape
         frequency = is_frequency(weight)
         total = float(n if weight is None else weight.sum())
@@ -219,14 +223,14 @@ class BaseForest(Members, Estimator):
         if self.bootstrap and isinstance(self, ClassTargets) and getattr(self, "class_weight", None) == SUBSAMPLE:
             options["balanced"] = np.atleast_1d(self.n_classes_).tolist()
         if before is None:
-            self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), None
+            self._draw_seed()
         first = 0 if before is None else len(before)
-        draws, order = 0, None
+        draws = 0
         if self.bootstrap:
-            draws, order = sample_size(self.max_samples, rows), order_of_rows(X, y)
-        if self._random_thresholds and not scipy.sparse.issparse(X):
-            table: Prepared = Unsorted(X, self._coder, by_column=True)
-        else:
+            draws, order = sample_size(self.max_samples, rows), order_of_rows(X, y) if order is None else order
+        if table is None and self._random_thresholds and not scipy.sparse.issparse(X):
+            table = Unsorted(X, self._coder, by_column=True)
+        elif table is None:
             table = Binned(X, self._coder, weight, self.max_bins, self._seed, bundle=False)
         grown, bags = core.grow_trees(
             table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
@@ -238,6 +242,9 @@ class BaseForest(Members, Estimator):
         # Bags are not kept, but drawn again: on the same rows they are the same.
         drawn = (core.bootstrap(order, weight if frequency else None, draws, self._seed, t + 1) for t in range(first))
         return np.concatenate([np.array([b > 0 for b in drawn], dtype=np.uint8), bags])
+
+    def _draw_seed(self) -> None:
+        self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), None
 
     def _keep(self, grown: list[dict[str, np.ndarray]], before: Trees | None) -> Trees:
         """The trees, pruned, after those of an earlier fit; of their gains only the importances are kept."""

@@ -40,7 +40,10 @@ class Coder:
 
     def learn(self, column: int, values: np.ndarray) -> None:
         """Record the categories of a column, the most frequent ones apart from each other."""
-        categories, counts = np.unique(values[_present(values)], return_counts=True)
+        self.learn_counts(column, *np.unique(values[present(values)], return_counts=True))
+
+    def learn_counts(self, column: int, categories: np.ndarray, counts: np.ndarray) -> None:
+        """The same for categories in order, and how often each occurs."""
         codes = np.arange(len(categories))
         if len(categories) > MAX_CATEGORIES:
             order = np.lexsort((codes, -counts))
@@ -52,7 +55,7 @@ class Coder:
     def grow(self, k: int, values: np.ndarray) -> None:
         """Add the categories of more values; those that were known keep their codes."""
         known, old = self.categories[k], self.codes[k]
-        new = np.setdiff1d(values[_present(values)], known)
+        new = np.setdiff1d(values[present(values)], known)
         codes = np.minimum(np.arange(len(new)) + int(old.max(initial=-1)) + 1, MAX_CATEGORIES - 1)
         categories = np.concatenate([known, new])
         order = np.argsort(categories, kind="stable")
@@ -61,20 +64,21 @@ class Coder:
     def code(self, k: int, values: np.ndarray) -> np.ndarray:
         """The codes of a column of values; NaN for missing and unknown ones."""
         categories, out = self.categories[k], np.full(len(values), np.nan)
-        present = _present(values)
-        if len(categories) and present.any():
+        there = present(values)
+        if len(categories) and there.any():
             if categories.dtype.kind in "OUS" and values.dtype.kind not in "OUS":
                 raise ValueError(
                     f"X has numbers in column {self.columns[k]}, which held text or categories when the model was "
                     "fitted. Pass a data frame with the columns of the training data."
                 )
-            known = values[present].astype(categories.dtype, copy=False)
+            known = values[there].astype(categories.dtype, copy=False)
             at = np.minimum(np.searchsorted(categories, known), len(categories) - 1)
-            out[present] = np.where(categories[at] == known, self.codes[k][at], np.nan)
+            out[there] = np.where(categories[at] == known, self.codes[k][at], np.nan)
         return out
 
 
-def _present(values: np.ndarray) -> np.ndarray:
+def present(values: np.ndarray) -> np.ndarray:
+    """Which values are not missing."""
     if values.dtype.kind in "OUS":
         return np.array([v is not None and v == v for v in values], dtype=bool)
     return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
@@ -111,7 +115,7 @@ def predict_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False)
     frame = as_frame(X)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, reset=False, skip_check_array=True)
-        columns = [_values(frame, j) for j in range(len(frame.columns))]
+        columns = [frame_values(frame, j) for j in range(len(frame.columns))]
         at = {j: k for k, j in enumerate(coder.columns)}
         return np.column_stack([
             coder.code(at[j], c) if j in at else _floats(c) for j, c in enumerate(columns)
@@ -131,7 +135,7 @@ def grow_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False) ->
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, reset=False, skip_check_array=True)
         for k, j in enumerate(coder.columns):
-            coder.grow(k, _values(frame, j))
+            coder.grow(k, frame_values(frame, j))
     elif coder.columns:
         table = _numeric(estimator, X, reset=False)
         for k, j in enumerate(coder.columns):
@@ -160,7 +164,8 @@ def nonzeros(X: Any) -> tuple[Any, ...]:
     return X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64), X.shape[0]
 
 
-def _values(frame: Any, j: int) -> np.ndarray:
+def frame_values(frame: Any, j: int) -> np.ndarray:
+    """A column of a narwhals frame: numbers as float64, anything else as texts."""
     series = frame[:, j]
     if not holds_text(frame, j):
         return series.cast(nw.Float64).to_numpy()
@@ -170,7 +175,7 @@ def _values(frame: Any, j: int) -> np.ndarray:
 def _from_frame(frame: Any, coder: Coder, chosen: list[int]) -> np.ndarray:
     columns = []
     for j in range(len(frame.columns)):
-        values = _values(frame, j)
+        values = frame_values(frame, j)
         if j in chosen:
             coder.learn(j, values)
             values = coder.code(len(coder.columns) - 1, values)
@@ -321,6 +326,7 @@ __all__ = [
     "check_sums",
     "check_targets",
     "fit_table",
+    "frame_values",
     "grow_table",
     "is_frequency",
     "monotone_list",
@@ -328,5 +334,6 @@ __all__ = [
     "only_zeros_and_ones",
     "order_of_rows",
     "predict_table",
+    "present",
     "weights_of",
 ]

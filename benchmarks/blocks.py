@@ -1,0 +1,297 @@
+"""Fits over blocks of a table that is larger than the memory allowed, against the time it takes to read it.
+
+    python -m benchmarks.blocks [--rows 11000000] [--memory 200MB] [--folder DIR] [--only ridge boosting xgboost] [--json FILE]
+
+The table has the shape of HIGGS (28 columns of float64) and is written once, block by block, from seeds. Every task runs in
+a child process. Columns: seconds; passes over the features and over codes; MB of storage read per second; the floor, passes ×
+seconds of a pass that only reads; seconds over floor; the peak of resident memory above that of the imports; a score on a
+table of its own. XGBoost reads the same file as external memory, in the same batches (pip install xgboost); dask-ml fits the
+same logistic regression on a LocalCluster of two workers, as ours does (pip install dask-ml).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+COLUMNS, GROUP, HELD = 28, 100_000, 200_000
+NAMES = [f"x{j}" for j in range(COLUMNS)]
+ROUNDS, LEAVES = 100, 31
+
+
+def make_rows(seed: int, rows: int) -> dict[str, np.ndarray]:
+    """Columns whose label depends on products and thresholds, as the masses of HIGGS do."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, COLUMNS))
+    score = X[:, 0] * X[:, 1] + np.abs(X[:, 2]) - (X[:, 3] > 0.5) + 0.5 * X[:, 4] - 0.3
+    return dict(zip(NAMES, X.T)) | {
+        "y": (score + rng.logistic(size=rows) > 0).astype(np.int8),
+        "z": score + rng.normal(size=rows),
+    }
+
+
+def write_table(path: Path, rows: int, first_seed: int) -> None:
+    """A Parquet file, written in groups of rows; one that is there already is kept."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.exists():
+        return
+    partial, writer = path.with_suffix(".part"), None
+    for k, start in enumerate(range(0, rows, GROUP)):
+        table = pa.table(make_rows(first_seed + k, min(GROUP, rows - start)))
+        writer = writer or pq.ParquetWriter(partial, table.schema, use_dictionary=False)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
+    partial.replace(path)
+
+
+def scanned(folder: Path, target: str | None, memory: str, **options: Any) -> Any:
+    """The source of a task."""
+    import hinge as hg
+
+    return hg.scan(str(folder / "train.parquet"), target=target, columns=NAMES, memory=memory, **options)
+
+
+# --------------------------------------------------------------------------------------------------------------------- tasks
+
+
+def run_read(folder: Path, memory: str) -> dict[str, Any]:
+    """A pass that only reads and makes arrays."""
+    source = scanned(folder, "y", memory)
+    began = time.perf_counter()
+    rows = sum(len(block.X) for block in source.blocks())
+    return {"seconds": time.perf_counter() - began, "passes": 1, "rows": rows}
+
+
+def fitted(model: Any, target: str | None, folder: Path, memory: str, **options: Any) -> dict[str, Any]:
+    """A fit of ours, and its score on other rows."""
+    import hinge as hg
+
+    source = scanned(folder, target, memory, **options)
+    began = time.perf_counter()
+    model.fit(source)
+    seconds, reading = time.perf_counter() - began, model.reading_
+    held = hg.scan(str(folder / "held.parquet"), target=target, columns=NAMES)
+    return {
+        "seconds": seconds, "passes": reading.passes, "bytes": reading.bytes, "coded_passes": reading.coded_passes,
+        "coded_bytes": reading.coded_bytes, "score": model.score(held),
+    }  # fmt: skip
+
+
+def run_ridge(folder: Path, memory: str) -> dict[str, Any]:
+    """Ridge regression."""
+    import hinge as hg
+
+    return fitted(hg.Ridge(), "z", folder, memory)
+
+
+def run_logistic(folder: Path, memory: str) -> dict[str, Any]:
+    """Logistic regression."""
+    import hinge as hg
+
+    return fitted(hg.LogisticRegression(), "y", folder, memory)
+
+
+def run_naive_bayes(folder: Path, memory: str) -> dict[str, Any]:
+    """Gaussian naive Bayes."""
+    import hinge as hg
+
+    return fitted(hg.GaussianNB(), "y", folder, memory)
+
+
+def run_mixture(folder: Path, memory: str) -> dict[str, Any]:
+    """Ten steps of EM for four Gaussians."""
+    import warnings
+
+    import hinge as hg
+
+    warnings.simplefilter("ignore")
+    return fitted(hg.GaussianMixture(4, max_iter=10, tol=0.0, random_state=0), None, folder, memory)
+
+
+def run_boosting(folder: Path, memory: str) -> dict[str, Any]:
+    """Boosting, without held-out rows."""
+    import hinge as hg
+
+    model = hg.HistGradientBoostingClassifier(max_iter=ROUNDS, max_leaf_nodes=LEAVES, early_stopping=False)
+    return fitted(model, "y", folder, memory)
+
+
+def batches(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The row groups of the table as float32, which is what XGBoost keeps."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    for k in range(file.num_row_groups):
+        table = file.read_row_group(k, columns=[*NAMES, "y"])
+        X = np.column_stack([table[name].to_numpy().astype(np.float32) for name in NAMES])
+        yield X, table["y"].to_numpy()
+
+
+def run_xgboost(folder: Path, memory: str) -> dict[str, Any]:
+    """XGBoost's external memory, with as many leaves and rounds."""
+    import xgboost as xgb
+
+    class Batches(xgb.DataIter):
+        def __init__(self, cache: str) -> None:
+            self.blocks = batches(folder / "train.parquet")
+            self.passes = 0
+            super().__init__(cache_prefix=cache)
+
+        def next(self, input_data: Any) -> bool:
+            found = next(self.blocks, None)
+            if found is None:
+                return False
+            input_data(data=found[0], label=found[1])
+            return True
+
+        def reset(self) -> None:
+            self.blocks = batches(folder / "train.parquet")
+            self.passes += 1
+
+    with tempfile.TemporaryDirectory(dir=folder) as cache:
+        iterator = Batches(str(Path(cache) / "cache"))
+        began = time.perf_counter()
+        data = xgb.ExtMemQuantileDMatrix(iterator, max_bin=255)
+        options = {
+            "objective": "binary:logistic", "tree_method": "hist", "grow_policy": "lossguide", "max_leaves": LEAVES,
+            "max_depth": 0, "eta": 0.1, "max_bin": 255,
+        }  # fmt: skip
+        model = xgb.train(options, data, ROUNDS)
+        seconds = time.perf_counter() - began
+    right = rows = 0
+    for X, y in batches(folder / "held.parquet"):
+        right += int(((model.inplace_predict(X) > 0.5) == y).sum())
+        rows += len(y)
+    return {"seconds": seconds, "passes": iterator.passes, "score": right / rows}
+
+
+def on_cluster(run: Any) -> dict[str, Any]:
+    """run(client) on two workers of one thread each."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        Client(cluster) as client,
+    ):
+        return run(client)
+
+
+def run_dask_logistic(folder: Path, memory: str) -> dict[str, Any]:
+    """Our logistic regression on a cluster."""
+    import hinge as hg
+
+    return on_cluster(lambda client: fitted(hg.LogisticRegression(), "y", folder, memory, executor=client))
+
+
+def run_dask_ml(folder: Path, memory: str) -> dict[str, Any]:
+    """The logistic regression of dask-ml on the same cluster."""
+
+    def run(_: Any) -> dict[str, Any]:
+        import dask.dataframe as dd
+        from dask_ml.linear_model import LogisticRegression  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        frame = dd.read_parquet(folder / "train.parquet", columns=[*NAMES, "y"], split_row_groups=True)
+        X, y = frame[NAMES].to_dask_array(lengths=True), frame["y"].to_dask_array(lengths=True)
+        began = time.perf_counter()
+        model = LogisticRegression(C=1.0, solver="lbfgs").fit(X, y)
+        seconds = time.perf_counter() - began
+        found = [(model.predict(X) == y, len(y)) for X, y in batches(folder / "held.parquet")]
+        return {"seconds": seconds, "score": sum(float(np.sum(r)) for r, _ in found) / sum(n for _, n in found)}
+
+    return on_cluster(run)
+
+
+TASKS = {
+    "read": run_read, "ridge": run_ridge, "logistic": run_logistic, "naive_bayes": run_naive_bayes, "mixture": run_mixture,
+    "boosting": run_boosting, "xgboost": run_xgboost, "dask_logistic": run_dask_logistic, "dask_ml": run_dask_ml,
+}  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------------------- harness
+
+
+def child(task: str, folder: Path, memory: str) -> None:
+    """One task in this process; prints one JSON object."""
+    import hinge  # noqa: F401  # counts as imports, not as the task's memory
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = TASKS[task](folder, memory)
+    found["peak_mb"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(json.dumps(found))
+
+
+def measure(task: str, folder: Path, memory: str, limit: float) -> dict[str, Any]:
+    """A task in a child process; what it printed, or why it failed."""
+    command = [sys.executable, "-m", "benchmarks.blocks", "--child", task, "--folder", str(folder), "--memory", memory]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"more than {limit:g} s"}
+    if done.returncode != 0:
+        return {"failed": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def line(task: str, found: dict[str, Any], read_seconds: float, size: float) -> str:
+    """A row of the table."""
+    if "failed" in found:
+        return f"{task:14s} failed: {found['failed']}"
+    passes = found.get("passes", 0)
+    floor = passes * read_seconds
+    speed = found.get("bytes", passes * size) / found["seconds"] / 1e6
+    ratio = f"{found['seconds'] / floor:6.2f}" if floor > 0 else f"{'-':>6s}"
+    return (
+        f"{task:14s} {found['seconds']:9.2f} {passes:6d} {found.get('coded_passes', 0):6d} {speed:8.0f} {floor:8.2f} {ratio} "
+        f"{found['peak_mb']:8.0f} {found.get('score', float('nan')):9.4f}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the table, run the tasks, print the rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.blocks", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=11_000_000)
+    parser.add_argument("--memory", default="200MB")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "hinge-blocks")
+    parser.add_argument("--only", nargs="+", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds for one task")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--child", choices=list(TASKS), help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.child:
+        child(given.child, given.folder, given.memory)
+        return
+    folder = given.folder / str(given.rows)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_table(folder / "train.parquet", given.rows, 1000)
+    write_table(folder / "held.parquet", min(HELD, given.rows), 1)
+    size = (folder / "train.parquet").stat().st_size
+    print(f"{given.rows:,} × {COLUMNS}, {size / 1e6:,.0f} MB of Parquet, {given.memory} allowed")
+    print(
+        f"{'task':14s} {'seconds':>9s} {'passes':>6s} {'coded':>6s} {'MB/s':>8s} {'floor':>8s} {'ratio':>6s} {'peak MB':>8s}     score"
+    )
+    results, read_seconds = {}, 0.0
+    for task in ["read", *(task for task in given.only if task != "read")]:
+        results[task] = found = measure(task, folder, given.memory, given.limit)
+        read_seconds = found.get("seconds", 0.0) if task == "read" else read_seconds
+        print(line(task, found, read_seconds, size), flush=True)
+    if given.json:
+        given.json.write_text(
+            json.dumps({"rows": given.rows, "bytes": size, "memory": given.memory, "results": results})
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,342 @@
+// Trees over blocks of a table: bins, blocks that are boosted, and the growth of a tree from their sums.
+#include "bind/tree_blocks.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "bind/enter.hpp"
+#include "bind/modules.hpp"
+#include "core/random.hpp"
+#include "trees/boost_block.hpp"
+
+namespace hinge {
+namespace {
+
+using namespace nb::literals;
+using namespace trees;
+
+template <class T>
+void bind_coding(nb::module_& m) {
+  m.def(
+      "tree_features",
+      [](AnyMatrix<T> x, std::optional<Vector> weight, In1<std::uint8_t> categorical, int max_bins) {
+        const auto rows = static_cast<index_t>(x.shape(0));
+        expect(categorical.shape(0) == x.shape(1), "categorical must have one entry per column of x");
+        expect(!weight || size_of(*weight) == rows, "weight must have one entry per row");
+        expect(max_bins >= 2 && max_bins <= 255, "max_bins must lie between 2 and 255");
+        BinOptions options;
+        options.max_bins = max_bins, options.sample = std::max<index_t>(1, rows);
+        const std::vector<Feature> found = enter([&](Monitor&) {
+          return find_features(table(x), weight ? weight->data() : nullptr, copy(categorical), options);
+        });
+        std::vector<double> low, high;
+        std::vector<std::int32_t> bins;
+        for (const Feature& f : found) {
+          bins.push_back(static_cast<std::int32_t>(f.low.size()));
+          low.insert(low.end(), f.low.begin(), f.low.end()), high.insert(high.end(), f.high.begin(), f.high.end());
+        }
+        return nb::make_tuple(own(std::move(low)), own(std::move(high)), own(std::move(bins)));
+      },
+      "x"_a.noconvert(), "weight"_a.noconvert().none(), "categorical"_a.noconvert(), "max_bins"_a);
+  m.def(
+      "tree_codes",
+      [](const Bins& layout, AnyMatrix<T> x) {
+        expect(static_cast<index_t>(x.shape(1)) == layout.cols, "x must have the columns of the layout");
+        std::vector<Feature> features = layout.features;
+        for (Feature& f : features) f.missing = false, f.bins = f.categorical ? 1 : f.bins;
+        std::vector<std::uint8_t> codes(x.shape(0) * x.shape(1)), missing;
+        enter([&](Monitor&) { code_columns(table(x), features, codes.data()); });
+        std::vector<std::int32_t> bins;
+        for (const Feature& f : features) missing.push_back(f.missing), bins.push_back(f.bins);
+        return nb::make_tuple(own(std::move(codes), x.shape(1), x.shape(0)), own(std::move(missing)),
+                              own(std::move(bins)));
+      },
+      "layout"_a, "x"_a.noconvert());
+}
+
+Bins layout(Vector low, Vector high, In1<std::int32_t> counts, In1<std::int32_t> bins, In1<std::uint8_t> categorical,
+            In1<std::uint8_t> missing) {
+  const std::size_t cols = counts.shape(0);
+  std::int64_t values = 0;
+  bool ok = bins.shape(0) == cols && categorical.shape(0) == cols && missing.shape(0) == cols;
+  for (std::size_t j = 0; ok && j < cols; ++j) {
+    values += counts.data()[j];
+    ok = counts.data()[j] >= 0 && counts.data()[j] <= 255 && bins.data()[j] >= 1 && bins.data()[j] <= 255;
+  }
+  expect(ok && values == size_of(low) && values == size_of(high), "the arrays of the layout are inconsistent");
+  std::vector<Feature> features(cols);
+  index_t at = 0;
+  for (std::size_t j = 0; j < cols; ++j) {
+    Feature& f = features[j];
+    const index_t n = counts.data()[j];
+    f.categorical = categorical.data()[j], f.missing = missing.data()[j];
+    f.low.assign(low.data() + at, low.data() + at + n), f.high.assign(high.data() + at, high.data() + at + n);
+    f.bins = f.categorical ? bins.data()[j] : std::max(1, static_cast<int>(n));
+    for (int b = 0; b + 1 < n; ++b) f.edge.push_back(split_threshold(f, b, b + 1));
+    at += n;
+  }
+  return make_layout(std::move(features));
+}
+
+// Codes that are within the bins of the layout: what comes after trusts them.
+void check_codes(const Bins& layout, const In2<std::uint8_t>& codes) {
+  expect(static_cast<index_t>(codes.shape(0)) == layout.cols, "codes must have one row per column of the layout");
+  for (index_t j = 0; j < layout.cols; ++j) {
+    const std::uint8_t* column = codes.data() + j * static_cast<index_t>(codes.shape(1));
+    const Feature& f = layout.features[j];
+    int top = 0;
+    bool missing = false;
+    for (std::size_t i = 0; i < codes.shape(1); ++i) {
+      missing |= column[i] == kMissing;
+      top = std::max(top, column[i] == kMissing ? 0 : static_cast<int>(column[i]));
+    }
+    expect(top < f.bins && (f.missing || !missing), "codes must lie within the bins of the layout");
+  }
+}
+
+// The loss of a round is kept alive by the caller's dictionary.
+BlockRound block_round(const nb::dict& d, index_t outputs) {
+  BlockRound round;
+  if (!d["loss"].is_none()) round.what.loss = option<std::shared_ptr<Loss>>(d, "loss").get();
+  expect((round.what.loss != nullptr) == (outputs == 1), "a loss is for one output");
+  round.what.logistic = option<bool>(d, "logistic");
+  round.what.curvature = {option<bool>(d, "own_curvature"), option<double>(d, "bound")};
+  round.seed = option<std::uint64_t>(d, "seed");
+  round.rows = option<double>(d, "rows");
+  if (d.contains("extents")) {
+    const auto extents = option<Matrix>(d, "extents");
+    expect(static_cast<index_t>(extents.shape(0)) == outputs && extents.shape(1) == 3, "extents must be outputs x 3");
+    for (index_t k = 0; k < outputs; ++k)
+      round.extents.push_back({extents.data()[3 * k], extents.data()[3 * k + 1], extents.data()[3 * k + 2]});
+  }
+  return round;
+}
+
+nb::dict route_dict(const Nodes& t) {
+  nb::dict d;
+  d["feature"] = own(std::vector<std::int32_t>(t.feature));
+  d["bin"] = own(std::vector<std::uint8_t>(t.bin));
+  d["left"] = own(std::vector<std::int32_t>(t.left));
+  d["missing_left"] = own(std::vector<std::uint8_t>(t.missing_left));
+  d["set"] = own(std::vector<std::int32_t>(t.set));
+  d["sets"] = own(std::vector<std::uint32_t>(t.sets));
+  return d;
+}
+
+Nodes route_of(const nb::dict& d, index_t cols) {
+  Nodes t;
+  t.feature = copy(option<In1<std::int32_t>>(d, "feature"));
+  t.bin = copy(option<In1<std::uint8_t>>(d, "bin"));
+  t.left = copy(option<In1<std::int32_t>>(d, "left"));
+  t.missing_left = copy(option<In1<std::uint8_t>>(d, "missing_left"));
+  t.set = copy(option<In1<std::int32_t>>(d, "set"));
+  t.sets = copy(option<In1<std::uint32_t>>(d, "sets"));
+  const std::size_t n = t.feature.size();
+  bool ok = n > 0 && t.bin.size() == n && t.left.size() == n && t.missing_left.size() == n && t.set.size() == n;
+  for (std::size_t k = 0; ok && k < n; ++k)
+    ok = t.left[k] < 0 || (t.left[k] > static_cast<std::int32_t>(k) && t.left[k] + 1 < static_cast<std::int32_t>(n) &&
+                           t.feature[k] >= 0 && t.feature[k] < cols && t.set[k] >= -1 &&
+                           8 * (static_cast<std::size_t>(t.set[k] + 1)) <= t.sets.size());
+  expect(ok, "the arrays of the route are inconsistent");
+  return t;
+}
+
+void bind_block(nb::module_& m) {
+  nb::class_<BoostBlock>(m, "BoostBlock")
+      .def(
+          "__init__",
+          [](BoostBlock* self, const Bins& layout, In2<std::uint8_t> codes, index_t first, Vector y,
+             std::optional<Vector> weight, index_t outputs, bool exact, bool frequency) {
+            const auto rows = static_cast<index_t>(codes.shape(1));
+            expect(size_of(y) == rows && (!weight || size_of(*weight) == rows), "y and weight must fit the codes");
+            expect(outputs >= 1 && first >= 0 && (!frequency || weight), "outputs, first or frequency is out of range");
+            for (index_t i = 0; outputs > 1 && i < rows; ++i)
+              expect(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(outputs),
+                     "y must hold codes of its classes");
+            check_codes(layout, codes);
+            enter([&](Monitor&) {
+              new (self) BoostBlock(layout, codes.data(), rows, first, copy(y),
+                                    weight ? copy(*weight) : std::vector<double>{}, outputs, exact, frequency);
+            });
+          },
+          "layout"_a, "codes"_a.noconvert(), "first"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a,
+          "exact"_a, "frequency"_a)
+      .def("scores",
+           [](BoostBlock& b) {
+             return own(std::vector<double>(b.scores()), static_cast<std::size_t>(b.outputs()),
+                        static_cast<std::size_t>(b.rows()));
+           })
+      .def(
+          "set_scores",
+          [](BoostBlock& b, Matrix s) {
+            expect(static_cast<index_t>(s.shape(0)) == b.outputs() && static_cast<index_t>(s.shape(1)) == b.rows(),
+                   "scores must have one row per output and one column per example");
+            std::copy(s.data(), s.data() + s.size(), b.scores().begin());
+          },
+          "scores"_a.noconvert())
+      .def(
+          "measure",
+          [](BoostBlock& b, const nb::dict& d) {
+            const BlockRound round = block_round(d, b.outputs());
+            const std::vector<Extent> found = enter([&](Monitor&) { return b.measure(round.what); });
+            std::vector<double> out;
+            for (const Extent& e : found) out.insert(out.end(), {e.g, e.h, e.weight});
+            return own(std::move(out), found.size(), 3);
+          },
+          "round"_a)
+      .def(
+          "count",
+          [](BoostBlock& b, const nb::dict& d, index_t output, const nb::dict& route_arrays, In1<std::int32_t> nodes,
+             In1<std::uint8_t> full, index_t cells) {
+            const BlockRound round = block_round(d, b.outputs());
+            const Nodes route = route_of(route_arrays, b.cols());
+            const std::vector<std::int32_t> wanted = copy(nodes);
+            expect(output >= 0 && output < b.outputs() &&
+                       round.extents.size() == static_cast<std::size_t>(b.outputs()) &&
+                       full.shape(0) == wanted.size() && cells == b.cells() &&
+                       std::all_of(
+                           wanted.begin(), wanted.end(), [&](std::int32_t t) { return t >= 0 && t < route.size(); }),
+                   "the nodes to be counted do not fit the route");
+            const auto counted = static_cast<std::size_t>(
+                std::count_if(full.data(), full.data() + full.shape(0), [](std::uint8_t f) { return f != 0; }));
+            const std::size_t n = wanted.size();
+            std::vector<std::int64_t> sums(counted * static_cast<std::size_t>(cells)), rest(5 * n);
+            std::vector<Fine> fine(n);
+            std::vector<Cell> totals(n);
+            enter([&](Monitor&) {
+              b.count(round, output, route, wanted, copy(full), sums.data(), fine.data(), totals.data());
+            });
+            for (std::size_t k = 0; k < n; ++k) {
+              const std::int64_t numbers[] = {fine[k].g, fine[k].h, totals[k].g, totals[k].h, totals[k].c};
+              std::copy(numbers, numbers + 5, rest.begin() + static_cast<std::ptrdiff_t>(5 * k));
+            }
+            return nb::make_tuple(own(std::move(sums), counted, static_cast<std::size_t>(cells)),
+                                  own(std::move(rest), n, 5));
+          },
+          "round"_a, "output"_a, "route"_a, "wanted"_a.noconvert(), "full"_a.noconvert(), "cells"_a)
+      .def(
+          "add",
+          [](BoostBlock& b, const nb::dict& d, index_t output, const nb::dict& route_arrays, Vector values) {
+            const BlockRound round = block_round(d, b.outputs());
+            const Nodes route = route_of(route_arrays, b.cols());
+            expect(output >= 0 && output < b.outputs() &&
+                       round.extents.size() == static_cast<std::size_t>(b.outputs()) &&
+                       static_cast<std::int32_t>(values.shape(0)) == route.size(),
+                   "the values do not fit the route");
+            enter([&](Monitor&) { b.add(round, output, route, copy(values)); });
+          },
+          "round"_a, "output"_a, "route"_a, "values"_a.noconvert());
+}
+
+// A growth with the layout that it refers to.
+struct OwnedGrowth {
+  std::shared_ptr<const Bins> layout;
+  BlockGrowth growth;
+};
+
+void bind_growth(nb::module_& m) {
+  nb::class_<OwnedGrowth>(m, "BlockGrowth")
+      .def(
+          "__init__",
+          [](OwnedGrowth* self, std::shared_ptr<Bins> layout, const nb::dict& options, const nb::dict& d,
+             index_t outputs, index_t output, bool exact, bool weighted, double features, double rows) {
+            const BlockRound round = block_round(d, outputs);
+            expect(output >= 0 && output < outputs && round.extents.size() == static_cast<std::size_t>(outputs),
+                   "output is out of range");
+            // The units of the numbers, from the extents of all rows.
+            const double none = 0;
+            const Scored at{&none, &none, weighted ? &none : nullptr, 0, outputs};
+            Gradients gradients(at, exact, false);
+            gradients.round(round.what, at, round.extents, round.seed);
+            const Rounded rounded = gradients.rounded(output);
+            const Draw draw{round.seed, round.seed + static_cast<std::uint64_t>(output), round.rows, features};
+            GrowOptions grow = grow_options(options, layout->cols);
+            const Bins& bins = *layout;
+            new (self) OwnedGrowth{std::move(layout), BlockGrowth(bins, std::move(grow), draw, rounded.form,
+                                                                  {rounded.g_unit, rounded.h_unit}, rows)};
+          },
+          "layout"_a, "options"_a, "round"_a, "outputs"_a, "output"_a, "exact"_a, "weighted"_a, "features"_a, "rows"_a)
+      .def_prop_ro("done", [](const OwnedGrowth& g) { return g.growth.done(); })
+      .def_prop_ro("cells", [](const OwnedGrowth& g) { return g.growth.cells(); })
+      .def("wanted",
+           [](const OwnedGrowth& g) {
+             return nb::make_tuple(route_dict(g.growth.route()), own(std::vector<std::int32_t>(g.growth.wanted())),
+                                   own(std::vector<std::uint8_t>(g.growth.full())));
+           })
+      .def(
+          "supply",
+          [](OwnedGrowth& g, In2<std::int64_t> cells, In2<std::int64_t> rest) {
+            const std::size_t n = g.growth.wanted().size();
+            const auto full = std::count(g.growth.full().begin(), g.growth.full().end(), std::uint8_t{1});
+            expect(rest.shape(0) == n && rest.shape(1) == 5 && static_cast<std::ptrdiff_t>(cells.shape(0)) == full &&
+                       static_cast<index_t>(cells.shape(1)) == g.growth.cells() && !g.growth.done(),
+                   "the sums do not fit the nodes that are wanted");
+            std::vector<Fine> fine(n);
+            std::vector<Cell> totals(n);
+            for (std::size_t k = 0; k < n; ++k) {
+              const std::int64_t* r = rest.data() + 5 * k;
+              fine[k] = {r[0], r[1]}, totals[k] = {r[2], r[3], r[4]};
+            }
+            enter([&](Monitor&) { g.growth.supply(cells.data(), fine.data(), totals.data()); });
+          },
+          "cells"_a.noconvert(), "rest"_a.noconvert())
+      .def(
+          "finish",
+          [](OwnedGrowth& g, bool log_odds, double eta) {
+            expect(g.growth.done(), "the tree is still growing");
+            Nodes tree = enter([&](Monitor&) { return g.growth.finish(log_odds, eta); });
+            return nb::make_tuple(to_dict(std::move(tree)), route_dict(g.growth.route()),
+                                  own(std::vector<double>(g.growth.values())));
+          },
+          "log_odds"_a, "eta"_a);
+}
+
+}  // namespace
+
+void bind_tree_blocks(nb::module_& m) {
+  bind_coding<float>(m);
+  bind_coding<double>(m);
+  m.def(
+      "tree_layout",
+      [](Vector low, Vector high, In1<std::int32_t> counts, In1<std::int32_t> bins, In1<std::uint8_t> categorical,
+         In1<std::uint8_t> missing) {
+        return std::make_shared<Bins>(layout(low, high, counts, bins, categorical, missing));
+      },
+      "low"_a.noconvert(), "high"_a.noconvert(), "counts"_a.noconvert(), "bins"_a.noconvert(),
+      "categorical"_a.noconvert(), "missing"_a.noconvert());
+  m.def(
+      "tree_bins_of_codes",
+      [](const Bins& layout, In2<std::uint8_t> codes) {
+        check_codes(layout, codes);
+        return std::make_shared<Bins>(
+            enter([&](Monitor&) { return with_codes(layout, codes.data(), static_cast<index_t>(codes.shape(1))); }));
+      },
+      "layout"_a, "codes"_a.noconvert());
+  m.def(
+      "tree_sample",
+      [](index_t rows, index_t sample, std::uint64_t seed) {
+        expect(rows >= 0 && rows < (index_t{1} << 32) && sample >= 1, "there are too many rows, or none");
+        BinOptions options;
+        options.sample = sample, options.seed = seed;
+        return own(sample_rows(rows, options));
+      },
+      "rows"_a, "sample"_a, "seed"_a);
+  m.def(
+      "row_draws",
+      [](std::uint64_t seed, index_t first, index_t rows) {
+        expect(first >= 0 && rows >= 0, "first and rows must not be negative");
+        const Random random(seed, 0xB10C);
+        std::vector<double> out(static_cast<std::size_t>(rows));
+        for (index_t i = 0; i < rows; ++i) out[i] = random.uniform_at(first + i);
+        return own(std::move(out));
+      },
+      "seed"_a, "first"_a, "rows"_a);
+  bind_block(m);
+  bind_growth(m);
+}
+
+}  // namespace hinge

@@ -1,0 +1,134 @@
+"""Fits that go on where they were killed.
+
+A fit over blocks is a function of the totals of its passes. They are written to a folder as they come; a fit that begins
+again takes them from there, without reading the data, until there are no more, and ends with the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hinge.blocks.block import Roles
+from hinge.blocks.parts import Rows, Stream
+from hinge.blocks.source import Source
+from hinge.errors import UserError
+
+PROBLEM, SUFFIX = "problem.json", ".total"
+
+
+def digest(*values: Any) -> str:
+    """A short text that differs where values do, and only there: equal copies are as good as one object used twice."""
+    out = io.BytesIO()
+    pickler = pickle.Pickler(out, protocol=5)
+    pickler.fast = True  # without references to objects that came before
+    pickler.dump(values)
+    return hashlib.sha256(out.getvalue()).hexdigest()[:32]
+
+
+def describe(estimator: Any, source: Source) -> dict[str, str]:
+    """What a problem is recognised by: the estimator and its parameters, and the data."""
+    import hinge
+
+    roles, cut = source.roles, source.block_rows
+    return {
+        "hinge": hinge.__version__,
+        "estimator": f"{type(estimator).__name__}({_parameters(estimator)})",
+        "columns": f"{roles.features}, target {roles.target}, weight {roles.weight}, offset {roles.offset}",
+        "blocks": f"{len(source.parts)} parts, {cut} rows each",
+        "data": digest([_contents(part) for part in source.parts]),
+    }
+
+
+def _parameters(estimator: Any) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in sorted(estimator.get_params(deep=False).items()))
+
+
+def _contents(part: Any) -> Any:
+    """What a part is recognised by: its file as it was when it was scanned, or its rows."""
+    if getattr(part, "signature", None) is not None:
+        return part.where, part.signature
+    if isinstance(part, Rows):
+        return [_array_digest(array) for array in next(part.pieces(Roles(), only_targets=False))]
+    if isinstance(part, Stream):
+        raise ValueError(
+            "checkpoint= needs data that can be recognised: files or arrays, not a function that makes blocks."
+        )
+    return part.where
+
+
+def _array_digest(array: Any) -> str | None:
+    if array is None:
+        return None
+    if isinstance(array, np.ndarray) and array.dtype != object:
+        return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return digest(array)
+
+
+class Checkpoint:
+    """The totals of a fit in a folder.
+
+    Files are written under other names and renamed, so that a kill leaves whole ones. They are pickles: go on only from
+    folders that you have written yourself.
+    """
+
+    def __init__(self, folder: str | Path, problem: dict[str, str]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.next = 0
+        place = self.folder / PROBLEM
+        if not place.exists():
+            self._write(place, json.dumps(problem, indent=1).encode())
+            return
+        found = json.loads(place.read_text())
+        different = [name for name in problem if found.get(name) != problem[name]]
+        if different:
+            name = different[0]
+            raise UserError(
+                f"{self.folder} has the checkpoint of another problem: its {name} is {found.get(name)!r}, not "
+                f"{problem[name]!r}. Give another folder, or remove this one."
+            )
+
+    def recall(self, key: str) -> tuple[bool, Any]:
+        """Whether the next total is there, and what it is."""
+        path = self.folder / f"{self.next:06d}{SUFFIX}"
+        if not path.exists():
+            return False, None
+        with path.open("rb") as file:
+            known = pickle.load(file)
+            if known != key:
+                return False, None
+            value = pickle.load(file)
+        self.next += 1
+        return True, value
+
+    def record(self, key: str, value: Any) -> None:
+        """Keep the next total; those of an earlier run that come after it are removed."""
+        for path in self._totals():
+            if int(path.stem) > self.next:
+                path.unlink()
+        content = pickle.dumps(key, protocol=5) + pickle.dumps(value, protocol=5)
+        self._write(self.folder / f"{self.next:06d}{SUFFIX}", content)
+        self.next += 1
+
+    def remove(self) -> None:
+        """Remove what was written, after a fit that has ended; the folder too if nothing else is in it."""
+        for path in [*self._totals(), self.folder / PROBLEM]:
+            path.unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _totals(self) -> list[Path]:
+        return sorted(self.folder.glob(f"*{SUFFIX}"))
+
+    @staticmethod
+    def _write(path: Path, content: bytes) -> None:
+        partial = path.with_name(path.name + ".part")
+        partial.write_bytes(content)
+        partial.replace(path)

@@ -1,0 +1,341 @@
+"""Tables for trees over blocks: targets, categories, bins, and the blocks as codes of one byte per value.
+
+The bins are those of the table in memory: their edges come from the same rows. A pass over the targets comes first (numbers
+of rows, labels, sums), then one over the features for the categories, if there are any, one for the rows that the edges
+come from, and one that codes all blocks.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from hinge._cached import cached_property
+from hinge._native import core
+from hinge.blocks.block import Block
+from hinge.blocks.exact import ExactSum
+from hinge.blocks.passes import Passes
+from hinge.blocks.survey import Labels, check_target
+from hinge.models.blocks.fit import adopt_names
+from hinge.models.blocks.predict import nameless
+from hinge.models.trees.boosting_base import WeightFacts
+from hinge.models.trees.inputs import Coder, frame_values, predict_table, present
+from hinge.tables.frames import as_frame, chosen_columns
+
+SAMPLE = 200_000  # rows that the edges of bins come from, as in memory
+SAMPLE_SHARE = 0.25  # of the memory allowed, for them
+
+# ------------------------------------------------------------------------------------------------------------------- targets
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Numbers by key, for all blocks."""
+
+    numbers: dict[tuple[int, int], int]
+
+    def merge(self, other: Counts) -> Counts:
+        """Those of both sets of blocks."""
+        return Counts({**self.numbers, **other.numbers})
+
+    def firsts(self) -> dict[tuple[int, int], int]:
+        """The sum of the numbers before every block."""
+        total, out = 0, {}
+        for key in sorted(self.numbers):
+            out[key] = total
+            total += self.numbers[key]
+        return out
+
+    @property
+    def total(self) -> int:
+        """Their sum."""
+        return sum(self.numbers.values())
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSums:
+    """By label: rows, rows that have a weight, and the sum of the weights."""
+
+    sums: dict[Any, tuple[int, int, ExactSum]]
+
+    def merge(self, other: LabelSums) -> LabelSums:
+        """Those of both sets of rows."""
+        sums = dict(self.sums)
+        for label, (rows, live, weight) in other.sums.items():
+            mine = sums.get(label, (0, 0, ExactSum()))
+            sums[label] = (mine[0] + rows, mine[1] + live, mine[2].merge(weight))
+        return LabelSums(sums)
+
+
+class Targets(NamedTuple):
+    """What a pass over the targets finds. Rows of weight zero are absent, as in memory."""
+
+    live: Counts
+    labels: LabelSums | None
+    weight: ExactSum
+    moment: ExactSum  # Σ w y
+    fractions: int  # blocks with weights that are not whole numbers
+    weighted: int  # blocks that have weights
+
+
+def live_rows(block: Block) -> Any:
+    """The rows whose weight is above zero."""
+    if block.weight is None or block.weight.all():
+        return slice(None)
+    return np.flatnonzero(block.weight)
+
+
+def targets(block: Block, classify: bool) -> Targets:
+    """The statistic of the first pass."""
+    y = check_target(block, classify)
+    if y.ndim != 1:
+        raise ValueError("Trees over blocks take one target; fit one model for each.")
+    rows = live_rows(block)
+    weight = np.ones(block.rows) if block.weight is None else block.weight
+    labels = None
+    if classify:
+        values, codes = np.unique(y, return_inverse=True)
+        every, live = np.bincount(codes), np.bincount(codes[rows], minlength=len(values))
+        sums = [ExactSum.of(weight[codes == k]) for k in range(len(values))]
+        labels = LabelSums({value: (int(every[k]), int(live[k]), sums[k]) for k, value in enumerate(values)})
+    moment = ExactSum() if classify else ExactSum.of(weight * y)
+    fractions = int(bool(np.any(weight != np.floor(weight))))
+    count = Counts({block.key: len(weight[rows])})
+    return Targets(count, labels, ExactSum.of(weight), moment, fractions, int(block.weight is not None))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetFacts:
+    """Labels with their weights, and what the limits of trees depend on."""
+
+    rows: int
+    firsts: dict[tuple[int, int], int]
+    weights: WeightFacts
+    mean: float  # of the targets of a regression
+    labels: Labels | None  # of rows that have a weight
+    factors: dict[Any, float] | None  # class weights
+
+    def weight_of(self, block: Block, rows: Any) -> np.ndarray | None:
+        """The weights of some rows, class weights included."""
+        if not self.weights.given:
+            return None
+        weight = np.ones(block.rows) if block.weight is None else block.weight
+        weight = weight[rows].astype(np.float64)
+        if self.factors is not None:
+            values, codes = np.unique(check_target(block, True)[rows], return_inverse=True)
+            weight = weight * np.array([self.factors[value] for value in values.tolist()])[codes]
+        return weight
+
+
+def target_facts(passes: Passes, classify: bool, class_weight: Any) -> TargetFacts:
+    """The first pass."""
+    found: Targets = passes.total(targets, classify, only_targets=True)
+    total = float(found.weight)
+    if total <= 0 or not np.isfinite(total):
+        raise ValueError("The sum of the weights must be above zero and finite; check the column named by weight=.")
+    given, counts = found.weighted > 0, found.weighted > 0 and found.fractions == 0
+    labels, factors = None, None
+    if found.labels is not None:
+        every = sorted(found.labels.sums)
+        sums = [found.labels.sums[value] for value in every]
+        if class_weight is not None:
+            factors = _class_factors(class_weight, every, [s[0] for s in sums])
+        scale = [1.0 if factors is None else factors[value] for value in every]
+        kept = [k for k, s in enumerate(sums) if s[1] > 0]
+        weights = np.array([float(sums[k][2]) * scale[k] for k in kept])
+        labels = Labels(np.array([every[k] for k in kept]), weights)
+        if factors is not None:
+            total, counts = float(weights.sum()), found.fractions == 0 and all(float(f).is_integer() for f in scale)
+            given = True
+    facts = WeightFacts(total, given, given and counts and total < 2**53)
+    mean = float(found.moment) / float(found.weight)
+    return TargetFacts(found.live.total, found.live.firsts(), facts, mean, labels, factors)
+
+
+def _class_factors(class_weight: Any, labels: list[Any], rows: list[int]) -> dict[Any, float]:
+    if class_weight == "balanced":
+        return {label: sum(rows) / (len(rows) * n) for label, n in zip(labels, rows)}
+    from sklearn.utils.class_weight import compute_class_weight
+
+    values = np.array(labels)
+    return dict(zip(labels, compute_class_weight(class_weight, classes=values, y=values).tolist()))
+
+
+# ------------------------------------------------------------------------------------------------------------------ features
+
+
+class Reader:
+    """Blocks as trees take them: numbers with missing values, categories as codes; targets as ``target`` codes them."""
+
+    def __init__(self, model: Any, coder: Coder, target: Callable[[np.ndarray], np.ndarray]) -> None:
+        model = copy.copy(model)  # tasks carry it: no larger than it must be
+        for name in ("trees_", "_grown"):
+            vars(model).pop(name, None)
+        self.named, self.plain, self.coder, self.target = model, nameless(model), coder, target
+
+    def table(self, block: Block) -> np.ndarray:
+        """The features of a block; infinite values are refused."""
+        if block.frame is not None:
+            return predict_table(self.named, block.frame.to_native(), self.coder)
+        return predict_table(self.plain, block.X, self.coder)
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The categories of some columns, and how often each occurs."""
+
+    columns: list[Labels]
+
+    def merge(self, other: Categories) -> Categories:
+        """Those of both sets of rows."""
+        return Categories([one.merge(two) for one, two in zip(self.columns, other.columns)])
+
+
+def categories(block: Block, chosen: list[int]) -> Categories:
+    """The statistic of the pass over categories."""
+    found = []
+    for j in chosen:
+        if block.frame is not None:
+            values = frame_values(block.frame, j)
+        else:
+            column = block.X[:, [j]]
+            values = (column.toarray() if scipy.sparse.issparse(column) else column).ravel()
+        names, counts = np.unique(values[present(values)], return_counts=True)
+        found.append(Labels(names, counts.astype(np.float64)))
+    return Categories(found)
+
+
+def learn_categories(passes: Passes, categorical: Any) -> Coder:
+    """The coder of the categorical columns; a pass, if there are any."""
+    source, coder = passes.source, Coder()
+    head = next(source.blocks(), None)
+    if head is None:
+        return coder
+    if head.frame is None and source.names is not None and not isinstance(categorical, str | None):
+        named = np.asarray(categorical)
+        if named.dtype.kind in "OU":  # the names of columns that hold numbers
+            categorical = [list(source.names).index(name) if name in source.names else name for name in named.tolist()]
+    native = head.X if head.frame is None else head.frame.to_native()
+    chosen = chosen_columns(native, None if head.frame is None else as_frame(native), categorical)
+    if chosen:
+        for j, labels in zip(chosen, passes.total(categories, chosen).columns):
+            coder.learn_counts(j, labels.values, labels.weights.astype(np.int64))
+    return coder
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The bins of all features, as arrays that travel; ``native`` is the form that is used."""
+
+    low: np.ndarray
+    high: np.ndarray
+    counts: np.ndarray
+    bins: np.ndarray
+    categorical: np.ndarray
+    missing: np.ndarray
+
+    @cached_property
+    def native(self) -> Any:
+        """The layout of the native code."""
+        return core.tree_layout(self.low, self.high, self.counts, self.bins, self.categorical, self.missing)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "native"}
+
+
+class Piled(NamedTuple):
+    """Rows of several blocks, in order."""
+
+    parts: list[tuple[np.ndarray, np.ndarray | None]]
+
+    def merge(self, other: Piled) -> Piled:
+        """Those of both."""
+        return Piled(self.parts + other.parts)
+
+
+def sampled(block: Block, reader: Reader, facts: TargetFacts, rows: np.ndarray) -> Piled | None:
+    """The rows of a block that the edges come from."""
+    live = live_rows(block)
+    here = np.arange(block.rows)[live]
+    first = facts.firsts[block.key]
+    chosen = here[
+        rows[np.searchsorted(rows, first) : np.searchsorted(rows, first + len(here))].astype(np.int64) - first
+    ]
+    if not len(chosen):
+        return None
+    return Piled([(reader.table(block)[chosen], facts.weight_of(block, chosen))])
+
+
+def find_layout(passes: Passes, reader: Reader, facts: TargetFacts, max_bins: int, seed: int) -> Layout:
+    """The bins, from the rows that they would come from in memory (from fewer, if those do not fit)."""
+    d = passes.source.n_features
+    most = int(np.clip(SAMPLE_SHARE * passes.source.memory_allowed / (8 * d), 1000, SAMPLE))
+    piled = passes.total(sampled, reader, facts, core.tree_sample(facts.rows, most, seed), keep=False)
+    X = np.concatenate([x for x, _ in piled.parts])
+    weight = np.concatenate([w for _, w in piled.parts]) if facts.weights.given else None
+    flags = reader.coder.flags(d)
+    low, high, counts = core.tree_features(np.ascontiguousarray(X), weight, flags, max_bins)
+    return Layout(low, high, counts, np.maximum(counts, 1), flags, np.zeros(d, dtype=np.uint8))
+
+
+# ---------------------------------------------------------------------------------------------------------------------- codes
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Which features have missing values, how many categories there are, and the rows of every block."""
+
+    missing: np.ndarray
+    bins: np.ndarray
+    rows: Counts
+
+    def merge(self, other: Found) -> Found:
+        """Those of both sets of blocks."""
+        missing, bins = np.maximum(self.missing, other.missing), np.maximum(self.bins, other.bins)
+        return Found(missing, bins, self.rows.merge(other.rows))
+
+    def complete(self, layout: Layout) -> Layout:
+        """The layout for all blocks."""
+        bins = np.where(layout.categorical != 0, self.bins, layout.bins).astype(np.int32)
+        return replace(layout, bins=bins, missing=self.missing)
+
+
+@dataclass
+class Coded:
+    """Codes (features × rows), targets and weights of the rows of a block."""
+
+    key: tuple[int, int]
+    codes: Any  # None where the native code holds them
+    y: np.ndarray
+    weight: np.ndarray | None
+    version: int = field(default=0)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def moving(self) -> dict[str, Any]:
+        """What changes between visits."""
+        return {"version": self.version}
+
+
+def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tuple[Coded | None, Found]:
+    """A block as codes, or None if none of its rows has a weight; its target as the estimator codes it."""
+    rows = live_rows(block)
+    if not isinstance(rows, slice) and not len(rows):
+        return None, Found(layout.missing, np.ones_like(layout.bins), Counts({}))
+    codes, missing, bins = core.tree_codes(layout.native, np.ascontiguousarray(reader.table(block)[rows]))
+    y = reader.target(check_target(block, facts.labels is not None)[rows])
+    state = Coded(block.key, codes, y, facts.weight_of(block, rows))
+    return state, Found(missing, bins, Counts({block.key: len(y)}))
+
+
+def read_features(estimator: Any, passes: Passes) -> Coder:
+    """Sets the names of the features, and learns their categories."""
+    adopt_names(estimator, passes.source)
+    estimator._coder = learn_categories(passes, estimator.categorical_features)
+    return estimator._coder
