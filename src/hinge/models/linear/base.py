@@ -66,6 +66,8 @@ def named_penalty(name: Any, alpha: Any, l1_ratio: Any) -> Penalty:
     ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": l1_ratio}
     if name is None:
         return NoPenalty()
+    if ratios[name] is None:
+        raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
     return elastic_penalty(float(alpha), ratios[name])
 
 

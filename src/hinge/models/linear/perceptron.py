@@ -387,6 +387,7 @@ class _ShrinkingRun(_Run):
         coordinates = penalty.coordinates(X.shape[1])
         assert coordinates is not None
         self.l2 = float(coordinates.l2[0])
+        self.paid = np.zeros(X.shape[1] + 1)
 
     def epoch(self) -> float:
         """Go through the examples once; their mean loss as they were met."""
@@ -396,8 +397,8 @@ class _ShrinkingRun(_Run):
         mean = mean.copy()
         walk.b, mean_b, steps, loss = core.sgd_epoch(
             native_problem(self.objective), walk.w, mean, walk.b, mean_b, int(walk.age), l2=self.l2, batch=1,
-            eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=averaged, shuffle=bool(model.shuffle),
-            seed=self.seed, epoch=len(walk.counts),
+            eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=int(averaged), shuffle=bool(model.shuffle),
+            seed=self.seed, epoch=len(walk.counts), paid=self.paid,
         )  # fmt: skip
         walk.age = float(steps)
         if averaged:
