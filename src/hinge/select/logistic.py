@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.metrics import check_scoring, get_scorer
 
 from hinge._parameters import Constraints, above, count, numbers, one_of, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.logistic import LogisticClassifier, LogisticRegression
+from hinge.models.routing import folds_of, route, router, routing_enabled, take_arguments
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.objective import Objective, make_objective
 from hinge.select.choice import choose_candidate
@@ -125,15 +125,33 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         self.use_legacy_attributes = use_legacy_attributes
         self.rule = rule
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegressionCV:
-        """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice."""
+    def get_metadata_routing(self) -> Any:
+        """The splitter and the scorer get what they have requested of the arguments of ``fit`` and ``score``."""
+        scorer = (self._scorer(), {"fit": "score", "score": "score"})
+        return router(self, splitter=(self.cv, {"fit": "split"}), scorer=scorer)
+
+    def _scorer(self) -> Any:
+        return get_scorer("accuracy") if self.scoring is None else check_scoring(self, scoring=self.scoring)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
+        """The score that ``scoring`` names, accuracy if it names none; ``score_params`` go to it, with routing enabled."""
+        routed = route(self, "score", score_params, sample_weight=sample_weight)
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self._scorer()(self, X, y, **(routed.scorer.score if routing_enabled() else weighted)))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> LogisticRegressionCV:
+        """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice.
+
+        ``params`` go to the splitter and the scorer, with metadata routing enabled.
+        """
+        routed = route(self, "fit", params, sample_weight=sample_weight)
         X, codes, weights = self._check(X, y, sample_weight)
         self.Cs_ = np.geomspace(1e-4, 1e4, self.Cs) if np.ndim(self.Cs) == 0 else np.asarray(self.Cs, dtype=np.float64)
         ratios = OLD_PENALTIES.get(self.penalty, self.l1_ratios)
         self.l1_ratios_ = np.array([0.0]) if ratios is None else np.atleast_1d(np.asarray(ratios, dtype=np.float64))
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         s = np.ones(len(codes)) if weights is None else weights
-        scores, fits, iterations = self._folds(rows, np.asarray(y), codes, s)
+        scores, fits, iterations = self._folds(rows, np.asarray(y), codes, s, routed)
         self.scores_ = scores
         self.coefs_paths_ = np.array([[[self._row(*start) for start in line] for line in fold] for fold in fits])
         flat = -scores.reshape(len(scores), -1).T
@@ -169,16 +187,17 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         return make_objective(X, codes.astype(np.float64), Softmax(), classes=k, **options)
 
     def _folds(
-        self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray
+        self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray, routed: Any
     ) -> tuple[np.ndarray, list[Any], np.ndarray]:
         """Scores, folds × ρ × C, the weights and biases behind them, and the iterations that they took."""
         fold = LogisticRegression()
         fold.classes_, fold.n_features_in_ = self.classes_, X.shape[1]
         scorer = None if self.scoring in (None, "neg_log_loss") else check_scoring(fold, scoring=self.scoring)
-        options = {} if np.all(s == 1) else {"sample_weight": s}
+        weighted = {} if np.all(s == 1) else {"sample_weight": s}
+        options = dict(routed.scorer.score) if routing_enabled() else weighted
         order = np.argsort(self.Cs_)
         scores, fits, iterations = [], [], []
-        for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
+        for train, test in folds_of(self.cv, X, y, routed.splitter.split, classify=True):
             train, test = train[s[train] > 0], test[s[test] > 0]
             if len(test) == 0:
                 continue
@@ -204,7 +223,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
                         table[i, position] = -held_out.risk(*now)
                     else:
                         adopt_weights(fold, *now, X.dtype)
-                        table[i, position] = scorer(fold, X[test], y[test], **{k: v[test] for k, v in options.items()})
+                        table[i, position] = scorer(fold, X[test], y[test], **take_arguments(X, options, test))
             scores.append(table)
             fits.append(solutions)
             iterations.append(steps)
