@@ -19,6 +19,7 @@ from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
 from hinge.select.choice import choose_candidate
 from hinge.select.path import path_weights, solve_path, strength_grid
+from hinge.solvers.run import warn_unless_met
 
 
 class ElasticNetCV(CertifiedAs, LinearRegressor):
@@ -129,11 +130,13 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
         at, position = divmod(choice.pick(self.rule), len(grids[0]))
         self.l1_ratio_, self.alpha_ = float(ratios[at]), float(grids[at][position])
         result = solve_path(full[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver)[0]
+        if self.solver == "auto":  # other solvers have warned already
+            warn_unless_met(result.certificate)
         self._adopt(result, X.dtype)
         self._show_as_column(column and self.columns_stay)
         self.dual_gap_ = result.certificate.gap
         several = np.ndim(self.l1_ratio) > 0
-        self.alphas_ = np.array(grids) if several else grids[0]
+        self.alphas_ = np.array(grids) if several and np.ndim(self.alphas) == 0 else grids[0]
         self.mse_path_ = errors if several else errors[0]
         return self
 
