@@ -23,6 +23,7 @@ class SquaredWithPenalty(Certifiable, LinearRegressor):
 
     _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
 
+    dual_gap_: Any
     joint = False  # whether the penalty ties targets together
 
     def _penalty(self) -> Penalty:
