@@ -36,6 +36,17 @@ def test_a_warm_start_at_the_optimum_takes_no_step(model, storage, table):
     assert np.max(model.n_iter_) > 0
 
 
+def test_a_warm_start_of_fits_within_a_fit(table):
+    """HuberRegressor solves for several scales, each from the last, in the first fit as well."""
+    X, y = table
+    model = hg.HuberRegressor(warm_start=True).fit(X, y)
+    cold = hg.HuberRegressor().fit(X, y)
+    np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-2)
+    again = model.fit(X, y)
+    assert again.certificate_.converged
+    np.testing.assert_allclose(again.coef_, cold.coef_, atol=1e-2)
+
+
 def test_every_target_has_its_gap(table):
     X, y = table
     Y = np.column_stack([y, 10 * y[::-1]])
