@@ -59,7 +59,11 @@ class SquaredWithPenalty(Certifiable, LinearRegressor):
         gram = getattr(self, "precompute", False)
         if isinstance(gram, bool | str):
             return
-        gram, design, d = np.asarray(gram, dtype=np.float64), objective.design, objective.d
+        design, d = objective.design, objective.d
+        try:
+            gram = np.asarray(gram, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"precompute={gram!r} must be True, False or the Gram matrix of X.") from error
         if gram.shape != (d, d):
             raise ValueError(f"The Gram matrix passed as precompute has shape {gram.shape}; expected {(d, d)}.")
         c = objective.n * objective.c
