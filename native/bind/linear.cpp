@@ -234,23 +234,29 @@ void bind_linear(nb::module_& m) {
       "X"_a, "y"_a.noconvert(), "c"_a.noconvert(), "intercept"_a, "l2"_a.noconvert(), "W"_a.noconvert(),
       "b"_a.noconvert(), "tol"_a, "max_iter"_a, "proved"_a, "report"_a.none());
 
-  // One epoch in place: changes w (and mean); returns the biases, the number of steps so far and the mean loss.
+  // One epoch in place: changes w (and mean, and paid, which makes the steps plain ones); returns the biases, the
+  // number of steps so far and the mean loss.
   using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "sgd_epoch",
       [](const Arguments& a, Inout w, Inout mean, double b, double mean_b, index_t steps, double l2, index_t batch,
-         double eta0, double decay, double power, double bias_rate, bool average, bool shuffle, std::uint64_t seed,
-         index_t epoch) {
+         double eta0, double decay, double power, double bias_rate, index_t average, bool shuffle, std::uint64_t seed,
+         index_t epoch, std::optional<Inout> paid, int passive) {
         expect(size_of(w) == a.X.cols() && size_of(mean) == a.X.cols(),
                "the weights must have one entry per column of X");
+        expect(!paid || size_of(*paid) == a.X.cols() + 1, "paid must have one entry per column of X and one more");
         expect(batch > 0, "a batch must have at least one row");
-        SgdState state{w.data(), mean.data(), b, mean_b, steps};
-        const SgdOptions options{batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch};
+        expect(average >= 0, "average must not be negative");
+        expect(passive == 0 || (batch == 1 && eta0 > 0), "passive-aggressive steps need batches of one and eta0 > 0");
+        SgdState state{w.data(), mean.data(), b, mean_b, steps, paid ? paid->data() : nullptr};
+        const SgdOptions options{
+            batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch, paid.has_value(), passive};
         const double loss = enter([&](Monitor& monitor) { return sgd_epoch(a.problem(), options, state, monitor); });
         return nb::make_tuple(state.b, state.mean_b, state.steps, loss);
       },
       "problem"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a, "l2"_a, "batch"_a, "eta0"_a,
-      "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a);
+      "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a,
+      "paid"_a.noconvert().none() = nb::none(), "passive"_a = 0);
 
   // One epoch in place: changes w and late; returns the biases, the age, and row and age of every mistake.
   using Weights = std::optional<Vector>;

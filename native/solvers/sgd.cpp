@@ -31,11 +31,15 @@ constexpr double kSmallScale = 1e-9;
 // Weights w = s v with soft thresholds and averages that are still owed to features not met for a while.
 class LazyWeights {
  public:
-  LazyWeights(const LinearProblem& p, const SgdOptions& o, double* w)
-      : penalty_(p.penalty), v_(w), d_(p.d()), average_(o.average), l2_(o.l2) {
+  LazyWeights(const LinearProblem& p, const SgdOptions& o, const SgdState& state)
+      : penalty_(p.penalty), v_(state.w), d_(p.d()), average_(o.average > 0), plain_(o.plain), l2_(o.l2) {
     for (index_t j = 0; j < d_; ++j) {
       shrinks_ = shrinks_ || penalty_.l1[j] > 0;
       bounded_ = bounded_ || std::isfinite(penalty_.lower[j]) || std::isfinite(penalty_.upper[j]);
+    }
+    if (plain_ && shrinks_) {
+      running_ = state.paid;
+      shrinks_ = false;
     }
     if (lazy()) paid_.resize(d_);
     if (average_) sum_.assign(d_, 0.0);
@@ -43,7 +47,7 @@ class LazyWeights {
   }
 
   bool lazy() const { return shrinks_; }
-  bool bounded() const { return bounded_; }
+  bool clips() const { return bounded_ || running_; }
   double* data() { return v_; }
   double scale() const { return s_; }
 
@@ -77,18 +81,49 @@ class LazyWeights {
   }
   double counted() const { return now_.factor; }
 
-  // The prox of a step of length eta, owed by all features.
+  // The ridge part of a plain step, before the gradient of the loss is added.
+  void decay(double eta) {
+    const double kept = 1.0 - eta * l2_;
+    if (!plain_ || kept == 1.0) return;
+    if (kept > 0) {
+      s_ *= kept;
+    } else {
+      fold();
+      std::fill(v_, v_ + d_, 0.0);
+    }
+  }
+
+  // The prox of a step of length eta, owed by all features; of a plain step, its lasso part.
   void shrink(double eta) {
+    if (running_) running_[d_] += eta;
+    if (plain_) return;
     now_.threshold += eta / s_;
     s_ /= 1.0 + eta * l2_;
   }
 
-  // After shrink: the features that a bound may stop are brought up to date at once.
+  // After shrink: the features that a bound or the running total may stop are brought up to date at once.
   void clip(index_t j) {
     if (shrinks_) settle(j);
-    const double inside = std::clamp(s_ * v_[j], penalty_.lower[j], penalty_.upper[j]) / s_;
+    const double free = running_ ? pay(j, s_ * v_[j]) : s_ * v_[j];
+    const double inside = std::clamp(free, penalty_.lower[j], penalty_.upper[j]) / s_;
     if (average_ && !shrinks_) sum_[j] -= now_.factor * (inside - v_[j]);
     v_[j] = inside;
+  }
+
+  // Moves weight j towards zero by what it owes of the running total, and no further.
+  HINGE_INLINE double pay(index_t j, double w) {
+    const double total = penalty_.l1[j] * running_[d_];
+    const double left = w > 0   ? std::max(0.0, w - (total + running_[j]))
+                        : w < 0 ? std::min(0.0, w + (total - running_[j]))
+                                : 0.0;
+    running_[j] += left - w;
+    return left;
+  }
+
+  // The average begins again with the next step.
+  void restart() {
+    fold();
+    std::fill(sum_.begin(), sum_.end(), 0.0);
   }
 
   // The step is over: its weights enter the average.
@@ -142,8 +177,9 @@ class LazyWeights {
   const Coordinates penalty_;
   double* v_;
   index_t d_;
-  bool average_, shrinks_ = false, bounded_ = false;
+  bool average_, plain_, shrinks_ = false, bounded_ = false;
   double l2_, s_ = 1.0;
+  double* running_ = nullptr;  // SgdState::paid, where the lasso part is a running total
   Totals now_;
   std::vector<Totals> paid_, history_;  // up to when each feature is settled; all steps, if they are needed
   std::vector<double> sum_;             // of the iterates
@@ -195,14 +231,24 @@ std::vector<double> by_row(const std::vector<double>& of_visits, const std::vect
   return out;
 }
 
+// The gradient c_i l' of one example, replaced by one that makes the step tau long at the rate eta.
+template <class View>
+double passive_slope(const View& rows, index_t i, double slope, double loss, const SgdOptions& o) {
+  double size = 0;
+  rows.each(i, [&](index_t, double x) { size += x * x; });
+  if (slope == 0.0 || (o.passive == 1 && size == 0.0)) return 0.0;
+  const double tau = o.passive == 1 ? std::min(o.eta0, loss / size) : loss / (size + 0.5 / o.eta0);
+  return std::copysign(tau / o.eta0, slope);
+}
+
 template <class View>
 double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, SgdState& state, Monitor& monitor) {
   const index_t n = p.n(), d = p.d();
   std::vector<index_t> order(n);
   std::iota(order.begin(), order.end(), index_t{0});
   if (o.shuffle) Random(o.seed, static_cast<std::uint64_t>(o.epoch) + 1).shuffle(order.data(), n);
-  LazyWeights w(p, o, state.w);
-  std::vector<double> u(o.batch), late(o.average && !w.lazy() ? n : 0);  // of a batch; see LazyWeights::add
+  LazyWeights w(p, o, state);
+  std::vector<double> u(o.batch), late(o.average > 0 && !w.lazy() ? n : 0);  // of a batch; see LazyWeights::add
   Beside beside(p, order);
   double b = state.b, b_sum = 0;
   const index_t steps_before = state.steps;
@@ -213,6 +259,11 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
     auto& [y, z, c] = beside.at(slot);
     for (index_t first = 0; first < visits; first += o.batch, ++state.steps) {
       const index_t m = std::min(o.batch, visits - first);
+      if (o.average > 1 && state.steps + 1 == o.average) {
+        w.restart();
+        std::fill(late.begin(), late.end(), 0.0);
+        b_sum = 0;
+      }
       for (index_t k = first; k < first + m; ++k) {
         look_ahead(view, at, k, visits);
         const double dot = w.lazy() ? w.settled_dot(view, at[k]) : row_dot(view, at[k], w.data());
@@ -224,6 +275,11 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
                          : o.power == 1 ? o.eta0 / (1.0 + o.decay * t)
                                         : o.eta0 / std::pow(1.0 + o.decay * t, o.power);
       const double rate = eta * static_cast<double>(n) / static_cast<double>(m);
+      if (o.passive && c[first] > 0) {
+        const double loss = p.loss.value(y.data() + first, z.data() + first, c.data() + first, 1) / c[first];
+        u[0] = c[first] * passive_slope(view, at[first], u[0], loss, o);
+      }
+      w.decay(eta);
       double gb = 0;
       for (index_t k = 0; k < m; ++k)
         if (u[k] != 0.0) {
@@ -235,7 +291,7 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
         }
       if (p.intercept) b -= rate * o.bias_rate * gb;
       w.shrink(eta);
-      if (w.bounded())
+      if (w.clips())
         for (index_t k = first; k < first + m; ++k) view.each(at[k], [&](index_t j, double) { w.clip(j); });
       w.count();
       b_sum += b;
@@ -245,9 +301,10 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
   if (!std::isfinite(beside.total())) return std::numeric_limits<double>::infinity();
   w.fold();
   state.b = b;
-  if (o.average) {
-    const double count = static_cast<double>(state.steps), fresh = 1.0 / count;
-    const double kept = static_cast<double>(steps_before) * fresh;
+  if (o.average && state.steps >= o.average) {
+    const index_t skipped = o.average - 1;
+    const double fresh = 1.0 / static_cast<double>(state.steps - skipped);
+    const double kept = static_cast<double>(std::max(index_t{0}, steps_before - skipped)) * fresh;
     std::vector<double> moved(d);
     if (!late.empty()) p.X.rmatvec(by_row(late, order).data(), moved.data());
     for (index_t j = 0; j < d; ++j) state.mean[j] = kept * state.mean[j] + fresh * (w.sum()[j] - moved[j]);

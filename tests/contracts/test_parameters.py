@@ -35,14 +35,12 @@ OVERFLOW = re.compile("overflow|too large|so large|diverged|must be a finite num
 NO_STEPS = "no steps would be taken"
 NO_DECAY = "the velocity would grow without bound"
 NO_ROWS = "nothing would be held out to stop by"
-DEPRECATED = "the passive-aggressive steps are deprecated with their classes"
 PAIR = "two numbers, where theirs fails later if there are not two"
 NOT_A_KERNEL = "not positive definite"
 NARROWER = {
     **{(f"GradientBoosting{kind}", "learning_rate", 0.0): NO_STEPS for kind in ("Classifier", "Regressor")},
     **{(f"MLP{kind}", "momentum", 1): NO_DECAY for kind in ("Classifier", "Regressor")},
     **{(f"MLP{kind}", "validation_fraction", 0): NO_ROWS for kind in ("Classifier", "Regressor")},
-    **{(f"SGD{kind}", "learning_rate", f"pa{i}"): DEPRECATED for kind in ("Classifier", "Regressor") for i in (1, 2)},
     **{(name, "kernel", "additive_chi2"): NOT_A_KERNEL for name in ("KernelRidge", "Nystroem")},
     **{(f"{kind}Vectorizer", "ngram_range", "tuple"): PAIR for kind in ("Count", "Hashing", "Tfidf")},
     ("PolynomialFeatures", "degree", "ndarray"): PAIR,

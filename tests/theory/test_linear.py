@@ -378,11 +378,16 @@ class TestPerceptron:
     def test_a_penalty_shrinks_at_every_visit(self, rng, penalty, ratio):
         X, y, s = rng.normal(size=(50, 3)), np.where(rng.random(50) < 0.5, 1, -1), rng.uniform(0.2, 3.0, size=50)
         w, b, total, eta, alpha, wrong = np.zeros(3), 0.0, np.zeros(4), 0.5, 0.05, 0
+        owed, paid = 0.0, np.zeros(3)  # the running total of the lasso part, and what each weight has paid of it
         for _ in range(4):
             for xi, yi, si in zip(X, y, s):
-                if yi * (w @ xi + b) <= 0:
+                mistaken = yi * (w @ xi + b) <= 0
+                w = (1 - eta * alpha * (1 - ratio)) * w
+                if mistaken:
                     w, b = w + eta * si * yi * xi, b + eta * si * yi
-                w = np.sign(w) * np.maximum(np.abs(w) - eta * alpha * ratio, 0.0) / (1 + eta * alpha * (1 - ratio))
+                owed += eta * alpha * ratio
+                left = np.where(w > 0, np.maximum(0, w - owed - paid), np.minimum(0, w + owed - paid))
+                w, paid = left, paid + (left - w)
                 total += np.append(w, b)
             wrong += np.sum(y * (X @ w + b) <= 0)
         options = {"shuffle": False, "max_iter": 4, "tol": None, "penalty": penalty, "alpha": alpha, "l1_ratio": ratio}

@@ -104,7 +104,7 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         check_indices(X)
         d = validate_data(self, X, accept_sparse=("csr", "csc")).shape[1]
         count = self._count(d, low, high)
-        if count == 0:
+        if count == 0 and high == 0:
             raise ValueError("degree=0 without a bias leaves no outputs; set include_bias=True.")
         self.n_output_features_ = count
         self.degrees_ = ([0] if self.include_bias else []) + list(range(max(low, 1), high + 1))

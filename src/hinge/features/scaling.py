@@ -115,8 +115,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         X = self._check(X, reset=False)
         if scipy.sparse.issparse(X):
             return self._scaled_columns(X, 1.0 / self.scale_ if self.with_std else None)
-        Z = X - self.mean_.astype(X.dtype) if self.with_mean else X.copy()
-        return Z / self.scale_.astype(X.dtype) if self.with_std else Z
+        wide = _wide(X.dtype)
+        Z = X - self.mean_.astype(wide) if self.with_mean else X.copy()
+        return (Z / self.scale_.astype(wide) if self.with_std else Z).astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
         """Rows in their first units."""
@@ -124,8 +125,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         X = self._check(X, reset=False)
         if scipy.sparse.issparse(X):
             return self._scaled_columns(X, self.scale_)
-        Z = X * self.scale_.astype(X.dtype) if self.with_std else X.copy()
-        return Z + self.mean_.astype(X.dtype) if self.with_mean else Z
+        wide = _wide(X.dtype)
+        Z = X * self.scale_.astype(wide) if self.with_std else X.copy()
+        return (Z + self.mean_.astype(wide) if self.with_mean else Z).astype(X.dtype, copy=False)
 
     def _scaled_columns(self, X: Any, factors: np.ndarray | None) -> Any:
         Z = X.copy()
@@ -138,9 +140,15 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if scipy.sparse.issparse(X) and self.with_mean:
             raise ValueError("A sparse matrix cannot be centred and stay sparse: use StandardScaler(with_mean=False).")
         check_indices(X)
+        floats = [np.float64, np.float32, np.float16]
         return validate_data(
-            self, X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
-        )  # fmt: skip
+            self, X, accept_sparse=("csr", "csc"), dtype=floats, ensure_all_finite="allow-nan", reset=reset
+        )
+
+
+def _wide(dtype: Any) -> Any:
+    """The type to compute in: half precision has too few digits for means of large numbers."""
+    return np.float32 if dtype == np.float16 else dtype
 
 
 def merge_moments(one: Moments, two: Moments) -> Moments:

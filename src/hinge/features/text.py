@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -123,8 +124,22 @@ class CountVectorizer(TextVectorizer):
             self._learn(texts)
         else:
             self._adopt_vocabulary()
-        self.fixed_vocabulary_ = self.vocabulary is not None
+            self._warn_of_upper_case()
         return self._count(texts)
+
+    @property
+    def fixed_vocabulary_(self) -> bool:
+        """Whether the terms were given."""
+        return self.vocabulary is not None
+
+    def _warn_of_upper_case(self) -> None:
+        if self.lowercase and self.preprocessor is None and any(term != term.lower() for term in self.vocabulary_):
+            warnings.warn(
+                "Upper case characters found in vocabulary while 'lowercase' is True. These entries will not be matched"
+                " with any documents",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _adopt_vocabulary(self) -> None:
         """The terms that were given."""
@@ -140,7 +155,6 @@ class CountVectorizer(TextVectorizer):
         """A vocabulary that was given needs no fit."""
         if self.vocabulary is not None and not hasattr(self, "vocabulary_"):
             self._adopt_vocabulary()
-            self.fixed_vocabulary_ = True
         check_is_fitted(self, "vocabulary_")
 
     def _learn(self, texts: list[str]) -> None:
@@ -256,17 +270,42 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
         """Learn terms and factors, and apply them."""
+        if np.dtype(self.dtype).kind != "f":
+            name = np.dtype(self.dtype).name
+            warnings.warn(
+                f"Only float 'dtype' should be used. {name} 'dtype' will be converted to np.float64.",
+                UserWarning,
+                stacklevel=3,
+            )
         counts = self._learn_and_count(raw_documents)
         n, frequency = counts.shape[0], np.bincount(counts.indices, minlength=counts.shape[1])
         extra = float(self.smooth_idf)
-        with np.errstate(divide="ignore"):
-            self.idf_ = np.log((n + extra) / (frequency + extra)) + 1.0
+        if self.use_idf:
+            with np.errstate(divide="ignore"):
+                self.idf_ = np.log((n + extra) / (frequency + extra)) + 1.0
         return self._weigh(counts)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, self._checked_idf(value) if name == "idf_" else value)
+
+    def _checked_idf(self, value: Any) -> np.ndarray:
+        """Factors in the type of the output, one per term."""
+        if not self.use_idf:
+            raise ValueError("`idf_` cannot be set when `user_idf=False`.")
+        terms = getattr(self, "vocabulary_", self.vocabulary)
+        if terms is not None and len(value) != len(terms):
+            raise ValueError(f"idf_ has {len(value)} factors; there are {len(terms)} terms.")
+        return np.asarray(value, dtype=self._float())
+
+    def _float(self) -> Any:
+        """The type of the output: weights are no whole numbers."""
+        return self.dtype if np.dtype(self.dtype).kind == "f" else np.float64
 
     def transform(self, raw_documents: Any) -> Any:
         """Weighted counts of the known terms, as a sparse matrix."""
         self._check_vocabulary()
-        check_is_fitted(self, "idf_")
+        if self.use_idf:
+            check_is_fitted(self, "idf_")
         return self._weigh(self._count(self._texts(raw_documents)))
 
     def _weigh(self, counts: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
@@ -275,7 +314,7 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
             values = 1.0 + np.log(values)
         counts.data = values * self.idf_[counts.indices] if self.use_idf else values
         _divide_rows(counts, self.norm)
-        return counts.astype(self.dtype)
+        return counts.astype(self._float())
 
 
 class HashingVectorizer(TextVectorizer):
@@ -349,6 +388,7 @@ ngram_range, analyzer, binary, dtype
     def fit(self, raw_documents: Any = None, y: Any = None) -> HashingVectorizer:
         """Nothing to learn."""
         self._warn_of_unused()
+        self._cutter()
         return self
 
     def partial_fit(self, raw_documents: Any = None, y: Any = None) -> HashingVectorizer:
@@ -358,6 +398,7 @@ ngram_range, analyzer, binary, dtype
     def transform(self, raw_documents: Any) -> Any:
         """Counts by hash, as a sparse matrix."""
         self._validate_params()
+        self._warn_of_stop_words()
         places = HashedPlaces(int(self.n_features), self.alternate_sign)
         texts = self._texts(raw_documents)
         counts = self._finish(count_terms(texts, self._cutter(), places.__getitem__, int(self.n_features)))

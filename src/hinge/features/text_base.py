@@ -47,6 +47,10 @@ class TextVectorizer(TransformerMixin, Estimator):
         "requires_fit": False,
     }
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        # Sparse matrices of thousands of columns do not become data frames: no set_output.
+        super().__init_subclass__(auto_wrap_output_keys=None, **options)
+
     input: str
     encoding: str
     decode_error: str
@@ -65,13 +69,16 @@ class TextVectorizer(TransformerMixin, Estimator):
         """A function from a document to its terms."""
         if callable(self.analyzer) and self.input == "content":
             return self.analyzer
-        cut = self._cutter()
-        return lambda document: cut(self.decode(document))
+        return partial(_decode_and_cut, decode=self.decode, cut=self._cutter())
 
     def _cutter(self) -> Any:
         """A function from a text to its terms."""
         low, high = self.ngram_range
-        if not 1 <= low <= high:
+        if low > high:
+            raise ValueError(
+                f"Invalid value for ngram_range={self.ngram_range} lower boundary larger than the upper boundary."
+            )
+        if not low >= 1:
             raise ValueError(f"ngram_range must be (min, max) with 1 ≤ min ≤ max, got {self.ngram_range!r}.")
         if callable(self.analyzer):
             return self.analyzer
@@ -83,10 +90,12 @@ class TextVectorizer(TransformerMixin, Estimator):
         if self.preprocessor is not None:
             return self.preprocessor
         bare = self.strip_accents
+        if not (bare is None or callable(bare) or bare in ("ascii", "unicode")):
+            raise ValueError(f"strip_accents={bare!r} must be 'ascii', 'unicode', None or a function.")
         if bare is None:
             return str.lower if self.lowercase else str
         strip = bare if callable(bare) else partial(strip_accents, how=bare)
-        return (lambda text: strip(text.lower())) if self.lowercase else strip
+        return partial(_lower_and_strip, strip=strip) if self.lowercase else strip
 
     def build_tokenizer(self) -> Callable[[str], list[str]]:
         """A function from a text to its words."""
@@ -94,11 +103,19 @@ class TextVectorizer(TransformerMixin, Estimator):
             return self.tokenizer
         if self.token_pattern is None:
             raise ValueError("token_pattern=None needs a tokenizer.")
-        return re.compile(self.token_pattern).findall
+        pattern = re.compile(self.token_pattern)
+        if pattern.groups > 1:
+            raise ValueError(
+                "More than 1 capturing group in token pattern. Only a single group should be captured; write the others "
+                "as (?:…)."
+            )
+        return pattern.findall
 
     def get_stop_words(self) -> frozenset[str] | None:
         """The words that are left out."""
         if isinstance(self.stop_words, str):
+            if self.stop_words != "english":
+                raise ValueError(f"stop_words={self.stop_words!r} is no list of its own; pass 'english' or the words.")
             from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # here: few want it
 
             return ENGLISH_STOP_WORDS
@@ -119,6 +136,25 @@ class TextVectorizer(TransformerMixin, Estimator):
         for name, why in idle.items():
             if why:
                 warnings.warn(f"The parameter '{name}' will not be used since {why}", UserWarning, stacklevel=4)
+
+        self._warn_of_stop_words()
+
+    def _warn_of_stop_words(self) -> None:
+        """Stop words that are cut into other words than themselves do not stop them."""
+        if self.analyzer != "word" or not isinstance(self.stop_words, list | tuple | set | frozenset):
+            return
+        words, prepare, find = frozenset(self.stop_words), self.build_preprocessor(), self.build_tokenizer()
+        try:
+            missing = sorted({token for word in words for token in find(prepare(word))} - words)
+        except Exception:  # functions of the user's own, which may not read single words
+            return
+        if missing:
+            warnings.warn(
+                "Your stop_words may be inconsistent with your preprocessing. Tokenizing the stop words generated "
+                f"tokens {missing} not in stop_words.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def decode(self, doc: Any) -> Any:
         """The text of a document: read from its file, and its bytes decoded."""
@@ -143,3 +179,11 @@ class TextVectorizer(TransformerMixin, Estimator):
         if self.binary:
             counts.data = np.sign(counts.data)
         return counts.astype(self.dtype)
+
+
+def _decode_and_cut(document: Any, decode: Any, cut: Any) -> list[str]:
+    return cut(decode(document))
+
+
+def _lower_and_strip(text: str, strip: Any) -> str:
+    return strip(text.lower())

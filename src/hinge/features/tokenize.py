@@ -7,11 +7,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+BLANKS = re.compile(r"\s\s+")
 TOKEN = r"(?u)\b\w\w+\b"
 
 
@@ -46,31 +48,29 @@ def cutter(
     stop_words : words to leave out
     """
     low, high = ngram_range
-    stop = frozenset(stop_words)
-    if analyzer == "word":
-        find = re.compile(TOKEN).findall if find is None else find
+    if analyzer != "word":
+        return partial(_cut_characters, analyzer=analyzer, low=low, high=high, prepare=prepare)
+    find = re.compile(TOKEN).findall if find is None else find
+    return partial(_cut_words, low=low, high=high, prepare=prepare, find=find, stop=frozenset(stop_words))
 
-        def cut(text: str) -> list[str]:
-            words = find(prepare(text))
-            words = [w for w in words if w not in stop] if stop else words
-            return _runs(words, low, high)
 
-    else:
-        blanks = re.compile(r"\s\s+")
+def _cut_words(text: str, low: int, high: int, prepare: Any, find: Any, stop: frozenset[str]) -> list[str]:
+    words = find(prepare(text))
+    words = [w for w in words if w not in stop] if stop else words
+    return _runs(words, low, high)
 
-        def cut(text: str) -> list[str]:
-            text = blanks.sub(" ", prepare(text))
-            parts = [text] if analyzer == "char" else [f" {w} " for w in text.split()]
-            # A word shorter than the run counts once, as it is.
-            return [
-                part[i : i + k]
-                for part in parts
-                for k in range(low, high + 1)
-                if k <= len(part) or (analyzer == "char_wb" and k == low)
-                for i in range(max(len(part) - k + 1, 1))
-            ]
 
-    return cut
+def _cut_characters(text: str, analyzer: str, low: int, high: int, prepare: Any) -> list[str]:
+    text = BLANKS.sub(" ", prepare(text))
+    parts = [text] if analyzer == "char" else [f" {w} " for w in text.split()]
+    # A word shorter than the run counts once, as it is.
+    return [
+        part[i : i + k]
+        for part in parts
+        for k in range(low, high + 1)
+        if k <= len(part) or (analyzer == "char_wb" and k == low)
+        for i in range(max(len(part) - k + 1, 1))
+    ]
 
 
 def _runs(words: list[str], low: int, high: int) -> list[str]:

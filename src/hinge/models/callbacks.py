@@ -84,7 +84,13 @@ def as_native(report: Report | None) -> Callable[[int, float, float], bool] | No
 
 
 @contextmanager
-def iterations(estimator: Any, X: Any, y: Any = None, max_iter: int | None = None) -> Iterator[Report | None]:
+def iterations(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    max_iter: int | None = None,
+    attributes: Callable[[Any], dict[str, Any] | None] | None = None,
+) -> Iterator[Report | None]:
     """A function to call after each iteration, which answers True if a callback wants to stop.
 
     None if the estimator has no callbacks, so that compiled solvers need not come back to Python every iteration.
@@ -97,6 +103,8 @@ def iterations(estimator: Any, X: Any, y: Any = None, max_iter: int | None = Non
         What it is fitted on; callbacks may ask for them.
     max_iter : int, optional
         The limit on iterations, if there is one: it gives the progress bar its length.
+    attributes : function of what is reported, optional
+        The fitted attributes at an iteration, which make the ``fitted_estimator`` of callbacks; None if unknown.
     """
     if not getattr(estimator, "_skl_callbacks", None):
         yield None
@@ -106,15 +114,17 @@ def iterations(estimator: Any, X: Any, y: Any = None, max_iter: int | None = Non
         fit = estimator._init_callback_context(max_subtasks=max_iter)
         fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
         fit.stopped = False
-    done = 0
+    done, known = 0, None
 
     def report(record: Any) -> bool:
-        nonlocal done
+        nonlocal done, known
         if not fit.stopped and (fit.max_subtasks is None or done < fit.max_subtasks):
             done += 1
             task = fit.subcontext(task_name="iteration")
-            task.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-            fit.stopped = bool(task.call_on_fit_task_end(estimator=estimator, X=X, y=y))
+            task.call_on_fit_task_begin(estimator=estimator, X=X, y=y, reconstruction_attributes=known)
+            known = None if attributes is None or record is None else attributes(record)
+            ended = task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=known)
+            fit.stopped = bool(ended)
         return fit.stopped
 
     yield report

@@ -13,11 +13,13 @@ from hinge.models.base import is_column
 from hinge.models.linear.base import LinearRegressor, elastic_penalty
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.lasso import ElasticNet
+from hinge.models.routing import Arguments, consumes, folds_of, route, router
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
 from hinge.select.choice import choose_candidate
 from hinge.select.path import path_weights, solve_path, strength_grid
+from hinge.solvers.run import warn_unless_met
 
 
 class ElasticNetCV(CertifiedAs, LinearRegressor):
@@ -108,25 +110,33 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
         self.rule = rule
         self.solver = solver
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ElasticNetCV:
-        """Choose α and ρ and fit with them on all the data."""
+    def get_metadata_routing(self) -> Any:
+        """The splitter gets what it has requested of the arguments of ``fit``."""
+        return router(self, splitter=(check_cv(self.cv), {"fit": "split"}))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ElasticNetCV:
+        """Choose α and ρ and fit with them on all the data; ``params`` go to the splitter, with routing enabled."""
+        weighs = sample_weight is not None and consumes(check_cv(self.cv), "split", "sample_weight")
+        routed = route(self, "fit", params, **({"sample_weight": sample_weight} if weighs else {}))
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=self.several)
         ratios = np.atleast_1d(self.l1_ratio).astype(float)
         full = [self._objective(X, y, weights, ratio) for ratio in ratios]
         grids = [self._grid(objective) for objective in full]
-        errors, shares = self._errors(X, y, weights, ratios, grids)  # ρ × α × folds
+        errors, shares = self._errors(X, y, weights, ratios, grids, routed.splitter.split)  # ρ × α × folds
         flat = errors.reshape(-1, errors.shape[-1])
         strengths = np.concatenate(grids)
         choice = choose_candidate(flat, -strengths * np.repeat(ratios, len(grids[0])), shares)
         at, position = divmod(choice.pick(self.rule), len(grids[0]))
         self.l1_ratio_, self.alpha_ = float(ratios[at]), float(grids[at][position])
         result = solve_path(full[at], [self.alpha_], tol=self.tol, max_iter=self.max_iter, solver=self.solver)[0]
+        if self.solver == "auto":  # other solvers have warned already
+            warn_unless_met(result.certificate)
         self._adopt(result, X.dtype)
         self._show_as_column(column and self.columns_stay)
         self.dual_gap_ = result.certificate.gap
         several = np.ndim(self.l1_ratio) > 0
-        self.alphas_ = np.array(grids) if several else grids[0]
+        self.alphas_ = np.array(grids) if several and np.ndim(self.alphas) == 0 else grids[0]
         self.mse_path_ = errors if several else errors[0]
         return self
 
@@ -149,13 +159,14 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
         return np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
 
     def _errors(
-        self, X: Any, y: np.ndarray, weights: np.ndarray | None, ratios: np.ndarray, grids: list[np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, X: Any, y: np.ndarray, weights: np.ndarray | None, ratios: np.ndarray, grids: list[np.ndarray],
+        split: Arguments,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Mean squared errors, ρ × α × folds, and the weight of every fold."""
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         s = np.ones(len(y)) if weights is None else weights
         folds, shares = [], []
-        for train, test in check_cv(self.cv).split(X, y):
+        for train, test in folds_of(self.cv, X, y, split):
             if not np.any(s[test] > 0) or not np.any(s[train] > 0):
                 continue
             design, c = Design(rows[test]), s[test] / s[test].sum()

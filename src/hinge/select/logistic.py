@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.metrics import check_scoring, get_scorer, make_scorer
 
 from hinge._parameters import Constraints, above, count, numbers, one_of, shared
 from hinge.models.base import signs
 from hinge.models.linear.base import elastic_penalty
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.logistic import LogisticClassifier, LogisticRegression
+from hinge.models.routing import folds_of, route, router, routing_enabled, take_arguments
 from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.objective import Objective, make_objective
 from hinge.select.choice import choose_candidate
 
 FOLD_TOL = 1e-4  # scores on folds do not feel smaller gaps
+NEVER = 36.0  # the score by which a class that a fold has not seen lies below the others: e^−36 is below rounding
 OLD_PENALTIES = {"l2": [0.0], "l1": [1.0]}
 
 
@@ -125,15 +127,48 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         self.use_legacy_attributes = use_legacy_attributes
         self.rule = rule
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegressionCV:
-        """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice."""
+    def get_metadata_routing(self) -> Any:
+        """The splitter and the scorer get what they have requested of the arguments of ``fit`` and ``score``."""
+        scorer = (self._scorer(), {"fit": "score", "score": "score"})
+        return router(self, splitter=(self.cv, {"fit": "split"}), scorer=scorer)
+
+    def _scorer(self) -> Any:
+        return get_scorer("accuracy") if self.scoring is None else check_scoring(self, scoring=self.scoring)
+
+    def _labelled(self, scorer: Any) -> Any:
+        """The scorer with all labels, where its measure takes them: a fold may lack some."""
+        measure = getattr(scorer, "_score_func", None)
+        if measure is None or "labels" not in inspect.signature(measure).parameters:
+            return scorer
+        options = {"labels": self.classes_} | scorer._kwargs
+        if len(self.classes_) == 2 and "pos_label" in inspect.signature(measure).parameters:
+            options.setdefault("pos_label", self.classes_[1])
+        made = make_scorer(
+            measure, greater_is_better=scorer._sign > 0, response_method=scorer._response_method, **options
+        )
+        return made
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
+        """The score that ``scoring`` names, accuracy if it names none; ``score_params`` go to it, with routing enabled."""
+        routed = route(self, "score", score_params, sample_weight=sample_weight)
+        weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self._scorer()(self, X, y, **(routed.scorer.score if routing_enabled() else weighted)))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> LogisticRegressionCV:
+        """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice.
+
+        ``params`` go to the splitter and the scorer, with metadata routing enabled.
+        """
+        routed = route(self, "fit", params, sample_weight=sample_weight)
         X, codes, weights = self._check(X, y, sample_weight)
         self.Cs_ = np.geomspace(1e-4, 1e4, self.Cs) if np.ndim(self.Cs) == 0 else np.asarray(self.Cs, dtype=np.float64)
         ratios = OLD_PENALTIES.get(self.penalty, self.l1_ratios)
+        if self.penalty == "elasticnet" and ratios is None:
+            raise ValueError("l1_ratios must be specified when penalty is elasticnet.")
         self.l1_ratios_ = np.array([0.0]) if ratios is None else np.atleast_1d(np.asarray(ratios, dtype=np.float64))
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         s = np.ones(len(codes)) if weights is None else weights
-        scores, fits, iterations = self._folds(rows, np.asarray(y), codes, s)
+        scores, fits, iterations = self._folds(rows, np.asarray(y), codes, s, routed)
         self.scores_ = scores
         self.coefs_paths_ = np.array([[[self._row(*start) for start in line] for line in fold] for fold in fits])
         flat = -scores.reshape(len(scores), -1).T
@@ -161,30 +196,46 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         w = np.atleast_2d(w.T)
         return np.column_stack([w, np.atleast_1d(b)]) if self.fit_intercept else w
 
-    def _objective(self, X: Any, codes: np.ndarray, weights: np.ndarray) -> Objective:
+    def _objective(
+        self, X: Any, codes: np.ndarray, weights: np.ndarray, present: np.ndarray | None = None
+    ) -> Objective:
+        """The risk of all classes, or of those ``present``."""
         k = len(self.classes_)
         options: dict[str, Any] = {"sample_weight": weights, "fit_intercept": self.fit_intercept}
         if k == 2:
             return make_objective(X, signs(codes), Logistic(), **options)
+        if present is not None and len(present) < k:
+            k, codes = len(present), np.searchsorted(present, codes)
         return make_objective(X, codes.astype(np.float64), Softmax(), classes=k, **options)
 
+    def _with_absent(self, w: np.ndarray, b: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and biases of all classes from those of a fold, which never predicts a class that it has not seen."""
+        k = len(self.classes_)
+        if len(present) == k:
+            return w, b
+        if k == 2:  # one class only
+            return np.zeros_like(w), np.array([NEVER if present[0] else -NEVER])
+        every, biases = np.zeros((len(w), k)), np.full(k, np.min(b, initial=0.0) - NEVER)
+        every[:, present], biases[present] = w, b
+        return every, biases
+
     def _folds(
-        self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray
+        self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray, routed: Any
     ) -> tuple[np.ndarray, list[Any], np.ndarray]:
         """Scores, folds × ρ × C, the weights and biases behind them, and the iterations that they took."""
         fold = LogisticRegression()
         fold.classes_, fold.n_features_in_ = self.classes_, X.shape[1]
-        scorer = None if self.scoring in (None, "neg_log_loss") else check_scoring(fold, scoring=self.scoring)
-        options = {} if np.all(s == 1) else {"sample_weight": s}
+        scorer = None if self.scoring in (None, "neg_log_loss") else self._labelled(self._scorer())
+        weighted = {} if np.all(s == 1) else {"sample_weight": s}
+        options = dict(routed.scorer.score) if routing_enabled() else weighted
         order = np.argsort(self.Cs_)
         scores, fits, iterations = [], [], []
-        for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
+        for train, test in folds_of(self.cv, X, y, routed.splitter.split, classify=True):
             train, test = train[s[train] > 0], test[s[test] > 0]
             if len(test) == 0:
                 continue
-            if len(np.unique(codes[train])) < len(self.classes_):
-                raise ValueError("A fold has no example of some class, or only one class; use fewer folds (cv).")
-            objective = self._objective(X[train], codes[train], s[train])
+            present = np.unique(codes[train])
+            objective = self._objective(X[train], codes[train], s[train], present)
             held_out = self._objective(X[test], codes[test], s[test])
             table = np.empty((len(self.l1_ratios_), len(self.Cs_)))
             steps = np.empty(table.shape, dtype=np.int32)
@@ -195,16 +246,19 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
                 for position in order:
                     penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))
                     at, tol = objective.with_penalty(penalty), max(self.tol, FOLD_TOL)
-                    solution = self._solve_unjudged(at, start, tol=tol, proved=False)
-                    now = solutions[i][position] = (solution.w, solution.b)
-                    steps[i, position] = solution.iterations
+                    now = (np.zeros(X.shape[1]), np.zeros(1))
+                    steps[i, position] = 0
+                    if len(present) > 1:
+                        solution = self._solve_unjudged(at, start, tol=tol, proved=False)
+                        now, steps[i, position] = (solution.w, solution.b), solution.iterations
                     start = now if last is None else (2.0 * now[0] - last[0], 2.0 * now[1] - last[1])
                     last = now
+                    now = solutions[i][position] = self._with_absent(*now, present)
                     if scorer is None:
                         table[i, position] = -held_out.risk(*now)
                     else:
                         adopt_weights(fold, *now, X.dtype)
-                        table[i, position] = scorer(fold, X[test], y[test], **{k: v[test] for k, v in options.items()})
+                        table[i, position] = scorer(fold, X[test], y[test], **take_arguments(X, options, test))
             scores.append(table)
             fits.append(solutions)
             iterations.append(steps)

@@ -120,6 +120,7 @@ def enet_path(
     max_iter: int | None = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
+    **params: Any,
 ) -> Any:
     """Elastic-net weights for many strengths: minimises ‖y − Xw‖²/(2n) + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) for every α.
 
@@ -145,7 +146,7 @@ def enet_path(
     sample_weight : array of n weights, optional
     fit_intercept : bool
         Whether there is a bias (not returned); the data are not centred otherwise, as in scikit-learn.
-    precompute, Xy, copy_X, verbose, check_input
+    precompute, Xy, copy_X, verbose, check_input, selection, random_state
         Accepted for compatibility.
 
     Returns
@@ -166,6 +167,9 @@ def enet_path(
     """
     from sklearn.utils import check_X_y
 
+    unknown = sorted(set(params) - {"selection", "random_state"})
+    if unknown:
+        raise ValueError(f"Unexpected parameters in params: {', '.join(unknown)}.")
     settings: dict[str, Any] = {"accept_sparse": ACCEPT_SPARSE, "dtype": FLOATS, **finiteness(X)}
     X, y = check_X_y(X, y, multi_output=True, y_numeric=True, **settings)
     X, y, weights = contiguous(X), np.asarray(y, dtype=np.float64), check_weights(sample_weight, X)

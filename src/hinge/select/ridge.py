@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.metrics import check_scoring, get_scorer
 
 from hinge._native import Design
 from hinge._parameters import Constraints, Estimator, above, numbers, one_of, shared
@@ -16,6 +15,7 @@ from hinge.models.base import is_column, require_no_overflow
 from hinge.models.linear.base import LinearRegressor
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.least_squares import Ridge
+from hinge.models.routing import Arguments, folds_of, route, router, routing_enabled, take_arguments
 from hinge.problem.certificates.certificate import with_run
 from hinge.problem.certificates.linear import certificate
 from hinge.problem.losses import Squared
@@ -106,8 +106,23 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         self.alpha_per_target = alpha_per_target
         self.rule = rule
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
-        """Fit; a weight of 2 means the same as having the example twice."""
+    def get_metadata_routing(self) -> Any:
+        """The splitter and the scorer get what they have requested of the arguments of ``fit``."""
+        return router(self, scorer=(self._scorer(), {"fit": "score"}), splitter=(self.cv, {"fit": "split"}))
+
+    def _scorer(self) -> Any:
+        """The scorer; R² with folds if there is none, as in scikit-learn."""
+        if self.scoring is not None:
+            return check_scoring(self, scoring=self.scoring)
+        default = get_scorer("r2")
+        return default.set_score_request(sample_weight=True) if routing_enabled() else default
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeCV:
+        """Fit; a weight of 2 means the same as having the example twice.
+
+        ``params`` go to the splitter and the scorer, with metadata routing enabled.
+        """
+        routed = route(self, "fit", params, sample_weight=sample_weight)
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True)
         if len(y) < 2:
@@ -119,9 +134,10 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         X0, y0, weights0 = (X, y, weights) if len(used) == len(y) else (X[used], y[used], weights[used])
         path = RidgePath(Design(X0), y0, weights0, self.fit_intercept)
         if self.cv is None:
-            errors = self._left_out(path, y0, weights0, alphas, matrix=y.ndim == 2 or column)
+            options = _score_options(X, routed, weights, used)
+            errors = self._left_out(path, y0, weights0, alphas, options, matrix=y.ndim == 2 or column)
         else:
-            errors = self._folds(X, y, weights, alphas)
+            errors = self._folds(X, y, weights, alphas, routed)
         # A score may be undefined (R² of one example): then no strength is better than the first.
         undefined = [bool(np.all(np.isnan(e.mean(axis=1)))) for e in errors]
         chosen = np.array([0 if u else choose_candidate(e, -alphas).pick(self.rule) for e, u in zip(errors, undefined)])
@@ -151,7 +167,14 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         return Ridge(self.alpha_, fit_intercept=self.fit_intercept)
 
     def _left_out(
-        self, path: RidgePath, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray, *, matrix: bool
+        self,
+        path: RidgePath,
+        y: np.ndarray,
+        weights: np.ndarray,
+        alphas: np.ndarray,
+        options: Arguments,
+        *,
+        matrix: bool,
     ) -> list[np.ndarray]:
         """One array (α × examples) of errors per choice to make; their weighted mean is the leave-one-out error."""
         residuals = path.leave_one_out(alphas)  # n × k × α
@@ -162,7 +185,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
             predictions = Y[:, :, None] - residuals
             if self.store_cv_results:
                 self.cv_results_ = predictions if matrix else predictions[:, 0]
-            return self._score_predictions(Y, predictions, weights)
+            return self._score_predictions(Y, predictions, options)
         squares = residuals**2
         if self.store_cv_results:
             self.cv_results_ = squares if matrix else squares[:, 0]
@@ -172,9 +195,8 @@ class RidgeCV(CertifiedAs, LinearRegressor):
             return [(share[:, None] * squares[:, j]).T for j in range(squares.shape[1])]
         return [(share[:, None] * squares.mean(axis=1)).T]
 
-    def _score_predictions(self, Y: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> list[np.ndarray]:
-        scorer = check_scoring(self, scoring=self.scoring)
-        options = _weighted(weights)
+    def _score_predictions(self, Y: np.ndarray, predictions: np.ndarray, options: Arguments) -> list[np.ndarray]:
+        scorer = self._scorer()
         columns = [[j] for j in range(Y.shape[1])] if self.alpha_per_target else [list(range(Y.shape[1]))]
         return [
             np.array(
@@ -193,21 +215,21 @@ class RidgeCV(CertifiedAs, LinearRegressor):
             for which in columns
         ]
 
-    def _folds(self, X: Any, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray) -> list[np.ndarray]:
-        scorer = check_scoring(self, scoring=self.scoring or "r2")  # as scikit-learn: R² with folds
+    def _folds(self, X: Any, y: np.ndarray, weights: np.ndarray, alphas: np.ndarray, routed: Any) -> list[np.ndarray]:
+        scorer = self._scorer()
         columns = []
-        for train, test in check_cv(self.cv).split(X, y):
+        for train, test in folds_of(self.cv, X, y, routed.splitter.split):
             train, test = train[weights[train] > 0], test[weights[test] > 0]
             if len(test) == 0:
                 continue
             path = RidgePath(Design(X[train]), y[train], weights[train], self.fit_intercept)
-            test_design, errors = Design(X[test]), []
+            test_design, errors, options = Design(X[test]), [], _score_options(X, routed, weights, test)
             for alpha in alphas:
                 W, b = path.coef(alpha)
                 scores = test_design.matmul(W) + b
                 require_no_overflow(scores)
                 predicted = scores if y.ndim == 2 else scores[:, 0]
-                errors.append(-scorer(_Constant(predicted), X[test], y[test], **_weighted(weights[test])))
+                errors.append(-scorer(_Constant(predicted), X[test], y[test], **options))
             columns.append(errors)
         return [np.array(columns).T]
 
@@ -237,9 +259,11 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         del self.n_iter_
 
 
-def _weighted(weights: np.ndarray) -> dict[str, np.ndarray]:
-    """Weights for a scorer, unless all are one: not every score can be weighted."""
-    return {} if np.all(weights == 1) else {"sample_weight": weights}
+def _score_options(X: Any, routed: Any, weights: np.ndarray, rows: np.ndarray) -> Arguments:
+    """What the scorer has requested; without routing weights, unless all are one: not every score can be weighted."""
+    if routing_enabled():
+        return take_arguments(X, routed.scorer.score, rows)
+    return {} if np.all(weights[rows] == 1) else {"sample_weight": weights[rows]}
 
 
 class _Constant(RegressorMixin, Estimator):

@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.metrics import check_scoring, get_scorer
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from hinge._parameters import Constraints, Estimator, above, numbers, shared
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.ridge_classifier import LeastSquaresClassifier, RidgeClassifier
+from hinge.models.routing import folds_of, route, router, routing_enabled
 from hinge.select.ridge import RidgeCV
 
 
@@ -68,14 +69,21 @@ class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
         self.store_cv_results = store_cv_results
         self.rule = rule
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifierCV:
-        """Choose α and fit with it on all the data."""
+    def get_metadata_routing(self) -> Any:
+        """The splitter and the scorer get what they have requested of the arguments of ``fit``."""
+        return router(self, scorer=(self._class_scorer(), {"fit": "score"}), splitter=(self.cv, {"fit": "split"}))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeClassifierCV:
+        """Choose α and fit with it on all the data; ``params`` go to splitter and scorer, with routing enabled."""
+        routed = route(self, "fit", params, sample_weight=sample_weight)
         X, codes, targets, weights = self._check_targets(X, y, sample_weight)
-        folds = None if self.cv is None else list(check_cv(self.cv, codes, classifier=True).split(X, codes))
+        split = routed.splitter.split
+        folds = None if self.cv is None else list(folds_of(self.cv, X, codes, split, classify=True))
+        scored = {name: value for name, value in routed.scorer.score.items() if name != "sample_weight"}
         model = RidgeCV(
             self.alphas, fit_intercept=self.fit_intercept, scoring=self._scorer(), cv=folds,
             store_cv_results=self.store_cv_results, rule=self.rule,
-        ).fit(X, targets if targets.ndim == 2 else targets[:, None], weights)  # fmt: skip
+        ).fit(X, targets if targets.ndim == 2 else targets[:, None], weights, **scored)  # fmt: skip
         self.coef_, self.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         self.alpha_, self.best_score_, self.errors_ = model.alpha_, model.best_score_, model.errors_
         self.certificate_ = model.certificate_
@@ -86,17 +94,33 @@ class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
     def _chosen(self) -> RidgeClassifier:
         return RidgeClassifier(self.alpha_, fit_intercept=self.fit_intercept, class_weight=self.class_weight)
 
+    def _class_scorer(self) -> Any:
+        """A scorer of classes: accuracy, if there is none."""
+        if self.scoring is not None:
+            return check_scoring(self, scoring=self.scoring)
+        default = get_scorer("accuracy")
+        return default.set_score_request(sample_weight=True) if routing_enabled() else default
+
     def _scorer(self) -> Any:
         """A scorer of classes as one of the numbers that stand for them."""
         if self.scoring is None and self.cv is None:
             return None
-        scorer = check_scoring(self, scoring=self.scoring or "accuracy")
+        return _NumberScorer(self._class_scorer(), self.classes_, self._multilabel)
 
-        def score(model: Any, X: Any, targets: np.ndarray, **weighted: Any) -> float:
-            known = _Known(self.classes_, model.predict(X), self._multilabel)
-            return scorer(known, X, known.labels(targets), **weighted)
 
-        return score
+class _NumberScorer:
+    """Turns numbers into the classes they stand for, and scores those."""
+
+    def __init__(self, scorer: Any, classes: np.ndarray, multilabel: bool) -> None:
+        self.scorer, self.classes, self.multilabel = scorer, classes, multilabel
+
+    def get_metadata_routing(self) -> Any:
+        """What the scorer of classes has requested."""
+        return get_routing_for_object(self.scorer)
+
+    def __call__(self, model: Any, X: Any, targets: np.ndarray, **options: Any) -> float:
+        known = _Known(self.classes, model.predict(X), self.multilabel)
+        return float(self.scorer(known, X, known.labels(targets), **options))
 
 
 class _Known(ClassifierMixin, Estimator):

@@ -198,9 +198,15 @@ def solve(
     judged = with_run(judged, solver=chosen.name, iterations=solution.iterations, seconds=seconds, status=status.value)
     if warn and separation is not None:
         warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=_callers_level())
-    elif warn and not judged.converged and not unproved and not stopped:
-        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
+    elif warn and not unproved and not stopped:
+        warn_unless_met(judged)
     return Result(solution, judged, separation)
+
+
+def warn_unless_met(judged: Certificate) -> None:
+    """A ConvergenceWarning, at the user's own line, if the tolerance was not met."""
+    if not judged.converged:
+        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
 
 
 def _finite_scores(objective: Objective, solution: Solution) -> bool:

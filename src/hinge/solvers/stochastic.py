@@ -166,7 +166,7 @@ def _native_epochs(sgd: SGD, objective: Objective, schedule: Schedule, w: Array,
         bias, mean_bias, steps, loss = core.sgd_epoch(
             problem, weights, mean, bias, mean_bias, steps, l2=ridge, batch=sgd.batch_size,
             eta0=schedule.step * scale, decay=schedule.decay, power=schedule.power, bias_rate=sgd.bias_rate,
-            average=sgd.average, shuffle=sgd.shuffle, seed=seed, epoch=k,
+            average=int(sgd.average), shuffle=sgd.shuffle, seed=seed, epoch=k,
         )  # fmt: skip
         return (mean, np.array([mean_bias]), loss) if sgd.average else (weights, np.array([bias]), loss)
 

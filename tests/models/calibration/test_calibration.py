@@ -101,7 +101,7 @@ def test_overconfident_scores_are_repaired(method, rng):
     assert after.ece < 0.04
     assert after.brier < before.brier
     if method == "temperature":
-        assert model.calibrated_classifiers_[0].maps[0] == pytest.approx(1 / 3, rel=0.15)
+        assert model.calibrated_classifiers_[0].calibrators[0].beta_ == pytest.approx(1 / 3, rel=0.15)
         np.testing.assert_array_equal(model.predict(S_new), (S_new[:, 0] > 0).astype(int))
 
 
@@ -112,14 +112,14 @@ def test_the_maps_have_the_likelihood_they_promise(rng):
     (platt,) = hg.CalibratedClassifierCV(Given(), cv="prefit").fit(S, y).calibrated_classifiers_
     plus, minus = y.sum(), (1 - y).sum()
     soft = np.where(y == 1, (plus + 1) / (plus + 2), 1 / (minus + 2))
-    error = soft - platt.maps[0].predict(S[:, 0])
+    error = soft - platt.calibrators[0].predict(S[:, 0])
     assert abs(error.sum()) < 1e-5 * np.abs(error).sum()
     assert abs(error @ S[:, 0]) < 1e-5 * np.abs(error) @ np.abs(S[:, 0])
     logits = rng.normal(size=(300, 3)) * 4
     p = np.exp(logits / 4)
     labels = np.array([rng.choice(3, p=q / q.sum()) for q in p])
     fitted = hg.CalibratedClassifierCV(Given((0, 1, 2)), method="temperature", cv="prefit").fit(logits, labels)
-    beta = fitted.calibrated_classifiers_[0].maps[0]
+    beta = fitted.calibrated_classifiers_[0].calibrators[0].beta_
 
     def likelihood(b):
         z = b * logits

@@ -28,8 +28,9 @@ def test_svc_agrees_with_a_peer(kernel):
     np.testing.assert_array_equal(ours.support_, peer.support_)
     np.testing.assert_array_equal(ours.n_support_, peer.n_support_)
     np.testing.assert_allclose(ours.dual_coef_, peer.dual_coef_, atol=1e-3)  # the peer's kernel is in float32
+    np.testing.assert_array_equal(ours.predict(X), peer.predict(X))
     by_sum = PeerSVC(kernel=kernel, coef0=1.0, tol=1e-9, break_ties=True).fit(X, y)
-    np.testing.assert_array_equal(ours.predict(X), by_sum.predict(X))
+    np.testing.assert_array_equal(ours.set_params(break_ties=True).predict(X), by_sum.predict(X))
     assert ours.decision_function(X).shape == (240, 3)
     if kernel == "linear":
         np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-4)

@@ -51,7 +51,7 @@ def test_rows_copied_ahead_change_no_bit(table, model, storage):
 
 @pytest.mark.mission("W9")
 def test_an_epoch_is_the_textbook_recursion(table):
-    """w ← (w − η u x)/(1 + ηα), b ← b − ρ η u with η = 1/(α(t₀ + t)) and the share ρ of nonzeros, in a few lines."""
+    """w ← (1 − ηα)w − η u x, b ← b − ρ η u with η = 1/(α(t₀ + t)) and the share ρ of nonzeros, in a few lines."""
     X, y = table
     X, s = X[:500], np.where(y[:500] > 0, 1.0, -1.0)
     alpha = 1e-3
@@ -62,7 +62,7 @@ def test_an_epoch_is_the_textbook_recursion(table):
     for t, (x, target) in enumerate(zip(rows, s)):
         eta = first / (1.0 + first * alpha * t)
         u = -target / (1.0 + np.exp(target * (x @ w + b)))
-        w, b = (w - eta * u * x) / (1.0 + eta * alpha), b - eta * u * np.mean(rows != 0)
+        w, b = (1.0 - eta * alpha) * w - eta * u * x, b - eta * u * np.mean(rows != 0)
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-10, atol=1e-12)
     assert model.intercept_[0] == pytest.approx(b, rel=1e-10)
     dense = hg.SGDClassifier("log_loss", alpha=alpha, max_iter=1, tol=None, shuffle=False).fit(rows, s)

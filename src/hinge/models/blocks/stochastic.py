@@ -24,7 +24,7 @@ from hinge.solvers.base import Status
 
 
 def fit_stochastic(estimator: Any, passes: Passes) -> None:
-    """Epochs until the mean loss of the examples, as they are met, stops falling."""
+    """Epochs until the objective, with the losses of the examples as they are met, stops falling."""
     if estimator.early_stopping:
         raise ValueError("early_stopping=True needs all rows in memory; over blocks leave it False.")
     source, classify = passes.source, is_classifier(estimator)
@@ -98,7 +98,7 @@ def _epochs(
     best, idle = np.full(len(problems), np.inf), np.zeros(len(problems), dtype=int)
     estimator.n_iter_ = 0
     for _ in range(estimator.max_iter):
-        losses = np.zeros(len(problems))
+        losses = np.array([_penalty(estimator, j, problem) for j, problem in enumerate(problems)]) / 2.0
         for block in passes.each_block():
             for j in active:
                 o = replace(problems[j].view.objective(block, problems[j].loss), penalty=problems[j].penalty)
@@ -113,6 +113,7 @@ def _epochs(
         if estimator.tol is None:
             continue
         for j in list(active):
+            losses[j] += _penalty(estimator, j, problems[j]) / 2.0
             idle[j] = idle[j] + 1 if losses[j] > best[j] - estimator.tol else 0
             best[j] = min(best[j], losses[j])
             if idle[j] >= estimator.n_iter_no_change:
@@ -124,3 +125,8 @@ def _epochs(
         if not active:
             return True
     return estimator.tol is None
+
+
+def _penalty(estimator: Any, j: int, problem: BlockProblem) -> float:
+    """The penalty of the weights of stream j: its mean over an epoch is taken from both ends."""
+    return float(problem.penalty.value(estimator._state[j].w))

@@ -37,6 +37,7 @@ from hinge.models.base import check_weights, code_labels, take_input_tags
 from hinge.models.calibration.isotonic import IsotonicRegression
 from hinge.models.calibration.platt import fit_sigmoid, sigmoid
 from hinge.models.linear.svm import LinearSVC
+from hinge.models.routing import Arguments, folds_of, route, router, routing_enabled, take_arguments
 
 Array = NDArray[np.float64]
 
@@ -56,6 +57,17 @@ class SigmoidMap:
         return sigmoid(scores, self.slope, self.offset)
 
 
+class TemperatureMap(Estimator):
+    """P = softmax(β·logits) with the sharpness β = 1/T of greatest likelihood."""
+
+    def fit(self, logits: Array, codes: NDArray[np.intp], weight: Array) -> TemperatureMap:
+        self.beta_ = fit_sharpness(logits, codes, weight)
+        return self
+
+    def predict(self, logits: Array) -> Array:
+        return softmax(self.beta_ * logits)
+
+
 @dataclass(frozen=True)
 class CalibratedPair:
     """A fitted classifier, and one map per class (or one for two classes, or one temperature) on its scores."""
@@ -64,18 +76,18 @@ class CalibratedPair:
     columns: NDArray[np.intp]  # where the classifier's classes stand among all
     classes: int
     method: str
-    maps: tuple[Any, ...]
+    calibrators: tuple[Any, ...]
 
     def predict_proba(self, X: Any) -> Array:
         """Calibrated probabilities of all classes; zero for classes the classifier does not have."""
         scores = scores_of(self.estimator, X, self.method)
         if self.method == "temperature":
-            p = softmax(self.maps[0] * scores)
+            p = self.calibrators[0].predict(scores)
         elif scores.shape[1] == 1:
-            second = np.asarray(self.maps[0].predict(scores[:, 0]), dtype=np.float64)
+            second = np.asarray(self.calibrators[0].predict(scores[:, 0]), dtype=np.float64)
             p = np.column_stack([1.0 - second, second])
         else:
-            p = np.column_stack([m.predict(s) for m, s in zip(self.maps, scores.T)])
+            p = np.column_stack([m.predict(s) for m, s in zip(self.calibrators, scores.T)])
             total = p.sum(axis=1, keepdims=True)
             p = np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
         out = np.zeros((len(p), self.classes))
@@ -107,19 +119,26 @@ def scores_of(estimator: Any, X: Any, method: str) -> Array:
 
 
 def fit_maps(scores: Array, codes: NDArray[np.intp], weight: Array | None, method: str) -> tuple[Any, ...]:
-    """The maps for scores of examples whose classes are numbered as the columns."""
+    """The maps for scores of examples whose classes are numbered as the columns.
+
+    A score is NaN where the classifier did not know the class; its map is fitted without it.
+    """
     used = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
     scores, codes = scores[used], codes[used]
     w = np.ones(len(codes)) if weight is None else weight[used]
     if method == "temperature":
-        return (fit_sharpness(scores, codes, w),)
-    positives = [codes == 1] if scores.shape[1] == 1 else [codes == j for j in range(scores.shape[1])]
+        known = ~np.isnan(scores).any(axis=1)
+        return (TemperatureMap().fit(scores[known], codes[known], w[known]),)
+    columns = [1] if scores.shape[1] == 1 else range(scores.shape[1])
+    return tuple(_fit_map(s, codes == j, w, method) for s, j in zip(scores.T, columns))
+
+
+def _fit_map(scores: Array, positive: NDArray[np.bool_], weight: Array, method: str) -> Any:
+    known = ~np.isnan(scores)
+    s, positive, w = scores[known], positive[known], weight[known]
     if method == "sigmoid":
-        return tuple(SigmoidMap(*fit_sigmoid(s, positive, w)) for s, positive in zip(scores.T, positives))
-    return tuple(
-        IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(s, positive.astype(np.float64), w)
-        for s, positive in zip(scores.T, positives)
-    )
+        return SigmoidMap(*fit_sigmoid(s, positive, w))
+    return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(s, positive.astype(np.float64), w)
 
 
 def fit_sharpness(logits: Array, codes: NDArray[np.intp], weight: Array) -> float:
@@ -207,8 +226,16 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         tags.classifier_tags.multi_class = inner.multi_class if inner else True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifierCV:
-        """Fit classifiers and their maps; a weight of 2 means the same as having the example twice."""
+    def get_metadata_routing(self) -> Any:
+        """The classifier and the splitter get what they have requested of the arguments of ``fit``."""
+        return router(self, estimator=(self._base(), {"fit": "fit"}), splitter=(self.cv, {"fit": "split"}))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> CalibratedClassifierCV:
+        """Fit classifiers and their maps; a weight of 2 means the same as having the example twice.
+
+        ``fit_params`` go to the ``fit`` of the classifiers (with metadata routing enabled, what they have requested);
+        those with an entry per example are cut to the examples of a fold.
+        """
         base = self._base()
         X, y = self._check(X, y)
         codes = code_labels(self, y)
@@ -217,10 +244,8 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
             check_is_fitted(base)
             self.calibrated_classifiers_ = [self._calibrate(base, X, codes, weight)]
             return self
-        inner = weight if has_fit_parameter(base, "sample_weight") else None
-        if weight is not None and inner is None:
-            warnings.warn(f"{type(base).__name__} takes no sample_weight: only the maps are weighted.", stacklevel=2)
-        folds = self._folds(X, y, codes, weight)
+        inner, split = self._for_parts(base, sample_weight, weight, fit_params)
+        folds = self._folds(X, y, codes, weight, split)
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(_fit_part)(base, X, y, train, inner) for train, _ in folds
         )
@@ -232,6 +257,20 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         else:
             self.calibrated_classifiers_ = [self._calibrate_together(base, fitted, folds, X, y, codes, weight, inner)]
         return self
+
+    def _for_parts(
+        self, base: Any, sample_weight: Any, weight: Array | None, arguments: Arguments
+    ) -> tuple[Arguments, Arguments]:
+        """The arguments of the classifier's ``fit`` and of ``split``."""
+        if routing_enabled():
+            routed = route(self, "fit", arguments, sample_weight=sample_weight)
+            return dict(routed.estimator.fit), dict(routed.splitter.split)
+        if weight is None:
+            return arguments, {}
+        if not has_fit_parameter(base, "sample_weight"):
+            warnings.warn(f"{type(base).__name__} takes no sample_weight: only the maps are weighted.", stacklevel=3)
+            return arguments, {}
+        return arguments | {"sample_weight": weight}, {}
 
     def _check(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Whatever the classifier takes as X (it checks for itself), and labels."""
@@ -245,7 +284,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         validate_data(self, X, skip_check_array=True)
         return X, y
 
-    def _folds(self, X: Any, y: Any, codes: Any, weight: Array | None) -> list[tuple[Any, Any]]:
+    def _folds(self, X: Any, y: Any, codes: Any, weight: Array | None, arguments: Arguments) -> list[tuple[Any, Any]]:
         splitter = check_cv(self.cv, y, classifier=True)
         wanted = getattr(splitter, "n_splits", None)
         counts = np.bincount(codes if weight is None else codes[weight > 0], minlength=len(self.classes_))
@@ -254,7 +293,17 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
                 f"cv={wanted} needs at least {wanted} examples of every class; {self.classes_[counts.argmin()]!r} has "
                 f"{counts.min()} samples. Ask for fewer folds."
             )
-        return list(splitter.split(X, y))
+        folds = list(folds_of(splitter, X, y, arguments, classify=True))
+        many = wanted is None or counts.min() < wanted
+        one_class = any(np.all(codes[test] == codes[test[0]]) for _, test in folds)
+        if self.ensemble in (True, "auto") and many and one_class:
+            name = type(splitter).__name__
+            raise ValueError(
+                (f"Requesting {wanted}-fold cross-validation does" if wanted else f"{name} cross-validation does")
+                + " not leave two classes in every held-out part, which a map is fitted to; use fewer folds, stratified"
+                " ones, or ensemble=False."
+            )
+        return folds
 
     def _calibrate(self, model: Any, X: Any, codes: NDArray[np.intp], weight: Array | None) -> CalibratedPair:
         """The map for a fitted classifier, from examples it has not been fitted to."""
@@ -271,13 +320,15 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         """One map from the out-of-fold scores of all classifiers, on top of one fitted to everything."""
         scores = None
         for model, (_, test) in zip(fitted, folds):
-            if len(model.classes_) < len(self.classes_):
-                raise ValueError("A fold lacks one of the classes; use ensemble=True, or stratified folds.")
             part = scores_of(model, _safe_indexing(X, test), self.method)
-            scores = np.full((len(codes), part.shape[1]), np.nan) if scores is None else scores
-            scores[test] = part
+            if len(model.classes_) < min(3, len(self.classes_)):
+                raise ValueError("A fold has one or two classes only; use ensemble=True, or stratified folds.")
+            columns = np.searchsorted(self.classes_, model.classes_) if part.shape[1] > 1 else np.array([0])
+            width = max(len(self.classes_), 1) if part.shape[1] > 1 else 1
+            scores = np.full((len(codes), width), np.nan) if scores is None else scores
+            scores[np.ix_(test, columns)] = part
         assert scores is not None
-        known = np.flatnonzero(~np.isnan(scores[:, 0]))
+        known = np.flatnonzero(~np.isnan(scores).all(axis=1))
         maps = fit_maps(scores[known], codes[known], None if weight is None else weight[known], self.method)
         model = _fit_part(base, X, y, np.arange(len(codes)), inner)
         return CalibratedPair(model, np.arange(len(self.classes_)), len(self.classes_), self.method, maps)
@@ -294,9 +345,8 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return self.classes_[best]
 
 
-def _fit_part(base: Any, X: Any, y: Any, rows: NDArray[np.intp], weight: Array | None) -> Any:
+def _fit_part(base: Any, X: Any, y: Any, rows: NDArray[np.intp], arguments: Arguments) -> Any:
+    weight = arguments.get("sample_weight")
     if weight is not None:
-        rows = rows[weight[rows] > 0]  # no class of weight zero is to be learned
-    model = clone(base)
-    part = {} if weight is None else {"sample_weight": weight[rows]}
-    return model.fit(_safe_indexing(X, rows), y[rows], **part)
+        rows = rows[np.asarray(weight)[rows] > 0]  # no class of weight zero is to be learned
+    return clone(base).fit(_safe_indexing(X, rows), y[rows], **take_arguments(X, arguments, rows))

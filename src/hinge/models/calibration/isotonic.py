@@ -134,7 +134,7 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
         x = _one_feature(T, reset=self)
         if self.out_of_bounds == "raise" and (np.any(x < self.X_min_) or np.any(x > self.X_max_)):
             raise ValueError("A value in x_new is outside the training inputs; see out_of_bounds.")
-        f = np.interp(x, self.X_thresholds_, self.y_thresholds_)
+        f = _interpolate(x, self.X_thresholds_, self.y_thresholds_)
         if self.out_of_bounds == "nan":
             f = np.where((x < self.X_min_) | (x > self.X_max_), np.nan, f)
         return f.astype(self.X_thresholds_.dtype, copy=False)
@@ -146,6 +146,17 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The name of the one output."""
         return np.asarray(["isotonicregression0"], dtype=object)
+
+
+def _interpolate(x: Array, at: Array, values: Array) -> Array:
+    """Straight lines between points, also where they are so close that the slope overflows."""
+    f = np.interp(x, at, values)
+    steep = np.flatnonzero(~np.isfinite(f))
+    if steep.size and np.all(np.isfinite(values)):
+        right = np.clip(np.searchsorted(at, x[steep]), 1, len(at) - 1)
+        share = np.clip((x[steep] - at[right - 1]) / (at[right] - at[right - 1]), 0.0, 1.0)
+        f[steep] = (1.0 - share) * values[right - 1] + share * values[right]
+    return f
 
 
 def _one_feature(X: Any, reset: Any = None) -> Array:

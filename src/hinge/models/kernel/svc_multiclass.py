@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -180,21 +181,30 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             return scores
         return self._votes(scores)
 
-    def _votes(self, scores: Array) -> Array:
+    def _votes(self, scores: Array, *, ties: bool = True) -> Array:
+        """The pairs that every class wins, and with ``ties`` a part below one half that parts classes with as many."""
         pairs = np.triu_indices(len(self.classes_), 1)
         count = np.arange(len(pairs[0]))
         shape = (len(self.classes_), len(count))
         positive, negative = (scipy.sparse.csr_array((np.ones(len(count)), (side, count)), shape) for side in pairs)
         won = np.ascontiguousarray((scores > 0).T, dtype=np.float64)
-        votes, sums = positive @ won + negative @ (1.0 - won), (positive - negative) @ scores.T
+        votes = positive @ won + negative @ (1.0 - won)
+        if not ties:
+            return votes.T
+        sums = (positive - negative) @ scores.T
         return (votes + sums / (3.0 * (np.abs(sums) + 1.0))).T
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels."""
+        """Labels. Of classes that win as many pairs the first, or with ``break_ties`` that of the highest score."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
         scores = self._machine_scores(X)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[np.argmax(scores if self.multi_class == "ovr" else self._votes(scores), axis=1)]
+        if self.multi_class != "ovr":
+            scores = self._votes(scores, ties=self.break_ties)
+        return self.classes_[np.argmax(scores, axis=1)]
 
     def _fit_sigmoids(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
         """Platt's sigmoids, from scores of examples that were held out."""
@@ -232,6 +242,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     @available_if(_has_probability)
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, by Platt's sigmoid (coupled over pairs for several classes)."""
+        check_is_fitted(self)
+        if not hasattr(self, "sigmoids_"):
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
         scores = self._machine_scores(X)
         scores = scores[:, None] if scores.ndim == 1 else scores
         p = np.column_stack([sigmoid(scores[:, m], *self.sigmoids_[m]) for m in range(scores.shape[1])])

@@ -70,7 +70,8 @@ class SVC(SupportVectorClassifier):
     decision_function_shape : {"ovr", "ovo"}
         Whether ``decision_function`` has a column per class or per pair of classes.
     break_ties : bool
-        Kept for scikit-learn; ties are always broken by the sum of scores.
+        Whether the sum of scores decides between classes that win as many pairs; otherwise the first of them is
+        predicted, as in scikit-learn.
     random_state : int, optional
         Seed of the folds for ``probability``.
     verbose : bool

@@ -66,6 +66,8 @@ def named_penalty(name: Any, alpha: Any, l1_ratio: Any) -> Penalty:
     ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": l1_ratio}
     if name is None:
         return NoPenalty()
+    if ratios[name] is None:
+        raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
     return elastic_penalty(float(alpha), ratios[name])
 
 
@@ -171,8 +173,23 @@ class LinearModel(CallbackSupportMixin, Estimator):
         given = getattr(self, "_given", None)
         if given is not None:
             return given.judged(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
+        if getattr(self, "warm_start", False) and start is not None and hasattr(self, "solver_"):
+            kept = self._kept(objective, start, getattr(self, "tol", 1e-6) if tol is None else tol)
+            if kept is not None:
+                return kept
         with self._settings(objective, start, tol) as settings:
             return solve(objective, **settings)
+
+    def _kept(self, objective: Objective, start: tuple[np.ndarray, np.ndarray], tol: float) -> Result | None:
+        """The weights of the last fit, if a certificate proves them good enough for this problem as well."""
+        w, b = np.array(start[0], dtype=np.float64), np.atleast_1d(start[1]).astype(np.float64)
+        with np.errstate(all="ignore"):
+            judged = certificate(objective, w, b, tol=tol, fit_flops=0.0)
+        if not judged.converged:
+            return None
+        status = Status.CONVERGED
+        judged = with_run(judged, solver=self.solver_, iterations=0, seconds=0.0, status=status.value)
+        return Result(Solution(w, b, status, 0), judged)
 
     def _solve_unjudged(
         self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, *, tol: float, proved: bool = True
@@ -186,7 +203,7 @@ class LinearModel(CallbackSupportMixin, Estimator):
         self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, tol: float | None
     ) -> Iterator[dict[str, Any]]:
         """The parameters of a solver, with this estimator's callbacks."""
-        with iterations(self, objective.design.source, objective.y) as report:
+        with iterations(self, objective.design.source, objective.y, attributes=self._attributes_at) as report:
             yield {
                 "solver": counterpart(getattr(self, "solver", "auto"), objective),
                 "tol": getattr(self, "tol", 1e-6) if tol is None else tol,
@@ -206,11 +223,22 @@ class LinearModel(CallbackSupportMixin, Estimator):
             return None
         return coef.reshape(w.shape), np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), b.shape)
 
+    def _attributes_at(self, record: Any) -> dict[str, Any] | None:
+        """The weights at an iteration, as ``coef_`` and ``intercept_``."""
+        w, b = getattr(record, "w", None), getattr(record, "b", None)
+        if w is None or b is None:
+            return None
+        return dict(zip(("coef_", "intercept_"), self._as_shown(np.array(w), np.array(b))))
+
+    def _as_shown(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Weights and biases in the shapes of ``coef_`` and ``intercept_``."""
+        return (w.T, b) if w.ndim == 2 else (w, b[0])
+
     def _adopt(self, result: Result, dtype: Any) -> None:
         w, b = in_precision(result.w, dtype), in_precision(result.b, dtype)
-        self.coef_ = w.T if w.ndim == 2 else w
-        self.intercept_ = b if w.ndim == 2 else b[0]
-        self.n_iter_ = max(result.solution.iterations, 0 if getattr(self, "max_iter", None) == 0 else 1)
+        self.coef_, self.intercept_ = self._as_shown(w, b)
+        none = getattr(self, "max_iter", None) == 0 or getattr(self, "warm_start", False)
+        self.n_iter_ = max(result.solution.iterations, 0 if none else 1)
         self._certify(result.certificate)
 
     def _certify(self, judged: Certificate) -> None:
@@ -312,12 +340,10 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
             return None
         return compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
 
-    def _adopt(self, result: Result, dtype: Any) -> None:
-        super()._adopt(result, dtype)
-        self.coef_ = np.atleast_2d(self.coef_)
-        self.intercept_ = np.atleast_1d(self.intercept_)
-        if result.w.ndim == 2:  # a common shift of all biases changes nothing: the ones that sum to zero are shown
-            self.intercept_ = self.intercept_ - self.intercept_.mean()
+    def _as_shown(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
+        if w.ndim == 2:  # a common shift of all biases changes nothing: the ones that sum to zero are shown
+            b = b - b.mean()
+        return np.atleast_2d(w.T), np.atleast_1d(b)
 
     def _one_vs_rest(
         self, X: Any, codes: np.ndarray, loss: Loss, penalty: Penalty, weights: np.ndarray | None
@@ -343,11 +369,20 @@ def worst(results: list[Result]) -> Certificate:
     return max((r.certificate for r in results), key=lambda c: c.error)
 
 
-def solve_each_output(objective: Objective, run: Callable[[Objective], Result]) -> Result:
-    """Solve several outputs that do not share a penalty one by one, and certify them together."""
-    results = [
+def each_output(objective: Objective, run: Callable[[Objective], Result]) -> list[Result]:
+    """Solve several outputs that do not share a penalty one by one."""
+    return [
         run(replace(objective, y=np.ascontiguousarray(objective.y[:, j]), outputs=1)) for j in range(objective.outputs)
     ]
+
+
+def solve_each_output(objective: Objective, run: Callable[[Objective], Result]) -> Result:
+    """Solve several outputs that do not share a penalty one by one, and certify them together."""
+    return together(objective, each_output(objective, run))
+
+
+def together(objective: Objective, results: list[Result]) -> Result:
+    """One result, and one certificate, of the outputs that were solved one by one."""
     w, b = np.stack([r.w for r in results], axis=1), np.array([r.b[0] for r in results])
     iterations = max(r.solution.iterations for r in results)
     last = results[-1].certificate

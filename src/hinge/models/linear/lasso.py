@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import is_column
-from hinge.models.linear.base import LinearRegressor, elastic_penalty, solve_each_output
+from hinge.models.linear.base import LinearRegressor, each_output, elastic_penalty, together
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.losses import Squared
-from hinge.problem.objective import make_objective
+from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import GroupNorm, Penalty
+
+GRAM_TOLERANCE = 1e-3  # of float32
 
 
 class SquaredWithPenalty(Certifiable, LinearRegressor):
@@ -20,6 +23,7 @@ class SquaredWithPenalty(Certifiable, LinearRegressor):
 
     _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
 
+    dual_gap_: Any
     joint = False  # whether the penalty ties targets together
 
     def _penalty(self) -> Penalty:
@@ -38,14 +42,46 @@ class SquaredWithPenalty(Certifiable, LinearRegressor):
         X, y, weights = self._check(X, y, sample_weight, several=True)
         penalty = self._penalty_of_one() if y.ndim == 1 else self._penalty()
         objective = make_objective(X, y, Squared(), penalty, sample_weight=weights, fit_intercept=self.fit_intercept)
+        self._check_gram(objective)
         if objective.outputs > 1 and not self.joint:
-            result = solve_each_output(objective, self._solve)
+            results = each_output(objective, self._solve)
+            result = together(objective, results)
+            self.dual_gap_ = np.array([r.certificate.gap for r in results])
         else:
             result = self._solve(objective, self._warm_start(objective))
+            self.dual_gap_ = result.certificate.gap
         self._adopt(result, X.dtype)
         self._show_as_column(column)
-        self.dual_gap_ = result.certificate.gap
         return self
+
+    def _check_gram(self, objective: Objective) -> None:
+        """Refuse a Gram matrix that is not that of X: the solver does not need it, but the caller is mistaken."""
+        gram = getattr(self, "precompute", False)
+        if isinstance(gram, bool | str):
+            return
+        design, d = objective.design, objective.d
+        try:
+            gram = np.asarray(gram, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"precompute={gram!r} must be True, False or the Gram matrix of X.") from error
+        if gram.shape != (d, d):
+            raise ValueError(f"The Gram matrix passed as precompute has shape {gram.shape}; expected {(d, d)}.")
+        c = objective.n * objective.c
+        means, squares = design.rmatmul(c) / objective.n, design.square_sums(c)
+        if objective.fit_intercept and np.any(np.abs(means) > GRAM_TOLERANCE * np.sqrt(squares / objective.n)):
+            warnings.warn(
+                "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix.", stacklevel=4
+            )
+            return
+        column = int(np.argmax(squares))
+        unit = np.zeros(d)
+        unit[column] = 1.0
+        expected = design.rmatmul(c * design.matmul(unit))
+        if not np.allclose(gram[:, column], expected, rtol=0, atol=GRAM_TOLERANCE * squares[column]):
+            raise ValueError(
+                "Gram matrix passed in via precompute did not pass validation: it is not X'X (with weights, those that "
+                f"sum to n) in column {column}. Leave precompute=False: the solver decides when a Gram matrix pays."
+            )
 
     @property
     def sparse_coef_(self) -> Any:

@@ -50,6 +50,8 @@ def logistic_penalty(C: Any, l1_ratio: float | None, total: float, old: Any = "d
     ``old`` is scikit-learn's former parameter ``penalty``, which overrides ``l1_ratio``.
     """
     ratios = {"l1": 1.0, "l2": 0.0, "elasticnet": l1_ratio, "deprecated": l1_ratio}
+    if old == "elasticnet" and l1_ratio is None:
+        raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
     if old is None or old == "none":
         return NoPenalty()
     if isinstance(C, float) and np.isposinf(C):

@@ -256,7 +256,7 @@ class Perceptron(LinearClassifier):
             coef, intercept = dense(self.coef_), self.intercept_
         coef = np.zeros((count, d)) if coef is None else np.array(coef, dtype=np.float64).reshape(count, d)
         intercept = np.zeros(count) if intercept is None else np.array(intercept, dtype=np.float64).reshape(count)
-        return [Walk(w, float(b), np.zeros(d)) for w, b in zip(coef, intercept)]
+        return [Walk(w, float(b), np.zeros(d), np.zeros(d + 1)) for w, b in zip(coef, intercept)]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores; for the voted perceptron, the votes for ``classes_[1]`` minus those against, per visit."""
@@ -281,11 +281,13 @@ class Walk:
     late, late_b : what every step came too late for: the step times the age it was made at
     age : the weights of all visits so far, added up
     counts : mistakes of every epoch
+    paid : what each weight has paid of an L1 penalty, and the sum of the steps (native/solvers/sgd.hpp)
     """
 
     w: np.ndarray
     b: float
     late: np.ndarray
+    paid: np.ndarray
     late_b: float = 0.0
     age: float = 0.0
     counts: list[int] = field(default_factory=list)
@@ -396,8 +398,8 @@ class _ShrinkingRun(_Run):
         mean = mean.copy()
         walk.b, mean_b, steps, loss = core.sgd_epoch(
             native_problem(self.objective), walk.w, mean, walk.b, mean_b, int(walk.age), l2=self.l2, batch=1,
-            eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=averaged, shuffle=bool(model.shuffle),
-            seed=self.seed, epoch=len(walk.counts),
+            eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=int(averaged), shuffle=bool(model.shuffle),
+            seed=self.seed, epoch=len(walk.counts), paid=walk.paid,
         )  # fmt: skip
         walk.age = float(steps)
         if averaged:

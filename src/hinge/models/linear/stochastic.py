@@ -24,18 +24,20 @@ from hinge.problem.losses import (
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
-    SquaredMargin,
 )
 
-MARGIN_LOSSES = {
-    "hinge": Hinge, "log_loss": Logistic, "squared_hinge": SquaredHinge, "perceptron": PerceptronLoss,
-    "modified_huber": ModifiedHuber, "squared_error": SquaredMargin, "huber": Huber, "epsilon_insensitive": EpsilonInsensitive,
-    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+EPSILON = 0.1
+MARGIN_LOSSES: dict[str, tuple[Any, ...]] = {
+    "hinge": (Hinge,), "log_loss": (Logistic,), "squared_hinge": (SquaredHinge,), "perceptron": (PerceptronLoss,),
+    "modified_huber": (ModifiedHuber,), "squared_error": (Squared,), "huber": (Huber, EPSILON),
+    "epsilon_insensitive": (EpsilonInsensitive, EPSILON),
+    "squared_epsilon_insensitive": (SquaredEpsilonInsensitive, EPSILON),
 }  # fmt: skip
-REAL_LOSSES = {
-    "squared_error": Squared, "huber": Huber, "epsilon_insensitive": EpsilonInsensitive,
-    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
-}  # fmt: skip
+"""Losses by name, and the default of their width where they have one."""
+REAL_LOSSES: dict[str, tuple[Any, ...]] = {
+    "squared_error": (Squared,),
+    **{name: MARGIN_LOSSES[name] for name in ("huber", "epsilon_insensitive", "squared_epsilon_insensitive")},
+}
 
 
 class SGDClassifier(StochasticModel, LinearClassifier):
@@ -65,20 +67,22 @@ class SGDClassifier(StochasticModel, LinearClassifier):
     max_iter : int
         The largest number of epochs.
     tol : float or None
-        Stop when the loss of an epoch is not below the best by this much, ``n_iter_no_change`` times in a row.
+        Stop when the objective of an epoch, with the losses of the examples as they are met, is not below the best by
+        this much, ``n_iter_no_change`` times in a row.
     shuffle : bool
         Go through the examples in a new order in every epoch.
     epsilon : float
         ε or δ of the losses that have one.
     random_state : int, optional
         The seed of the orders.
-    learning_rate : {"optimal", "invscaling", "constant", "adaptive"}
+    learning_rate : {"optimal", "invscaling", "constant", "adaptive", "pa1", "pa2"}
         η_t = 1/(α(t₀ + t)), η₀/t^power_t, η₀, or η₀ divided by 5 when the loss stops falling. Steps that make the
-        weights overflow are shortened.
+        weights overflow are shortened. The last two are the passive-aggressive steps τx of the loss ℓ = "hinge",
+        τ = min(η₀, ℓ/‖x‖²) and τ = ℓ/(‖x‖² + 1/(2η₀)).
     eta0, power_t : float
         See ``learning_rate``.
     early_stopping, validation_fraction
-        Judge the loss on a held-out share of the examples.
+        Stop by what ``score`` measures on a held-out share of the examples, with the same share of each class.
     n_iter_no_change : int
         See ``tol``.
     class_weight : dict or "balanced", optional
@@ -86,8 +90,8 @@ class SGDClassifier(StochasticModel, LinearClassifier):
         that class on its own examples, and one on the others.
     warm_start : bool
         Begin at the weights of the last fit.
-    average : bool
-        Use the average of the weights over all steps.
+    average : bool or int
+        Use the average of the weights over all steps, or over those from this one on.
     verbose, n_jobs
         Accepted for compatibility.
 
@@ -105,7 +109,7 @@ class SGDClassifier(StochasticModel, LinearClassifier):
     array([0, 1])
     """
 
-    losses = MARGIN_LOSSES
+    loss_functions = MARGIN_LOSSES
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("class_weight"),
@@ -124,7 +128,7 @@ class SGDClassifier(StochasticModel, LinearClassifier):
         tol: float | None = 1e-3,
         shuffle: bool = True,
         verbose: int = 0,
-        epsilon: float = 0.1,
+        epsilon: float = EPSILON,
         n_jobs: int | None = None,
         random_state: int | None = None,
         learning_rate: str = "optimal",
@@ -169,13 +173,19 @@ class SGDClassifier(StochasticModel, LinearClassifier):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SGDClassifier:
         """One epoch over a piece of data; ``classes`` lists all labels and is needed in the first call only."""
+        self._refuse_held_out()
         first = not hasattr(self, "_state")
         X, targets, weights = self._check_stream(X, y, sample_weight, classes=classes, piece=True, first=first)
         self._learn_piece(X, targets, weights)
         return self
 
+    def _held_score(self, held: Any, z: np.ndarray) -> float:
+        return float(held.c @ ((z > 0) == (held.y > 0)))
+
     def _gives_probabilities(self) -> bool:
-        return isinstance(self.score_loss(), Logistic | ModifiedHuber)
+        if not isinstance(self.score_loss(), Logistic | ModifiedHuber):
+            raise AttributeError(f"probability estimates are not available for loss={self.loss!r}")
+        return True
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -222,7 +232,7 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
     True
     """
 
-    losses = REAL_LOSSES
+    loss_functions = REAL_LOSSES
 
     _parameter_constraints: ClassVar[Constraints] = {
         "loss": [one_of(*REAL_LOSSES), Loss],
@@ -240,7 +250,7 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
         tol: float | None = 1e-3,
         shuffle: bool = True,
         verbose: int = 0,
-        epsilon: float = 0.1,
+        epsilon: float = EPSILON,
         random_state: int | None = None,
         learning_rate: str = "invscaling",
         eta0: float = 0.01,
@@ -281,12 +291,18 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
         """One epoch over a piece of data."""
+        self._refuse_held_out()
         first = not hasattr(self, "_state")
         check_indices(X)
         X, y = validate_data(self, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=True, reset=first)
         X, y, weights = drop_absent(contiguous(X), np.asarray(y, dtype=np.float64), check_weights(sample_weight, X))
         self._learn_piece(X, [y], [weights])
         return self
+
+    def _held_score(self, held: Any, z: np.ndarray) -> float:
+        spread = held.y - held.c @ held.y
+        error = held.y - self.score_loss().inverse_link(z)
+        return 1.0 - float(held.c @ error**2) / max(float(held.c @ spread**2), np.finfo(float).tiny)
 
     def _show(self, dtype: Any) -> None:
         super()._show(dtype)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from hinge._native import Design, core
 from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
@@ -19,13 +21,14 @@ from hinge.problem.certificates.fast import quick_certificate
 from hinge.problem.certificates.linear import certificate
 from hinge.problem.certificates.newton import newton_flops
 from hinge.problem.cost import budget, pass_flops
-from hinge.problem.losses import EpsilonInsensitive, Huber, Loss, SquaredEpsilonInsensitive
+from hinge.problem.losses import EpsilonInsensitive, Hinge, Loss
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
 from hinge.solvers.base import Status
 from hinge.solvers.native import native_problem
 
-RATES = ("optimal", "invscaling", "constant", "adaptive")
+PASSIVE = {"pa1": 1, "pa2": 2}
+RATES = ("optimal", "invscaling", "constant", "adaptive", *PASSIVE)
 SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length
 TRIES = 12
 JUDGE_PASSES = 10
@@ -41,6 +44,7 @@ class Stream:
     w: np.ndarray
     b: float
     mean: np.ndarray
+    paid: np.ndarray
     mean_b: float = 0.0
     steps: int = 0
     scale: float = 1.0
@@ -50,23 +54,25 @@ class Stream:
     def begin(cls, w: np.ndarray, b: float) -> Stream:
         """A stream that starts from these weights."""
         start = np.array(w, dtype=np.float64)
-        return cls(start, float(b), np.zeros_like(start))
+        return cls(start, float(b), np.zeros_like(start), np.zeros(len(start) + 1))
 
     def epoch(self, objective: Objective, rate: tuple[float, float, float], options: dict[str, Any]) -> float:
         """One pass; the mean loss of the examples as they were met. Steps that are too long are shortened."""
         problem = native_problem(objective)
         eta, decay, power = rate
-        saved = (self.w.copy(), self.mean.copy())
+        arrays = (self.w, self.mean, self.paid)
+        saved = [array.copy() for array in arrays]
         for _ in range(TRIES):
             b, mean_b, steps, loss = core.sgd_epoch(
                 problem, self.w, self.mean, self.b, self.mean_b, self.steps, eta0=eta * self.scale, decay=decay,
-                power=power, epoch=self.epochs, batch=1, **options,
+                power=power, epoch=self.epochs, batch=1, paid=self.paid, **options,
             )  # fmt: skip
             if np.isfinite(loss) and np.all(np.isfinite(self.w)) and np.abs(self.w).max(initial=0.0) < 1e100:
                 self.b, self.mean_b, self.steps = b, mean_b, steps
                 self.epochs += 1
                 return loss
-            self.w[:], self.mean[:] = saved
+            for array, before in zip(arrays, saved):
+                array[:] = before
             self.scale *= SHORTER
         raise ValueError("The steps overflow at any length: scale the features to similar size.")
 
@@ -103,17 +109,15 @@ class StochasticModel(Certifiable, LinearModel):
     }
 
     weights_mean = "step"
-    losses: dict[str, Any]
+    loss_functions: dict[str, tuple[Any, ...]]
     _state: list[Stream]
 
     def score_loss(self) -> Loss:
         """The loss that is minimised."""
         if isinstance(self.loss, Loss):
             return self.loss
-        cls = self.losses[self.loss]
-        if cls in (Huber, EpsilonInsensitive, SquaredEpsilonInsensitive):
-            return cls(self.epsilon)
-        return cls()
+        cls, *width = self.loss_functions[self.loss]
+        return cls(self.epsilon) if width else cls()
 
     def _penalty(self) -> Penalty:
         return named_penalty(self.penalty, self.alpha, self.l1_ratio)
@@ -127,6 +131,11 @@ class StochasticModel(Certifiable, LinearModel):
             gradient = float(np.abs(loss.gradient(np.ones(1), np.array([-typical])))[0])
             first = typical / max(1.0, gradient)
             return first, first * alpha, 1.0
+        if self.learning_rate in PASSIVE and not isinstance(loss, Hinge | EpsilonInsensitive):
+            raise ValueError(
+                f"learning_rate={self.learning_rate!r} needs loss='hinge' (classes) or 'epsilon_insensitive' (real "
+                "targets): its steps are those that bring this loss to zero."
+            )
         first = float(self.eta0)
         return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)
 
@@ -139,14 +148,18 @@ class StochasticModel(Certifiable, LinearModel):
             # The bias moves at every visit, a weight only where its feature is met: at full length the bias of sparse
             # data would outweigh the effect of the weights.
             "bias_rate": max(SLOWEST_BIAS, share_of_nonzeros(X)),
-            "average": bool(self.average),
+            "average": int(self.average),
+            "passive": PASSIVE.get(self.learning_rate, 0),
             "shuffle": bool(self.shuffle),
             "seed": seed_of(self.random_state),
         }
 
     def _streams(self, count: int, d: int, coef: Any, intercept: Any) -> list[Stream]:
-        coef = np.zeros((count, d)) if coef is None else np.asarray(coef, dtype=np.float64).reshape(count, d)
-        intercept = np.zeros(count) if intercept is None else np.asarray(intercept, dtype=np.float64).reshape(count)
+        coef = np.zeros((count, d)) if coef is None else np.atleast_2d(np.asarray(coef, dtype=np.float64))
+        intercept = np.zeros(count) if intercept is None else np.asarray(intercept, dtype=np.float64).ravel()
+        for name, found, wanted in (("coef_init", coef, (count, d)), ("intercept_init", intercept, (count,))):
+            if found.shape != wanted:
+                raise ValueError(f"Provided {name} does not match dataset: shape {found.shape}, expected {wanted}.")
         return [Stream.begin(w, b) for w, b in zip(coef, intercept)]
 
     def _objectives(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> list[Objective]:
@@ -164,13 +177,12 @@ class StochasticModel(Certifiable, LinearModel):
     def _train(
         self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None], coef: Any, intercept: Any
     ) -> None:
-        """Epochs until the loss stops falling. ``weights`` have no zeros."""
+        """Epochs until the objective stops falling. ``weights`` have no zeros."""
         if self.warm_start and coef is None and hasattr(self, "_state"):
             coef, intercept = [s.w for s in self._state], [s.b for s in self._state]
         self._state = self._streams(len(targets), X.shape[1], coef, intercept)
         if self.early_stopping:
-            seed, every = seed_of(self.random_state), np.arange(X.shape[0])
-            train, held = train_test_split(every, test_size=float(self.validation_fraction), random_state=seed)
+            train, held = self._held_out(targets)
             objectives = self._objectives(X[train], [y[train] for y in targets], taken(weights, train))
         else:
             held, objectives = None, self._objectives(X, targets, weights)
@@ -207,6 +219,19 @@ class StochasticModel(Certifiable, LinearModel):
                 stacklevel=3,
             )
 
+    @abstractmethod
+    def _held_score(self, held: Objective, z: np.ndarray) -> float:
+        """How well scores predict the targets that were held out: the measure of ``score``."""
+
+    def _held_out(self, targets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to learn from, in their order, and rows to judge by."""
+        split = StratifiedShuffleSplit if is_classifier(self) else ShuffleSplit
+        seed = 0 if self.random_state is None else self.random_state
+        splitter = split(n_splits=1, test_size=float(self.validation_fraction), random_state=seed)
+        labels = targets[0] if len(targets) == 1 else np.argmax(targets, axis=0)
+        train, held = next(splitter.split(labels, labels))
+        return np.sort(train), np.sort(held)
+
     def _run(
         self, stream: Stream, objective: Objective, rate: tuple[float, float, float], options: dict[str, Any],
         held: Objective | None,
@@ -214,11 +239,14 @@ class StochasticModel(Certifiable, LinearModel):
         """Whether the stopping rule was met before ``max_iter``."""
         best, idle = np.inf, 0
         for _ in range(self.max_iter):
+            before = objective.penalty.value(stream.w)
             loss = stream.epoch(objective, rate, options)
-            if held is not None:
-                loss = held.risk(*self._shown(stream))
             if self.tol is None:
                 continue
+            if held is None:
+                loss += 0.5 * (before + objective.penalty.value(stream.w))
+            else:
+                loss = -self._held_score(held, held.scores(stream.w, np.array([stream.b])))
             idle = idle + 1 if loss > best - self.tol else 0
             best = min(best, loss)
             if idle >= self.n_iter_no_change:
@@ -228,7 +256,7 @@ class StochasticModel(Certifiable, LinearModel):
         return self.tol is None
 
     def _shown(self, stream: Stream) -> tuple[np.ndarray, np.ndarray]:
-        averaged = bool(self.average) and stream.steps > 0
+        averaged = 0 < int(self.average) <= stream.steps
         return (stream.mean, np.array([stream.mean_b])) if averaged else (stream.w, np.array([stream.b]))
 
     def _show(self, dtype: Any) -> None:
@@ -236,6 +264,10 @@ class StochasticModel(Certifiable, LinearModel):
         self.coef_ = np.array([w for w, _ in shown], dtype=dtype)
         self.intercept_ = np.array([b[0] for _, b in shown], dtype=dtype)
         self.t_ = float(max(s.steps for s in self._state) + 1)
+
+    def _refuse_held_out(self) -> None:
+        if self.early_stopping:
+            raise ValueError("early_stopping should be False with partial_fit: a piece has no examples to hold out.")
 
     def _learn_piece(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> None:
         """One epoch over a piece of data, going on from where the last piece ended.

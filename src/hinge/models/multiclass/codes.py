@@ -140,12 +140,12 @@ class OutputCodeClassifier(Reduction):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OutputCodeClassifier:
-        """Fit one learner per bit."""
-        X, codes, weights = self._check(X, y, sample_weight)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> OutputCodeClassifier:
+        """Fit one learner per bit; ``fit_params`` go to the learners, with metadata routing enabled."""
+        X, codes, arguments = self._check(X, y, sample_weight, fit_params)
         self.code_ = self._table(len(self.classes_))
         self.separation_ = row_separation(self.code_)
-        self._learn([(X, column[codes], weights) for column in self.code_.T])
+        self._learn([(X, column[codes], arguments) for column in self.code_.T])
         return self
 
     def _table(self, k: int) -> np.ndarray:

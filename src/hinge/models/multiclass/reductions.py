@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
@@ -26,8 +27,9 @@ from hinge._parameters import Constraints, has, one_of, shared
 from hinge.models.base import check_weights, code_labels, codes_among, take_input_tags
 from hinge.models.meta import take_rows
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
+from hinge.models.routing import Arguments, route, router, routing_enabled, take_arguments
 
-Problem = tuple[Any, np.ndarray, np.ndarray | None]  # inputs, labels 0 and 1, weights
+Problem = tuple[Any, np.ndarray, Arguments]  # inputs, labels 0 and 1, further arguments of fit, weights among them
 
 
 def binary_scores(learner: Any, X: Any) -> np.ndarray:
@@ -57,22 +59,16 @@ class Constant:
         return np.tile([1.0 - self.label, float(self.label)], (_num_samples(X), 1))
 
 
-def fit_binary(template: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
+def fit_binary(template: Any, X: Any, y: np.ndarray, arguments: Arguments) -> Any:
     """A clone of the template, fitted to labels 0 and 1."""
     if np.all(y == y[0]):
         return Constant(int(y[0]))
-    learner = clone(template)
-    return learner.fit(X, y) if weights is None else learner.fit(X, y, sample_weight=weights)
+    return clone(template).fit(X, y, **arguments)
 
 
-def fit_piece(learner: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
+def fit_piece(learner: Any, X: Any, y: np.ndarray, arguments: Arguments) -> Any:
     """The learner after one more piece of a stream, whose labels are 0 and 1."""
-    if not len(y):
-        return learner
-    both = np.arange(2)
-    if weights is None:
-        return learner.partial_fit(X, y, classes=both)
-    return learner.partial_fit(X, y, classes=both, sample_weight=weights)
+    return learner.partial_fit(X, y, classes=np.arange(2), **arguments) if len(y) else learner
 
 
 def _learns_in_pieces(meta: Any) -> bool:
@@ -92,6 +88,12 @@ class Reduction(MetaEstimatorMixin, HighestScore):
 
     estimator: Any
     n_jobs: int | None
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}  # the learner's
+    __metadata_request__partial_fit: ClassVar = {"sample_weight": UNUSED}
+
+    def get_metadata_routing(self) -> Any:
+        """The learner gets what it has requested of the arguments of ``fit`` and ``partial_fit``."""
+        return router(self, estimator=(self.estimator, {"fit": "fit", "partial_fit": "partial_fit"}))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,23 +101,34 @@ class Reduction(MetaEstimatorMixin, HighestScore):
         tags.input_tags.pairwise = get_tags(self.estimator).input_tags.pairwise
         return tags
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """X, codes and weights, without examples of weight zero (they must count for nothing)."""
-        X, y, weights = self._check_rows(X, y, sample_weight)
-        return X, code_labels(self, y), weights
+    def _check(self, X: Any, y: Any, sample_weight: Any, arguments: Arguments) -> tuple[Any, np.ndarray, Arguments]:
+        """X, codes and arguments for the learner, without examples of weight zero (they must count for nothing)."""
+        X, y, arguments = self._check_rows(X, y, self._for_learner("fit", sample_weight, arguments))
+        return X, code_labels(self, y), arguments
 
     def _check_piece(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any
-    ) -> tuple[Any, np.ndarray, np.ndarray | None, bool]:
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, arguments: Arguments
+    ) -> tuple[Any, np.ndarray, Arguments, bool]:
         """The same for a piece of a stream, and whether it is the first."""
+        arguments = self._for_learner("partial_fit", sample_weight, arguments)
         first = _check_partial_fit_first_call(self, classes)
         if first and len(self.classes_) < 2:
             raise ValueError(f"classes={classes!r} must list at least two labels.")
-        X, y, weights = self._check_rows(X, y, sample_weight)
-        return X, codes_among(self.classes_, y), weights, first
+        X, y, arguments = self._check_rows(X, y, arguments)
+        return X, codes_among(self.classes_, y), arguments, first
 
-    def _check_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        self._check_takes_weights(sample_weight)
+    def _for_learner(self, method: str, sample_weight: Any, arguments: Arguments) -> Arguments:
+        """The arguments of a method that the learner gets."""
+        routed = route(self, method, arguments, sample_weight=sample_weight)
+        if routing_enabled():
+            return dict(routed.estimator[method])
+        if sample_weight is None:
+            return {}
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise TypeError(f"estimator={type(self.estimator).__name__} does not take sample_weight.")
+        return {"sample_weight": sample_weight}
+
+    def _check_rows(self, X: Any, y: Any, arguments: Arguments) -> tuple[Any, np.ndarray, Arguments]:
         texts = isinstance(X, list) and bool(X) and isinstance(X[0], str)
         X = X if texts or hasattr(X, "shape") else np.asarray(X)
         check_indices(X)
@@ -123,13 +136,14 @@ class Reduction(MetaEstimatorMixin, HighestScore):
         check_consistent_length(X, y)
         if not _num_samples(X):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        if sample_weight is None:
-            return X, y, None
-        weights = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
-        if weights is None or np.all(weights > 0):
-            return X, y, weights
+        weights = check_weights(arguments.pop("sample_weight", None), np.empty((_num_samples(X), 0)))
+        if weights is None:
+            return X, y, arguments
+        arguments = arguments | {"sample_weight": weights}
+        if np.all(weights > 0):
+            return X, y, arguments
         kept = np.flatnonzero(weights)
-        return self._take(X, kept), y[kept], weights[kept]
+        return self._take(X, kept), y[kept], take_arguments(X, arguments, kept)
 
     def _check_targets(self, y: Any) -> np.ndarray:
         if y is None:
@@ -147,10 +161,6 @@ class Reduction(MetaEstimatorMixin, HighestScore):
     def n_classes_(self) -> int:
         """How many classes there are."""
         return len(self.classes_)
-
-    def _check_takes_weights(self, sample_weight: Any) -> None:
-        if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
-            raise TypeError(f"estimator={type(self.estimator).__name__} does not take sample_weight.")
 
     def _learn(self, problems: list[Problem]) -> None:
         self.estimators_ = Parallel(n_jobs=self.n_jobs, verbose=getattr(self, "verbose", 0), prefer="threads")(
@@ -226,17 +236,17 @@ class OneVsRestClassifier(Reduction):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsRestClassifier:
-        """Fit one learner per class."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> OneVsRestClassifier:
+        """Fit one learner per class; ``fit_params`` go to the learners, with metadata routing enabled."""
         sparse = scipy.sparse.issparse(y)
-        X, y, weights = self._check_rows(X, y, sample_weight)
+        X, y, arguments = self._check_rows(X, y, self._for_learner("fit", sample_weight, fit_params))
         self.multilabel_ = y.ndim == 2
         self._sparse_labels = sparse and self.multilabel_
         if self.multilabel_:
             self.classes_ = np.arange(y.shape[1])
-            problems = [(X, column, weights) for column in y.T]
+            problems = [(X, column, arguments) for column in y.T]
         else:
-            problems = self._against_the_rest(X, self._codes(y), weights)
+            problems = self._against_the_rest(X, self._codes(y), arguments)
         self._learn(problems)
         for label, learner in zip(self.classes_, self.estimators_):
             if isinstance(learner, Constant) and self.multilabel_:
@@ -263,16 +273,18 @@ class OneVsRestClassifier(Reduction):
         return code_labels(self, y)
 
     @available_if(_learns_in_pieces)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None) -> OneVsRestClassifier:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None, **partial_fit_params: Any
+    ) -> OneVsRestClassifier:
         """Show every learner one more piece of data; ``classes`` lists all labels and is needed in the first call."""
-        X, codes, weights, first = self._check_piece(X, y, classes, sample_weight)
+        X, codes, arguments, first = self._check_piece(X, y, classes, sample_weight, partial_fit_params)
         self.multilabel_ = False
-        self._learn_piece(self._against_the_rest(X, codes, weights), first)
+        self._learn_piece(self._against_the_rest(X, codes, arguments), first)
         return self
 
-    def _against_the_rest(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[Problem]:
+    def _against_the_rest(self, X: Any, codes: np.ndarray, arguments: Arguments) -> list[Problem]:
         k = len(self.classes_)
-        return [(X, (codes == j).astype(np.intp), weights) for j in ([1] if k <= 2 else range(k))]
+        return [(X, (codes == j).astype(np.intp), arguments) for j in ([1] if k <= 2 else range(k))]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """h_i(x): one column per class; for two classes one score, positive for the second."""
@@ -346,29 +358,31 @@ class OneVsOneClassifier(Reduction):
         self.vote = vote
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OneVsOneClassifier:
-        """Fit one learner per pair of classes."""
-        X, codes, weights = self._check(X, y, sample_weight)
-        self._learn(self._in_pairs(X, codes, weights))
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> OneVsOneClassifier:
+        """Fit one learner per pair of classes; ``fit_params`` go to the learners, with metadata routing enabled."""
+        X, codes, arguments = self._check(X, y, sample_weight, fit_params)
+        self._learn(self._in_pairs(X, codes, arguments))
         return self
 
     @available_if(_learns_in_pieces)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None) -> OneVsOneClassifier:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None, **partial_fit_params: Any
+    ) -> OneVsOneClassifier:
         """Show every learner what one more piece of data has of its two classes.
 
         ``classes`` lists all labels and is needed in the first call. A learner that has met neither of its classes yet
         cannot vote: predict when every class has been seen.
         """
-        X, codes, weights, first = self._check_piece(X, y, classes, sample_weight)
-        self._learn_piece(self._in_pairs(X, codes, weights), first)
+        X, codes, arguments, first = self._check_piece(X, y, classes, sample_weight, partial_fit_params)
+        self._learn_piece(self._in_pairs(X, codes, arguments), first)
         return self
 
-    def _in_pairs(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> list[Problem]:
+    def _in_pairs(self, X: Any, codes: np.ndarray, arguments: Arguments) -> list[Problem]:
         self.pairs_ = list(combinations(range(len(self.classes_)), 2))
         problems, rows_of_pairs = [], []
         for i, j in self.pairs_:
             rows = np.flatnonzero((codes == i) | (codes == j))
-            part = None if weights is None else weights[rows]
+            part = take_arguments(X, arguments, rows)
             problems.append((self._take(X, rows), (codes[rows] == j).astype(np.intp), part))
             rows_of_pairs.append(rows)
         self.pairwise_indices_ = rows_of_pairs if get_tags(self.estimator).input_tags.pairwise else None

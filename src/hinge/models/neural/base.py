@@ -158,6 +158,8 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         check_settings(self)
         going_on = bool(self.warm_start) and hasattr(self, "coefs_")
         X, y, weight = self._check(X, y, sample_weight, reset=not going_on)
+        if going_on:
+            self._check_same_classes(y)
         targets, outputs = self._encode(y, reset=not going_on)
         data, mean_weight = make_data(X, targets, self._example_weights(y, weight))
         rng = check_random_state(self.random_state)
@@ -174,6 +176,9 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
             else:
                 self._fit_epochs(training, held_out, plan)
         return self
+
+    def _check_same_classes(self, y: np.ndarray) -> None:
+        """Refuse labels other than those of the fit that is gone on with."""
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         check_settings(self)
@@ -218,6 +223,11 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
             random_state=rng,
             stratify=self._stratify(data.y),
         )
+        if len(test_rows) < 2 and is_regressor(self):
+            raise ValueError(
+                f"The validation set is too small: validation_fraction={self.validation_fraction} of {data.n} examples. "
+                "Increase 'validation_fraction' or the size of your dataset."
+            )
         parts = [Data(data.X[rows], data.y[rows], data.weight[rows]) for rows in (train_rows, test_rows)]
         for part in parts:
             part.weight = part.weight / part.weight.mean()
@@ -252,7 +262,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
     def _plan(self, batch: int) -> Plan:
         return Plan(
             learning_rate=self.learning_rate,
-            rate=self.learning_rate_init,
+            rate=float(self.learning_rate_init),
             power_t=self.power_t,
             batch=batch,
             max_iter=int(self.max_iter),

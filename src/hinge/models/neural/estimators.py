@@ -230,6 +230,14 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
             )
         return np.searchsorted(self.classes_, y)
 
+    def _check_same_classes(self, y: np.ndarray) -> None:
+        found = self.classes_ if self._multilabel else np.unique(y)
+        if not np.array_equal(found, self.classes_):
+            raise ValueError(
+                "warm_start can only be used where `y` has the same classes as in the previous call to fit."
+                f" Previously got {self.classes_}, `y` has {found}"
+            )
+
     def _example_weights(self, y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
         if self.class_weight is None:
             return sample_weight

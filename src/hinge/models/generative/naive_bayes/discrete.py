@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +13,23 @@ from hinge._parameters import Constraints, between
 from hinge.models.generative.base import log_prior
 from hinge.models.generative.naive_bayes.base import LOG_ZERO, NaiveBayes, by_rows
 
+LEAST_ALPHA = 1e-10
+
 
 def check_alpha(alpha: Any, force: bool, shape: tuple[int, ...] = ()) -> np.ndarray:
     """Smoothing as an array of zero or more; raised to 1e-10 unless forced."""
     values = np.asarray(alpha, dtype=np.float64)
     if values.ndim and values.shape != shape:
         raise ValueError(f"alpha must be a number or have one entry per feature {shape}, got shape {values.shape}.")
-    return values if force else np.maximum(values, 1e-10)
+    if force or np.all(values >= LEAST_ALPHA):
+        return values
+    warnings.warn(
+        f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}. Use `force_alpha=True` to keep"
+        " alpha unchanged.",
+        UserWarning,
+        stacklevel=5,
+    )
+    return np.maximum(values, LEAST_ALPHA)
 
 
 class CountingNB(NaiveBayes):
