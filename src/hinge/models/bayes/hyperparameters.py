@@ -67,7 +67,8 @@ def fit_kernel(kernel: Kernel, evidence: Evidence, model: Any, n: int, rng: Any)
         found = [maximise(evaluate, theta, box, n, model.tol) for theta in starts]
     if len(found) > 1:
         found.sort(key=lambda theta: -evaluate(theta, None)[0])
-    _warn_at_bounds(kernel.tunable, found[0], box)
+    if model.kernel is not None:  # the bounds of the default kernel are not the user's
+        _warn_at_bounds(kernel.tunable, found[0], box)
     return kernel.with_theta(found[0])
 
 

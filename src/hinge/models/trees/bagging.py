@@ -16,11 +16,11 @@ from hinge._native import check_indices, core
 from hinge._parameters import Constraints, Estimator, above, count, fraction, has, shared
 from hinge._validation import numeric_targets, validate_data
 from hinge.models.base import LogProba, codes_among, take_input_tags, unique_codes
-from hinge.models.meta import require_classifier
+from hinge.models.meta import require_classifier, set_seeds
 from hinge.models.trees.forest_base import sample_size
-from hinge.models.trees.inputs import INT32, check_targets, is_frequency, weights_of
+from hinge.models.trees.inputs import INT32, check_targets, is_frequency, order_of_rows, weights_of
 from hinge.models.trees.members import Members
-from hinge.models.trees.out_of_bag import out_of_bag_score, warn_of_few
+from hinge.models.trees.out_of_bag import forget_out_of_bag, out_of_bag_score, warn_of_few
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -79,18 +79,20 @@ class BaseBagging(Members, Estimator):
         Learners that take ``sample_weight`` are given every drawn row once with its count; the others get repeated
         rows. Whole-number weights are counts of rows; other weights multiply the counts.
         """
-        y = check_targets(self, X, y)
+        y = check_targets(self, X, y, several=not isinstance(self, ClassifierMixin))
         X = _checked(self, X)
         weight = weights_of(sample_weight, X)
         codes = self._code(y)
         base = self._base()
         require_classifier(self, base)
         first = self._begin()
+        if not self.oob_score:
+            forget_out_of_bag(self)
         if first == self.n_estimators:
             warnings.warn("warm_start without a larger n_estimators adds no members.", UserWarning, stacklevel=2)
             return self
         seed, frequency = self._seed, is_frequency(weight)
-        order = core.order_by_content(_numbers(X), np.ascontiguousarray(codes, dtype=np.float64))
+        order = order_of_rows(_numbers(X), np.ascontiguousarray(codes, dtype=np.float64))
         total = int(weight.sum()) if frequency and weight is not None else X.shape[0]
         draws = sample_size(self.max_samples, total, replace=self.bootstrap)
         takes_weights = has_fit_parameter(base, "sample_weight")
@@ -115,8 +117,7 @@ class BaseBagging(Members, Estimator):
                 self.estimators_.append(lone)
                 continue
             member = clone(base)
-            if "random_state" in member.get_params():
-                member.set_params(random_state=(seed + t) % INT32)
+            set_seeds(member, (seed + t) % INT32)
             if takes_weights:
                 rows = np.flatnonzero(bag > 0)
                 member.fit(_cut(_safe_indexing(X, rows), columns), codes[rows], sample_weight=bag[rows])
@@ -217,7 +218,8 @@ def _numbers(X: Any) -> np.ndarray:
 
 def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
     check_indices(X)
-    return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite="allow-nan")
+    # Whether X may hold infinite values is for the members to decide.
+    return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite=False)
 
 
 class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
@@ -348,19 +350,26 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     def _base(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator
 
+    n_outputs_: int
+
     def _code(self, y: np.ndarray) -> np.ndarray:
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         return numeric_targets(y)
 
     def _outputs(self) -> int:
-        return 1
+        return self.n_outputs_
 
     def _output(self, member: Any, X: Any) -> np.ndarray:
-        return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
+        return np.asarray(member.predict(X), dtype=np.float64).reshape(X.shape[0], -1)
+
+    def _flat(self, means: np.ndarray) -> np.ndarray:
+        return means[:, 0] if self.n_outputs_ == 1 else means
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
-        self.oob_prediction_ = mean[:, 0]
-        self.oob_score_ = out_of_bag_score(self.oob_score, y[covered], mean[covered, 0], weight, classes=False)
+        self.oob_prediction_ = self._flat(mean)
+        predicted = self.oob_prediction_[covered]
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[covered], predicted, weight, classes=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the members' predictions."""
-        return self._mean(X)[:, 0]
+        return self._flat(self._mean(X))

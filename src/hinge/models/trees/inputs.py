@@ -1,7 +1,8 @@
 """Tables as trees take them: numbers with missing values, and categories as codes.
 
 A categorical column is replaced by codes 0 … 254 of the categories seen in training (the 254 most frequent ones each
-have their own, the others share the last); a category that training did not see is treated as missing.
+have their own, the others share the last); a category that training did not see is treated as missing, and so is a
+number below zero in a column of numbers.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Coder:
 def _present(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "OUS":
         return np.array([v is not None and v == v for v in values], dtype=bool)
-    return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+    return values >= 0  # as in scikit-learn and LightGBM: codes below zero are missing, and so is NaN
 
 
 def _floats(column: np.ndarray) -> np.ndarray:
@@ -141,8 +142,9 @@ def grow_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False) ->
 
 def _numeric(estimator: Any, X: Any, reset: bool = True, sparse: bool = False) -> Any:
     check_indices(X)
+    finite = False if getattr(estimator, "_takes_infinity", False) else "allow-nan"
     X = validate_data(
-        estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite="allow-nan", accept_sparse=("csr", "csc", "coo")
+        estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite=finite, accept_sparse=("csr", "csc", "coo")
     )
     if sparse and scipy.sparse.issparse(X):
         X = X.tocsr()
@@ -187,6 +189,8 @@ def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> n
     """y as a finite vector with one entry per row, or a matrix if there may be several targets."""
     if y is None:
         validate_data(estimator, X, y)  # raises: y is required
+    if scipy.sparse.issparse(y):
+        raise ValueError("sparse multilabel-indicator for y is not supported. Use y.toarray().")
     matrix = np.asarray(y)
     y = matrix if several and matrix.ndim == 2 and matrix.shape[1] > 1 else column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
@@ -201,8 +205,11 @@ def is_frequency(weight: np.ndarray | None) -> bool:
     return weight is not None and bool(np.all(weight == np.floor(weight))) and float(weight.sum()) < 2**53
 
 
-def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
-    """Monotone constraints (+1, 0, −1 per feature, or a dict of names) as a list; empty if there are none."""
+def monotone_list(constraints: Any, d: int, names: Any, categorical: list[int]) -> list[int]:
+    """Monotone constraints (+1, 0, −1 per feature, or a dict of names) as a list; empty if there are none.
+
+    Features whose columns are ``categorical`` have no order, so that they cannot have any.
+    """
     if constraints is None:
         return []
     if isinstance(constraints, dict):
@@ -217,6 +224,8 @@ def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
         raise ValueError(f"monotonic_cst has {len(values)} entries; X has {d} features.")
     if any(v not in (-1, 0, 1) for v in values):
         raise ValueError(f"monotonic_cst must be −1, 0 or 1 for every feature; got {values}.")
+    if any(values[j] for j in categorical):
+        raise ValueError("Categorical features cannot have monotonic constraints: set monotonic_cst to 0 for them.")
     return values if any(values) else []
 
 
