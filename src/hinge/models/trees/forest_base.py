@@ -165,6 +165,8 @@ class BaseForest(Members, Estimator):
         sample_weight : array of n weights, optional
             Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
         """
+        if scipy.sparse.issparse(y):
+            raise ValueError("sparse multilabel-indicator for y is not supported. Use y.toarray().")
         y = check_targets(self, X, y, several=True)
         self._check(y)
         if not self.oob_score:

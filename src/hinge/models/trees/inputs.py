@@ -189,8 +189,6 @@ def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> n
     """y as a finite vector with one entry per row, or a matrix if there may be several targets."""
     if y is None:
         validate_data(estimator, X, y)  # raises: y is required
-    if scipy.sparse.issparse(y):
-        raise ValueError("sparse multilabel-indicator for y is not supported. Use y.toarray().")
     matrix = np.asarray(y)
     y = matrix if several and matrix.ndim == 2 and matrix.shape[1] > 1 else column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
