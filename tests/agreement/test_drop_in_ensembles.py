@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+import sklearn
 import sklearn.ensemble as peer
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
@@ -104,6 +105,53 @@ def test_out_of_bag_scores_without_new_trees(name, rng):
     assert grown.oob_score_ == whole.oob_score_
 
 
+class Marked(ClassifierMixin, BaseEstimator):
+    """Records what it is given."""
+
+    def __init__(self, seen=None):
+        self.seen = seen
+
+    def __sklearn_clone__(self):
+        copy = Marked(self.seen)
+        copy._metadata_request = self.get_metadata_routing()
+        return copy
+
+    def fit(self, X, y, mark=None):
+        self.classes_ = np.unique(y)
+        self.seen.append(("fit", X[:, 0], mark))
+        return self
+
+    def predict(self, X, mark=None):
+        self.seen.append(("predict", X[:, 0], mark))
+        return np.full(len(X), self.classes_[0])
+
+
+def test_members_get_the_arguments_that_they_requested(rng):
+    X, y = table(rng)
+    seen = []
+    with sklearn.config_context(enable_metadata_routing=True):
+        base = Marked(seen).set_fit_request(mark=True).set_predict_request(mark=True)
+        model = hg.BaggingClassifier(base, n_estimators=2, random_state=0).fit(X, y, mark=X[:, 0])
+        for caller in (model.predict, model.predict_proba, model.predict_log_proba):
+            caller(X, mark=X[:, 0])
+        with pytest.raises(TypeError, match="other"):
+            model.predict(X, other=1)
+    assert [kind for kind, _, _ in seen] == ["fit"] * 2 + ["predict"] * 6
+    for _, rows, mark in seen:
+        np.testing.assert_array_equal(rows, mark)  # cut like the rows
+    with pytest.raises(ValueError, match="metadata"):
+        model.predict(X, mark=X[:, 0])
+
+
+def test_log_probabilities_of_bagging(rng):
+    X, y = table(rng)
+    for base in (None, hg.LogisticRegression(), hg.LinearSVC(), hg.GaussianNB()):
+        model = hg.BaggingClassifier(base, random_state=0).fit(X, y)
+        with np.errstate(divide="ignore"):
+            wanted = np.log(model.predict_proba(X))
+        np.testing.assert_allclose(model.predict_log_proba(X), wanted, atol=1e-12)
+
+
 # -- AdaBoost
 
 
@@ -146,6 +194,20 @@ def test_members_see_the_format_of_the_table(make, rng):
     y[:60] = 1
     model = hg.AdaBoostClassifier(Recording(), n_estimators=1).fit(make(X), y)
     assert all(issubclass(m.kind_, make) for m in model.estimators_)
+
+
+def test_a_first_member_no_better_than_chance_is_refused():
+    X, y = np.ones((4, 2)), ["a", "b", "c", "d"]
+    with pytest.raises(ValueError, match="worse than random"):
+        hg.AdaBoostClassifier().fit(X, y)
+    corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    with pytest.raises(ValueError, match="worse than random"):
+        hg.AdaBoostClassifier().fit(corners, [0, 1, 1, 0])
+    assert (
+        hg.AdaBoostClassifier(hg.DecisionTreeClassifier(max_depth=2))
+        .fit(corners, [0, 1, 1, 0])
+        .score(corners, [0, 1, 1, 0])
+    )
 
 
 def test_members_may_take_arrays_of_more_dimensions(rng):

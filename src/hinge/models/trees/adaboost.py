@@ -134,8 +134,13 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
                 # A perfect member decides alone: nothing is left to learn.
                 self.estimators_, alphas, errors, losses = [member], [1.0], [0.0], losses
                 break
-            if error >= 1.0 - 1.0 / k - 1e-12 and self.estimators_:
-                break  # no better than chance
+            if k > 1 and error >= 1.0 - 1.0 / k - 1e-12:
+                if not self.estimators_:
+                    raise ValueError(
+                        f"The first member of AdaBoostClassifier is worse than random: it is wrong on {error:.3g} of the "
+                        f"weight, with {k} classes. Use an estimator that can tell them apart."
+                    )
+                break
             floor = np.finfo(float).eps
             alpha = self.learning_rate * (
                 np.log(max(1.0 - error, floor) / max(error, floor)) + np.log(max(k - 1.0, 1.0))
@@ -143,7 +148,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
             self.estimators_.append(member)
             alphas.append(float(alpha))
             errors.append(error)
-            if error <= 0 or error >= 1.0 - 1.0 / k - 1e-12:
+            if error <= 0:
                 break
             log_w += alpha * miss
             largest = log_w.max()
