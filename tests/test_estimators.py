@@ -288,8 +288,12 @@ def test_bad_numbers_are_refused_by_name(estimator):
             continue
         broken = X.copy()
         broken[3, 1] = bad
-        with pytest.raises(ValueError, match=r"(?i)input X|X contains|X has"):
-            fitted(estimator, broken, y)
+        if getattr(estimator, "_takes_infinity", False):  # only its order matters
+            found = outputs(fitted(estimator, broken, y), broken).values()
+            assert all(v.dtype.kind != "f" or np.all(np.isfinite(v)) for v in found)
+        else:
+            with pytest.raises(ValueError, match=r"(?i)input X|X contains|X has"):
+                fitted(estimator, broken, y)
         if y.dtype.kind == "f" and get_tags(estimator).target_tags.required:
             target = y.copy()
             target[3] = bad

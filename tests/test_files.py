@@ -231,6 +231,7 @@ def test_splines_of_any_extrapolation_survive(extrapolation, tmp_path, rng):
     np.testing.assert_array_equal(hg.load(tmp_path / "splines.hinge").transform(X), model.transform(X))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # noise-free: the factor is at its bound
 @pytest.mark.parametrize("estimator", [hg.GaussianProcessRegressor, hg.KernelRidge, hg.SVR])
 def test_kernels_of_scikit_learn_are_saved_as_their_translations(estimator, tmp_path, rng):
     X = rng.normal(size=(20, 2))
@@ -245,6 +246,9 @@ def test_kernels_of_scikit_learn_are_saved_as_their_translations(estimator, tmp_
 def test_a_kernel_without_a_translation_is_named(tmp_path):
     with pytest.raises(TypeError, match=r"model\.kernel is a kernel of scikit-learn without a counterpart"):
         hg.save(hg.KernelRidge(kernel=kernels.PairwiseKernel()), tmp_path / "no.hinge")
+    model = hg.GaussianProcessRegressor(kernels.PairwiseKernel() + kernels.RBF(1.0), optimizer=None, alpha=1.0)
+    with pytest.raises(TypeError, match=r"model\.kernel.*is a kernel of scikit-learn without a counterpart"):
+        hg.save(model.fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "no.hinge")
 
 
 def test_a_text_pipeline_survives(tmp_path):

@@ -213,6 +213,9 @@ double split_threshold(const Feature& feature, int left, int right) {
 }
 
 double middle_of(double a, double b) {
+  constexpr double far = std::numeric_limits<float>::max();
+  if (std::isinf(a)) return std::isinf(b) ? 0.0 : -far < b ? -far : a;
+  if (std::isinf(b)) return a < far ? far : a;
   const double middle = a + 0.5 * (b - a);
   return middle < b && std::isfinite(middle) ? middle : a;
 }

@@ -98,7 +98,7 @@ bool Grower::try_targets(const Node& node, index_t j, Scratch& s, Cut& best) con
     best.feature = static_cast<std::int32_t>(j);
     best.code = code(i), best.next = code(i + 1);
     best.categorical = false;
-    best.missing_left = 2 * s.left[0] >= node.total[0];
+    best.missing_left = 2 * s.left[0] > node.total[0];
     best.threshold = split_threshold(feature(j), static_cast<int>(best.code), static_cast<int>(best.next));
   }
   return true;

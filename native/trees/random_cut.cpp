@@ -47,7 +47,7 @@ bool Grower::take_random(const Node& node, index_t j, const Scratch& s, double s
   best.score = score;
   best.feature = static_cast<std::int32_t>(j);
   best.categorical = false;
-  best.missing_left = s.missing[0] > 0 ? missing_left : 2 * s.left[0] >= node.total[0];
+  best.missing_left = s.missing[0] > 0 ? missing_left : 2 * s.left[0] > node.total[0];
   return true;
 }
 

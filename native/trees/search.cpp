@@ -155,7 +155,7 @@ void Grower::take(const Node& node, index_t j, Scratch& s, index_t i, bool missi
   best.code = p.code[i];
   best.next = i + 1 < p.groups ? p.code[i + 1] : kAbsent;
   best.categorical = false;
-  best.missing_left = s.missing[0] > 0 ? missing_left : 2 * p.at(0)[i] >= node.total[0];
+  best.missing_left = s.missing[0] > 0 ? missing_left : 2 * p.at(0)[i] > node.total[0];
   best.threshold = best.next == kAbsent
                        ? kInf
                        : split_threshold(feature(j), static_cast<int>(best.code), static_cast<int>(best.next));
@@ -229,7 +229,7 @@ void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vecto
     best.categorical = true;
     best.set = Set{};
     for (index_t i = 0; i <= at; ++i) best.set[p.code[i] >> 5] |= 1u << (p.code[i] & 31);
-    best.missing_left = s.missing[0] == 0 && 2 * p.at(0)[at] >= node.total[0];
+    best.missing_left = s.missing[0] == 0 && 2 * p.at(0)[at] > node.total[0];
     best.threshold = 0;
   }
   std::copy(kept.begin(), kept.end(), p.code.begin());
@@ -285,7 +285,7 @@ void Grower::take_scan(const Node& node, index_t j, const Scan& scan, Cut& best)
   best.score = scan.score;
   best.feature = static_cast<std::int32_t>(j);
   best.code = static_cast<std::uint32_t>(scan.code), best.next = static_cast<std::uint32_t>(scan.next);
-  best.missing_left = 2 * scan.left.w >= node.total[1];
+  best.missing_left = 2 * scan.left.w > node.total[1];
   best.threshold = split_threshold(feature(j), scan.code, scan.next);
 }
 

@@ -159,7 +159,7 @@ void improve(const typename Sums::Entry* cells, const Feature& feature, std::int
     search.record(best, at, gain, index);
     best.categorical = true;
     for (int i = 0; i <= at; ++i) best.set[order[i] >> 5] |= 1u << (order[i] & 31);
-    best.missing_left = !missing && best.left.c >= best.right.c;
+    best.missing_left = !missing && best.left.c > best.right.c;
     return;
   }
 
@@ -170,7 +170,7 @@ void improve(const typename Sums::Entry* cells, const Feature& feature, std::int
     const int at = search.best(pass == 0 && missing ? feature.bins : feature.bins - 1, gain);
     if (at < 0 || !best.loses_to(gain, index)) continue;
     search.record(best, at, gain, index);
-    best.missing_left = missing ? pass == 1 : best.left.c >= best.right.c;
+    best.missing_left = missing ? pass == 1 : best.left.c > best.right.c;
     // The last bin with rows on the left and the first one on the right: the threshold is half way between.
     int last = at, next = at + 1;
     while (last > 0 && count(last) == 0) --last;
@@ -201,7 +201,7 @@ void improve_pairs(const typename Sums::Entry* cells, const typename Sums::Entry
   const auto index = static_cast<std::int32_t>(parts[at].feature);
   if (!best.loses_to(gain, index)) return;
   search.record(best, at, gain, index);
-  best.missing_left = best.left.c >= best.right.c;
+  best.missing_left = best.left.c > best.right.c;
   best.threshold = split_threshold(features[index], 0, 1);
 }
 

@@ -222,7 +222,7 @@ CartTree Stumps::finish(const Cut& cut, const double* weight, const CartOptions&
     t.left[0] = 1;
     t.threshold[0] = split_threshold(sorted_->features[cut.feature], static_cast<int>(e[lefts - 1].code),
                                      static_cast<int>(e[lefts].code));
-    t.missing_left[0] = 2 * lefts >= n_;
+    t.missing_left[0] = 2 * lefts > n_;
     t.gain[0] = fall;
   }
   for (index_t i = 0; i < n_; ++i) predicted[i] = leaf_class[split ? 1 + predicted[i] : 0];

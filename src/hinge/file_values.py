@@ -20,7 +20,7 @@ from scipy.interpolate import BSpline
 import hinge
 from hinge._native import check_indices
 from hinge.file_schema import check_fitted
-from hinge.problem.kernels.translate import is_foreign, translate
+from hinge.problem.kernels.translate import Foreign, is_foreign, translate
 
 MAX_DEPTH = 60
 
@@ -195,11 +195,14 @@ def _path(where: str) -> str:
 def _translated(kernel: Any, where: str) -> Any:
     """A kernel of scikit-learn as the one of this library that it stands for."""
     try:
-        return translate(kernel)
-    except (TypeError, ValueError) as error:
+        found, reason = translate(kernel), f"{type(kernel).__name__} is code."
+    except ValueError as error:
+        found, reason = None, str(error)
+    if found is None or isinstance(found, Foreign):
         raise TypeError(
-            f"{_path(where)} is a kernel of scikit-learn without a counterpart here: {error} Use pickle for this model."
-        ) from error
+            f"{_path(where)} is a kernel of scikit-learn without a counterpart here: {reason} Use pickle for this model."
+        )
+    return found
 
 
 def _refusal(value: Any, where: str) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 import sklearn
+import sklearn.tree
 from sklearn.base import BaseEstimator
 
 import hinge
@@ -66,6 +67,20 @@ def _counted(function: Any) -> Any:
     return call
 
 
+def _drawn_by_ours(theirs: Any) -> Any:
+    """``hg.plots.plot_tree``, which takes our trees to scikit-learn's function: that one is in its place for the call."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        swapped, sklearn.tree.plot_tree = sklearn.tree.plot_tree, theirs
+        try:
+            return _counted(hinge.plots.plot_tree)(*args, **kwargs)
+        finally:
+            sklearn.tree.plot_tree = swapped
+
+    return call
+
+
 def _is_public(name: str) -> bool:
     return not any(part.startswith("_") or part in ("tests", "externals", "conftest") for part in name.split("."))
 
@@ -96,6 +111,8 @@ def swap() -> dict[str, list[str]]:
                 setattr(module, name, ours[name])
             if names:
                 swapped[path] = names
+    sklearn.tree.plot_tree = _drawn_by_ours(sklearn.tree.plot_tree)
+    swapped["sklearn.tree"].append("plot_tree")
     return swapped
 
 

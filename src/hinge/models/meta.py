@@ -32,3 +32,12 @@ def require_classifier(owner: Any, estimator: Any) -> None:
         raise ValueError(
             f"estimator={type(estimator).__name__} is a regressor; {type(owner).__name__} needs a classifier."
         )
+
+
+def set_seeds(estimator: Any, seed: int) -> None:
+    """Set ``random_state`` to the seed, and that of every estimator inside to another that follows from it."""
+    names = sorted(estimator.get_params(deep=True))
+    inner = [name for name in names if name.endswith("__random_state")]
+    seeds = np.random.default_rng(seed).integers(2**31 - 1, size=len(inner)).tolist()
+    own = {"random_state": seed} if "random_state" in names else {}
+    estimator.set_params(**own, **dict(zip(inner, seeds)))

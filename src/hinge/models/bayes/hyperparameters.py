@@ -10,12 +10,14 @@ Reference   Nocedal & Wright (2006), §6.1 (BFGS); Rasmussen & Williams (2006), 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from hinge.problem.kernels import Kernel
 
@@ -65,7 +67,22 @@ def fit_kernel(kernel: Kernel, evidence: Evidence, model: Any, n: int, rng: Any)
         found = [maximise(evaluate, theta, box, n, model.tol) for theta in starts]
     if len(found) > 1:
         found.sort(key=lambda theta: -evaluate(theta, None)[0])
+    if model.kernel is not None:  # the bounds of the default kernel are not the user's
+        _warn_at_bounds(kernel.tunable, found[0], box)
     return kernel.with_theta(found[0])
+
+
+def _warn_at_bounds(names: tuple[str, ...], theta: Array, box: Array) -> None:
+    """One warning for every parameter that ended at a bound."""
+    for i, j in zip(*np.nonzero(np.isclose(box, theta[:, None]))):
+        dimension = names[:i].count(names[i])
+        side, remedy = [("lower", "Decreasing"), ("upper", "Increasing")][j]
+        warnings.warn(
+            f"The optimal value found for dimension {dimension} of parameter {names[i]} is close to the specified {side} "
+            f"bound {float(np.exp(box[i, j])):g}. {remedy} the bound and calling fit again may find a better value.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def maximise(evaluate: Evaluate, theta: Array, box: Array, n: int, tol: float) -> Array:

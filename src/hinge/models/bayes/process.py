@@ -35,10 +35,10 @@ def covariance(kernel: Kernel, X: Any) -> Array:
     return full_gram(kernel, X, symmetric=False)
 
 
-def default_kernel(kernel: Any) -> Kernel:
-    """scikit-learn's default: an RBF kernel of length one, not fitted."""
+def chosen_kernel(kernel: Any) -> Kernel:
+    """The kernel; a multiple of an RBF kernel by default, both parameters beginning at one."""
     if kernel is None:
-        return (1.0 * RBF(1.0)).fixed()
+        return 1.0 * RBF(1.0)
     if is_precomputed(kernel):
         raise ValueError("A Gaussian process needs a kernel it can evaluate, not kernel values.")
     return as_kernel(kernel)
@@ -68,7 +68,7 @@ def factor(kernel: Kernel, X: Any, Y: Array, noise: Any) -> Factored:
     K[np.diag_indices_from(K)] += noise
     L, info = scipy.linalg.lapack.dpotrf(K.T, lower=1, clean=1, overwrite_a=1)
     if info:
-        raise ValueError(
+        raise np.linalg.LinAlgError(
             f"The covariance of the examples under {kernel!r} is not positive definite. Raise alpha (the variance of "
             "the noise), or add hg.kernels.White to the kernel; repeated inputs need one of the two."
         )
@@ -103,8 +103,8 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
     ----------
     kernel : Kernel, optional
         Any kernel expression, such as ``hg.kernels.RBF(1.0) + hg.kernels.White(0.1)``, or a kernel object of scikit-learn, which is
-        translated with its bounds. All positive parameters are fitted, but those under ``.fixed()``. By default an RBF
-        kernel of length one, which is not fitted.
+        translated with its bounds. All positive parameters are fitted, but those under ``.fixed()``. By default
+        ``1.0 * hg.kernels.RBF(1.0)``.
     alpha : float or array of n numbers
         The variance of the noise, added to the diagonal; not fitted (``hg.kernels.White`` is).
     optimizer : "fmin_l_bfgs_b", callable or None
@@ -191,7 +191,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
 
     def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
         """Fit the parameters of the kernel, and condition on the examples."""
-        kernel = default_kernel(self.kernel)
+        kernel = chosen_kernel(self.kernel)
         X, y, _ = check_kernel_fit(self, kernel, X, y, multi_output=True, y_numeric=True)
         X = inputs_of(kernel, X)
         y = np.asarray(y, dtype=np.float64)
@@ -240,14 +240,14 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """log p(y) for the logarithms ``theta`` of the kernel's parameters, summed over targets; also its gradient.
 
-        ``clone_kernel`` is accepted for compatibility: kernels are never changed.
+        ``clone_kernel`` is accepted for compatibility: the fitted kernel is never changed.
         """
         if theta is None:
             if eval_gradient:
                 raise ValueError("The gradient is computed for a given theta only.")
             return self.log_marginal_likelihood_value_
         value, gradient = self._evidence(self.kernel_.with_theta(np.asarray(theta, dtype=np.float64)))
-        return (value, gradient) if eval_gradient else value
+        return (np.float64(value), gradient) if eval_gradient else np.float64(value)
 
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False, *, interval: Any = None, action: Any = None
@@ -310,7 +310,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         return mean, variance * scale if np.ndim(scale) == 0 else np.multiply.outer(variance, scale)
 
     def _prior_moments(self, X: Any, second: str) -> tuple[Array, Array]:
-        kernel = default_kernel(self.kernel)
+        kernel = chosen_kernel(self.kernel)
         X = evaluate.inputs(X, X, kernel.takes)[0]
         n = evaluate.length(X)
         kernel = kernel.resolve(X)

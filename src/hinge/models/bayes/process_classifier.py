@@ -23,7 +23,7 @@ from hinge._parameters import Constraints, Estimator, count, numbers, one_of, sh
 from hinge.models.base import code_labels
 from hinge.models.bayes.hyperparameters import Evidence, fit_kernel
 from hinge.models.bayes.logistic import averaged_sigmoid
-from hinge.models.bayes.process import BLOCK_ROWS, covariance, default_kernel, inputs_of
+from hinge.models.bayes.process import BLOCK_ROWS, chosen_kernel, covariance, inputs_of
 from hinge.models.kernel.expansion import check_kernel_fit, check_kernel_predict, takes_objects
 from hinge.problem.kernels import Kernel, evaluate, refuse_indefinite
 from hinge.problem.losses import Logistic
@@ -97,6 +97,25 @@ def laplace_gradient(kernel: Kernel, X: Any, K: Array, y: Array, fitted: Laplace
     return np.array(gradient)
 
 
+class Compound(tuple[Kernel, ...]):
+    """The kernels of several classes, with their parameters one after the other."""
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The kernels one by one."""
+        return list(self)
+
+    @property
+    def theta(self) -> Array:
+        """The logarithms of the parameters of all kernels."""
+        return np.concatenate([kernel.theta for kernel in self])
+
+    @property
+    def bounds(self) -> Array:
+        """The logarithms of their bounds."""
+        return np.concatenate([kernel.bounds for kernel in self])
+
+
 class GaussianProcessClassifier(ClassifierMixin, Estimator):
     """Gaussian-process classification: P(y | f) = σ(y f), f a Gaussian process, by Laplace's approximation.
 
@@ -129,7 +148,8 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
 
     Attributes
     ----------
-    classes_, kernel_ (a list for several classes), log_marginal_likelihood_value_ : as in scikit-learn
+    classes_, log_marginal_likelihood_value_ : as in scikit-learn
+    kernel_ : Kernel, or a tuple of them for several classes
     X_train_ : the training inputs
     approximations_ : list of Laplace
         One for two classes, one per class for more.
@@ -185,6 +205,12 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
         self.tol = tol
 
     @property
+    def kernel_(self) -> Any:
+        """The kernel with fitted parameters; for several classes a tuple of kernels with ``theta`` and ``bounds``."""
+        check_is_fitted(self)
+        return self._kernels[0] if len(self._kernels) == 1 else Compound(self._kernels)
+
+    @property
     def n_classes_(self) -> int:
         """How many classes there are."""
         return len(self.classes_)
@@ -197,7 +223,9 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
 
     def fit(self, X: Any, y: Any) -> GaussianProcessClassifier:
         """Fit the parameters of the kernel, and find the mode."""
-        kernel = default_kernel(self.kernel)
+        kernel = chosen_kernel(self.kernel)
+        if self.kernel is None:
+            kernel = kernel.fixed()
         X, y, _ = check_kernel_fit(self, kernel, X, y)
         codes = code_labels(self, y)
         self.X_train_ = inputs_of(kernel, X)
@@ -212,7 +240,6 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
             laplace(covariance(kernel, self.X_train_), y, self.max_iter_predict)
             for kernel, y in zip(self._kernels, self._signs)
         ]
-        self.kernel_ = self._kernels[0] if k == 2 else self._kernels
         self.log_marginal_likelihood_value_ = float(np.mean([a.value for a in self.approximations_]))
         return self
 
@@ -246,7 +273,7 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
         shared = len(theta) == each
         parts = [theta] * k if shared else np.split(theta, k)
         evidences = [self._evidence(kernel.with_theta(t), y) for kernel, t, y in zip(self._kernels, parts, self._signs)]
-        value = float(np.mean([v for v, _ in evidences]))
+        value = np.mean([v for v, _ in evidences])
         gradients = [g / k for _, g in evidences]
         return (value, sum(gradients) if shared else np.concatenate(gradients)) if eval_gradient else value
 

@@ -29,6 +29,7 @@ from hinge.problem.kernels import (
     as_kernel,
     evaluate,
 )
+from hinge.problem.kernels.translate import is_foreign, translate
 
 Array = NDArray[np.float64]
 
@@ -81,6 +82,8 @@ def is_precomputed(kernel: Any) -> bool:
 
 def takes_objects(kernel: Any) -> bool:
     """Whether the inputs are strings or graphs rather than vectors."""
+    if is_foreign(kernel):
+        return not kernel.requires_vector_input and translate(kernel).takes == "objects"
     return isinstance(kernel, Kernel) and kernel.takes == "objects"
 
 

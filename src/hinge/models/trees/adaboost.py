@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from hinge._native import check_indices, core
 from hinge._parameters import Constraints, Estimator, above, count, has, shared
 from hinge._validation import validate_data
 from hinge.models.base import LogProba, take_input_tags, unique_codes
-from hinge.models.meta import require_classifier
+from hinge.models.meta import require_classifier, set_seeds
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
 from hinge.models.trees.members import Members
@@ -91,7 +91,10 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         y = check_targets(self, X, y)
         base = self._base()
         require_classifier(self, base)
-        check_rounds(self, base)
+        if not has_fit_parameter(base, "sample_weight"):
+            raise ValueError(
+                f"{type(base).__name__} doesn't support sample_weight, which the estimator of AdaBoostClassifier must take."
+            )
         X = checked_table(self, X)
         weight = weights_of(sample_weight, X)
         if weight is not None:
@@ -131,8 +134,13 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
                 # A perfect member decides alone: nothing is left to learn.
                 self.estimators_, alphas, errors, losses = [member], [1.0], [0.0], losses
                 break
-            if error >= 1.0 - 1.0 / k - 1e-12 and self.estimators_:
-                break  # no better than chance
+            if k > 1 and error >= 1.0 - 1.0 / k - 1e-12:
+                if not self.estimators_:
+                    raise ValueError(
+                        f"The first member of AdaBoostClassifier is worse than random: it is wrong on {error:.3g} of the "
+                        f"weight, with {k} classes. Use an estimator that can tell them apart."
+                    )
+                break
             floor = np.finfo(float).eps
             alpha = self.learning_rate * (
                 np.log(max(1.0 - error, floor) / max(error, floor)) + np.log(max(k - 1.0, 1.0))
@@ -140,7 +148,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
             self.estimators_.append(member)
             alphas.append(float(alpha))
             errors.append(error)
-            if error <= 0 or error >= 1.0 - 1.0 / k - 1e-12:
+            if error <= 0:
                 break
             log_w += alpha * miss
             largest = log_w.max()
@@ -256,12 +264,6 @@ def _probabilities(s: np.ndarray) -> np.ndarray:
     return np.column_stack([1.0 - p, p])
 
 
-def check_rounds(model: Any, base: Any) -> None:
-    """Refuses learners without weights and rounds or steps that are no number of them."""
-    if not has_fit_parameter(base, "sample_weight"):
-        raise ValueError(f"estimator must take sample_weight in fit; {type(base).__name__} does not.")
-
-
 def mean_importances(model: Any) -> np.ndarray:
     """The mean of the members' importances, weighted by ``estimator_weights_``."""
     check_is_fitted(model)
@@ -273,8 +275,9 @@ def mean_importances(model: Any) -> np.ndarray:
 def checked_table(estimator: Any, X: Any, reset: bool = True) -> Any:
     check_indices(X)
     return validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite="allow-nan", dtype=[np.float64, np.float32]
-    )
+        estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite="allow-nan",
+        dtype=[np.float64, np.float32], allow_nd=True,
+    )  # fmt: skip
 
 
 class Rounds:
@@ -285,12 +288,22 @@ class Rounds:
 
     def _new(self, seed: int) -> Any:
         member = clone(self.base)
-        if "random_state" in member.get_params():
-            member.set_params(random_state=seed)
+        set_seeds(member, seed)
         return member
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
-        member = self._new(seed).fit(self.X, self.y, sample_weight=weight)
+        member = self._new(seed)
+        member.fit(self.X, self.y, sample_weight=weight)
+        return member, member.predict(self.X)
+
+
+class DrawnRounds(Rounds):
+    """The same for learners without weights: rows are drawn with probabilities in proportion to them (Drucker 1997)."""
+
+    def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
+        member = self._new(seed)
+        rows = np.random.default_rng(seed).choice(len(self.y), len(self.y), p=weight)
+        member.fit(_safe_indexing(self.X, rows), self.y[rows])
         return member, member.predict(self.X)
 
 
@@ -343,4 +356,4 @@ class _ClassTreeRounds(TreeRounds):
         return member, np.argmax(self._grow(member, weight), axis=1)
 
 
-__all__ = ["AdaBoostClassifier", "Rounds", "TreeRounds", "check_rounds", "checked_table", "mean_importances"]
+__all__ = ["AdaBoostClassifier", "DrawnRounds", "Rounds", "TreeRounds", "checked_table", "mean_importances"]

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge._parameters import Constraints, Estimator, above, count, has, one_of, shared
 from hinge._validation import numeric_targets
 from hinge.models.base import drop_absent, take_input_tags
-from hinge.models.trees.adaboost import Rounds, TreeRounds, check_rounds, checked_table, mean_importances
+from hinge.models.trees.adaboost import DrawnRounds, Rounds, TreeRounds, checked_table, mean_importances
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
 from hinge.models.trees.members import Members
 from hinge.models.trees.tree import DecisionTreeRegressor
@@ -32,12 +32,13 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     Every round fits a member to the weights wᵢ. Its errors eᵢ = |yᵢ − h(xᵢ)| / maxⱼ |yⱼ − h(xⱼ)| count as losses Lᵢ =
     eᵢ, eᵢ² or 1 − exp(−eᵢ), with the mean L̄ = Σ wᵢ Lᵢ / Σ wᵢ; with β = L̄/(1 − L̄) its weight is η ln(1/β), and wᵢ is
     multiplied by β^(η(1 − Lᵢ)): rows that are met well count less. It ends when L̄ is 0, or ½ or more.
-    The members see the weights themselves; Drucker (and scikit-learn) draw samples by them, which adds noise.
+    The members see the weights themselves; Drucker (and scikit-learn) draw samples by them, which adds noise. That is done
+    for learners that take no weights.
 
     Parameters
     ----------
     estimator : regressor, optional
-        Any regressor whose ``fit`` takes ``sample_weight``; a tree of depth 3 by default.
+        Any regressor; a tree of depth 3 by default.
     n_estimators : int
         The most rounds.
     learning_rate : float
@@ -102,10 +103,11 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostRegressor:
         """Add members until there are ``n_estimators``, or one is perfect or too poor."""
         y = numeric_targets(check_targets(self, X, y))
-        check_rounds(self, self.estimator_)
         X = checked_table(self, X)
         X, y, weight = drop_absent(X, y, weights_of(sample_weight, X))
-        rounds = TreeRounds if isinstance(self.estimator_, DecisionTreeRegressor) else Rounds
+        rounds: type[Rounds] = TreeRounds if isinstance(self.estimator_, DecisionTreeRegressor) else Rounds
+        if not has_fit_parameter(self.estimator_, "sample_weight"):
+            rounds = DrawnRounds
         self._boost(rounds(self.estimator_, X, y), y, np.ones(len(y)) if weight is None else weight)
         return self
 

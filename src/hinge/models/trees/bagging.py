@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from hinge._native import check_indices, core
 from hinge._parameters import Constraints, Estimator, above, count, fraction, has, shared
 from hinge._validation import numeric_targets, validate_data
-from hinge.models.base import LogProba, codes_among, take_input_tags, unique_codes
-from hinge.models.meta import require_classifier
+from hinge.models.base import codes_among, take_input_tags, unique_codes
+from hinge.models.meta import require_classifier, set_seeds
+from hinge.models.routing import Arguments, consumes, route, router, routing_enabled, take_arguments
 from hinge.models.trees.forest_base import sample_size
-from hinge.models.trees.inputs import INT32, check_targets, is_frequency, weights_of
+from hinge.models.trees.inputs import INT32, check_targets, is_frequency, order_of_rows, weights_of
 from hinge.models.trees.members import Members
-from hinge.models.trees.out_of_bag import out_of_bag_score, warn_of_few
+from hinge.models.trees.out_of_bag import forget_out_of_bag, out_of_bag_score, warn_of_few
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -73,27 +75,46 @@ class BaseBagging(Members, Estimator):
         take_input_tags(tags, self._base())
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def get_metadata_routing(self) -> Any:
+        """The learner gets the arguments that it has requested for the method that is called for one of these."""
+        return router(self, estimator=(self._base(), self._methods()))
+
+    def _methods(self) -> dict[str, str]:
+        """The learner's methods by those that call them."""
+        return {"fit": "fit", "predict": "predict"}
+
+    def _arguments(self, caller: str, given: Arguments) -> Arguments:
+        """What the members get of the arguments of a method."""
+        return dict(route(self, caller, given).estimator[self._methods()[caller]])
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Any:
         """Fit a copy of the learner to each bootstrap sample.
 
         Learners that take ``sample_weight`` are given every drawn row once with its count; the others get repeated
-        rows. Whole-number weights are counts of rows; other weights multiply the counts.
+        rows. Whole-number weights are counts of rows; other weights multiply the counts. ``fit_params`` go to the
+        learners, with metadata routing enabled.
         """
-        y = check_targets(self, X, y)
+        arguments = self._arguments("fit", fit_params)
+        y = check_targets(self, X, y, several=not isinstance(self, ClassifierMixin))
         X = _checked(self, X)
         weight = weights_of(sample_weight, X)
         codes = self._code(y)
         base = self._base()
         require_classifier(self, base)
         first = self._begin()
+        if not self.oob_score:
+            forget_out_of_bag(self)
         if first == self.n_estimators:
             warnings.warn("warm_start without a larger n_estimators adds no members.", UserWarning, stacklevel=2)
             return self
         seed, frequency = self._seed, is_frequency(weight)
-        order = core.order_by_content(_numbers(X), np.ascontiguousarray(codes, dtype=np.float64))
+        order = order_of_rows(_numbers(X), np.ascontiguousarray(codes, dtype=np.float64))
         total = int(weight.sum()) if frequency and weight is not None else X.shape[0]
         draws = sample_size(self.max_samples, total, replace=self.bootstrap)
-        takes_weights = has_fit_parameter(base, "sample_weight")
+        if routing_enabled():
+            takes_weights = consumes(base, "fit", "sample_weight")
+        else:
+            takes_weights = has_fit_parameter(base, "sample_weight")
         if weight is not None and not frequency and not takes_weights:
             raise ValueError(
                 f"{type(base).__name__} takes no sample_weight, so weights must be whole numbers (counts)."
@@ -115,14 +136,11 @@ class BaseBagging(Members, Estimator):
                 self.estimators_.append(lone)
                 continue
             member = clone(base)
-            if "random_state" in member.get_params():
-                member.set_params(random_state=(seed + t) % INT32)
-            if takes_weights:
-                rows = np.flatnonzero(bag > 0)
-                member.fit(_cut(_safe_indexing(X, rows), columns), codes[rows], sample_weight=bag[rows])
-            else:
-                rows = np.repeat(np.arange(X.shape[0]), bag.astype(int))
-                member.fit(_cut(_safe_indexing(X, rows), columns), codes[rows])
+            set_seeds(member, (seed + t) % INT32)
+            rows = np.flatnonzero(bag > 0) if takes_weights else np.repeat(np.arange(X.shape[0]), bag.astype(int))
+            weights = {"sample_weight": bag[rows]} if takes_weights else {}
+            more = take_arguments(X, arguments, rows)
+            member.fit(_cut(_safe_indexing(X, rows), columns), codes[rows], **weights, **more)
             self.estimators_.append(member)
         if self.oob_score:
             self._out_of_bag(X, codes, weight)
@@ -173,7 +191,7 @@ class BaseBagging(Members, Estimator):
         for member, bag, columns in zip(self.estimators_, self.bags_, self.estimators_features_):
             out = np.setdiff1d(np.arange(n), bag)
             if len(out):
-                sums[out] += self._output(member, _cut(_safe_indexing(X, out), columns))
+                sums[out] += self._output(member, _cut(_safe_indexing(X, out), columns), {})
                 count[out] += 1
         covered = count > 0
         with np.errstate(invalid="ignore"):
@@ -181,11 +199,16 @@ class BaseBagging(Members, Estimator):
         warn_of_few(covered, "estimators")
         self._set_out_of_bag(mean, y, covered, None if weight is None else weight[covered])
 
-    def _mean(self, X: Any) -> np.ndarray:
+    def _mean(self, X: Any, caller: str, given: Arguments) -> np.ndarray:
+        arguments = self._arguments(caller, given)
+        return sum(self._output(member, part, arguments) for member, part in self._parts(X)) / len(self.estimators_)
+
+    def _parts(self, X: Any) -> Iterator[tuple[Any, Any]]:
+        """The members, each with the columns of X that it sees."""
         check_is_fitted(self)
         X = _checked(self, X, reset=False)
-        outputs = (self._output(m, _cut(X, c)) for m, c in zip(self.estimators_, self.estimators_features_))
-        return sum(outputs) / len(self.estimators_)
+        for member, columns in zip(self.estimators_, self.estimators_features_):
+            yield member, _cut(X, columns)
 
 
 @dataclass(frozen=True)
@@ -194,8 +217,11 @@ class OneClass:
 
     classes_: np.ndarray
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, **arguments: Any) -> np.ndarray:
         return np.ones((X.shape[0], 1))
+
+    def predict_log_proba(self, X: Any, **arguments: Any) -> np.ndarray:
+        return np.zeros((X.shape[0], 1))
 
 
 def _without_replacement(order: np.ndarray, counts: Any, draws: int, seed: tuple[int, int]) -> np.ndarray:
@@ -217,10 +243,11 @@ def _numbers(X: Any) -> np.ndarray:
 
 def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
     check_indices(X)
-    return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite="allow-nan")
+    # Whether X may hold infinite values is for the members to decide.
+    return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite=False)
 
 
-class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
+class BaggingClassifier(ClassifierMixin, BaseBagging):
     """The vote of a classifier fitted to bootstrap samples: mean probabilities, or counted labels.
 
     Parameters
@@ -283,12 +310,18 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
     def _outputs(self) -> int:
         return len(self.classes_)
 
-    def _output(self, member: Any, X: Any) -> np.ndarray:
+    def _methods(self) -> dict[str, str]:
+        shares = "predict_proba" if hasattr(self._base(), "predict_proba") else "predict"
+        logs = "predict_log_proba" if hasattr(self._base(), "predict_log_proba") else shares
+        by_shares = {"predict": shares, "predict_proba": shares, "predict_log_proba": logs}
+        return {"fit": "fit", "decision_function": "decision_function", **by_shares}
+
+    def _output(self, member: Any, X: Any, arguments: Arguments) -> np.ndarray:
         out = np.zeros((X.shape[0], len(self.classes_)))
         if callable(getattr(member, "predict_proba", None)):
-            out[:, member.classes_] = member.predict_proba(X)  # a bag may lack a class
+            out[:, member.classes_] = member.predict_proba(X, **arguments)  # a bag may lack a class
         else:
-            out[np.arange(len(out)), member.predict(X)] = 1.0
+            out[np.arange(len(out)), member.predict(X, **arguments)] = 1.0
         return out
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
@@ -296,26 +329,38 @@ class BaggingClassifier(LogProba, ClassifierMixin, BaseBagging):
         predicted, truth = self.classes_[np.argmax(mean[covered], axis=1)], self.classes_[y[covered]]
         self.oob_score_ = out_of_bag_score(self.oob_score, truth, predicted, weight, classes=True)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Mean probabilities, or shares of votes."""
-        return self._mean(X)
+    def predict_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """Mean probabilities, or shares of votes; ``params`` go to the learners, with metadata routing enabled."""
+        return self._mean(X, "predict_proba", params)
+
+    def predict_log_proba(self, X: Any, **params: Any) -> np.ndarray:
+        """The logarithms of the mean probabilities, from those of the learners where they have them."""
+        if not hasattr(self._base(), "predict_log_proba"):
+            with np.errstate(divide="ignore"):
+                return np.log(self._mean(X, "predict_log_proba", params))
+        arguments, total = self._arguments("predict_log_proba", params), np.array(-np.inf)
+        for member, part in self._parts(X):
+            logs = np.full((part.shape[0], len(self.classes_)), -np.inf)
+            logs[:, member.classes_] = member.predict_log_proba(part, **arguments)
+            total = np.logaddexp(total, logs)
+        return total - np.log(len(self.estimators_))
 
     @available_if(lambda self: hasattr(self._base(), "decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, **params: Any) -> np.ndarray:
         """The mean of the members' scores, for learners that have them."""
         check_is_fitted(self)
-        X = _checked(self, X, reset=False)
+        arguments = self._arguments("decision_function", params)
         lacking = [m for m in self.estimators_ if len(m.classes_) < len(self.classes_)]
         if lacking:
             raise ValueError(
                 f"{len(lacking)} of the samples lack a class, so their scores cannot be averaged; use predict_proba."
             )
-        scores = (m.decision_function(_cut(X, c)) for m, c in zip(self.estimators_, self.estimators_features_))
+        scores = (member.decision_function(part, **arguments) for member, part in self._parts(X))
         return sum(scores) / len(self.estimators_)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class with the largest share."""
-        shares = self._mean(X)
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """The class with the largest share; ``params`` go to the learners, with metadata routing enabled."""
+        shares = self._mean(X, "predict", params)
         return self.classes_[np.argmax(shares, axis=1)]
 
 
@@ -348,19 +393,26 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     def _base(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator
 
+    n_outputs_: int
+
     def _code(self, y: np.ndarray) -> np.ndarray:
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         return numeric_targets(y)
 
     def _outputs(self) -> int:
-        return 1
+        return self.n_outputs_
 
-    def _output(self, member: Any, X: Any) -> np.ndarray:
-        return np.asarray(member.predict(X), dtype=np.float64).reshape(-1, 1)
+    def _output(self, member: Any, X: Any, arguments: Arguments) -> np.ndarray:
+        return np.asarray(member.predict(X, **arguments), dtype=np.float64).reshape(X.shape[0], -1)
+
+    def _flat(self, means: np.ndarray) -> np.ndarray:
+        return means[:, 0] if self.n_outputs_ == 1 else means
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
-        self.oob_prediction_ = mean[:, 0]
-        self.oob_score_ = out_of_bag_score(self.oob_score, y[covered], mean[covered, 0], weight, classes=False)
+        self.oob_prediction_ = self._flat(mean)
+        predicted = self.oob_prediction_[covered]
+        self.oob_score_ = out_of_bag_score(self.oob_score, y[covered], predicted, weight, classes=False)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The mean of the members' predictions."""
-        return self._mean(X)[:, 0]
+    def predict(self, X: Any, **params: Any) -> np.ndarray:
+        """The mean of the members' predictions; ``params`` go to the learners, with metadata routing enabled."""
+        return self._flat(self._mean(X, "predict", params))

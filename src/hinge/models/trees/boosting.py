@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, between, shared
 from hinge._validation import numeric_targets
-from hinge.models.base import LogProba, code_labels, signs
+from hinge.models.base import LogProba, code_labels, signs, unique_codes
 from hinge.models.trees.boosting_base import BaseBoosting
 from hinge.models.trees.boosting_loss import BoostedLoss, named_loss
 from hinge.problem.losses import Logistic, Softmax, as_loss
@@ -189,7 +189,7 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
 
 class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
-    """Gradient boosting of histogram trees, for two or more classes.
+    """Gradient boosting of histogram trees, for two or more classes; one class alone is predicted for every row.
 
     Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t, where ℓ is the logistic loss (softmax for
     more than two classes: one tree per class and round), or any margin loss for two classes. Newton steps v of log-odds
@@ -218,6 +218,7 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     1.0
     """
 
+    _one_class: ClassVar[bool] = True
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("class_weight"),
     }
@@ -273,12 +274,15 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         self.class_weight = class_weight
 
     def _targets(self, y: np.ndarray) -> tuple[np.ndarray, BoostedLoss]:
-        codes = code_labels(self, y)
+        if self._one_class:
+            self.classes_, codes = unique_codes(y)
+        else:
+            codes = code_labels(self, y)
         k = self.n_classes_ = len(self.classes_)
         loss = named_loss(self.loss)
         if not loss.target.is_classes:
             raise ValueError(f"{type(loss).__name__} is a loss for numbers; use the regressor of that name.")
-        if k == 2 and not isinstance(loss, Softmax):
+        if k == 1 or (k == 2 and not isinstance(loss, Softmax)):
             return signs(codes), BoostedLoss(loss, 1)
         if not isinstance(loss, (Logistic, Softmax)):
             raise ValueError(f"{type(loss).__name__} is for two classes; y has {k}. Use log_loss.")
@@ -301,6 +305,8 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         return s[:, 0] if self._loss.outputs == 1 else s
 
     def _probabilities(self, s: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 1:
+            return np.ones((len(s), 1))
         p = self._loss.definition.inverse_link(s if self._loss.outputs > 1 else s[:, 0])
         return p if self._loss.outputs > 1 else np.column_stack([1.0 - p, p])
 

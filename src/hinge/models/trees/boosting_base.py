@@ -43,6 +43,7 @@ from hinge.models.trees.inputs import (
     predict_table,
     weights_of,
 )
+from hinge.models.trees.members import tree_limits
 from hinge.models.trees.tree import feature_count, limit_of_rows
 from hinge.problem.losses import Loss
 
@@ -67,6 +68,7 @@ class WeightFacts(NamedTuple):
 class BaseBoosting(CallbackSupportMixin, Estimator):
     """What the classifier and the regressor share."""
 
+    _takes_infinity: ClassVar[bool] = True
     trees_: Any  # Trees, or None before the first round
     n_iter_: int
 
@@ -219,7 +221,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
             "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
             "prune": self.ccp_alpha * total,
             "category_smoothing": 10.0,
-            "monotone": monotone_list(self.monotonic_cst, d, names),
+            "monotone": monotone_list(self.monotonic_cst, d, names, self._coder.columns),
             "allowed": allowed,
         }
 
@@ -272,6 +274,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         bins: dict[Any, Binned] | None = None,
     ) -> Any:
         X_val, y_val, sample_weight_val = watched
+        self._check_validation(X_val, y_val)
         y = check_targets(self, X, y)
         X, coder = fit_table(self, X, self.categorical_features)
         weight = weights_of(sample_weight, X, getattr(self, "class_weight", None), y)
@@ -286,7 +289,9 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         self._coder = coder
         targets, loss = self._targets(y)
         self._loss = loss
-        seed = int(check_random_state(self.random_state).randint(INT32))
+        if not self._continues():  # rounds that are added hold out the same rows
+            self._seed = int(check_random_state(self.random_state).randint(INT32))
+        seed = self._seed
 
         watch = None
         stop = self.early_stopping
@@ -306,6 +311,16 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
                 X, targets, weight, loss, watch, seed, init_score, report, monitor, {} if bins is None else bins
             )
         return self
+
+    def _check_validation(self, X_val: Any, y_val: Any) -> None:
+        if (X_val is None) != (y_val is None):
+            given, other = ("X_val", "y_val") if y_val is None else ("y_val", "X_val")
+            raise ValueError(f"{given} is provided, but {other} was not provided. Pass both, or neither.")
+        if X_val is not None and self.early_stopping is False:
+            raise ValueError(
+                "X_val and y_val are passed to fit while at the same time early_stopping=False. Set early_stopping=True, or "
+                "leave them out."
+            )
 
     def _stops_by_default(self, n: int) -> bool:
         """Whether to stop early by default: with rows enough to set some aside."""
@@ -361,6 +376,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
                 self.init_ = fitted_start(self.init, X, self._decode(y), weight)
             self.trees_ = None
             self._grown: list[Any] = []
+            self._limits: list[tuple[int, dict[str, Any]]] = []
         booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), options)
         booster.start(self.baseline_)
         if init_score is not None:
@@ -382,6 +398,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
                 break
         self.trees_ = Trees.stack(self._grown, loss.outputs, additive=True)
         self.n_iter_ = len(self._grown) // loss.outputs
+        self._limits.append((self.n_iter_, tree_limits(self)))
         history.keep()
         if not self.warm_start:
             self._grown = []

@@ -81,7 +81,7 @@ class History:
         self.falls: list[float] = list(earlier.get("oob_improvement_", ()))
         if self.samples and not self.outside:  # rounds that were grown on all rows
             self.outside, self.falls = [0.0] * len(self.train), [0.0] * len(self.train)
-        self.validation: list[float] = []
+        self.validation: list[float] = []  # minus the scores, where they are scores
         self.before: Any = booster.scores().T if self.samples else None
         self.progress = None
         if estimator.verbose and classic:
@@ -90,8 +90,17 @@ class History:
         self.judge = None
         if watch is not None:
             self.judge = self._scorer()
-            self._begin(continued)
+            self._begin(continued=False)
             self.start = self._judged()
+            if continued:
+                self._begin(continued=True)
+                if len(earlier.get("validation_score_", ())) == estimator.n_iter_:
+                    self.validation = list(self._sign * earlier["validation_score_"])
+
+    @property
+    def _sign(self) -> float:
+        """What takes judgements to ``validation_score_``, and back."""
+        return 1.0 if self.judge is None else -1.0
 
     def _begin(self, continued: bool) -> None:
         """The scores of the held-out rows before the first round."""
@@ -155,7 +164,7 @@ class History:
         """What was seen becomes attributes of the estimator."""
         e = self.estimator
         e.train_score_ = np.array(self.train)
-        e.validation_score_ = np.array(self.validation) * (1.0 if self.judge is None else -1.0)
+        e.validation_score_ = self._sign * np.array(self.validation)
         for name, values in (("oob_scores_", self.outside), ("oob_improvement_", self.falls)):
             vars(e).pop(name, None)
             if self.samples:

@@ -47,7 +47,7 @@ from hinge.models.trees.inputs import (
     weights_of,
 )
 from hinge.models.trees.members import Members, forest_trees
-from hinge.models.trees.out_of_bag import out_of_bag_score, warn_of_few
+from hinge.models.trees.out_of_bag import forget_out_of_bag, out_of_bag_score, warn_of_few
 from hinge.models.trees.pruning import prune_trees
 from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
 from hinge.models.trees.tree import (
@@ -165,8 +165,12 @@ class BaseForest(Members, Estimator):
         sample_weight : array of n weights, optional
             Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
         """
+        if scipy.sparse.issparse(y):
+            raise ValueError("sparse multilabel-indicator for y is not supported. Use y.toarray().")
         y = check_targets(self, X, y, several=True)
         self._check(y)
+        if not self.oob_score:
+            forget_out_of_bag(self)
         before = self.trees_ if self.warm_start and hasattr(self, "trees_") else None
         if before is not None:
             if self.n_estimators < len(before):
@@ -176,7 +180,8 @@ class BaseForest(Members, Estimator):
                 )
             if self.n_estimators == len(before):
                 warnings.warn("warm_start without a larger n_estimators adds no trees.", UserWarning, stacklevel=2)
-                return self
+                if not self.oob_score or hasattr(self, "oob_score_"):
+                    return self
             X = grow_table(self, X, self._coder, sparse=True)
         else:
             X, self._coder = fit_table(self, X, self.categorical_features, sparse=True)
@@ -232,11 +237,13 @@ class BaseForest(Members, Estimator):
             table = Unsorted(X, self._coder, by_column=True)
         elif table is None:
             table = Binned(X, self._coder, weight, self.max_bins, self._seed, bundle=False)
-        grown, bags = core.grow_trees(
-            table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
-            order, bool(self.oob_score),
-        )  # fmt: skip
-        self.trees_ = self._keep(grown, before)
+        bags = np.zeros((0, n), dtype=np.uint8)
+        if self.n_estimators > first:
+            grown, bags = core.grow_trees(
+                table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
+                order, bool(self.oob_score),
+            )  # fmt: skip
+            self.trees_ = self._keep(grown, before)
         if not (self.oob_score and first):
             return bags
         # Bags are not kept, but drawn again: on the same rows they are the same.

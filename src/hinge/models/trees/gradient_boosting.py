@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 from hinge._parameters import Constraints, count
 from hinge.models.trees.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from hinge.models.trees.boosting_base import ROUNDS
+from hinge.models.trees.members import Members
 
 CLASSIC: Constraints = {"n_estimators": [count()], "max_iter": [count(), None]}
 
 
-class _Classic:
-    """What differs from the histogram form besides the defaults: names of the rounds, and when to stop."""
+class _Classic(Members):
+    """What differs from the histogram form besides the defaults: names of the rounds, when to stop, what is refused."""
+
+    _one_class: ClassVar[bool] = False
+    _takes_infinity: ClassVar[bool] = False
 
     @property
     def rounds(self: Any) -> int:

@@ -1,7 +1,8 @@
 """Tables as trees take them: numbers with missing values, and categories as codes.
 
 A categorical column is replaced by codes 0 … 254 of the categories seen in training (the 254 most frequent ones each
-have their own, the others share the last); a category that training did not see is treated as missing.
+have their own, the others share the last); a category that training did not see is treated as missing, and so is a
+number below zero in a column of numbers.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def present(values: np.ndarray) -> np.ndarray:
     """Which values are not missing."""
     if values.dtype.kind in "OUS":
         return np.array([v is not None and v == v for v in values], dtype=bool)
-    return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+    return values >= 0  # as in scikit-learn and LightGBM: codes below zero are missing, and so is NaN
 
 
 def _floats(column: np.ndarray) -> np.ndarray:
@@ -145,8 +146,9 @@ def grow_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False) ->
 
 def _numeric(estimator: Any, X: Any, reset: bool = True, sparse: bool = False) -> Any:
     check_indices(X)
+    finite = False if getattr(estimator, "_takes_infinity", False) else "allow-nan"
     X = validate_data(
-        estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite="allow-nan", accept_sparse=("csr", "csc", "coo")
+        estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite=finite, accept_sparse=("csr", "csc", "coo")
     )
     if sparse and scipy.sparse.issparse(X):
         X = X.tocsr()
@@ -206,8 +208,11 @@ def is_frequency(weight: np.ndarray | None) -> bool:
     return weight is not None and bool(np.all(weight == np.floor(weight))) and float(weight.sum()) < 2**53
 
 
-def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
-    """Monotone constraints (+1, 0, −1 per feature, or a dict of names) as a list; empty if there are none."""
+def monotone_list(constraints: Any, d: int, names: Any, categorical: list[int]) -> list[int]:
+    """Monotone constraints (+1, 0, −1 per feature, or a dict of names) as a list; empty if there are none.
+
+    Features whose columns are ``categorical`` have no order, so that they cannot have any.
+    """
     if constraints is None:
         return []
     if isinstance(constraints, dict):
@@ -222,6 +227,8 @@ def monotone_list(constraints: Any, d: int, names: Any = None) -> list[int]:
         raise ValueError(f"monotonic_cst has {len(values)} entries; X has {d} features.")
     if any(v not in (-1, 0, 1) for v in values):
         raise ValueError(f"monotonic_cst must be −1, 0 or 1 for every feature; got {values}.")
+    if any(values[j] for j in categorical):
+        raise ValueError("Categorical features cannot have monotonic constraints: set monotonic_cst to 0 for them.")
     return values if any(values) else []
 
 

@@ -15,6 +15,11 @@ LIMITS = (
 )  # fmt: skip
 
 
+def tree_limits(model: Any) -> dict[str, Any]:
+    """The parameters that bound single trees."""
+    return {name: getattr(model, name) for name in LIMITS}
+
+
 def boosted_trees(model: Any) -> np.ndarray:
     """Fitted trees of shape (rounds, outputs): score = baseline_ + learning_rate · Σ predictions.
 
@@ -22,8 +27,9 @@ def boosted_trees(model: Any) -> np.ndarray:
     """
     outputs = model.n_trees_per_iteration_
     found = np.empty((model.n_iter_, outputs), dtype=object)
-    limits = {name: getattr(model, name) for name in LIMITS}
+    fits = vars(model).get("_limits") or [(model.n_iter_, tree_limits(model))]  # not kept by files of older versions
     for t in range(len(model.trees_)):
+        limits = next(limits for rounds, limits in fits if t // outputs < rounds)  # of the fit that grew it
         view = DecisionTreeRegressor(splitter="hist", random_state=model.random_state, **limits)
         found[divmod(t, outputs)] = _fitted(view, model, _alone(model.trees_, t, 1, unit=model.learning_rate))
     return found
@@ -78,4 +84,4 @@ class Members:
         return iter(self.estimators_)
 
 
-__all__ = ["Members", "boosted_trees", "forest_trees"]
+__all__ = ["Members", "boosted_trees", "forest_trees", "tree_limits"]

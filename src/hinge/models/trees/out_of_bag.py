@@ -22,6 +22,12 @@ def out_of_bag_score(
     return float(r2_score(y, predicted, sample_weight=weight)) if len(y) > 1 else float("nan")
 
 
+def forget_out_of_bag(model: Any) -> None:
+    """Remove the attributes of an earlier fit with ``oob_score``: they are of other members."""
+    for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
+        vars(model).pop(name, None)
+
+
 def warn_of_few(seen: np.ndarray, members: str) -> None:
     """Warn, as scikit-learn does, if some rows were in every bag."""
     if not np.all(seen):
@@ -33,4 +39,4 @@ def warn_of_few(seen: np.ndarray, members: str) -> None:
         )
 
 
-__all__ = ["out_of_bag_score", "warn_of_few"]
+__all__ = ["forget_out_of_bag", "out_of_bag_score", "warn_of_few"]

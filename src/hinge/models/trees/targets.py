@@ -77,6 +77,11 @@ class RealTargets:
     def _code(self, y: np.ndarray) -> np.ndarray:
         y = numeric_targets(y)
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        if self.criterion == "poisson":
+            if np.any(y < 0):
+                raise ValueError("Some value(s) of y are negative which is not allowed for Poisson regression.")
+            if not np.all(np.sum(y, axis=0) > 0):
+                raise ValueError("Sum of y is not strictly positive which is necessary for Poisson regression.")
         return y
 
     def _shape(self) -> Shape:

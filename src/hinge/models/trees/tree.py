@@ -77,9 +77,14 @@ def limit_of_rows(value: float, total: float, least: int) -> float:
 def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Shape, *, random: bool) -> dict[str, Any]:
     """The settings of a tree or forest as the native code takes them."""
     allowed = CLASSIFICATION if isinstance(estimator, ClassifierMixin) else REGRESSION
-    monotone = monotone_list(estimator.monotonic_cst, d, getattr(estimator, "feature_names_in_", None))
-    if monotone and (shape.classes > 2 or shape.outputs > 1):
-        raise ValueError("monotonic_cst needs a single score: two classes, or regression of one target.")
+    if estimator.monotonic_cst is not None and (shape.classes > 2 or shape.outputs > 1):
+        kind = "multiple output" if shape.outputs > 1 else "multiclass classification"
+        raise ValueError(
+            f"Monotonicity constraints are not supported with {kind}: monotonic_cst needs a single score, that of two "
+            "classes or of one target."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    monotone = monotone_list(estimator.monotonic_cst, d, names, estimator._coder.columns)
     criterion = estimator.criterion
     classes = shape.classes
     if shape.outputs > 1:
@@ -96,8 +101,8 @@ def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Sha
         "criterion": CRITERIA[criterion],
         "classes": classes,
         "targets": shape.columns,
-        "max_depth": estimator.max_depth or 0,
-        "max_leaf_nodes": estimator.max_leaf_nodes or 0,
+        "max_depth": min(estimator.max_depth or 0, INT32),
+        "max_leaf_nodes": min(estimator.max_leaf_nodes or 0, INT32),
         "max_features": 0 if features == d else features,
         "min_samples_split": limit_of_rows(estimator.min_samples_split, count, 2),
         "min_samples_leaf": limit_of_rows(estimator.min_samples_leaf, count, 1),
@@ -171,8 +176,6 @@ class BaseTree(Estimator):
         y = np.ascontiguousarray(y, dtype=np.float64).ravel()
         check_sums(weight, y)
         options = self.options_for(table, weight)
-        if self.criterion == "poisson" and (np.any(y < 0) or not np.any(y > 0)):
-            raise ValueError('criterion="poisson" needs targets that are zero or more, and not all zero.')
         seed = int(check_random_state(self.random_state).randint(INT32))
         grown, _ = core.grow_trees(table.native, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
         return self.keep(grown[0], table)

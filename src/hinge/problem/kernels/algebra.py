@@ -207,21 +207,21 @@ class Fixed(_Same):
 class Within(_Same):
     """A kernel whose parameters are fitted between bounds, or not at all, one by one."""
 
-    bounds: tuple[tuple[float, float] | None, ...] = ()
+    pairs: tuple[tuple[float, float] | None, ...] = ()
 
     def __post_init__(self) -> None:
         names = self.kernel.tunable
-        if len(self.bounds) != len(names):
+        if len(self.pairs) != len(names):
             raise ValueError(
-                f"{self.kernel!r} has {len(names)} parameters to fit {names}, got {len(self.bounds)} bounds."
+                f"{self.kernel!r} has {len(names)} parameters to fit {names}, got {len(self.pairs)} bounds."
             )
-        for pair in self.bounds:
+        for pair in self.pairs:
             if pair is not None and not (len(pair) == 2 and 0 < pair[0] <= pair[1]):
                 raise ValueError(f"bounds must be None or 0 < low ≤ high, got {pair!r}.")
 
     @property
     def _free(self) -> NDArray[np.intp]:
-        return np.array([i for i, pair in enumerate(self.bounds) if pair is not None], dtype=np.intp)
+        return np.array([i for i, pair in enumerate(self.pairs) if pair is not None], dtype=np.intp)
 
     @property
     def tunable(self) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ class Within(_Same):
 
     @property
     def limits(self) -> Array:
-        return np.array([pair for pair in self.bounds if pair is not None], dtype=np.float64).reshape(-1, 2)
+        return np.array([pair for pair in self.pairs if pair is not None], dtype=np.float64).reshape(-1, 2)
 
     def with_theta(self, theta: Array) -> Kernel:
         every = self.kernel.theta
@@ -242,10 +242,10 @@ class Within(_Same):
 
     def derivatives(self, A: Any) -> Iterator[Array]:
         if len(self._free):
-            yield from (G for G, pair in zip(self.kernel.derivatives(A), self.bounds) if pair is not None)
+            yield from (G for G, pair in zip(self.kernel.derivatives(A), self.pairs) if pair is not None)
 
     def __repr__(self) -> str:
-        return f"({self.kernel!r}).within({', '.join(map(repr, self.bounds))})"
+        return f"({self.kernel!r}).within({', '.join(map(repr, self.pairs))})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,9 @@ from hinge.problem.kernels.evaluate import Program
 
 Array = NDArray[np.float64]
 
+# Bounds of fitted parameters by default, here and in scikit-learn.
+DEFAULT_BOUNDS = (1e-5, 1e5)
+
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
@@ -114,6 +117,11 @@ class Kernel:
     def limits(self) -> Array:
         """Lower and upper bound of every entry of ``theta``; nan where the estimator decides."""
         return np.full((len(self.tunable), 2), np.nan)
+
+    @property
+    def bounds(self) -> Array:
+        """Logarithms of the bounds of every entry of ``theta``, as scikit-learn's kernels have them; by default 1e-5, 1e5."""
+        return np.log(np.where(np.isnan(self.limits), DEFAULT_BOUNDS, self.limits))
 
     def with_theta(self, theta: Array) -> Kernel:
         """The same kernel with other parameters."""

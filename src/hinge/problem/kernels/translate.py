@@ -9,23 +9,24 @@
     k₁ + k₂, k₁ * k₂, k ** p       the same, p a positive whole number
     bounds, "fixed"                ``.within(…)``: bounds on σ₀ become bounds on σ₀²
 
-A kernel that is none of these is refused by name: called as a function it would have no parameters to fit.
+A kernel that is none of these, such as one of a class that a user derived from scikit-learn's, is called as it is
+(:class:`Foreign`): its values, their derivatives and its bounds are its own.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.algebra import Power
-from hinge.problem.kernels.base import Kernel
+from hinge.problem.kernels.base import DEFAULT_BOUNDS, Array, Kernel
 from hinge.problem.kernels.distances import RBF, Matern, Periodic, RationalQuadratic
 from hinge.problem.kernels.inner_products import Constant, LinearKernel, White
-
-# Bounds that both libraries have by default.
-DEFAULT_BOUNDS = (1e-5, 1e5)
 
 
 def is_foreign(kernel: Any) -> bool:
@@ -49,10 +50,11 @@ def translate(kernel: Any) -> Kernel:
     from sklearn.gaussian_process import kernels as theirs
 
     kind = type(kernel)
-    if kind is theirs.Sum:
-        return translate(kernel.k1) + translate(kernel.k2)
-    if kind is theirs.Product:
-        return translate(kernel.k1) * translate(kernel.k2)
+    if kind in (theirs.Sum, theirs.Product):
+        left, right = translate(kernel.k1), translate(kernel.k2)
+        if left.takes != right.takes:  # one of them takes anything
+            return Foreign(kernel)
+        return left + right if kind is theirs.Sum else left * right
     if kind is theirs.Exponentiation:
         if kernel.exponent < 1 or int(kernel.exponent) != kernel.exponent:
             raise ValueError(
@@ -79,11 +81,61 @@ def translate(kernel: Any) -> Kernel:
         pair = None if bounds.fixed else tuple(float(b) ** 2 for b in bounds.bounds[0])
         linear = LinearKernel()
         return linear if kernel.sigma_0 == 0 else Constant(float(kernel.sigma_0) ** 2).within(pair) + linear  # type: ignore[arg-type]
-    raise TypeError(
-        f"{type(kernel).__name__} has no counterpart here. Use a kernel expression such as "
-        "1.0 * hg.kernels.RBF(1.0) + hg.kernels.White(0.1), or pass the function itself, lambda A, B: kernel(A, B), whose parameters are "
-        "not fitted."
-    )
+    if isinstance(kernel, theirs.CompoundKernel):
+        raise ValueError("kernel cannot be a CompoundKernel, which is several kernels; pass one of them, or their sum.")
+    return Foreign(kernel.clone_with_theta(kernel.theta))
+
+
+@dataclass(frozen=True, eq=False)
+class Foreign(Kernel):
+    """A kernel of a class derived from scikit-learn's ``Kernel``, evaluated by its own methods."""
+
+    kernel: Any
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        from sklearn.gaussian_process import kernels as theirs
+
+        # Constant and white kernels take anything, and are used with vectors.
+        vectors = self.kernel.requires_vector_input or isinstance(
+            self.kernel, theirs.ConstantKernel | theirs.WhiteKernel
+        )
+        return "vectors" if vectors else "objects"
+
+    def block(self, A: Any, B: Any) -> Array:
+        if self.takes == "vectors":
+            A, B = evaluate.spread(A), A if B is A else evaluate.spread(B)
+        K = np.ascontiguousarray(self.kernel(A) if B is A else self.kernel(A, B), dtype=np.float64)
+        expected = (evaluate.length(A), evaluate.length(B))
+        if K.shape != expected:
+            raise ValueError(f"{self.kernel} returned shape {K.shape}; expected {expected}.")
+        return K
+
+    def diagonal(self, A: Any) -> Array:
+        return np.array(self.kernel.diag(evaluate.spread(A)), dtype=np.float64)
+
+    @property
+    def tunable(self) -> tuple[str, ...]:
+        free = [p for p in self.kernel.hyperparameters if not p.fixed]
+        return tuple(f"{type(self.kernel).__name__}.{p.name}" for p in free for _ in range(p.n_elements))
+
+    @property
+    def theta(self) -> Array:
+        return np.asarray(self.kernel.theta, dtype=np.float64)
+
+    @property
+    def limits(self) -> Array:
+        return np.exp(np.reshape(self.kernel.bounds, (-1, 2)))
+
+    def with_theta(self, theta: Array) -> Kernel:
+        return replace(self, kernel=self.kernel.clone_with_theta(theta))
+
+    def derivatives(self, A: Any) -> Iterator[Array]:
+        if len(self.theta):
+            yield from np.ascontiguousarray(np.moveaxis(self.kernel(evaluate.spread(A), eval_gradient=True)[1], 2, 0))
+
+    def __repr__(self) -> str:
+        return repr(self.kernel)
 
 
 def _length(kernel: Any) -> Any:
