@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from hinge._native import check_indices
-from hinge._parameters import DTYPE, Constraints, Estimator, count, one_of
+from hinge._parameters import DTYPE, Constraints, Estimator, count, numbers, one_of
 from hinge._validation import validate_data
 from hinge.features import encoders
 from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
@@ -37,7 +37,7 @@ class TablePrep(TransformerMixin, Estimator):
     - *category*: one output per level; rare levels share "(other)", gaps have "(missing)". A level that is not
       in the training rows counts as "(other)" if there is one, and gives zeros if not.
     - *date*: days, and the cycles of year, week and day that vary in training.
-    - *text*: tf-idf of the words found in most rows.
+    - *text*: tf-idf of the words found in most rows, or of runs of words and characters (``word_ngrams``, ``char_ngrams``).
     - *id*, *constant*: dropped.
 
     Tables come from pandas, polars, Arrow, NumPy (also arrays of objects) or SciPy; the same content gives the same
@@ -62,7 +62,18 @@ class TablePrep(TransformerMixin, Estimator):
     text : {"tfidf", "counts", "presence", "drop"}
         The encoding of free text.
     max_words : int
-        Words with an output of their own, per column of text.
+        Terms with an output of their own, per column of text.
+    word_ngrams : (int, int)
+        The shortest and the longest run of words that is a term.
+    char_ngrams : (int, int), optional
+        Runs of characters within words as further terms, as many as ``max_words`` again.
+    min_df : int
+        Terms in fewer rows are left out.
+    sublinear_tf : bool
+        1 + ln(count) in place of counts in tf-idf.
+    word_choice : {"frequent", "target"}
+        Which terms are kept if there are more than ``max_words``: those found in most rows, or those on which y depends most
+        (χ² for labels, correlation for numbers of floating-point type).
     missing_values : collection of str
         Texts that mean "missing".
     sparse : bool or "auto"
@@ -112,6 +123,11 @@ class TablePrep(TransformerMixin, Estimator):
         "min_frequency": [count()],
         "text": [one_of("tfidf", "counts", "presence", "drop")],
         "max_words": [count()],
+        "word_ngrams": [numbers(1, size=2)],
+        "char_ngrams": [numbers(1, size=2), None],
+        "min_df": [count()],
+        "sublinear_tf": ["boolean"],
+        "word_choice": [one_of("frequent", "target")],
         "missing_values": ["array-like", set, frozenset],
         "sparse": ["boolean", one_of("auto")],
         "dtype": DTYPE,
@@ -128,6 +144,11 @@ class TablePrep(TransformerMixin, Estimator):
         min_frequency: int = 1,
         text: str = "tfidf",
         max_words: int = 1000,
+        word_ngrams: tuple[int, int] = (1, 1),
+        char_ngrams: tuple[int, int] | None = None,
+        min_df: int = 1,
+        sublinear_tf: bool = False,
+        word_choice: str = "frequent",
         missing_values: Any = MISSING_TEXTS,
         sparse: Any = "auto",
         dtype: Any = np.float64,
@@ -140,6 +161,11 @@ class TablePrep(TransformerMixin, Estimator):
         self.min_frequency = min_frequency
         self.text = text
         self.max_words = max_words
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.min_df = min_df
+        self.sublinear_tf = sublinear_tf
+        self.word_choice = word_choice
         self.missing_values = missing_values
         self.sparse = sparse
         self.dtype = dtype
@@ -154,7 +180,11 @@ class TablePrep(TransformerMixin, Estimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> TablePrep:
-        """Learn the encoder of every column from training rows; y is ignored."""
+        """Learn the encoder of every column from training rows; y is used with ``word_choice="target"`` only."""
+        return self.fit_counted(X, y, {})
+
+    def fit_counted(self, X: Any, y: Any, counted: dict[Any, encoders.CountedTexts]) -> TablePrep:
+        """As :meth:`fit`; the terms of texts are taken from ``counted``, by column and :meth:`text_plans`, where it has them."""
         X = self._check(X, reset=True)
         given = self._given_kinds()
         sample = () if scipy.sparse.issparse(X) else read_columns(X[:SAMPLE], self.missing_values)
@@ -165,7 +195,7 @@ class TablePrep(TransformerMixin, Estimator):
             self.kinds_[column.name] = kind
             self.schema_[column.name] = column.storage
             self.missing_[column.name] = int(column.missing().sum())
-            self.encoders_.append(self._learn(column, kind, decimal))
+            self.encoders_.append(self._learn(column, kind, decimal, y, counted))
         self._index()
         if not self.origin_:
             n = len(column)
@@ -178,6 +208,10 @@ class TablePrep(TransformerMixin, Estimator):
 
     def transform(self, X: Any) -> Any:
         """The outputs for any rows with the columns of training."""
+        return self.transform_counted(X, {})
+
+    def transform_counted(self, X: Any, counted: dict[Any, encoders.CountedTexts]) -> Any:
+        """As :meth:`transform`, with texts that were counted before."""
         check_is_fitted(self)
         X = self._check(X, reset=False)
         sparse = self.sparse_ and not self._frames_wanted()
@@ -185,7 +219,8 @@ class TablePrep(TransformerMixin, Estimator):
         for column, encoder in zip(self._columns(X), self.encoders_, strict=True):
             n = len(column)
             if not isinstance(encoder, encoders.Dropped):
-                block = encoder.encode(column)
+                ready = self._ready(column.name, counted) if isinstance(encoder, encoders.Several) else ()
+                block = encoder.encode(column, ready) if ready else encoder.encode(column)
                 blocks.append(scipy.sparse.csr_array(block) if sparse else block)
         if sparse:
             return scipy.sparse.hstack(blocks, format="csr", dtype=self.dtype)
@@ -274,7 +309,24 @@ class TablePrep(TransformerMixin, Estimator):
             given[name] = kind
         return given
 
-    def _learn(self, column: Column, kind: str, decimal: str) -> Any:
+    def text_plans(self) -> list[encoders.TextPlan]:
+        """The terms of a column of text that get outputs."""
+        whole = encoders.TextPlan(
+            self.text, "word", tuple(self.word_ngrams), self.max_words, self.min_df, self.sublinear_tf,
+            self.word_choice == "target",
+        )  # fmt: skip
+        if self.char_ngrams is None:
+            return [whole]
+        return [whole, replace(whole, analyzer="char_wb", ngrams=tuple(self.char_ngrams))]
+
+    def _ready(self, name: str, counted: dict[Any, encoders.CountedTexts]) -> list[encoders.CountedTexts]:
+        """The counts of the terms of a column, if they were made before."""
+        keys = [(name, plan.analyzer, plan.ngrams) for plan in self.text_plans()]
+        return [counted[key] for key in keys] if all(key in counted for key in keys) else []
+
+    def _learn(
+        self, column: Column, kind: str, decimal: str, y: Any, counted: dict[Any, encoders.CountedTexts]
+    ) -> Any:  # fmt: skip
         if kind in DROPPED:
             reason = {"id": "dropped: an identifier", "constant": "dropped: the same value in every row"}
             return encoders.Dropped(reason.get(kind, "dropped by kinds"))
@@ -287,7 +339,10 @@ class TablePrep(TransformerMixin, Estimator):
         if kind == "text":
             if self.text == "drop":
                 return encoders.Dropped("dropped: free text")
-            return encoders.learn_words(column, self.text, self.max_words)
+            plans = self.text_plans()
+            ready: list[Any] = self._ready(column.name, counted) or [None] * len(plans)
+            targets = None if y is None else np.asarray(y)
+            return encoders.Several(tuple(p.learn(column, targets, own) for p, own in zip(plans, ready)))
         return encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
 
     def _index(self) -> None:
@@ -311,8 +366,8 @@ class TablePrep(TransformerMixin, Estimator):
         for encoder in self.encoders_:
             if isinstance(encoder, encoders.Levels):
                 filled += 1
-            elif isinstance(encoder, encoders.Words):
-                filled += min(len(encoder.terms), 30)
+            elif isinstance(encoder, encoders.Several):
+                filled += min(len(encoder.labels), 30)
             else:
                 filled += len(encoder.labels)
         return filled <= SPARSE_BELOW * len(self.origin_) or scipy.sparse.issparse(X)

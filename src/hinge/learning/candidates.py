@@ -24,10 +24,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to fit a family: ``make(shape)`` gives an estimator that is not fitted yet."""
+    """One way to fit a family: ``make(shape)`` gives an estimator that is not fitted yet.
+
+    ``encode`` is how the table is prepared, where that is not as for the rest of the family.
+    """
 
     name: str
     make: Callable[[Shape], Any]
+    encode: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,8 @@ class Family:
         Short name, and a few words.
     rank : int
         How complicated it is; between equally good families the lower rank wins.
-    encode : {"onehot", "codes"}
-        How the table is prepared.
+    encode : {"onehot", "chars", "codes"}
+        How the table is prepared: "chars" is "onehot" with runs of characters of texts besides words.
     settings : tuple of Setting
     max_rows, min_rows : int
         Limits of the training rows it is meant for.
@@ -109,6 +113,27 @@ def _linear(penalty: str, strength: float) -> Callable[[Shape], Any]:
     def make(shape: Shape) -> Any:
         hg = _hg()
         return scaled(shape.task, hg.Learner(loss=loss_of(shape.task), penalty=getattr(hg, penalty)(strength)))
+
+    return make
+
+
+def _of_words(strength: float) -> Callable[[Shape], Any]:
+    """A ridge penalty on rows of length 1 of many terms: the sum of the losses times ``strength``, plus ‖w‖²/2."""
+
+    def make(shape: Shape) -> Any:
+        hg = _hg()
+        return scaled(
+            shape.task, hg.Learner(loss=loss_of(shape.task), penalty=hg.L2(1 / (strength * shape.rows)), tol=1e-4)
+        )
+
+    return make
+
+
+def _ratio(strength: float) -> Callable[[Shape], Any]:
+    def make(shape: Shape) -> Any:
+        from hinge.models.linear.log_count_ratio import LogCountRatioClassifier
+
+        return LogCountRatioClassifier(C=strength)
 
     return make
 
@@ -206,7 +231,27 @@ FAMILIES = (
         Setting("128, 128", _network((128, 128), 1e-4)),
     ), max_rows=500_000, min_rows=500, slow=True),
 )  # fmt: skip
-NAMES = tuple(f.name for f in FAMILIES)
+# Tables with free text: linear models of very many terms come first; kernels and networks are for few outputs.
+TEXT_FAMILIES = (
+    FAMILIES[0],
+    Family("linear", "linear, ridge penalty", 2, "onehot", (
+        Setting("words, C 10", _of_words(10.0)),
+        Setting("words and characters, C 10", _of_words(10.0), "chars"),
+        Setting("words and characters, C 3", _of_words(3.0), "chars"),
+        Setting("words, C 100", _of_words(100.0)),
+        Setting("words, C 1", _of_words(1.0)),
+    ), early=2),
+    Family("ratio", "linear, naive Bayes log-count ratios", 2, "onehot", (
+        Setting("words, C 1", _ratio(1.0)),
+        Setting("words and characters, C 1", _ratio(1.0), "chars"),
+        Setting("words, C 10", _ratio(10.0)),
+    ), early=2),
+    *(f for f in FAMILIES if f.name in ("boosting", "additive", "tree", "forest")),
+    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
+        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (3e-4, 1e-3)
+    ), max_rows=200_000, slow=True),
+)  # fmt: skip
+NAMES = (*(f.name for f in FAMILIES), "ratio")
 
 
 def named(models: str | None) -> list[str]:
@@ -218,10 +263,15 @@ def named(models: str | None) -> list[str]:
     return wanted
 
 
-def families(models: str | None, task: str, rows: int) -> list[Family]:
-    """The families to try: all that suit the data, or those named, with the baseline always first."""
+def families(models: str | None, task: str, rows: int, text: bool = False) -> list[Family]:
+    """The families to try: all that suit the data, or those named, with the baseline always first.
+
+    ``text`` is True for tables with free text.
+    """
     wanted = named(models)
+    suited = [f for f in (TEXT_FAMILIES if text else FAMILIES) if f.name != "ratio" or task in ("binary", "multiclass")]
     if wanted:
-        return [f for f in FAMILIES if f.name in wanted or f.name == "baseline"]
-    suited = [f for f in FAMILIES if f.min_rows <= rows <= f.max_rows]
+        suited += [f for f in FAMILIES if f.name not in {g.name for g in suited}]
+        return [f for f in suited if f.name in wanted or f.name == "baseline"]
+    suited = [f for f in suited if f.min_rows <= rows <= f.max_rows]
     return [f for f in suited if not (f.name == "kernel" and task == "count")]

@@ -20,6 +20,7 @@ from hinge.learning.request import Request, checksum, versions
 from hinge.learning.scores import METRIC, best_constant, constant_losses, details, explained
 from hinge.learning.search import Search, certificate_of, fit_model, inner
 from hinge.learning.timeout import OutOfTime, limit
+from hinge.learning.words import word_effects
 from hinge.report import formulas
 from hinge.report.evidence import Effect, Evidence
 from hinge.select.estimate import mean_of
@@ -123,6 +124,10 @@ def _measure(
         evidence.importances = effects.importances(
             trained, data.frame[shown], refit.targets[shown], measure, search.seed, seconds=0.25 * seconds
         )
+        if search.texts:
+            evidence.words = word_effects(
+                trained, data.frame[shown], refit.targets[shown], search.texts, measure, 0.1 * seconds
+            )
         evidence.partials = list(
             effects.partials(final, data.frame, evidence.importances, search.kinds, search.task, search.seed)
         )
@@ -203,7 +208,7 @@ def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, 
         if result is None:
             continue
         fold = search.folds[0]
-        prep, X, *_ = search.prepare(fold, result.family.encode)
+        prep, X, *_ = search.prepare(fold, result.encode)
         changes: dict[str, Any] = {"regressor__history" if search.task == "real" else "history": True}
         try:
             with limit(max(seconds, 1.0)):

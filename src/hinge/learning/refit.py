@@ -52,9 +52,9 @@ class Refit:
             order = np.random.default_rng(self.search.seed).permutation(len(rows))
             cut = min(len(rows) // 10, MAX_WATCHED)
             watched, rows = rows[np.sort(order[:cut])], rows[np.sort(order[cut:])]
-        prep = preparation(self.chosen.family.encode, self.search.kinds)
+        prep = preparation(self.chosen.encode, self.search.kinds)
         every = len(rows) == self.frame.height
-        X = prep.fit_transform(self.frame if every else self.frame[rows])
+        X = prep.fit_transform(self.frame if every else self.frame[rows], self.search.labels(self.y[rows]))
         watch = {}
         if len(watched):
             watch = {"X_val": prep.transform(self.frame[watched]), "y_val": self.search.labels(self.y[watched])}

@@ -62,7 +62,8 @@ def learn(
     seconds : float
         Time for everything, about.
     models : str or list of str, optional
-        Families to try: linear, sparse, tree, additive, boosting, forest, kernel, network. All by default.
+        Families to try: linear, sparse, ratio, tree, additive, boosting, forest, kernel, network. All that suit the
+        table by default.
     drop, keep : lists of columns
         Columns to leave out, and to keep whatever the profile makes of them.
     rows : int, optional
@@ -146,7 +147,7 @@ def _search(
     deadline = request.began + request.seconds
     seconds = max(deadline - time.perf_counter(), MOST_AFTER_SEARCH * request.seconds)
     with monitor.search(search.task, seconds) as show:
-        search.run(families(request.models, data.task, len(train)), seconds, show)
+        search.run(families(request.models, data.task, len(train), bool(search.texts)), seconds, show)
     for_report = report_seconds(search.best(), len(train), request.seconds)
     left = max(deadline - time.perf_counter() - for_report, REPORT_SHARES[0] * request.seconds)
     search.leave_out_slow(len(data.y), left)
@@ -241,6 +242,7 @@ def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[
         "advice": [list(sentence) for sentence in evidence.sentences],
         "facts": evidence.facts,
         "importances": [asdict(e) for e in evidence.importances],
+        "words": [asdict(e) for e in evidence.words],
         "seed": request.seed,
         "command": request.command,
         "versions": evidence.versions,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
+from hinge.features.encoders import CountedTexts
 from hinge.learning.candidates import Family, Setting, Shape
 from hinge.learning.scores import explained, measure_for
 from hinge.learning.timeout import OutOfTime, limit
@@ -19,6 +20,7 @@ from hinge.select.choice import choose_candidate
 from hinge.select.estimate import Estimate, mean_of
 from hinge.select.measure import Measure
 from hinge.select.resample import make_folds
+from hinge.tables.conversion import to_column
 
 # No setting may use up more than this share of the time: the next ones want their turn.
 LARGEST_SHARE = {"boosting": 0.6}
@@ -30,6 +32,7 @@ STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
 LINEAR = 2  # the rank of linear models, and of nothing richer
+MAX_WORDS, CHOSEN_WORDS = 100_000, 300  # terms of a text for linear models, and for trees
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
@@ -56,6 +59,10 @@ class Trial:
     @property
     def name(self) -> str:
         return f"{self.family.name} {self.setting.name}"
+
+    @property
+    def encode(self) -> str:
+        return self.setting.encode or self.family.encode
 
     def cost(self, rows: int) -> float:
         """Seconds that a fit to so many rows will take, by what the folds took."""
@@ -85,6 +92,7 @@ class Search:
     folds: list[Fold]
     results: list[Trial] = field(default_factory=list)
     mean: float = 1.0
+    _counted: dict[Any, CountedTexts] = field(default_factory=dict)
     afterwards: Callable[[Trial | None], float] = lambda best: 0.0
 
     @classmethod
@@ -112,11 +120,28 @@ class Search:
         """The preparation learned on the training rows of a fold, both parts of the table, seconds per row."""
         if encode not in fold.prepared:
             prep = preparation(encode, self.kinds)
-            X = prep.fit_transform(self.frame[fold.train])
+            counted = self.counted(prep)
             began = time.perf_counter()
-            Z = prep.transform(self.frame[fold.test])
-            fold.prepared[encode] = (prep, X, Z, (time.perf_counter() - began) / len(fold.test))
+            inside = self.frame[fold.train]
+            X = prep.fit_counted(inside, self.labels(self.y[fold.train]), counted).transform_counted(inside, counted)
+            Z = prep.transform_counted(self.frame[fold.test], counted)
+            fold.prepared[encode] = (prep, X, Z, (time.perf_counter() - began) / (2 * len(fold.train) + len(fold.test)))
         return fold.prepared[encode]
+
+    def counted(self, prep: Any) -> dict[Any, CountedTexts]:
+        """The terms of the columns of text, counted once."""
+        for name in self.texts:
+            for plan in prep.text_plans():
+                key = (name, plan.analyzer, plan.ngrams)
+                if key not in self._counted:
+                    column = to_column(self.frame[name])
+                    self._counted[key] = CountedTexts(column, plan.analyzer, plan.ngrams, plan.least)
+        return self._counted
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns of free text."""
+        return [name for name, kind in self.kinds.items() if kind == "text"]
 
     def run(
         self, families: list[Family], seconds: float, watch: Callable[[list[Trial]], None] = lambda results: None
@@ -215,7 +240,7 @@ class Search:
             if left <= 0 or (k and quickest * (len(self.folds) - k) > room):
                 result.state = "no time"
                 return
-            prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
+            prep, X, Z, prep_time = self.prepare(fold, result.encode)
             start = time.perf_counter()
             with limit(min(left, share - fit_time)):
                 watch = self._watch(fold, Z) if result.family.rounds else None
@@ -227,7 +252,7 @@ class Search:
             result.rounds = common_rounds(models)
             models = [model.first_rounds(result.rounds) for model in models]
         for fold, model in zip(self.folds, models, strict=True):
-            p = self.measure.output(model, fold.prepared[result.family.encode][2])
+            p = self.measure.output(model, fold.prepared[result.encode][2])
             if not np.all(np.isfinite(p)):
                 raise ArithmeticError("predictions are not finite")
             predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
@@ -250,7 +275,7 @@ class Search:
         rounds = int(np.median([model.n_iter_ for model in models]))
         for k, fold in enumerate(self.folds):
             if models[k].n_iter_ < STOPPED_EARLY * rounds:
-                prep, X, Z, _ = self.prepare(fold, result.family.encode)
+                prep, X, Z, _ = self.prepare(fold, result.encode)
                 changes = {"max_iter": rounds, "n_iter_no_change": rounds}
                 labels = self.labels(self.y[fold.train])
                 try:
@@ -282,9 +307,14 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
     """What stands in front of the model."""
     import hinge as hg
 
+    text = {"word_ngrams": (1, 2), "min_df": 2, "sublinear_tf": True}
     if encode == "codes":
-        return hg.TablePrep(kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200)
-    return hg.TablePrep(kinds, min_frequency=5)
+        return hg.TablePrep(
+            kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200,
+            max_words=CHOSEN_WORDS, word_choice="target", **text,
+        )  # fmt: skip
+    chars = (3, 5) if encode == "chars" else None
+    return hg.TablePrep(kinds, min_frequency=5, max_words=MAX_WORDS, char_ngrams=chars, **text)
 
 
 def common_rounds(models: list[Any]) -> int:

@@ -19,6 +19,7 @@ SPACES = {
     "baseline": "f(x) = b, one number for all",
     "linear": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns",
     "sparse": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns and few w ≠ 0",
+    "ratio": "f_c(x) = ⟨w_c, r_c ∘ φ(x)⟩ + b_c, with r_c the log ratio of the frequency of every term in class c and outside",
     "tree": "f(x) = the mean of the leaf that x falls into",
     "additive": "f(x) = f₀ + Σ_j g_j(x_j), each g_j a sum of small trees of one column",
     "boosting": "f(x) = f₀ + η Σ_t tree_t(x), each tree a Newton step on the loss",
@@ -35,6 +36,8 @@ def formula(family: str, setting: str, model: Any, task: str) -> tuple[str, str]
         strength = model.penalty.lam
         penalty = f"({strength:g}/2) ‖w‖²" if family == "linear" else f"{strength:g} ‖w‖₁"
         return SPACES[family], f"minimise  (1/n) Σᵢ {loss}  +  {penalty}"
+    if family == "ratio":
+        return SPACES[family], f"minimise  Σᵢ {LOSSES['Logistic']}  +  (1/2C) ‖w_c‖²   for every class c ({setting})"
     if family == "kernel":
         return SPACES[family], f"minimise  Σᵢ {loss}  +  λ α'Kα   ({setting})"
     if family == "network":
