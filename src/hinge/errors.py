@@ -23,7 +23,7 @@ class UserError(ValueError):
 
 
 # Arguments of hg.learn whose option of the command has another name, and those that take lists.
-OPTIONS = {"seconds": "time", "random_state": "seed"}
+OPTIONS = {"seconds": "time", "random_state": "seed", "time_column": "time-column"}
 LISTS = ("drop", "keep", "models")
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 

@@ -76,6 +76,12 @@ def fit(
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out (may be repeated).", show_default=False)] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Keep this column whatever it looks like (may be repeated).", show_default=False)] = None,
     rows: Annotated[int | None, typer.Option(help="Use this many rows, drawn at random.", show_default=False)] = None,
+    simple: Annotated[bool, typer.Option("--simple", help="Choose one model, the simplest within one standard error of the best; no ensemble.")] = False,
+    weight: Annotated[str | None, typer.Option(help="The column of the weights of rows.", show_default=False)] = None,
+    exposure: Annotated[str | None, typer.Option(help="For counts: the column of exposures.", show_default=False)] = None,
+    offset: Annotated[str | None, typer.Option(help="A column added to the (logarithm of the) mean.", show_default=False)] = None,
+    group: Annotated[str | None, typer.Option(help="A column of groups that no split divides.", show_default=False)] = None,
+    time_column: Annotated[str | None, typer.Option(help="A column of times: the score is that of the last rows.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report."""
@@ -89,7 +95,8 @@ def fit(
             raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)
         command = "hinge " + shlex.join(sys.argv[1:])
         request = Request(
-            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, context.obj
+            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, context.obj, simple,
+            weight, exposure, offset, group, time_column,
         )  # fmt: skip
         folder = out or default_folder(file)
         if folder.exists() and not folder.is_dir():

@@ -42,7 +42,7 @@ class Predictions:
             self.file_notes = table.notes
             self.rows += frame.height
             if frame.height:
-                prediction = self.fitted.outputs(frame)
+                prediction = self.fitted.with_exposure(self.fitted.outputs(frame), table)
                 result = pl.DataFrame(prediction_columns(prediction, card["task"], card["classes"], card["target"]))
                 seconds = pl.col(pl.Duration).dt.total_microseconds() / 1e6  # CSV has no word for durations
                 inputs = table.frame.with_columns(seconds) if self.with_inputs else None

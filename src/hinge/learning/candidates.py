@@ -54,6 +54,8 @@ class Family:
     early : int
         How many settings are tried before slow families have their turn, where rows are many.
     slow : bool
+    vary : function of a random generator, optional
+        Draws a further setting.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Family:
     rounds: bool = False
     early: int = 1
     slow: bool = False
+    vary: Callable[[np.random.Generator], Setting] | None = None
 
 
 def _hg() -> Any:
@@ -185,14 +188,23 @@ LEAF = (0.02, 5, 20)
 
 
 def _boosting(
-    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0
-) -> Setting:
+    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0, rows: float = 0.8
+) -> Setting:  # fmt: skip
     """Boosting in small steps, each on a part of the rows and columns."""
     options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
     patience = round(2 / rate)
     return Setting(f"rate {rate:g}, {leaves} leaves", _of_trees(
-        BOOST, max_iter=3000, l2_regularization=l2, subsample=0.8, n_iter_no_change=patience, **options
+        BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, n_iter_no_change=patience, **options
     ))  # fmt: skip
+
+
+def _any_boosting(rng: np.random.Generator) -> Setting:
+    """A setting of boosting drawn at random."""
+    least = int(rng.choice([2, 5, 10, 20, 50]))
+    return _boosting(
+        float(rng.choice([0.02, 0.03, 0.05])), int(rng.choice([7, 15, 31, 63, 127])), float(rng.choice([0.2, 0.4, 0.7, 1.0])),
+        (0.05, min(least, 5), least), float(rng.choice([0.1, 1.0, 5.0, 20.0])), float(rng.choice([0.6, 0.8, 1.0])),
+    )  # fmt: skip
 
 
 # In the order they get their turn: those that are quick or often best come first.
@@ -215,7 +227,7 @@ FAMILIES = (
         _boosting(0.05, 15, 0.7),
         _boosting(0.03, 15, 0.3),
         _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
-    ), rounds=True, early=2),
+    ), rounds=True, early=2, vary=_any_boosting),
     Family("additive", "boosted, one column at a time", 4, "codes", (
         Setting("rate 0.1", _of_trees(
             BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),

@@ -56,8 +56,13 @@ def examine(
     assert best is not None
     assert best.score is not None
     assert chosen.score is not None
-    truth, prediction, base, how = _held_out(refit, rows, trained)
+    grouped = request.group is not None
+    truth, prediction, base, how = _held_out(refit, rows, trained, request.time_column is not None, grouped)
     loss = search.measure.pointwise(truth, prediction)
+    if refit.weight is not None and len(rows.test):
+        loss, base = loss * refit.weight[rows.test], base * refit.weight[rows.test]
+    elif refit.weight is not None:
+        loss = loss * refit.weight
     score = search.measure.estimate(loss)
     space, objective = formulas.formula(
         chosen.family.name, chosen.setting.name, inner(final.named_steps["model"]), search.task
@@ -80,14 +85,22 @@ def examine(
     return evidence
 
 
-def _held_out(refit: Refit, rows: Split, trained: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+def _held_out(
+    refit: Refit, rows: Split, trained: Any, ordered: bool, grouped: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:  # fmt: skip
     """Targets and predictions of rows the scored model was not fitted to, the constant's losses, and a description."""
     search = refit.search
     if len(rows.test):
         truth = refit.targets[rows.test]
         prediction = search.measure.output(trained, refit.frame[rows.test])
         constant = best_constant(refit.y[rows.train], search.classes)
-        how = f"{format_number(len(rows.test))} rows drawn at random and kept apart until the model was chosen"
+        drawn = (
+            f"the last {format_number(len(rows.test))} rows by time, "
+            if ordered
+            else f"{format_number(len(rows.test))} rows "
+        )
+        whole = "" if ordered else "of whole groups " if grouped else ""
+        how = f"{drawn}{whole}{'' if ordered else 'drawn at random and '}kept apart until the model was chosen"
         return truth, prediction, constant_losses(search.measure, truth, constant), how
     trivial, chosen = search.results[0], refit.chosen
     assert chosen.predictions is not None
@@ -104,7 +117,15 @@ def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
     notes = []
     better = mean_of(gain)
     if better.value <= better.standard_error:
-        notes.append(Note("D15", "", "no model is better than the best constant, beyond noise"))
+        tried = {trial.family.name for trial in refit.search.results[1:] if trial.state == "done"}
+        untried = {trial.family.name for trial in refit.search.results[1:]} - tried
+        text = "no model is better than the best constant, beyond noise"
+        if untried:
+            text = (
+                f"none of the models tried in full ({', '.join(sorted(tried)) or 'none'}) is better than the best constant, "
+                f"beyond noise; there was no time for {', '.join(sorted(untried))}"
+            )
+        notes.append(Note("D15", "", text))
     if refit.cut is not None:
         done, wanted = refit.cut
         text = f"time was short: boosting did {done} rounds where the folds chose {wanted}; give more time ({argument('seconds')})"

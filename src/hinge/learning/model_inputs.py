@@ -116,9 +116,23 @@ class TableModel(BaseEstimator):
         """The columns of a table in the types of training; values that cannot be read are missing."""
         return conform(as_table(X), self)[0]
 
+    def with_exposure(self, outputs: np.ndarray, table: Table) -> np.ndarray:
+        """Rates times the exposure of rows, means plus their offset, where the table has those columns."""
+        frame = table.frame
+        for role in ("exposure", "offset"):
+            name = self.card.get(role)
+            if name in frame.columns:
+                values = to_numbers(frame[name]).to_numpy().astype(np.float64)
+                if role == "offset" and self.task == "real":
+                    outputs = outputs + values
+                else:
+                    outputs = outputs * (values if role == "exposure" else np.exp(values))
+        return outputs
+
     def predict(self, X: Any) -> np.ndarray:
         """The predicted target of every row: labels or means."""
-        outputs = self.outputs(self.conform(X))
+        table = as_table(X)
+        outputs = self.with_exposure(self.outputs(conform(table, self)[0]), table)
         return outputs if self.labels is None else self.labels[np.argmax(outputs, axis=1)]
 
     def _probabilities(self, X: Any) -> np.ndarray:

@@ -11,15 +11,16 @@ import numpy as np
 
 from hinge.errors import UserError
 from hinge.learning.candidates import families, named
+from hinge.learning.ensemble import add_ensemble
 from hinge.learning.examine import Split, examine
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.monitor import Monitor
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request
 from hinge.learning.result import Learned
+from hinge.learning.roles import Roles, apply_roles, read_roles, role_columns
 from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search, Trial
 from hinge.report.evidence import Evidence
-from hinge.select.resample import deal
 from hinge.tables.profile import TableProfile, profile
 from hinge.tables.reading import as_table
 from hinge.tables.target import check_task
@@ -45,11 +46,17 @@ def learn(
     rows: int | None = None,
     random_state: int = 0,
     progress: bool = False,
+    simple: bool = False,
+    weight: str | None = None,
+    exposure: str | None = None,
+    offset: str | None = None,
+    group: str | None = None,
+    time_column: str | None = None,
 ) -> Learned:
     """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
 
-    Columns are typed and prepared, every family is cross-validated on the same folds, and the simplest one within one
-    standard error of the best is chosen, fitted to all rows and diagnosed. ``hinge fit`` is this function.
+    Columns are typed and prepared, every family is cross-validated on the same folds, the best models are averaged with weights
+    that are chosen out of fold, and the choice is fitted to all rows and diagnosed. ``hinge fit`` is this function.
 
     Parameters
     ----------
@@ -70,6 +77,20 @@ def learn(
         Use this many rows, drawn at random.
     random_state : int
         The seed of everything random.
+    simple : bool
+        Choose one model, the simplest within one standard error of the best. By default the best one, which may be a weighted
+        mean of several (an ensemble), unless a simpler one is within one standard error and half a per cent of it.
+    weight : str, optional
+        The column of the weights of rows, in fits and in scores.
+    exposure : str, optional
+        For counts: the column of exposures (years insured, hours watched). The model predicts the count per unit, times the
+        exposure where a table has it.
+    offset : str, optional
+        A column that is added to the prediction: of the logarithm of the mean for counts, of the mean for real numbers.
+    group : str, optional
+        A column of groups (patients, shops): no group is on both sides of a split.
+    time_column : str, optional
+        A column of times: rows are held out, and folds are made, by time; the score is that of the last fifth.
     progress : bool
         Print what was read, and the comparison of models while they are tried. Needs the package rich.
 
@@ -90,7 +111,10 @@ def learn(
     listed = models if models is None or isinstance(models, str) else ",".join(models)
     if not seconds > 0:
         raise ValueError(f"seconds must be positive, got {seconds}.")
-    request = Request(table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows)
+    request = Request(
+        table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows, simple=simple, weight=weight,
+        exposure=exposure, offset=offset, group=group, time_column=time_column,
+    )  # fmt: skip
     return run(request, _monitor() if progress else None)
 
 
@@ -114,19 +138,24 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
         drawn = np.sort(np.random.default_rng(request.seed).permutation(table.frame.height)[: request.rows])
         table.frame, table.rows = table.frame[drawn], table.numbers()[drawn]
         table.notes.append(f"{request.rows} rows drawn at random")
-    data = profile(table, request.target, request.task, drop=request.drop, keep=request.keep)
+    given, numbers = read_roles(request, table.frame), table.numbers()
+    used = role_columns(request)
+    task = "count" if request.exposure is not None and request.task == "auto" else request.task
+    data = profile(table, request.target, task, drop=(*request.drop, *used), keep=request.keep)
     del table
+    kept = np.searchsorted(numbers, data.rows)
+    roles = apply_roles(request, data, {role: values[kept] for role, values in given.items()})
     if len(data.y) < LEAST_ROWS:
         raise UserError(
             f"{request.path}: {len(data.y)} rows with a target are too few to learn from; {LEAST_ROWS} are the least."
         )
     monitor.table(request, data)
-    train, test = hold_out(data.y, data.task, request.seed)
+    train, test = hold_out(data.y, data.task, request.seed, roles)
     sample = _sample(data.y, train, data.task, request)
-    search, left = _search(request, data, train, sample, monitor)
+    search, left = _search(request, data, roles, train, sample, monitor)
     chosen = search.choose()
     monitor.choice(search.results, search.task, chosen)
-    refit = Refit(data.frame, data.y, search, chosen, sampled=len(sample) < len(train))
+    refit = Refit(data.frame, data.y, search, chosen, sampled=len(sample) < len(train), weight=roles.factor)
     trained, train, final = last_fits(refit, train, test, left)
     left = max(request.began + request.seconds - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
     evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left)
@@ -136,14 +165,17 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
 
 
 def _search(
-    request: Request, data: TableProfile, train: np.ndarray, sample: np.ndarray, monitor: Monitor
+    request: Request, data: TableProfile, roles: Roles, train: np.ndarray, sample: np.ndarray, monitor: Monitor
 ) -> tuple[Search, float]:
     """The trials of all families, and the seconds left for the last fits."""
     kinds = {column.name: column.kind for column in data.columns}
     search = Search.over(
-        data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds
+        data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds, roles[sample]
     )
-    search.afterwards = lambda best: after_search(best, len(train), len(data.y), request.seconds)
+    search.simple = request.simple
+    search.afterwards = lambda best: after_search(
+        best, len(train), len(data.y), request.seconds, 1 if request.simple else 2
+    )
     deadline = request.began + request.seconds
     seconds = max(deadline - time.perf_counter(), MOST_AFTER_SEARCH * request.seconds)
     with monitor.search(search.task, seconds) as show:
@@ -151,6 +183,8 @@ def _search(
     for_report = report_seconds(search.best(), len(train), request.seconds)
     left = max(deadline - time.perf_counter() - for_report, REPORT_SHARES[0] * request.seconds)
     search.leave_out_slow(len(data.y), left)
+    if not request.simple:
+        add_ensemble(search, len(train), len(data.y), left)
     return search, left
 
 
@@ -161,9 +195,9 @@ def report_seconds(best: Trial | None, train: int, seconds: float) -> float:
     return float(np.clip(needs, least * seconds, most * seconds))
 
 
-def after_search(best: Trial | None, train: int, rows: int, seconds: float) -> float:
-    """The time to keep for the last fits, of the best model so far, and for the report."""
-    fits = 0.0 if best is None else best.cost(train) + best.cost(rows)
+def after_search(best: Trial | None, train: int, rows: int, seconds: float, members: int = 1) -> float:
+    """The time to keep for the last fits, of the best model so far (of so many like it), and for the report."""
+    fits = 0.0 if best is None else members * (best.cost(train) + best.cost(rows))
     return min(fits + report_seconds(best, train, seconds), MOST_AFTER_SEARCH * seconds)
 
 
@@ -186,14 +220,16 @@ def last_fits(
     return trained, train, refit.fit(every, max(seconds - (time.perf_counter() - began), 0.8 * share))
 
 
-def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training rows, and rows held out until the end (none if there are few rows)."""
+def hold_out(y: np.ndarray, task: str, seed: int, roles: Roles | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Training rows, and rows held out until the end (none if there are few rows): the last ones where rows have an order."""
     n = len(y)
     if n < SMALL:
         return np.arange(n), np.arange(0)
     k = int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT)))
-    fold = deal(y, k, np.random.default_rng(seed + 1), classify=task in ("binary", "multiclass"))
-    return np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
+    roles = roles or Roles()
+    held = k - 1 if roles.order is not None else 0
+    fold = roles.folds(y, k, task in ("binary", "multiclass"), seed + 1)
+    return np.flatnonzero(fold != held), np.flatnonzero(fold == held)
 
 
 def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np.ndarray:
@@ -219,6 +255,8 @@ def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[
         "target": data.target,
         "task": data.task,
         "classes": evidence.classes,
+        "exposure": request.exposure,
+        "offset": request.offset,
         "target_notation": None if data.notation is None else asdict(data.notation),
         "columns": evidence.columns,
         "left_out": data.left_out,

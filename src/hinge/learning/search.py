@@ -14,12 +14,12 @@ import numpy as np
 from hinge.errors import UserError
 from hinge.features.encoders import CountedTexts
 from hinge.learning.candidates import Family, Setting, Shape
+from hinge.learning.roles import Roles
 from hinge.learning.scores import explained, measure_for
 from hinge.learning.timeout import OutOfTime, limit
 from hinge.select.choice import choose_candidate
 from hinge.select.estimate import Estimate, mean_of
 from hinge.select.measure import Measure
-from hinge.select.resample import make_folds
 from hinge.tables.conversion import to_column
 
 # No setting may use up more than this share of the time: the next ones want their turn.
@@ -33,6 +33,10 @@ MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
 LINEAR = 2  # the rank of linear models, and of nothing richer
 MAX_WORDS, CHOSEN_WORDS = 100_000, 300  # terms of a text for linear models, and for trees
+LOOK_ROWS, LOOK_ROWS_PER_SECOND, LOOK_SHARE = (300, 2000), 50, 0.02  # the first fit of every family
+WORTH_VARYING, MOST_FAILURES = 2.0, 5  # standard errors behind the best; settings in a row that were no better
+HOPELESS = 3.0  # standard errors behind on the first fold
+ABOUT_AS_GOOD = 0.005  # a simpler model may be worse by this share of the score
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
@@ -42,7 +46,7 @@ class Trial:
 
     family: Family
     setting: Setting
-    state: str  # "done", "running", "no time", "failed"
+    state: str  # "done", "running", "dropped", "rough", "no time", "failed"
     loss: np.ndarray | None = None  # out of fold, one per row of the search
     predictions: np.ndarray | None = None
     score: Estimate | None = None
@@ -55,6 +59,7 @@ class Trial:
     certificate: Any = None
     rounds: int | None = None  # rounds of boosting that did best over all folds
     why: str = ""
+    members: list[tuple[Trial, float]] = field(default_factory=list)  # of an ensemble, with their weights
 
     @property
     def name(self) -> str:
@@ -66,6 +71,8 @@ class Trial:
 
     def cost(self, rows: int) -> float:
         """Seconds that a fit to so many rows will take, by what the folds took."""
+        if self.members:
+            return sum(trial.cost(rows) for trial, _ in self.members)
         more = rows / max(self.train_rows, 1)
         return self.fit_seconds * more ** GROWTH.get(self.family.name, 1.0) + self.prepare_seconds * more
 
@@ -92,17 +99,31 @@ class Search:
     folds: list[Fold]
     results: list[Trial] = field(default_factory=list)
     mean: float = 1.0
+    weight: np.ndarray | None = None  # of every row, in fits and scores
+    simple: bool = True
     _counted: dict[Any, CountedTexts] = field(default_factory=dict)
+    _count_seconds: dict[str, float] = field(default_factory=dict)  # per row, by encoding
+    looks: dict[str, tuple[int, Estimate]] = field(
+        default_factory=dict
+    )  # by family: rows, and the score after a fit to them
     afterwards: Callable[[Trial | None], float] = lambda best: 0.0
 
     @classmethod
     def over(
-        cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0
+        cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0,
+        roles: Roles | None = None,
     ) -> Search:  # fmt: skip
         """Folds for these rows: ten for few rows, three for many (by the time there is)."""
         n = len(y)
         k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
-        return cls(frame, y, classes, task, kinds, seed, split(y, task, k, seed), mean=float(np.mean(y)))
+        roles = roles or Roles()
+        if roles.group is not None:
+            k = min(k, len(np.unique(roles.group)))
+            if k < 2:
+                raise UserError("the rows are of one group; scores need two or more.")
+        folds = split(y, task, k, seed, roles)
+        mean = float(np.average(y, weights=roles.factor))
+        return cls(frame, y, classes, task, kinds, seed, folds, mean=mean, weight=roles.factor)
 
     @cached_property
     def targets(self) -> np.ndarray:
@@ -113,6 +134,15 @@ class Search:
     def measure(self) -> Measure:
         return measure_for(self.task, self.classes, self.mean)
 
+    def losses(self, rows: np.ndarray, output: np.ndarray) -> np.ndarray:
+        """The losses of predictions for these rows of the search, times their weights."""
+        loss = self.measure.pointwise(self.targets[rows], output)
+        return loss if self.weight is None else loss * self.weight[rows]
+
+    def weight_of(self, rows: np.ndarray) -> dict[str, Any]:
+        """The argument of a fit that gives the weights of these rows."""
+        return {} if self.weight is None else {"sample_weight": self.weight[rows]}
+
     def labels(self, y: np.ndarray) -> np.ndarray:
         return y if self.classes is None else self.classes[y.astype(np.int64)]
 
@@ -120,12 +150,21 @@ class Search:
         """The preparation learned on the training rows of a fold, both parts of the table, seconds per row."""
         if encode not in fold.prepared:
             prep = preparation(encode, self.kinds)
+            began = time.perf_counter()
             counted = self.counted(prep)
+            if self.texts:
+                self._count_seconds.setdefault(encode, (time.perf_counter() - began) / len(self.y))
             began = time.perf_counter()
             inside = self.frame[fold.train]
             X = prep.fit_counted(inside, self.labels(self.y[fold.train]), counted).transform_counted(inside, counted)
             Z = prep.transform_counted(self.frame[fold.test], counted)
-            fold.prepared[encode] = (prep, X, Z, (time.perf_counter() - began) / (2 * len(fold.train) + len(fold.test)))
+            fold.prepared[encode] = (
+                prep,
+                X,
+                Z,
+                (time.perf_counter() - began) / (2 * len(fold.train) + len(fold.test))
+                + self._count_seconds.get(encode, 0.0),
+            )
         return fold.prepared[encode]
 
     def counted(self, prep: Any) -> dict[Any, CountedTexts]:
@@ -152,6 +191,9 @@ class Search:
         found, the more exactly that is known.
         """
         began = time.perf_counter()
+        if len(self.y) > FEW_ROWS:
+            for family in families:
+                self._look(family, seconds)
         turns = [(f, f.settings[0]) for f in families if not f.slow]
         more = [(f, s) for f in families for s in f.settings[1 : f.early]]
         slow = [(f, f.settings[0]) for f in families if f.slow]
@@ -168,7 +210,45 @@ class Search:
         for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
             if order[family.name] < 4.0 or family.rank <= LINEAR:
                 self._try(family, setting, began, self._until(began, seconds), watch)
+        self._vary(families, began, seconds, watch)
         return self.results
+
+    def _look(self, family: Family, seconds: float) -> None:
+        """One fit of a family to few rows, so that none goes untried: what there is to report where time runs out."""
+        rng, fold = np.random.default_rng(self.seed), self.folds[0]
+        rows = int(np.clip(LOOK_ROWS_PER_SECOND * seconds, *LOOK_ROWS))
+        part = Fold(np.sort(rng.permutation(fold.train)[:rows]), np.sort(rng.permutation(fold.test)[:rows]))
+        setting = family.settings[0]
+        encode = setting.encode or family.encode
+        if len(part.train) < len(fold.train) and part.train.size:
+            try:
+                with limit(LOOK_SHARE * seconds):
+                    prep, X, Z, _ = self.prepare(part, encode)
+                    watch = self.weight_of(part.train) | (self._watch(part, Z) if family.rounds else {})
+                    model = fit_model(setting, self, prep, X, self.labels(self.y[part.train]), watch)
+                    loss = self.losses(part.test, self.measure.output(model, Z))
+            except OutOfTime:
+                return
+            except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError):
+                return
+            self.looks[family.name] = len(part.train), self.measure.estimate(loss)
+
+    def _vary(self, families: list[Family], began: float, seconds: float, watch: Any) -> None:
+        """Settings of boosting drawn at random, as long as there is time and one of the last few was an improvement."""
+        family = next((f for f in families if f.vary is not None), None)
+        if family is None or self.simple or self._distance(family) > WORTH_VARYING:
+            return
+        rng, failures = np.random.default_rng(self.seed + 5), 0
+        while failures < MOST_FAILURES:
+            trial = self.best(family.name)
+            end = self._until(began, seconds)
+            if trial is None or end - (time.perf_counter() - began) < len(self.folds) * trial.fit_seconds:
+                return
+            before = float(np.mean(trial.loss))  # type: ignore[arg-type]
+            assert family.vary is not None
+            self._try(family, family.vary(rng), began, end, watch)
+            best = self.best(family.name)
+            failures = 0 if best is not None and float(np.mean(best.loss)) < before * (1 - 1e-3) else failures + 1  # type: ignore[arg-type]
 
     def _until(self, began: float, seconds: float) -> float:
         """When the search has to end, in seconds from its beginning; later as long as it has found nothing."""
@@ -202,12 +282,21 @@ class Search:
             result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
 
     def choose(self) -> Trial:
-        """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
+        """The simplest family whose mean loss is within one standard error (of the difference) of the best.
+
+        Unless ``simple``, it must also be within half a per cent of the best.
+        """
         best = self.best()
         if best is None or best.loss is None:
             raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
         names = dict.fromkeys(r.family.name for r in self.results)
         choices = [r for name in names if (r := self.best(name)) is not None]
+        if (
+            not self.simple
+        ):  # a simpler model must also be about as good: standard errors are large where losses are heavy-tailed
+            power = 2.0 if self.measure.root else 1.0
+            most = float(np.mean(best.loss)) * (1 + ABOUT_AS_GOOD) ** power
+            choices = [r for r in choices if float(np.mean(r.loss)) <= most]  # type: ignore[arg-type]
         losses = np.array([r.loss for r in choices])
         return choices[choose_candidate(losses, [r.family.rank for r in choices], paired=True).simplest]
 
@@ -222,10 +311,21 @@ class Search:
             result.state = "no time"
         except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
             result.state, result.why = "failed", " ".join(str(error).split())[:200]
+        if result.state == "no time" and family.name in self.looks:
+            rows, rough = self.looks[family.name]
+            result.state, result.why = (
+                "rough",
+                f"{self.measure.name} {rough.brief()} after a fit to {rows} rows; no time for all",
+            )
+        self.finish(result)
+        watch(self.results)
+
+    def finish(self, result: Trial) -> None:
+        """The score of a trial that has its losses."""
+        trivial = self.results[0]
         if result.state == "done" and result.loss is not None and trivial.loss is not None:
             result.score = self.measure.estimate(result.loss)
             result.explained = explained(result.loss, trivial.loss)
-        watch(self.results)
 
     def _folds(self, result: Trial, began: float, seconds: float) -> None:
         n = len(self.y)
@@ -243,10 +343,13 @@ class Search:
             prep, X, Z, prep_time = self.prepare(fold, result.encode)
             start = time.perf_counter()
             with limit(min(left, share - fit_time)):
-                watch = self._watch(fold, Z) if result.family.rounds else None
+                watch = self.weight_of(fold.train) | (self._watch(fold, Z) if result.family.rounds else {})
                 models.append(fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]), watch))
             took = time.perf_counter() - start
             fit_time, quickest = fit_time + took, min(quickest, took)
+            if k == 0 and len(self.folds) > 2 and self._hopeless(result, fold, models[0], Z):
+                result.state = "dropped"
+                return
         if result.family.rounds:
             self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
             result.rounds = common_rounds(models)
@@ -257,7 +360,7 @@ class Search:
                 raise ArithmeticError("predictions are not finite")
             predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
             predictions[fold.test] = p
-            loss[fold.test] = self.measure.pointwise(self.targets[fold.test], p)
+            loss[fold.test] = self.losses(fold.test, p)
         result.loss, result.predictions, result.state = loss, predictions, "done"
         result.train_rows = len(fold.train)
         result.fit_seconds = fit_time / len(self.folds)
@@ -265,6 +368,15 @@ class Search:
         result.predict_micros = self._micros(prep, model, fold)
         result.certificate = certificate_of(model)
         result.size = size_of(model)
+
+    def _hopeless(self, result: Trial, fold: Fold, model: Any, Z: Any) -> bool:
+        """True for a further setting of a family that is clearly worse on its first fold than the family's best."""
+        best = self.best(result.family.name)
+        if best is None or best.loss is None:
+            return False
+        loss = self.losses(fold.test, self.measure.output(model, Z))
+        behind = mean_of(loss - best.loss[fold.test])
+        return behind.value > HOPELESS * behind.standard_error and behind.value > 0.02 * float(np.mean(best.loss))
 
     def _go_on(self, result: Trial, models: list[Any], end: float) -> None:
         """Fit models that stopped long before the others again, to as many rounds, if there is time until ``end``.
@@ -280,7 +392,8 @@ class Search:
                 labels = self.labels(self.y[fold.train])
                 try:
                     with limit(end - time.perf_counter()):
-                        models[k] = fit_model(result.setting, self, prep, X, labels, self._watch(fold, Z), **changes)
+                        watch = self.weight_of(fold.train) | self._watch(fold, Z)
+                        models[k] = fit_model(result.setting, self, prep, X, labels, watch, **changes)
                 except OutOfTime:
                     return
 
@@ -295,12 +408,15 @@ class Search:
         """The rows that decide when boosting stops: those of the fold, but for classes that its training rows lack."""
         y = self.y[fold.test]
         known = np.arange(len(y)) if self.classes is None else np.flatnonzero(np.isin(y, self.y[fold.train]))
-        return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])}
+        weight = {} if self.weight is None else {"sample_weight_val": self.weight[fold.test][known]}
+        return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])} | weight
 
 
-def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
-    """k folds, stratified for classes."""
-    return [Fold(*rows) for rows in make_folds(k, y, y, task in ("binary", "multiclass"), None, seed)]
+def split(y: np.ndarray, task: str, k: int, seed: int, roles: Roles | None = None) -> list[Fold]:
+    """k folds, stratified for classes; whole groups, or stretches of time."""
+    fold = (roles or Roles()).folds(y, k, task in ("binary", "multiclass"), seed)
+    found = [Fold(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(k)]
+    return [part for part in found if len(part.test) and len(part.train)]
 
 
 def preparation(encode: str, kinds: dict[str, str]) -> Any:
@@ -331,7 +447,7 @@ def fit_model(
     setting: Setting, search: Search, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Any:  # fmt: skip
-    """A model of this setting on prepared rows; ``watch`` may hold rows for early stopping."""
+    """A model of this setting on prepared rows; ``watch`` may hold weights, and rows for early stopping."""
     categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
     shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed)
     model = setting.make(shape)

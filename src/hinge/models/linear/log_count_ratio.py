@@ -34,27 +34,28 @@ class LogCountRatioClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 
-    def fit(self, X: Any, y: Any) -> LogCountRatioClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogCountRatioClassifier:
         """Weigh the columns and fit a logistic model for every class (one for two classes)."""
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         least = X.min(axis=0)
         signed = np.asarray(least.toarray() if scipy.sparse.issparse(least) else least).ravel() < 0
         models = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
-        fits = [self._one(X, codes == c, signed) for c in models]
+        weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        fits = [self._one(X, codes == c, signed, weight) for c in models]
         self.coef_ = np.array([w for w, _ in fits])
         self.intercept_ = np.array([b for _, b in fits])
         self.n_features_in_ = X.shape[1]
         return self
 
-    def _one(self, X: Any, own: np.ndarray, signed: np.ndarray) -> tuple[np.ndarray, float]:
+    def _one(self, X: Any, own: np.ndarray, signed: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, float]:
         from hinge.models.learner import Learner
         from hinge.problem.losses import Logistic
         from hinge.problem.penalties import L2
 
-        inside, outside = (np.log((1 + X.T @ part.astype(np.float64)) / (1 + part.sum())) for part in (own, ~own))
+        inside, outside = (np.log((1 + X.T @ (weight * part)) / (1 + weight @ part)) for part in (own, ~own))
         ratio = np.where(signed, 1.0, inside - outside)
         weighed = X @ scipy.sparse.diags_array(ratio) if scipy.sparse.issparse(X) else X * ratio
-        model = Learner(loss=Logistic(), penalty=L2(1 / (self.C * len(own))), tol=1e-5).fit(weighed, own)
+        model = Learner(loss=Logistic(), penalty=L2(1 / (self.C * len(own))), tol=1e-5).fit(weighed, own, weight)
         return ratio * model.coef_, float(np.ravel(model.intercept_)[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
