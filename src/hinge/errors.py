@@ -57,4 +57,6 @@ class _Argument:
 
 def with_arguments(text: str) -> str:
     """A text in which {name} and {name:value} stand for arguments."""
-    return text.format_map({name: _Argument(name) for name in ("drop", "keep", "models", "seconds", "task")})
+    return text.format_map(
+        {name: _Argument(name) for name in ("drop", "group", "keep", "models", "seconds", "task", "time_column")}
+    )

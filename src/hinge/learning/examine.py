@@ -17,8 +17,10 @@ from hinge.learning import effects
 from hinge.learning.leaderboard import board_rows
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request, checksum, versions
+from hinge.learning.roles import Roles
 from hinge.learning.scores import METRIC, best_constant, constant_losses, details, explained
 from hinge.learning.search import Search, certificate_of, fit_model, inner
+from hinge.learning.suspects import suspicious
 from hinge.learning.timeout import OutOfTime, limit
 from hinge.learning.words import word_effects
 from hinge.report import formulas
@@ -48,8 +50,9 @@ class Split:
 
 
 def examine(
-    request: Request, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
-) -> Evidence:
+    request: Request, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float,
+    roles: Roles | None = None,
+) -> Evidence:  # fmt: skip
     """The evidence: scores on rows kept apart, effects of columns, curves, findings."""
     search, chosen = refit.search, refit.chosen
     best = search.best()
@@ -81,7 +84,15 @@ def examine(
         target_values=data.y, command=request.command, seed=request.seed, versions=versions(),
         checksum=checksum(request.path),
     )  # fmt: skip
-    _measure(evidence, data, refit, rows, trained or final, final, seconds)
+    began = time.perf_counter()
+    _measure(evidence, data, refit, rows, trained or final, final, 0.85 * seconds)
+    strongest = [effect.name for effect in evidence.importances if effect.low > 0]
+    left = max(seconds - (time.perf_counter() - began), 0.1 * seconds)
+    try:
+        with limit(max(left, LEAST_DIAGNOSIS)):
+            evidence.notes += suspicious(request, data, roles or Roles(), strongest, left)
+    except OutOfTime:
+        pass
     return evidence
 
 

@@ -158,7 +158,7 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
     refit = Refit(data.frame, data.y, search, chosen, sampled=len(sample) < len(train), weight=roles.factor)
     trained, train, final = last_fits(refit, train, test, left)
     left = max(request.began + request.seconds - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
-    evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left)
+    evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left, roles)
     evidence.seconds = time.perf_counter() - request.began
     model = TableModel(final, make_card(request, data, evidence))
     return Learned(request, data, search, chosen, model, evidence, test)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hinge.errors import UserError
 from hinge.files import write_whole
-from hinge.learning.result import Learned
+from hinge.learning.result import LATE_NOTES, Learned
 from hinge.tables.number_formats import format_number
 from hinge.tables.spreadsheet import harmless
 
@@ -68,7 +68,7 @@ def summary(outcome: Learned, files: dict[str, Path]) -> tuple[dict[str, Any], l
         f"{name} {format_number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric
     )
     commands = usage(files)
-    late = [f"  {n.code} {n.text}" for n in e.notes if n.code in ("D15", "D17")]
+    late = [f"  {n.code} {n.text}" for n in e.notes if n.code in LATE_NOTES]
     return data, [
         e.reason,
         f"{e.scored.capitalize()}: {e.metric} {format_number(e.score, 4)} ± {format_number(e.error, 2)} (best constant {format_number(e.trivial, 4)}, "
