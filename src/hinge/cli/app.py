@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import hinge
-from hinge.cli.exits import check_place, guard
+from hinge.cli.exits import check_place, given_file, guard
 from hinge.errors import USAGE, UserError
 from hinge.files import write_whole
 
@@ -82,10 +82,11 @@ def fit(
     offset: Annotated[str | None, typer.Option(help="A column added to the (logarithm of the) mean.", show_default=False)] = None,
     group: Annotated[str | None, typer.Option(help="A column of groups that no split divides.", show_default=False)] = None,
     time_column: Annotated[str | None, typer.Option(help="A column of times: the score is that of the last rows.", show_default=False)] = None,
+    test: Annotated[Path | None, typer.Option(help="Another table with the target, to score the model on as well.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Learn to predict a column: tries models, picks one, writes it with a report."""
-    with guard():
+    """Learn to predict a column: tries models, picks one, writes it with a report. FILE may be - for standard input."""
+    with guard(), given_file(file) as file:
         from hinge.learning.console import ConsoleMonitor
         from hinge.learning.request import Request
         from hinge.learning.run import run
@@ -96,7 +97,7 @@ def fit(
         command = "hinge " + shlex.join(sys.argv[1:])
         request = Request(
             file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, context.obj, simple,
-            weight, exposure, offset, group, time_column,
+            weight, exposure, offset, group, time_column, test,
         )  # fmt: skip
         folder = out or default_folder(file)
         if folder.exists() and not folder.is_dir():
@@ -113,15 +114,16 @@ def predict(
     model: Model, file: Data,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write here (.csv, .parquet, .jsonl, .arrow) instead of printing CSV.", show_default=False)] = None,
     with_inputs: Annotated[bool, typer.Option("--with-inputs", help="Repeat the input columns.")] = False,
+    interval: Annotated[float | None, typer.Option(help="Add intervals (sets, for classes) that hold the target with this probability, such as 0.9.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Predict the target for the rows of FILE."""
-    with guard():
+    """Predict the target for the rows of FILE (- for standard input)."""
+    with guard(), given_file(file) as place:
         from hinge.cli.predict import run
 
-        say_nothing = run(model, file, out, with_inputs, as_json)
-        if say_nothing is not None:
-            say(as_json, *say_nothing)
+        result = run(model, place, out, with_inputs, as_json, interval)
+        if result is not None:
+            say(as_json, *result)
 
 
 @app.command()

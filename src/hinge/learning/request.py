@@ -35,6 +35,7 @@ class Request:
     offset: str | None = None
     group: str | None = None
     time_column: str | None = None
+    test: Any = None
 
     @property
     def path(self) -> Path:

@@ -13,8 +13,10 @@ from hinge.errors import UserError
 from hinge.learning.candidates import families, named
 from hinge.learning.ensemble import add_ensemble
 from hinge.learning.examine import Split, examine
+from hinge.learning.intervals import calibration
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.monitor import Monitor
+from hinge.learning.outside import outside_score
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request
 from hinge.learning.result import Learned
@@ -52,6 +54,7 @@ def learn(
     offset: str | None = None,
     group: str | None = None,
     time_column: str | None = None,
+    test: Any = None,
 ) -> Learned:
     """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
 
@@ -91,6 +94,8 @@ def learn(
         A column of groups (patients, shops): no group is on both sides of a split.
     time_column : str, optional
         A column of times: rows are held out, and folds are made, by time; the score is that of the last fifth.
+    test : path or data frame, optional
+        Another table with the target: the model is scored on it as well, and columns that differ from training are named.
     progress : bool
         Print what was read, and the comparison of models while they are tried. Needs the package rich.
 
@@ -113,7 +118,7 @@ def learn(
         raise ValueError(f"seconds must be positive, got {seconds}.")
     request = Request(
         table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows, simple=simple, weight=weight,
-        exposure=exposure, offset=offset, group=group, time_column=time_column,
+        exposure=exposure, offset=offset, group=group, time_column=time_column, test=test,
     )  # fmt: skip
     return run(request, _monitor() if progress else None)
 
@@ -161,6 +166,10 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
     evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left, roles)
     evidence.seconds = time.perf_counter() - request.began
     model = TableModel(final, make_card(request, data, evidence))
+    if request.test is not None:
+        model.card["test"], note = outside_score(model, data, request.test, request.seed)
+        evidence.notes.append(note)
+        model.card["notes"].append([note.code, note.column, note.text])
     return Learned(request, data, search, chosen, model, evidence, test)
 
 
@@ -279,6 +288,7 @@ def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[
         "scored": evidence.scored,
         "advice": [list(sentence) for sentence in evidence.sentences],
         "facts": evidence.facts,
+        "conformal": calibration(evidence),
         "importances": [asdict(e) for e in evidence.importances],
         "words": [asdict(e) for e in evidence.words],
         "seed": request.seed,
