@@ -125,6 +125,37 @@ class Levels:
 
 
 @dataclass(frozen=True, eq=False)
+class LevelMeans:
+    """Codes of levels, and beside them the mean target of every level, drawn towards the mean of all rows.
+
+    m_l = (Σ_{rows of l} t + a t̄) / (n_l + a): rare and unknown levels have about the mean t̄ of all rows.
+    """
+
+    codes: Levels
+    levels: tuple[str, ...]
+    means: np.ndarray  # levels × targets
+    overall: np.ndarray
+    names: tuple[str, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        return [*self.codes.labels, *(f".mean{name}" for name in self.names)]
+
+    def encode(self, column: Column) -> Block:
+        return np.column_stack([self.codes.encode(column), self.encode_means(column)])
+
+    def encode_means(self, column: Column) -> np.ndarray:
+        """The means of the level of every row."""
+        codes, texts = column.as_levels()
+        place = {level: k for k, level in enumerate(self.levels)}
+        table = np.vstack([self.means, self.overall])
+        return table[np.array([*(place.get(text, -1) for text in texts), -1], dtype=np.int64)[codes]]
+
+    def describe(self, gaps: int) -> str:
+        return f"{self.codes.describe(gaps)}; the mean target of each of {len(self.levels)} levels"
+
+
+@dataclass(frozen=True, eq=False)
 class Truth:
     """0 or 1; gaps take the more frequent value and are marked if training had any."""
 
@@ -385,6 +416,27 @@ def learn_levels(column: Column, codes: bool, max_categories: int, min_frequency
     kept = np.sort(kept[counts[kept] >= min(min_frequency, counts.max(initial=0))])
     pooled = int(np.sum(counts > 0)) - len(kept)
     return Levels(tuple(texts[k] for k in kept), pooled, bool(np.any(codes_seen < 0)), codes)
+
+
+def mean_targets(y: np.ndarray, most: int = 10) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The targets whose means are taken, and their names: numbers as they are, one 0/1 column per class (one for two)."""
+    if np.issubdtype(y.dtype, np.floating):
+        return y[:, None].astype(np.float64), ("",)
+    classes, codes = np.unique(y, return_inverse=True)
+    shown = range(1, 2) if len(classes) == 2 else range(min(len(classes), most))
+    return np.column_stack([codes == c for c in shown]).astype(np.float64), tuple(f" {classes[c]}" for c in shown)
+
+
+def learn_means(column: Column, codes: Levels, y: np.ndarray, smoothing: float = 10.0) -> LevelMeans:
+    """The mean target of every level."""
+    targets, names = mean_targets(y)
+    at, texts = column.as_levels()
+    known = at >= 0
+    counts = np.bincount(at[known], minlength=len(texts))
+    sums = np.column_stack([np.bincount(at[known], t[known], minlength=len(texts)) for t in targets.T])
+    overall = targets.mean(axis=0)
+    means = (sums + smoothing * overall) / (counts + smoothing)[:, None]
+    return LevelMeans(codes, tuple(texts), means, overall, names)
 
 
 def learn_truth(column: Column, missing: str) -> Truth:

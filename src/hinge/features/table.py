@@ -21,6 +21,7 @@ from hinge.tables.frames import as_frame, closest_name
 from hinge.tables.kinds import DROPPED, KINDS, infer_kind
 from hinge.tables.number_formats import SAMPLE, decimal_mark
 
+MEAN_FOLDS = 5  # for means of targets of other rows
 SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker
 SPARSE_FROM = 40  # … and this many outputs
 
@@ -59,6 +60,10 @@ class TablePrep(TransformerMixin, Estimator):
         The number of levels, the most frequent ones, with an output of their own in each column.
     min_frequency : int
         Levels of fewer rows are pooled.
+    target_means : int, optional
+        With ``encode="codes"``, categories of more levels than this get the mean target of the level as further outputs (the
+        share of every class, for labels; floating-point y are numbers). ``fit_transform`` takes the means of a row from other
+        rows only (five folds), so that they do not give its own target away.
     text : {"tfidf", "counts", "presence", "drop"}
         The encoding of free text.
     max_words : int
@@ -121,6 +126,7 @@ class TablePrep(TransformerMixin, Estimator):
         "scale": ["boolean"],
         "max_categories": [count()],
         "min_frequency": [count()],
+        "target_means": [count(), None],
         "text": [one_of("tfidf", "counts", "presence", "drop")],
         "max_words": [count()],
         "word_ngrams": [numbers(1, size=2)],
@@ -142,6 +148,7 @@ class TablePrep(TransformerMixin, Estimator):
         scale: bool = True,
         max_categories: int = 50,
         min_frequency: int = 1,
+        target_means: int | None = None,
         text: str = "tfidf",
         max_words: int = 1000,
         word_ngrams: tuple[int, int] = (1, 1),
@@ -159,6 +166,7 @@ class TablePrep(TransformerMixin, Estimator):
         self.scale = scale
         self.max_categories = max_categories
         self.min_frequency = min_frequency
+        self.target_means = target_means
         self.text = text
         self.max_words = max_words
         self.word_ngrams = word_ngrams
@@ -180,7 +188,7 @@ class TablePrep(TransformerMixin, Estimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> TablePrep:
-        """Learn the encoder of every column from training rows; y is used with ``word_choice="target"`` only."""
+        """Learn the encoder of every column from training rows; y is used with ``word_choice="target"`` and ``target_means``."""
         return self.fit_counted(X, y, {})
 
     def fit_counted(self, X: Any, y: Any, counted: dict[Any, encoders.CountedTexts]) -> TablePrep:
@@ -205,6 +213,38 @@ class TablePrep(TransformerMixin, Estimator):
             )
         self.sparse_ = self.sparse is True or (self.sparse == "auto" and self._pays(X))
         return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """The outputs of the training rows; means of targets are those of other rows."""
+        return self.fit_transform_counted(X, y, {})
+
+    def fit_transform_counted(self, X: Any, y: Any, counted: dict[Any, encoders.CountedTexts]) -> Any:
+        """As :meth:`fit_transform`, with texts that were counted before."""
+        outputs = self.fit_counted(X, y, counted).transform_counted(X, counted)
+        for column, encoder in zip(self._columns(self._check(X, reset=False)), self.encoders_, strict=True):
+            if isinstance(encoder, encoders.LevelMeans):
+                outputs[:, self.columns_[column.name][1:]] = self._means_of_others(column, encoder, np.asarray(y))
+        return outputs
+
+    @staticmethod
+    def _means_of_others(column: Column, encoder: encoders.LevelMeans, y: np.ndarray) -> np.ndarray:
+        """For every training row the mean target of its level in the other folds."""
+        targets, _ = encoders.mean_targets(y)
+        fold = np.random.default_rng(0).permutation(len(y)) % MEAN_FOLDS
+        found = np.empty(targets.shape)
+        for k in range(MEAN_FOLDS):
+            own = fold == k
+            if own.any() and not own.all():
+                others = encoders.learn_means(column.take(np.flatnonzero(~own)), encoder.codes, y[~own])
+                wanted = {name: j for j, name in enumerate(others.names)}
+                means = others.encode_means(column.take(np.flatnonzero(own)))
+                # A class that the other folds lack has share zero.
+                found[own] = np.column_stack([
+                    means[:, wanted[name]] if name in wanted else np.zeros(int(own.sum())) for name in encoder.names
+                ])  # fmt: skip
+            else:
+                found[own] = encoder.encode_means(column.take(np.flatnonzero(own)))
+        return found
 
     def transform(self, X: Any) -> Any:
         """The outputs for any rows with the columns of training."""
@@ -343,7 +383,11 @@ class TablePrep(TransformerMixin, Estimator):
             ready: list[Any] = self._ready(column.name, counted) or [None] * len(plans)
             targets = None if y is None else np.asarray(y)
             return encoders.Several(tuple(p.learn(column, targets, own) for p, own in zip(plans, ready)))
-        return encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
+        levels = encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
+        many = self.target_means is not None and len(levels.levels) + levels.pooled > self.target_means
+        if many and self.encode == "codes" and y is not None:
+            return encoders.learn_means(column, levels, np.asarray(y))
+        return levels
 
     def _index(self) -> None:
         """Map outputs to columns and columns to outputs."""
@@ -353,7 +397,10 @@ class TablePrep(TransformerMixin, Estimator):
         for name, encoder in zip(self.kinds_, self.encoders_):
             begin = len(self.origin_)
             self.origin_ += [name] * len(encoder.labels)
-            codes += [isinstance(encoder, encoders.Levels) and encoder.codes] * len(encoder.labels)
+            if isinstance(encoder, encoders.LevelMeans):
+                codes += [True] + [False] * len(encoder.names)
+            else:
+                codes += [isinstance(encoder, encoders.Levels) and encoder.codes] * len(encoder.labels)
             self.columns_[name] = list(range(begin, len(self.origin_)))
         self.categorical_ = np.array(codes, dtype=bool)
         self._n_features_out = len(self.origin_)

@@ -37,6 +37,7 @@ LOOK_ROWS, LOOK_ROWS_PER_SECOND, LOOK_SHARE = (300, 2000), 50, 0.02  # the first
 WORTH_VARYING, MOST_FAILURES = 2.0, 5  # standard errors behind the best; settings in a row that were no better
 HOPELESS = 3.0  # standard errors behind on the first fold
 ABOUT_AS_GOOD = 0.005  # a simpler model may be worse by this share of the score
+MANY_LEVELS = 30  # of a category, from which trees get means of targets
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
@@ -156,7 +157,7 @@ class Search:
                 self._count_seconds.setdefault(encode, (time.perf_counter() - began) / len(self.y))
             began = time.perf_counter()
             inside = self.frame[fold.train]
-            X = prep.fit_counted(inside, self.labels(self.y[fold.train]), counted).transform_counted(inside, counted)
+            X = prep.fit_transform_counted(inside, self.labels(self.y[fold.train]), counted)
             Z = prep.transform_counted(self.frame[fold.test], counted)
             fold.prepared[encode] = (
                 prep,
@@ -427,7 +428,7 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
     if encode == "codes":
         return hg.TablePrep(
             kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200,
-            max_words=CHOSEN_WORDS, word_choice="target", **text,
+            max_words=CHOSEN_WORDS, target_means=MANY_LEVELS, word_choice="target", **text,
         )  # fmt: skip
     chars = (3, 5) if encode == "chars" else None
     return hg.TablePrep(kinds, min_frequency=5, max_words=MAX_WORDS, char_ngrams=chars, **text)
