@@ -101,7 +101,7 @@ def lightgbm(p: Problem, train: np.ndarray) -> Any:
     import lightgbm as gbm
 
     make = gbm.LGBMClassifier if p.classify else gbm.LGBMRegressor
-    objective = {"objective": "poisson"} if p.data.task == "count" else {}
+    objective: dict[str, Any] = {"objective": "poisson"} if p.data.task == "count" else {}
     order = np.random.default_rng(0).permutation(train)
     held, own = order[: len(order) // 10], order[len(order) // 10 :]
     X = p.table[_flat(p)]
@@ -113,7 +113,7 @@ def lightgbm(p: Problem, train: np.ndarray) -> Any:
 
 
 def catboost(p: Problem, train: np.ndarray) -> Any:
-    import catboost as cat
+    import catboost as cat  # type: ignore[import-not-found]
 
     make = cat.CatBoostClassifier if p.classify else cat.CatBoostRegressor
     X = p.table[_flat(p)].copy()

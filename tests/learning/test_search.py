@@ -15,6 +15,7 @@ from hinge.learning.refit import Refit
 from hinge.learning.search import Search, Trial, split
 from hinge.learning.timeout import OutOfTime
 from hinge.models.blend import Blend
+from hinge.select.estimate import Estimate
 from kit.command import table
 
 BY_NAME = {f.name: f for f in FAMILIES}
@@ -188,3 +189,19 @@ def test_boosting_is_varied_while_it_helps(rng):
     search.run([BY_NAME["baseline"], BY_NAME["boosting"]], 600.0)
     names = [t.setting.name for t in search.results if t.family.name == "boosting"]
     assert len(names) > len(BY_NAME["boosting"].settings)
+
+
+def test_slow_families_that_did_well_on_few_rows_come_before_more_settings(rng, monkeypatch):
+    search = problem(rng, 3000)
+    order = []
+    monkeypatch.setattr(Search, "_try", lambda self, family, setting, *_: order.append(family.name))
+    monkeypatch.setattr(Search, "_distance", lambda self, family: np.inf)
+    scores = {"linear": 2.0, "boosting": 1.0, "forest": 0.9, "network": 3.0}
+
+    def look(self, family, seconds):
+        self.looks[family.name] = 1000, Estimate(scores.get(family.name, 5.0), 0.1)
+
+    monkeypatch.setattr(Search, "_look", look)
+    search.run([BY_NAME[name] for name in ("baseline", "linear", "boosting", "forest", "network")], 60.0)
+    second = [k for k, name in enumerate(order) if name == "boosting"][1]
+    assert order.index("forest") < second < order.index("network")

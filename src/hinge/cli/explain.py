@@ -51,16 +51,16 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
     words = {
         c["name"]: words_of_row(fitted, frame, place, c["name"]) for c in fitted.card["columns"] if c["kind"] == "text"
     }
-    for column, shares in words.items():
-        top = max((abs(s) for _, s in shares), default=0.0) or 1.0
-        lines += ["", f"words of {column} (the change when the word is removed):"] if shares else []
-        for word, share in shares[:SHOWN_WORDS]:
+    for column, parts in words.items():
+        top = max((abs(s) for _, s in parts), default=0.0) or 1.0
+        lines += ["", f"words of {column} (the change when the word is removed):"] if parts else []
+        for word, share in parts[:SHOWN_WORDS]:
             bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
             lines.append(f"  {word[:24]:<24}  {share:+.4g}  {bar}")
     data = {
         "row": row, "what": name, "prediction": value, "mean": base,
         "contributions": [{"column": c, "value": None if v is None else v if isinstance(v, (int, float)) else str(v), "share": s} for c, v, s in cells],
-        "words": {c: [{"word": w, "share": s} for w, s in shares[:SHOWN_WORDS]] for c, shares in words.items()},
+        "words": {c: [{"word": w, "share": s} for w, s in parts[:SHOWN_WORDS]] for c, parts in words.items()},
     }  # fmt: skip
     return data, lines
 

@@ -352,12 +352,12 @@ class TablePrep(TransformerMixin, Estimator):
     def text_plans(self) -> list[encoders.TextPlan]:
         """The terms of a column of text that get outputs."""
         whole = encoders.TextPlan(
-            self.text, "word", tuple(self.word_ngrams), self.max_words, self.min_df, self.sublinear_tf,
+            self.text, "word", (self.word_ngrams[0], self.word_ngrams[1]), self.max_words, self.min_df, self.sublinear_tf,
             self.word_choice == "target",
         )  # fmt: skip
         if self.char_ngrams is None:
             return [whole]
-        return [whole, replace(whole, analyzer="char_wb", ngrams=tuple(self.char_ngrams))]
+        return [whole, replace(whole, analyzer="char_wb", ngrams=(self.char_ngrams[0], self.char_ngrams[1]))]
 
     def _ready(self, name: str, counted: dict[Any, encoders.CountedTexts]) -> list[encoders.CountedTexts]:
         """The counts of the terms of a column, if they were made before."""

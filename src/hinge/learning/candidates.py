@@ -248,15 +248,15 @@ TEXT_FAMILIES = (
     FAMILIES[0],
     Family("linear", "linear, ridge penalty", 2, "onehot", (
         Setting("words, C 10", _of_words(10.0)),
-        Setting("words and characters, C 10", _of_words(10.0), "chars"),
-        Setting("words and characters, C 3", _of_words(3.0), "chars"),
         Setting("words, C 100", _of_words(100.0)),
+        Setting("words and characters, C 10", _of_words(10.0), "chars"),
         Setting("words, C 1", _of_words(1.0)),
-    ), early=2),
+        Setting("words and characters, C 100", _of_words(100.0), "chars"),
+    ), early=3),
     Family("ratio", "linear, naive Bayes log-count ratios", 2, "onehot", (
-        Setting("words, C 1", _ratio(1.0)),
-        Setting("words and characters, C 1", _ratio(1.0), "chars"),
         Setting("words, C 10", _ratio(10.0)),
+        Setting("words and characters, C 10", _ratio(10.0), "chars"),
+        Setting("words, C 1", _ratio(1.0)),
     ), early=2),
     *(f for f in FAMILIES if f.name in ("boosting", "additive", "tree", "forest")),
     Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(

@@ -203,7 +203,8 @@ class Search:
             turns += [*(pair for pair in later if pair[0].rank <= LINEAR), *slow, *more]
             later = [pair for pair in later if pair[0].rank > LINEAR]
         else:
-            turns += [*more, *slow]
+            ahead = [pair for pair in slow if self._promising(pair[0])]
+            turns += [*ahead, *more, *(pair for pair in slow if pair not in ahead)]
         for family, setting in turns:
             self._try(family, setting, began, self._until(began, seconds), watch)
         # The most promising family first: its other settings are worth the most.
@@ -233,6 +234,13 @@ class Search:
             except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError):
                 return
             self.looks[family.name] = len(part.train), self.measure.estimate(loss)
+
+    def _promising(self, family: Family) -> bool:
+        """True if a family was about the best after the fits to few rows."""
+        if family.name not in self.looks:
+            return False
+        own = self.looks[family.name][1]
+        return own.value <= min(score.value for _, score in self.looks.values()) + 0.5 * own.standard_error
 
     def _vary(self, families: list[Family], began: float, seconds: float, watch: Any) -> None:
         """Settings of boosting drawn at random, as long as there is time and one of the last few was an improvement."""
@@ -424,7 +432,7 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
     """What stands in front of the model."""
     import hinge as hg
 
-    text = {"word_ngrams": (1, 2), "min_df": 2, "sublinear_tf": True}
+    text: dict[str, Any] = {"word_ngrams": (1, 2), "min_df": 2, "sublinear_tf": True}
     if encode == "codes":
         return hg.TablePrep(
             kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200,
