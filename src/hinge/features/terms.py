@@ -163,8 +163,9 @@ class TermIndex:
         for run in runs:
             for unit in run:
                 self.units.setdefault(unit, len(self.units))
-        self.column = [
-            {} for _ in range(max(map(len, runs), default=0))
+        longest = max(map(len, runs), default=0)
+        self.column: list[dict[tuple[str, ...], int]] = [
+            {} for _ in range(longest)
         ]  # by length: run ↦ column, −1 for a beginning only
         for k, run in enumerate(runs):
             for length in range(1, len(run)):

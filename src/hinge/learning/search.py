@@ -104,6 +104,7 @@ class Search:
     simple: bool = True
     _counted: dict[Any, CountedTexts] = field(default_factory=dict)
     _count_seconds: dict[str, float] = field(default_factory=dict)  # per row, by encoding
+    too_slow: dict[str, str] = field(default_factory=dict)  # by family: why there was not even that
     looks: dict[str, tuple[int, Estimate]] = field(
         default_factory=dict
     )  # by family: rows, and the score after a fit to them
@@ -216,24 +217,27 @@ class Search:
         return self.results
 
     def _look(self, family: Family, seconds: float) -> None:
-        """One fit of a family to few rows, so that none goes untried: what there is to report where time runs out."""
-        rng, fold = np.random.default_rng(self.seed), self.folds[0]
+        """One fit of a family to few rows, to fewer if that takes long, so that there is something to report of every family."""
         rows = int(np.clip(LOOK_ROWS_PER_SECOND * seconds, *LOOK_ROWS))
-        part = Fold(np.sort(rng.permutation(fold.train)[:rows]), np.sort(rng.permutation(fold.test)[:rows]))
-        setting = family.settings[0]
-        encode = setting.encode or family.encode
-        if len(part.train) < len(fold.train) and part.train.size:
+        for share, n in ((LOOK_SHARE, rows), (2 * LOOK_SHARE, rows // 5)):
             try:
-                with limit(LOOK_SHARE * seconds):
-                    prep, X, Z, _ = self.prepare(part, encode)
-                    watch = self.weight_of(part.train) | (self._watch(part, Z) if family.rounds else {})
-                    model = fit_model(setting, self, prep, X, self.labels(self.y[part.train]), watch)
-                    loss = self.losses(part.test, self.measure.output(model, Z))
+                with limit(share * seconds):
+                    self.looks[family.name] = self._rough(family, n)
+                return
             except OutOfTime:
-                return
+                self.too_slow[family.name] = f"a fit to {n} rows takes more than {share * seconds:.2g} s"
             except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError):
-                return
-            self.looks[family.name] = len(part.train), self.measure.estimate(loss)
+                return  # the folds will show whether it fails
+
+    def _rough(self, family: Family, n: int) -> tuple[int, Estimate]:
+        """The score of a family fitted to n rows of the first fold, on as many others."""
+        rng, fold = np.random.default_rng(self.seed), self.folds[0]
+        part = Fold(np.sort(rng.permutation(fold.train)[:n]), np.sort(rng.permutation(fold.test)[:n]))
+        setting = family.settings[0]
+        prep, X, Z, _ = self.prepare(part, setting.encode or family.encode)
+        watch = self.weight_of(part.train) | (self._watch(part, Z) if family.rounds else {})
+        model = fit_model(setting, self, prep, X, self.labels(self.y[part.train]), watch)
+        return len(part.train), self.measure.estimate(self.losses(part.test, self.measure.output(model, Z)))
 
     def _promising(self, family: Family) -> bool:
         """True if a family was about the best after the fits to few rows."""
@@ -326,6 +330,8 @@ class Search:
                 "rough",
                 f"{self.measure.name} {rough.brief()} after a fit to {rows} rows; no time for all",
             )
+        elif result.state == "no time":
+            result.why = self.too_slow.get(family.name, "")
         self.finish(result)
         watch(self.results)
 
