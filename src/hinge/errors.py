@@ -23,7 +23,7 @@ class UserError(ValueError):
 
 
 # Arguments of hg.learn whose option of the command has another name, and those that take lists.
-OPTIONS = {"seconds": "time", "random_state": "seed"}
+OPTIONS = {"seconds": "time", "random_state": "seed", "time_column": "time-column"}
 LISTS = ("drop", "keep", "models")
 _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 
@@ -57,4 +57,6 @@ class _Argument:
 
 def with_arguments(text: str) -> str:
     """A text in which {name} and {name:value} stand for arguments."""
-    return text.format_map({name: _Argument(name) for name in ("drop", "keep", "models", "seconds", "task")})
+    return text.format_map(
+        {name: _Argument(name) for name in ("drop", "group", "keep", "models", "seconds", "task", "time_column")}
+    )

@@ -299,6 +299,7 @@ def test_what_would_take_too_long_on_all_rows_is_not_chosen():
 def test_where_rows_are_few_every_family_has_its_turn_early(rows, monkeypatch):
     order = []
     monkeypatch.setattr(Search, "_try", lambda self, family, setting, *_: order.append(family.name))
+    monkeypatch.setattr(Search, "_look", lambda self, family, seconds: None)
     monkeypatch.setattr(Search, "_distance", lambda self, family: 0.0)
     Search(None, np.zeros(rows), None, "real", {}, 0, []).run(list(FAMILIES), 60.0)
     assert len(order) == sum(len(f.settings) for f in FAMILIES)

@@ -43,13 +43,27 @@ NOISE = {"x": RNG.normal(size=N)}
         (RNG.normal(50, 9, N).round(), "real"),
         (RNG.poisson(0.1, N), "count"),
         (RNG.poisson(3.0, N), "count"),
-        (RNG.geometric(0.01, N), "count"),
-        (RNG.permutation(N), "count"),  # integers that are all different are no classes …
+        (RNG.binomial(1, 0.05, N) * RNG.geometric(0.1, N), "count"),
+        (RNG.geometric(0.01, N), "real"),
+        (RNG.binomial(1, 0.3, N) * RNG.integers(100, 90_000, N), "real"),  # amounts
+        (RNG.permutation(N), "real"),  # integers that are all different are no classes …
         (1900 + RNG.permutation(N), "real"),
     ],
 )
 def test_the_task_is_inferred_from_the_target(y, task):
     assert profile_of(NOISE, y).task == task
+
+
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        (RNG.poisson(3.0, 10 * N), "read as counts"),
+        (RNG.poisson(40.0, 10 * N), "read as numbers"),
+    ],
+)
+def test_the_reading_of_integers_is_stated(y, text):
+    found = profile_of({"x": RNG.normal(size=10 * N)}, y)
+    assert [text in note.text for note in found.notes if note.code == "D19"] == [True]
 
 
 def test_the_faults_of_a_dirty_file_are_noted(tmp_path):
@@ -129,8 +143,8 @@ def test_the_error_for_a_misspelt_target_suggests_a_column():
 @pytest.mark.parametrize(
     ("name", "target", "task", "left_out"),
     [
-        ("bike_sharing_hour", "cnt", "count", {"instant", "casual", "registered"}),
-        ("abalone", "rings", "count", set()),
+        ("bike_sharing_hour", "cnt", "real", {"instant", "casual", "registered"}),
+        ("abalone", "rings", "real", set()),
         ("pendigits", "class", "multiclass", set()),
         ("splice", "Class", "multiclass", {"Instance_name"}),
         ("california_housing", "median_house_value", "real", set()),
@@ -154,7 +168,7 @@ def test_every_remark_has_a_page():
 def test_few_integers_that_are_all_different_are_no_classes(n, name):
     """… nor are they if they are as few as classes may be, or if their name is that of a class."""
     table = {"x": RNG.normal(size=n), name: RNG.permutation(n)}
-    assert hg.profile(table, target=name).task == "count"
+    assert hg.profile(table, target=name).task == "real"
     with pytest.raises(UserError, match=r"too many for classes. Its values are numbers: use task=.real."):
         hg.profile(table, target=name, task="multiclass")
 

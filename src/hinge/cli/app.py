@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import hinge
-from hinge.cli.exits import check_place, guard
+from hinge.cli.exits import check_place, given_file, guard
 from hinge.errors import USAGE, UserError
 from hinge.files import write_whole
 
@@ -85,7 +85,7 @@ def fit(
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.", show_default=False)] = None,
     task: Annotated[str, typer.Option(help="auto, binary, multiclass, real or count.")] = "auto",
     time: Annotated[float, typer.Option(help="Seconds for the whole run, about.")] = 60.0,
-    models: Annotated[str | None, typer.Option(help="Families to try, with commas: linear,sparse,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
+    models: Annotated[str | None, typer.Option(help="Families to try, with commas: linear,sparse,ratio,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default named after FILE.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out (may be repeated).", show_default=False)] = None,
@@ -94,15 +94,23 @@ def fit(
     memory: Memory = None,
     dask: Dask = None,
     checkpoint: Annotated[Path | None, typer.Option(help="With --memory or --dask: go on from this folder after a kill.", show_default=False)] = None,
+    simple: Annotated[bool, typer.Option("--simple", help="Choose one model, the simplest within one standard error of the best; no ensemble.")] = False,
+    weight: Annotated[str | None, typer.Option(help="The column of the weights of rows.", show_default=False)] = None,
+    exposure: Annotated[str | None, typer.Option(help="For counts: the column of exposures.", show_default=False)] = None,
+    offset: Annotated[str | None, typer.Option(help="A column added to the (logarithm of the) mean.", show_default=False)] = None,
+    group: Annotated[str | None, typer.Option(help="A column of groups that no split divides.", show_default=False)] = None,
+    time_column: Annotated[str | None, typer.Option(help="A column of times: the score is that of the last rows.", show_default=False)] = None,
+    test: Annotated[Path | None, typer.Option(help="Another table with the target, to score the model on as well.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Learn to predict a column: tries models, picks one, writes it with a report."""
+    """Learn to predict a column: tries models, picks one, writes it with a report. FILE may be - for standard input."""
     with guard():
         if by_blocks(file, memory, dask):
             from hinge.cli.large import run_fit
 
             say(as_json, *run_fit(file, target, task, models, out, seed, drop or [], memory, dask, checkpoint))
             return
+    with guard(), given_file(file) as file:
         from hinge.learning.console import ConsoleMonitor
         from hinge.learning.request import Request
         from hinge.learning.run import run
@@ -112,7 +120,8 @@ def fit(
             raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)
         command = "hinge " + shlex.join(sys.argv[1:])
         request = Request(
-            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, context.obj
+            file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, context.obj, simple,
+            weight, exposure, offset, group, time_column, test,
         )  # fmt: skip
         folder = out or default_folder(file)
         if folder.exists() and not folder.is_dir():
@@ -131,20 +140,22 @@ def predict(
     with_inputs: Annotated[bool, typer.Option("--with-inputs", help="Repeat the input columns.")] = False,
     memory: Memory = None,
     dask: Dask = None,
+    interval: Annotated[float | None, typer.Option(help="Add intervals (sets, for classes) that hold the target with this probability, such as 0.9.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Predict the target for the rows of FILE."""
+    """Predict the target for the rows of FILE (- for standard input)."""
     with guard():
         if by_blocks(file, memory, dask):
             from hinge.cli.large import run_predict
 
             say(as_json, *run_predict(model, file, out, memory, dask))
             return
+    with guard(), given_file(file) as place:
         from hinge.cli.predict import run
 
-        say_nothing = run(model, file, out, with_inputs, as_json)
-        if say_nothing is not None:
-            say(as_json, *say_nothing)
+        result = run(model, place, out, with_inputs, as_json, interval)
+        if result is not None:
+            say(as_json, *result)
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,25 @@ def check_place(out: Path, *, folder: bool = False) -> None:
         raise UserError(f"--out {out}: nothing may be written to {above}.", USAGE)
     if not folder and out.is_dir():
         raise UserError(f"--out {out} is a folder; give the name of a file.", USAGE)
+
+
+@contextlib.contextmanager
+def given_file(file: Path) -> Iterator[Path]:
+    """The file itself; for ``-`` a file with what standard input holds (CSV, JSON lines, Parquet or Arrow)."""
+    if file != Path("-"):
+        yield file
+        return
+    content = sys.stdin.buffer.read()
+    if not content:
+        raise UserError("- : standard input is empty.", USAGE)
+    endings = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\x1f\x8b": ".csv.gz"}
+    ending = next((end for start, end in endings.items() if content.startswith(start)), ".csv")
+    if ending == ".csv" and content.lstrip()[:1] == b"{":
+        ending = ".jsonl"
+    with tempfile.TemporaryDirectory(prefix="hinge") as folder:
+        place = Path(folder) / f"stdin{ending}"
+        place.write_bytes(content)
+        yield place
 
 
 @contextlib.contextmanager

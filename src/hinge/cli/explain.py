@@ -17,9 +17,11 @@ from hinge.errors import USAGE, UserError
 from hinge.learning import effects as column_effects
 from hinge.learning.model_inputs import TableModel, load_fitted, read_for
 from hinge.learning.scores import METRIC
+from hinge.learning.words import word_effects, words_of_row
 from hinge.tables.number_formats import format_number
 
 ORDERS = 200
+SHOWN_WORDS = 12
 
 
 def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, Any], list[str]]:
@@ -46,9 +48,19 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
         bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
         shown = "–" if given is None else format_number(given, 4) if isinstance(given, float) else str(given)
         lines.append(f"  {column:<{widths}}  {shown[:24]:<24}  {share:+.4g}  {bar}")
+    words = {
+        c["name"]: words_of_row(fitted, frame, place, c["name"]) for c in fitted.card["columns"] if c["kind"] == "text"
+    }
+    for column, parts in words.items():
+        top = max((abs(s) for _, s in parts), default=0.0) or 1.0
+        lines += ["", f"words of {column} (the change when the word is removed):"] if parts else []
+        for word, share in parts[:SHOWN_WORDS]:
+            bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
+            lines.append(f"  {word[:24]:<24}  {share:+.4g}  {bar}")
     data = {
         "row": row, "what": name, "prediction": value, "mean": base,
         "contributions": [{"column": c, "value": None if v is None else v if isinstance(v, (int, float)) else str(v), "share": s} for c, v, s in cells],
+        "words": {c: [{"word": w, "share": s} for w, s in parts[:SHOWN_WORDS]] for c, parts in words.items()},
     }  # fmt: skip
     return data, lines
 
@@ -94,8 +106,14 @@ def _whole(fitted: TableModel, file: Path, seed: int) -> tuple[dict[str, Any], l
         f"  {e.name:<{width}}  {format_number(e.value):>10}   {format_number(e.low)} to {format_number(e.high)}"
         for e in effects
     ]
+    texts = [c["name"] for c in fitted.card["columns"] if c["kind"] == "text"]
+    words = word_effects(fitted.pipeline, frame, y, texts, fitted.measure)
+    if words:
+        lines += ["", "rise of the loss of a text when a word is removed from it:", ""]
+        lines += [f"  {e.name:<24}  {format_number(e.value):>10}" for e in words]
     data = {
         "unit": unit,
+        "words": [{"word": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in words],
         "importances": [{"column": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in effects],
     }
     return data, lines

@@ -13,7 +13,7 @@ from typing import Any
 from hinge.cli.exits import check_place
 from hinge.errors import USAGE, UserError
 from hinge.learning.model_inputs import BATCH, TableModel, conform, load_fitted, remarks
-from hinge.learning.write import prediction_columns
+from hinge.learning.write import interval_columns, prediction_columns
 from hinge.tables.reading import read_parts
 from hinge.tables.spreadsheet import harmless
 
@@ -28,6 +28,7 @@ class Predictions:
     fitted: TableModel
     file: Path
     with_inputs: bool
+    level: float | None = None
     rows: int = 0
     file_notes: list[str] = field(default_factory=list)
     unfit: Counter[str] = field(default_factory=Counter)
@@ -42,8 +43,11 @@ class Predictions:
             self.file_notes = table.notes
             self.rows += frame.height
             if frame.height:
-                prediction = self.fitted.outputs(frame)
-                result = pl.DataFrame(prediction_columns(prediction, card["task"], card["classes"], card["target"]))
+                prediction = self.fitted.with_exposure(self.fitted.outputs(frame), table)
+                columns = prediction_columns(prediction, card["task"], card["classes"], card["target"])
+                if self.level is not None:
+                    columns |= interval_columns(prediction, card, self.level)
+                result = pl.DataFrame(columns)
                 seconds = pl.col(pl.Duration).dt.total_microseconds() / 1e6  # CSV has no word for durations
                 inputs = table.frame.with_columns(seconds) if self.with_inputs else None
                 yield result if inputs is None else pl.concat([inputs, result], how="horizontal")
@@ -54,14 +58,15 @@ class Predictions:
 
 
 def run(
-    model: Path, file: Path, out: Path | None, with_inputs: bool, as_json: bool
+    model: Path, file: Path, out: Path | None, with_inputs: bool, as_json: bool, level: float | None = None
 ) -> tuple[dict[str, Any], list[str]] | None:  # fmt: skip
     """Predict; prints CSV without --out."""
+    out = None if out == Path("-") else out
     if out is not None and out.suffix not in WRITERS:
         raise UserError(f"--out {out}: expected a name that ends in {', '.join(WRITERS)}.", USAGE)
     if out is not None:
         check_place(out)
-    predictions = Predictions(load_fitted(model), file, with_inputs)
+    predictions = Predictions(load_fitted(model), file, with_inputs, level)
     rows: list[dict[str, Any]] = []
     if out is not None:
         _write(predictions, out)

@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from hinge._native import check_indices
-from hinge._parameters import DTYPE, Constraints, Estimator, count, one_of
+from hinge._parameters import DTYPE, Constraints, Estimator, count, numbers, one_of
 from hinge._validation import validate_data
 from hinge.features import encoders
 from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
@@ -21,6 +21,7 @@ from hinge.tables.frames import as_frame, closest_name
 from hinge.tables.kinds import DROPPED, KINDS, infer_kind
 from hinge.tables.number_formats import SAMPLE, decimal_mark
 
+MEAN_FOLDS = 5  # for means of targets of other rows
 SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker
 SPARSE_FROM = 40  # … and this many outputs
 
@@ -37,7 +38,7 @@ class TablePrep(TransformerMixin, Estimator):
     - *category*: one output per level; rare levels share "(other)", gaps have "(missing)". A level that is not
       in the training rows counts as "(other)" if there is one, and gives zeros if not.
     - *date*: days, and the cycles of year, week and day that vary in training.
-    - *text*: tf-idf of the words found in most rows.
+    - *text*: tf-idf of the words found in most rows, or of runs of words and characters (``word_ngrams``, ``char_ngrams``).
     - *id*, *constant*: dropped.
 
     Tables come from pandas, polars, Arrow, NumPy (also arrays of objects) or SciPy; the same content gives the same
@@ -59,10 +60,25 @@ class TablePrep(TransformerMixin, Estimator):
         The number of levels, the most frequent ones, with an output of their own in each column.
     min_frequency : int
         Levels of fewer rows are pooled.
+    target_means : int, optional
+        With ``encode="codes"``, categories of more levels than this get the mean target of the level as further outputs (the
+        share of every class, for labels; floating-point y are numbers). ``fit_transform`` takes the means of a row from other
+        rows only (five folds), so that they do not give its own target away.
     text : {"tfidf", "counts", "presence", "drop"}
         The encoding of free text.
     max_words : int
-        Words with an output of their own, per column of text.
+        Terms with an output of their own, per column of text.
+    word_ngrams : (int, int)
+        The shortest and the longest run of words that is a term.
+    char_ngrams : (int, int), optional
+        Runs of characters within words as further terms, as many as ``max_words`` again.
+    min_df : int
+        Terms in fewer rows are left out.
+    sublinear_tf : bool
+        1 + ln(count) in place of counts in tf-idf.
+    word_choice : {"frequent", "target"}
+        Which terms are kept if there are more than ``max_words``: those found in most rows, or those on which y depends most
+        (χ² for labels, correlation for numbers of floating-point type).
     missing_values : collection of str
         Texts that mean "missing".
     sparse : bool or "auto"
@@ -110,8 +126,14 @@ class TablePrep(TransformerMixin, Estimator):
         "scale": ["boolean"],
         "max_categories": [count()],
         "min_frequency": [count()],
+        "target_means": [count(), None],
         "text": [one_of("tfidf", "counts", "presence", "drop")],
         "max_words": [count()],
+        "word_ngrams": [numbers(1, size=2)],
+        "char_ngrams": [numbers(1, size=2), None],
+        "min_df": [count()],
+        "sublinear_tf": ["boolean"],
+        "word_choice": [one_of("frequent", "target")],
         "missing_values": ["array-like", set, frozenset],
         "sparse": ["boolean", one_of("auto")],
         "dtype": DTYPE,
@@ -126,8 +148,14 @@ class TablePrep(TransformerMixin, Estimator):
         scale: bool = True,
         max_categories: int = 50,
         min_frequency: int = 1,
+        target_means: int | None = None,
         text: str = "tfidf",
         max_words: int = 1000,
+        word_ngrams: tuple[int, int] = (1, 1),
+        char_ngrams: tuple[int, int] | None = None,
+        min_df: int = 1,
+        sublinear_tf: bool = False,
+        word_choice: str = "frequent",
         missing_values: Any = MISSING_TEXTS,
         sparse: Any = "auto",
         dtype: Any = np.float64,
@@ -138,8 +166,14 @@ class TablePrep(TransformerMixin, Estimator):
         self.scale = scale
         self.max_categories = max_categories
         self.min_frequency = min_frequency
+        self.target_means = target_means
         self.text = text
         self.max_words = max_words
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+        self.min_df = min_df
+        self.sublinear_tf = sublinear_tf
+        self.word_choice = word_choice
         self.missing_values = missing_values
         self.sparse = sparse
         self.dtype = dtype
@@ -154,7 +188,11 @@ class TablePrep(TransformerMixin, Estimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> TablePrep:
-        """Learn the encoder of every column from training rows; y is ignored."""
+        """Learn the encoder of every column from training rows; y is used with ``word_choice="target"`` and ``target_means``."""
+        return self.fit_counted(X, y, {})
+
+    def fit_counted(self, X: Any, y: Any, counted: dict[Any, encoders.CountedTexts]) -> TablePrep:
+        """As :meth:`fit`; the terms of texts are taken from ``counted``, by column and :meth:`text_plans`, where it has them."""
         X = self._check(X, reset=True)
         given = self._given_kinds()
         sample = () if scipy.sparse.issparse(X) else read_columns(X[:SAMPLE], self.missing_values)
@@ -165,7 +203,7 @@ class TablePrep(TransformerMixin, Estimator):
             self.kinds_[column.name] = kind
             self.schema_[column.name] = column.storage
             self.missing_[column.name] = int(column.missing().sum())
-            self.encoders_.append(self._learn(column, kind, decimal))
+            self.encoders_.append(self._learn(column, kind, decimal, y, counted))
         self._index()
         if not self.origin_:
             n = len(column)
@@ -176,8 +214,44 @@ class TablePrep(TransformerMixin, Estimator):
         self.sparse_ = self.sparse is True or (self.sparse == "auto" and self._pays(X))
         return self
 
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """The outputs of the training rows; means of targets are those of other rows."""
+        return self.fit_transform_counted(X, y, {})
+
+    def fit_transform_counted(self, X: Any, y: Any, counted: dict[Any, encoders.CountedTexts]) -> Any:
+        """As :meth:`fit_transform`, with texts that were counted before."""
+        outputs = self.fit_counted(X, y, counted).transform_counted(X, counted)
+        for column, encoder in zip(self._columns(self._check(X, reset=False)), self.encoders_, strict=True):
+            if isinstance(encoder, encoders.LevelMeans):
+                outputs[:, self.columns_[column.name][1:]] = self._means_of_others(column, encoder, np.asarray(y))
+        return outputs
+
+    @staticmethod
+    def _means_of_others(column: Column, encoder: encoders.LevelMeans, y: np.ndarray) -> np.ndarray:
+        """For every training row the mean target of its level in the other folds."""
+        targets, _ = encoders.mean_targets(y)
+        fold = np.random.default_rng(0).permutation(len(y)) % MEAN_FOLDS
+        found = np.empty(targets.shape)
+        for k in range(MEAN_FOLDS):
+            own = fold == k
+            if own.any() and not own.all():
+                others = encoders.learn_means(column.take(np.flatnonzero(~own)), encoder.codes, y[~own])
+                wanted = {name: j for j, name in enumerate(others.names)}
+                means = others.encode_means(column.take(np.flatnonzero(own)))
+                # A class that the other folds lack has share zero.
+                found[own] = np.column_stack([
+                    means[:, wanted[name]] if name in wanted else np.zeros(int(own.sum())) for name in encoder.names
+                ])  # fmt: skip
+            else:
+                found[own] = encoder.encode_means(column.take(np.flatnonzero(own)))
+        return found
+
     def transform(self, X: Any) -> Any:
         """The outputs for any rows with the columns of training."""
+        return self.transform_counted(X, {})
+
+    def transform_counted(self, X: Any, counted: dict[Any, encoders.CountedTexts]) -> Any:
+        """As :meth:`transform`, with texts that were counted before."""
         check_is_fitted(self)
         X = self._check(X, reset=False)
         sparse = self.sparse_ and not self._frames_wanted()
@@ -185,7 +259,8 @@ class TablePrep(TransformerMixin, Estimator):
         for column, encoder in zip(self._columns(X), self.encoders_, strict=True):
             n = len(column)
             if not isinstance(encoder, encoders.Dropped):
-                block = encoder.encode(column)
+                ready = self._ready(column.name, counted) if isinstance(encoder, encoders.Several) else ()
+                block = encoder.encode(column, ready) if ready else encoder.encode(column)
                 blocks.append(scipy.sparse.csr_array(block) if sparse else block)
         if sparse:
             return scipy.sparse.hstack(blocks, format="csr", dtype=self.dtype)
@@ -274,7 +349,24 @@ class TablePrep(TransformerMixin, Estimator):
             given[name] = kind
         return given
 
-    def _learn(self, column: Column, kind: str, decimal: str) -> Any:
+    def text_plans(self) -> list[encoders.TextPlan]:
+        """The terms of a column of text that get outputs."""
+        whole = encoders.TextPlan(
+            self.text, "word", (self.word_ngrams[0], self.word_ngrams[1]), self.max_words, self.min_df, self.sublinear_tf,
+            self.word_choice == "target",
+        )  # fmt: skip
+        if self.char_ngrams is None:
+            return [whole]
+        return [whole, replace(whole, analyzer="char_wb", ngrams=(self.char_ngrams[0], self.char_ngrams[1]))]
+
+    def _ready(self, name: str, counted: dict[Any, encoders.CountedTexts]) -> list[encoders.CountedTexts]:
+        """The counts of the terms of a column, if they were made before."""
+        keys = [(name, plan.analyzer, plan.ngrams) for plan in self.text_plans()]
+        return [counted[key] for key in keys] if all(key in counted for key in keys) else []
+
+    def _learn(
+        self, column: Column, kind: str, decimal: str, y: Any, counted: dict[Any, encoders.CountedTexts]
+    ) -> Any:  # fmt: skip
         if kind in DROPPED:
             reason = {"id": "dropped: an identifier", "constant": "dropped: the same value in every row"}
             return encoders.Dropped(reason.get(kind, "dropped by kinds"))
@@ -287,8 +379,15 @@ class TablePrep(TransformerMixin, Estimator):
         if kind == "text":
             if self.text == "drop":
                 return encoders.Dropped("dropped: free text")
-            return encoders.learn_words(column, self.text, self.max_words)
-        return encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
+            plans = self.text_plans()
+            ready: list[Any] = self._ready(column.name, counted) or [None] * len(plans)
+            targets = None if y is None else np.asarray(y)
+            return encoders.Several(tuple(p.learn(column, targets, own) for p, own in zip(plans, ready)))
+        levels = encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
+        many = self.target_means is not None and len(levels.levels) + levels.pooled > self.target_means
+        if many and self.encode == "codes" and y is not None:
+            return encoders.learn_means(column, levels, np.asarray(y))
+        return levels
 
     def _index(self) -> None:
         """Map outputs to columns and columns to outputs."""
@@ -298,7 +397,10 @@ class TablePrep(TransformerMixin, Estimator):
         for name, encoder in zip(self.kinds_, self.encoders_):
             begin = len(self.origin_)
             self.origin_ += [name] * len(encoder.labels)
-            codes += [isinstance(encoder, encoders.Levels) and encoder.codes] * len(encoder.labels)
+            if isinstance(encoder, encoders.LevelMeans):
+                codes += [True] + [False] * len(encoder.names)
+            else:
+                codes += [isinstance(encoder, encoders.Levels) and encoder.codes] * len(encoder.labels)
             self.columns_[name] = list(range(begin, len(self.origin_)))
         self.categorical_ = np.array(codes, dtype=bool)
         self._n_features_out = len(self.origin_)
@@ -311,8 +413,8 @@ class TablePrep(TransformerMixin, Estimator):
         for encoder in self.encoders_:
             if isinstance(encoder, encoders.Levels):
                 filled += 1
-            elif isinstance(encoder, encoders.Words):
-                filled += min(len(encoder.terms), 30)
+            elif isinstance(encoder, encoders.Several):
+                filled += min(len(encoder.labels), 30)
             else:
                 filled += len(encoder.labels)
         return filled <= SPARSE_BELOW * len(self.origin_) or scipy.sparse.issparse(X)

@@ -24,10 +24,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to fit a family: ``make(shape)`` gives an estimator that is not fitted yet."""
+    """One way to fit a family: ``make(shape)`` gives an estimator that is not fitted yet.
+
+    ``encode`` is how the table is prepared, where that is not as for the rest of the family.
+    """
 
     name: str
     make: Callable[[Shape], Any]
+    encode: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,8 @@ class Family:
         Short name, and a few words.
     rank : int
         How complicated it is; between equally good families the lower rank wins.
-    encode : {"onehot", "codes"}
-        How the table is prepared.
+    encode : {"onehot", "chars", "codes"}
+        How the table is prepared: "chars" is "onehot" with runs of characters of texts besides words.
     settings : tuple of Setting
     max_rows, min_rows : int
         Limits of the training rows it is meant for.
@@ -50,6 +54,8 @@ class Family:
     early : int
         How many settings are tried before slow families have their turn, where rows are many.
     slow : bool
+    vary : function of a random generator, optional
+        Draws a further setting.
     """
 
     name: str
@@ -62,6 +68,7 @@ class Family:
     rounds: bool = False
     early: int = 1
     slow: bool = False
+    vary: Callable[[np.random.Generator], Setting] | None = None
 
 
 def _hg() -> Any:
@@ -113,6 +120,27 @@ def _linear(penalty: str, strength: float) -> Callable[[Shape], Any]:
     return make
 
 
+def _of_words(strength: float) -> Callable[[Shape], Any]:
+    """A ridge penalty on rows of length 1 of many terms: the sum of the losses times ``strength``, plus ‖w‖²/2."""
+
+    def make(shape: Shape) -> Any:
+        hg = _hg()
+        return scaled(
+            shape.task, hg.Learner(loss=loss_of(shape.task), penalty=hg.L2(1 / (strength * shape.rows)), tol=1e-4)
+        )
+
+    return make
+
+
+def _ratio(strength: float) -> Callable[[Shape], Any]:
+    def make(shape: Shape) -> Any:
+        from hinge.models.linear.log_count_ratio import LogCountRatioClassifier
+
+        return LogCountRatioClassifier(C=strength)
+
+    return make
+
+
 def scaled(task: str, model: Any) -> Any:
     """For real targets: the model of the standardised target, so that strengths and steps mean the same everywhere."""
     if task != "real":
@@ -160,14 +188,23 @@ LEAF = (0.02, 5, 20)
 
 
 def _boosting(
-    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0
-) -> Setting:
+    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0, rows: float = 0.8
+) -> Setting:  # fmt: skip
     """Boosting in small steps, each on a part of the rows and columns."""
     options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
     patience = round(2 / rate)
     return Setting(f"rate {rate:g}, {leaves} leaves", _of_trees(
-        BOOST, max_iter=3000, l2_regularization=l2, subsample=0.8, n_iter_no_change=patience, **options
+        BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, n_iter_no_change=patience, **options
     ))  # fmt: skip
+
+
+def _any_boosting(rng: np.random.Generator) -> Setting:
+    """A setting of boosting drawn at random."""
+    least = int(rng.choice([2, 5, 10, 20, 50]))
+    return _boosting(
+        float(rng.choice([0.02, 0.03, 0.05])), int(rng.choice([7, 15, 31, 63, 127])), float(rng.choice([0.2, 0.4, 0.7, 1.0])),
+        (0.05, min(least, 5), least), float(rng.choice([0.1, 1.0, 5.0, 20.0])), float(rng.choice([0.6, 0.8, 1.0])),
+    )  # fmt: skip
 
 
 # In the order they get their turn: those that are quick or often best come first.
@@ -190,7 +227,7 @@ FAMILIES = (
         _boosting(0.05, 15, 0.7),
         _boosting(0.03, 15, 0.3),
         _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
-    ), rounds=True, early=2),
+    ), rounds=True, early=2, vary=_any_boosting),
     Family("additive", "boosted, one column at a time", 4, "codes", (
         Setting("rate 0.1", _of_trees(
             BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),
@@ -206,7 +243,27 @@ FAMILIES = (
         Setting("128, 128", _network((128, 128), 1e-4)),
     ), max_rows=500_000, min_rows=500, slow=True),
 )  # fmt: skip
-NAMES = tuple(f.name for f in FAMILIES)
+# Tables with free text: linear models of very many terms come first; kernels and networks are for few outputs.
+TEXT_FAMILIES = (
+    FAMILIES[0],
+    Family("linear", "linear, ridge penalty", 2, "onehot", (
+        Setting("words, C 10", _of_words(10.0)),
+        Setting("words, C 100", _of_words(100.0)),
+        Setting("words and characters, C 10", _of_words(10.0), "chars"),
+        Setting("words, C 1", _of_words(1.0)),
+        Setting("words and characters, C 100", _of_words(100.0), "chars"),
+    ), early=3),
+    Family("ratio", "linear, naive Bayes log-count ratios", 2, "onehot", (
+        Setting("words, C 10", _ratio(10.0)),
+        Setting("words and characters, C 10", _ratio(10.0), "chars"),
+        Setting("words, C 1", _ratio(1.0)),
+    ), early=2),
+    *(f for f in FAMILIES if f.name in ("boosting", "additive", "tree", "forest")),
+    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
+        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (3e-4, 1e-3)
+    ), max_rows=200_000, slow=True),
+)  # fmt: skip
+NAMES = (*(f.name for f in FAMILIES), "ratio")
 
 
 def named(models: str | None) -> list[str]:
@@ -218,10 +275,15 @@ def named(models: str | None) -> list[str]:
     return wanted
 
 
-def families(models: str | None, task: str, rows: int) -> list[Family]:
-    """The families to try: all that suit the data, or those named, with the baseline always first."""
+def families(models: str | None, task: str, rows: int, text: bool = False) -> list[Family]:
+    """The families to try: all that suit the data, or those named, with the baseline always first.
+
+    ``text`` is True for tables with free text.
+    """
     wanted = named(models)
+    suited = [f for f in (TEXT_FAMILIES if text else FAMILIES) if f.name != "ratio" or task in ("binary", "multiclass")]
     if wanted:
-        return [f for f in FAMILIES if f.name in wanted or f.name == "baseline"]
-    suited = [f for f in FAMILIES if f.min_rows <= rows <= f.max_rows]
+        suited += [f for f in FAMILIES if f.name not in {g.name for g in suited}]
+        return [f for f in suited if f.name in wanted or f.name == "baseline"]
+    suited = [f for f in suited if f.min_rows <= rows <= f.max_rows]
     return [f for f in suited if not (f.name == "kernel" and task == "count")]

@@ -69,7 +69,7 @@ def draw(results: list[Trial], task: str, chosen: Trial | None = None, left: flo
 
     title = None if left is None else f"trying models, {max(left, 0):.0f} s left"
     table = Table(title=title, title_justify="left", title_style="dim", header_style="bold", box=None, pad_edge=False)
-    table.add_column("model", no_wrap=True)
+    table.add_column("model", no_wrap=True, min_width=10)
     table.add_column("setting", no_wrap=True, style="dim")
     for name in (f"CV {METRIC[task]} ± se", "explained", "fit", "predict/row", "size", "certificate"):
         table.add_column(name, justify="right", no_wrap=True)

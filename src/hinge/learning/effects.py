@@ -126,7 +126,7 @@ def learning_curve(
         sizes = sizes[[len(np.unique(targets[order[:size]])) > 1 for size in sizes]]
     scores: list[tuple[int, float, float, float]] = []
     try:
-        with limit(2 * seconds):
+        with limit(1.3 * seconds):
             for _, part, model, _ in growing_fits(lambda rows: fit(np.sort(rows)), order, sizes, seconds):
                 some = np.sort(part)[:: max(1, len(part) // CURVE_ROWS)]
                 inside = measure.estimate(measure.losses(model, frame[some], targets[some]))

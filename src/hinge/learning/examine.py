@@ -17,9 +17,12 @@ from hinge.learning import effects
 from hinge.learning.leaderboard import board_rows
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request, checksum, versions
+from hinge.learning.roles import Roles
 from hinge.learning.scores import METRIC, best_constant, constant_losses, details, explained
 from hinge.learning.search import Search, certificate_of, fit_model, inner
+from hinge.learning.suspects import suspicious
 from hinge.learning.timeout import OutOfTime, limit
+from hinge.learning.words import word_effects
 from hinge.report import formulas
 from hinge.report.evidence import Effect, Evidence
 from hinge.select.estimate import mean_of
@@ -47,16 +50,22 @@ class Split:
 
 
 def examine(
-    request: Request, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
-) -> Evidence:
+    request: Request, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float,
+    roles: Roles | None = None,
+) -> Evidence:  # fmt: skip
     """The evidence: scores on rows kept apart, effects of columns, curves, findings."""
     search, chosen = refit.search, refit.chosen
     best = search.best()
     assert best is not None
     assert best.score is not None
     assert chosen.score is not None
-    truth, prediction, base, how = _held_out(refit, rows, trained)
+    grouped = request.group is not None
+    truth, prediction, base, how = _held_out(refit, rows, trained, request.time_column is not None, grouped)
     loss = search.measure.pointwise(truth, prediction)
+    if refit.weight is not None and len(rows.test):
+        loss, base = loss * refit.weight[rows.test], base * refit.weight[rows.test]
+    elif refit.weight is not None:
+        loss = loss * refit.weight
     score = search.measure.estimate(loss)
     space, objective = formulas.formula(
         chosen.family.name, chosen.setting.name, inner(final.named_steps["model"]), search.task
@@ -75,18 +84,34 @@ def examine(
         target_values=data.y, command=request.command, seed=request.seed, versions=versions(),
         checksum=checksum(request.path),
     )  # fmt: skip
-    _measure(evidence, data, refit, rows, trained or final, final, seconds)
+    began = time.perf_counter()
+    _measure(evidence, data, refit, rows, trained or final, final, 0.85 * seconds)
+    strongest = [effect.name for effect in evidence.importances if effect.low > 0]
+    left = max(seconds - (time.perf_counter() - began), 0.1 * seconds)
+    try:
+        with limit(max(left, LEAST_DIAGNOSIS)):
+            evidence.notes += suspicious(request, data, roles or Roles(), strongest, left)
+    except OutOfTime:
+        pass
     return evidence
 
 
-def _held_out(refit: Refit, rows: Split, trained: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+def _held_out(
+    refit: Refit, rows: Split, trained: Any, ordered: bool, grouped: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:  # fmt: skip
     """Targets and predictions of rows the scored model was not fitted to, the constant's losses, and a description."""
     search = refit.search
     if len(rows.test):
         truth = refit.targets[rows.test]
         prediction = search.measure.output(trained, refit.frame[rows.test])
         constant = best_constant(refit.y[rows.train], search.classes)
-        how = f"{format_number(len(rows.test))} rows drawn at random and kept apart until the model was chosen"
+        drawn = (
+            f"the last {format_number(len(rows.test))} rows by time, "
+            if ordered
+            else f"{format_number(len(rows.test))} rows "
+        )
+        whole = "" if ordered else "of whole groups " if grouped else ""
+        how = f"{drawn}{whole}{'' if ordered else 'drawn at random and '}kept apart until the model was chosen"
         return truth, prediction, constant_losses(search.measure, truth, constant), how
     trivial, chosen = search.results[0], refit.chosen
     assert chosen.predictions is not None
@@ -103,7 +128,15 @@ def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
     notes = []
     better = mean_of(gain)
     if better.value <= better.standard_error:
-        notes.append(Note("D15", "", "no model is better than the best constant, beyond noise"))
+        tried = {trial.family.name for trial in refit.search.results[1:] if trial.state == "done"}
+        untried = {trial.family.name for trial in refit.search.results[1:]} - tried
+        text = "no model is better than the best constant, beyond noise"
+        if untried:
+            text = (
+                f"none of the models tried in full ({', '.join(sorted(tried)) or 'none'}) is better than the best constant, "
+                f"beyond noise; there was no time for {', '.join(sorted(untried))}"
+            )
+        notes.append(Note("D15", "", text))
     if refit.cut is not None:
         done, wanted = refit.cut
         text = f"time was short: boosting did {done} rounds where the folds chose {wanted}; give more time ({argument('seconds')})"
@@ -123,6 +156,10 @@ def _measure(
         evidence.importances = effects.importances(
             trained, data.frame[shown], refit.targets[shown], measure, search.seed, seconds=0.25 * seconds
         )
+        if search.texts:
+            evidence.words = word_effects(
+                trained, data.frame[shown], refit.targets[shown], search.texts, measure, 0.1 * seconds
+            )
         evidence.partials = list(
             effects.partials(final, data.frame, evidence.importances, search.kinds, search.task, search.seed)
         )
@@ -203,7 +240,7 @@ def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, 
         if result is None:
             continue
         fold = search.folds[0]
-        prep, X, *_ = search.prepare(fold, result.family.encode)
+        prep, X, *_ = search.prepare(fold, result.encode)
         changes: dict[str, Any] = {"regressor__history" if search.task == "real" else "history": True}
         try:
             with limit(max(seconds, 1.0)):

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.errors import MODEL, UserError
+from hinge.learning.intervals import interval, label_sets
 from hinge.learning.request import checksum
 from hinge.learning.scores import measure_for
 from hinge.problem.numerics import OVERFLOWED
@@ -116,10 +117,38 @@ class TableModel(BaseEstimator):
         """The columns of a table in the types of training; values that cannot be read are missing."""
         return conform(as_table(X), self)[0]
 
+    def with_exposure(self, outputs: np.ndarray, table: Table) -> np.ndarray:
+        """Rates times the exposure of rows, means plus their offset, where the table has those columns."""
+        frame = table.frame
+        for role in ("exposure", "offset"):
+            name = self.card.get(role)
+            if name in frame.columns:
+                values = to_numbers(frame[name]).to_numpy().astype(np.float64)
+                if role == "offset" and self.task == "real":
+                    outputs = outputs + values
+                else:
+                    outputs = outputs * (values if role == "exposure" else np.exp(values))
+        return outputs
+
     def predict(self, X: Any) -> np.ndarray:
         """The predicted target of every row: labels or means."""
-        outputs = self.outputs(self.conform(X))
+        table = as_table(X)
+        outputs = self.with_exposure(self.outputs(conform(table, self)[0]), table)
         return outputs if self.labels is None else self.labels[np.argmax(outputs, axis=1)]
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Intervals that hold the target of new rows with probability ``level``, rows × 2 (conformal prediction)."""
+        if self.labels is not None:
+            raise TypeError("the target has classes: predict_set gives sets of them.")
+        table = as_table(X)
+        return interval(self.with_exposure(self.outputs(conform(table, self)[0]), table), self.card, level)
+
+    def predict_set(self, X: Any, level: float = 0.9) -> list[list[str]]:
+        """Sets of classes that hold the class of new rows with probability ``level`` (conformal prediction)."""
+        if self.labels is None:
+            raise TypeError("the target has no classes: predict_interval gives intervals.")
+        inside = label_sets(self.outputs(self.conform(X)), self.card, level)
+        return [self.labels[row].tolist() for row in inside]
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """The probability of every class."""
@@ -237,7 +266,7 @@ def read_for(fitted: TableModel, file: Path, *, with_target: bool) -> tuple[Any,
     if with_target:
         if fitted.target not in table.frame.columns:
             raise UserError(f"{file} lacks the target {fitted.target!r}, which is needed to score predictions.")
-        notes += _keep_rows_with_target(table, fitted)
+        notes += keep_rows_with_target(table, fitted)
     frame, unfit = conform(table, fitted)
     notes += remarks(unfit, fitted)
     if with_target and fitted.card["data_sha256"] and checksum(file) == fitted.card["data_sha256"]:
@@ -245,7 +274,7 @@ def read_for(fitted: TableModel, file: Path, *, with_target: bool) -> tuple[Any,
     return frame, targets(table, fitted) if with_target else None, notes, table
 
 
-def _keep_rows_with_target(table: Table, fitted: TableModel) -> list[str]:
+def keep_rows_with_target(table: Table, fitted: TableModel) -> list[str]:
     """Leave out rows whose target is missing or cannot be read, with the remarks that calls for."""
     import polars as pl
 

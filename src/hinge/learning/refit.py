@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge.learning.search import Search, Trial, common_rounds, fit_model, preparation
+from hinge.models.blend import Blend
 
 MAX_WATCHED = 50_000
 PATIENCE = 20  # rounds that early stopping adds, about
@@ -27,6 +28,8 @@ class Refit:
         Rounds of boosting that early stopping chose on many rows.
     cut : (int, int), optional
         Rounds of boosting that there was time for, and those that were chosen, if that was more.
+    weight : array, optional
+        The weights of the rows of the table.
     """
 
     frame: Any
@@ -36,6 +39,7 @@ class Refit:
     sampled: bool
     rounds: int | None = None
     cut: tuple[int, int] | None = None
+    weight: np.ndarray | None = None
 
     @cached_property
     def targets(self) -> np.ndarray:
@@ -46,18 +50,22 @@ class Refit:
         """A pipeline fitted to these rows of the table; boosting keeps to the time, the others take what they need."""
         from sklearn.pipeline import Pipeline
 
+        if self.chosen.members:
+            return Pipeline([("model", self._blend(rows, seconds))])
         changes = self._changes(len(rows), seconds)
         watched = np.arange(0)
         if self._watches(len(rows)):  # rows set aside here: the estimator would copy all others
             order = np.random.default_rng(self.search.seed).permutation(len(rows))
             cut = min(len(rows) // 10, MAX_WATCHED)
             watched, rows = rows[np.sort(order[:cut])], rows[np.sort(order[cut:])]
-        prep = preparation(self.chosen.family.encode, self.search.kinds)
+        prep = preparation(self.chosen.encode, self.search.kinds)
         every = len(rows) == self.frame.height
-        X = prep.fit_transform(self.frame if every else self.frame[rows])
-        watch = {}
+        X = prep.fit_transform(self.frame if every else self.frame[rows], self.search.labels(self.y[rows]))
+        watch = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         if len(watched):
-            watch = {"X_val": prep.transform(self.frame[watched]), "y_val": self.search.labels(self.y[watched])}
+            watch |= {"X_val": prep.transform(self.frame[watched]), "y_val": self.search.labels(self.y[watched])}
+            if self.weight is not None:
+                watch["sample_weight_val"] = self.weight[watched]
         model = fit_model(
             self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, **changes
         )  # fmt: skip
@@ -67,6 +75,20 @@ class Refit:
             self.rounds = common_rounds([model])
             model = model.first_rounds(self.rounds)
         return Pipeline([("prep", prep), ("model", model)])
+
+    @cached_property
+    def parts(self) -> list[Refit]:
+        """The members of an ensemble."""
+        return [
+            Refit(self.frame, self.y, self.search, trial, self.sampled, weight=self.weight)
+            for trial, _ in self.chosen.members
+        ]
+
+    def _blend(self, rows: np.ndarray, seconds: float) -> Blend:
+        costs = [part.chosen.cost(len(rows)) for part in self.parts]
+        fitted = [part.fit(rows, seconds * cost / max(sum(costs), 1e-9)) for part, cost in zip(self.parts, costs)]
+        self.cut = next((part.cut for part in self.parts if part.cut is not None), None)
+        return Blend.of(fitted, [share for _, share in self.chosen.members])
 
     def _watches(self, rows: int) -> bool:
         """Whether rows have to be set aside for early stopping: more rows than the search had bear more rounds."""

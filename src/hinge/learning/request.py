@@ -29,6 +29,13 @@ class Request:
     rows: int | None = None
     command: str = ""
     began: float = field(default_factory=time.perf_counter)
+    simple: bool = False
+    weight: str | None = None
+    exposure: str | None = None
+    offset: str | None = None
+    group: str | None = None
+    time_column: str | None = None
+    test: Any = None
 
     @property
     def path(self) -> Path:

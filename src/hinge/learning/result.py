@@ -20,6 +20,9 @@ from hinge.report.evidence import Evidence
 from hinge.tables.number_formats import format_number
 from hinge.tables.profile import TableProfile
 
+# Notes that only fits can make; they are shown after the choice.
+LATE_NOTES = ("D15", "D17", "D20", "D21", "D22", "D23")
+
 
 @dataclass
 class Learned:
@@ -83,7 +86,7 @@ class Learned:
             e.reason,
             f"{e.scored.capitalize()}: {e.metric} {format_number(e.score, 4)} ± {format_number(e.error, 2)} (best constant "
             f"{format_number(e.trivial, 4)}, {100 * e.explained:.1f} % explained); {', '.join(others)}",
-            *(f"  {n.code} {n.text}" for n in e.notes if n.code in ("D15", "D17")),
+            *(f"  {n.code} {n.text}" for n in e.notes if n.code in LATE_NOTES),
         ]
 
     def __str__(self) -> str:

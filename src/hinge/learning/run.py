@@ -12,15 +12,18 @@ import numpy as np
 from hinge.config import shows_progress
 from hinge.errors import UserError
 from hinge.learning.candidates import families, named
+from hinge.learning.ensemble import add_ensemble
 from hinge.learning.examine import Split, examine
+from hinge.learning.intervals import calibration
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.monitor import Monitor
+from hinge.learning.outside import outside_score
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request
 from hinge.learning.result import Learned
+from hinge.learning.roles import Roles, apply_roles, read_roles, role_columns
 from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search, Trial
 from hinge.report.evidence import Evidence
-from hinge.select.resample import deal
 from hinge.tables.profile import TableProfile, profile
 from hinge.tables.reading import as_table
 from hinge.tables.target import check_task
@@ -46,11 +49,18 @@ def learn(
     rows: int | None = None,
     random_state: int = 0,
     progress: bool | None = None,
+    simple: bool = False,
+    weight: str | None = None,
+    exposure: str | None = None,
+    offset: str | None = None,
+    group: str | None = None,
+    time_column: str | None = None,
+    test: Any = None,
 ) -> Learned:
     """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
 
-    Columns are typed and prepared, every family is cross-validated on the same folds, and the simplest one within one
-    standard error of the best is chosen, fitted to all rows and diagnosed. ``hinge fit`` is this function.
+    Columns are typed and prepared, every family is cross-validated on the same folds, the best models are averaged with weights
+    that are chosen out of fold, and the choice is fitted to all rows and diagnosed. ``hinge fit`` is this function.
 
     Parameters
     ----------
@@ -63,13 +73,30 @@ def learn(
     seconds : float
         Time for everything, about.
     models : str or list of str, optional
-        Families to try: linear, sparse, tree, additive, boosting, forest, kernel, network. All by default.
+        Families to try: linear, sparse, ratio, tree, additive, boosting, forest, kernel, network. All that suit the
+        table by default.
     drop, keep : lists of columns
         Columns to leave out, and to keep whatever the profile makes of them.
     rows : int, optional
         Use this many rows, drawn at random.
     random_state : int
         The seed of everything random.
+    simple : bool
+        Choose one model, the simplest within one standard error of the best. By default the best one, which may be a weighted
+        mean of several (an ensemble), unless a simpler one is within one standard error and half a per cent of it.
+    weight : str, optional
+        The column of the weights of rows, in fits and in scores.
+    exposure : str, optional
+        For counts: the column of exposures (years insured, hours watched). The model predicts the count per unit, times the
+        exposure where a table has it.
+    offset : str, optional
+        A column that is added to the prediction: of the logarithm of the mean for counts, of the mean for real numbers.
+    group : str, optional
+        A column of groups (patients, shops): no group is on both sides of a split.
+    time_column : str, optional
+        A column of times: rows are held out, and folds are made, by time; the score is that of the last fifth.
+    test : path or data frame, optional
+        Another table with the target: the model is scored on it as well, and columns that differ from training are named.
     progress : bool, optional
         Print what was read, and the comparison of models while they are tried. Needs the package rich.
         None: as :func:`hinge.set_config` has it.
@@ -91,7 +118,10 @@ def learn(
     listed = models if models is None or isinstance(models, str) else ",".join(models)
     if not seconds > 0:
         raise ValueError(f"seconds must be positive, got {seconds}.")
-    request = Request(table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows)
+    request = Request(
+        table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows, simple=simple, weight=weight,
+        exposure=exposure, offset=offset, group=group, time_column=time_column, test=test,
+    )  # fmt: skip
     return run(request, _monitor() if shows_progress(progress) else None)
 
 
@@ -115,43 +145,57 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
         drawn = np.sort(np.random.default_rng(request.seed).permutation(table.frame.height)[: request.rows])
         table.frame, table.rows = table.frame[drawn], table.numbers()[drawn]
         table.notes.append(f"{request.rows} rows drawn at random")
-    data = profile(table, request.target, request.task, drop=request.drop, keep=request.keep)
+    given, numbers = read_roles(request, table.frame), table.numbers()
+    used = role_columns(request)
+    task = "count" if request.exposure is not None and request.task == "auto" else request.task
+    data = profile(table, request.target, task, drop=(*request.drop, *used), keep=request.keep)
     del table
+    kept = np.searchsorted(numbers, data.rows)
+    roles = apply_roles(request, data, {role: values[kept] for role, values in given.items()})
     if len(data.y) < LEAST_ROWS:
         raise UserError(
             f"{request.path}: {len(data.y)} rows with a target are too few to learn from; {LEAST_ROWS} are the least."
         )
     monitor.table(request, data)
-    train, test = hold_out(data.y, data.task, request.seed)
+    train, test = hold_out(data.y, data.task, request.seed, roles)
     sample = _sample(data.y, train, data.task, request)
-    search, left = _search(request, data, train, sample, monitor)
+    search, left = _search(request, data, roles, train, sample, monitor)
     chosen = search.choose()
     monitor.choice(search.results, search.task, chosen)
-    refit = Refit(data.frame, data.y, search, chosen, sampled=len(sample) < len(train))
+    refit = Refit(data.frame, data.y, search, chosen, sampled=len(sample) < len(train), weight=roles.factor)
     trained, train, final = last_fits(refit, train, test, left)
     left = max(request.began + request.seconds - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
-    evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left)
+    evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left, roles)
     evidence.seconds = time.perf_counter() - request.began
     model = TableModel(final, make_card(request, data, evidence))
+    if request.test is not None:
+        model.card["test"], note = outside_score(model, data, request.test, request.seed)
+        evidence.notes.append(note)
+        model.card["notes"].append([note.code, note.column, note.text])
     return Learned(request, data, search, chosen, model, evidence, test)
 
 
 def _search(
-    request: Request, data: TableProfile, train: np.ndarray, sample: np.ndarray, monitor: Monitor
+    request: Request, data: TableProfile, roles: Roles, train: np.ndarray, sample: np.ndarray, monitor: Monitor
 ) -> tuple[Search, float]:
     """The trials of all families, and the seconds left for the last fits."""
     kinds = {column.name: column.kind for column in data.columns}
     search = Search.over(
-        data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds
+        data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds, roles[sample]
     )
-    search.afterwards = lambda best: after_search(best, len(train), len(data.y), request.seconds)
+    search.simple = request.simple
+    search.afterwards = lambda best: after_search(
+        best, len(train), len(data.y), request.seconds, 1 if request.simple else 2
+    )
     deadline = request.began + request.seconds
     seconds = max(deadline - time.perf_counter(), MOST_AFTER_SEARCH * request.seconds)
     with monitor.search(search.task, seconds) as show:
-        search.run(families(request.models, data.task, len(train)), seconds, show)
+        search.run(families(request.models, data.task, len(train), bool(search.texts)), seconds, show)
     for_report = report_seconds(search.best(), len(train), request.seconds)
     left = max(deadline - time.perf_counter() - for_report, REPORT_SHARES[0] * request.seconds)
     search.leave_out_slow(len(data.y), left)
+    if not request.simple:
+        add_ensemble(search, len(train), len(data.y), left)
     return search, left
 
 
@@ -162,9 +206,9 @@ def report_seconds(best: Trial | None, train: int, seconds: float) -> float:
     return float(np.clip(needs, least * seconds, most * seconds))
 
 
-def after_search(best: Trial | None, train: int, rows: int, seconds: float) -> float:
-    """The time to keep for the last fits, of the best model so far, and for the report."""
-    fits = 0.0 if best is None else best.cost(train) + best.cost(rows)
+def after_search(best: Trial | None, train: int, rows: int, seconds: float, members: int = 1) -> float:
+    """The time to keep for the last fits, of the best model so far (of so many like it), and for the report."""
+    fits = 0.0 if best is None else members * (best.cost(train) + best.cost(rows))
     return min(fits + report_seconds(best, train, seconds), MOST_AFTER_SEARCH * seconds)
 
 
@@ -187,14 +231,16 @@ def last_fits(
     return trained, train, refit.fit(every, max(seconds - (time.perf_counter() - began), 0.8 * share))
 
 
-def hold_out(y: np.ndarray, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training rows, and rows held out until the end (none if there are few rows)."""
+def hold_out(y: np.ndarray, task: str, seed: int, roles: Roles | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Training rows, and rows held out until the end (none if there are few rows): the last ones where rows have an order."""
     n = len(y)
     if n < SMALL:
         return np.arange(n), np.arange(0)
     k = int(np.ceil(n / min(HELD_OUT * n, MAX_HELD_OUT)))
-    fold = deal(y, k, np.random.default_rng(seed + 1), classify=task in ("binary", "multiclass"))
-    return np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
+    roles = roles or Roles()
+    held = k - 1 if roles.order is not None else 0
+    fold = roles.folds(y, k, task in ("binary", "multiclass"), seed + 1)
+    return np.flatnonzero(fold != held), np.flatnonzero(fold == held)
 
 
 def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np.ndarray:
@@ -220,6 +266,8 @@ def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[
         "target": data.target,
         "task": data.task,
         "classes": evidence.classes,
+        "exposure": request.exposure,
+        "offset": request.offset,
         "target_notation": None if data.notation is None else asdict(data.notation),
         "columns": evidence.columns,
         "left_out": data.left_out,
@@ -242,7 +290,9 @@ def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[
         "scored": evidence.scored,
         "advice": [list(sentence) for sentence in evidence.sentences],
         "facts": evidence.facts,
+        "conformal": calibration(evidence),
         "importances": [asdict(e) for e in evidence.importances],
+        "words": [asdict(e) for e in evidence.words],
         "seed": request.seed,
         "command": request.command,
         "versions": evidence.versions,

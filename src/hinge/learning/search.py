@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
+from hinge.features.encoders import CountedTexts
 from hinge.learning.candidates import Family, Setting, Shape
+from hinge.learning.roles import Roles
 from hinge.learning.scores import explained, measure_for
 from hinge.learning.timeout import OutOfTime, limit
 from hinge.select.choice import choose_candidate
 from hinge.select.estimate import Estimate, mean_of
 from hinge.select.measure import Measure
-from hinge.select.resample import make_folds
+from hinge.tables.conversion import to_column
 
 # No setting may use up more than this share of the time: the next ones want their turn.
 LARGEST_SHARE = {"boosting": 0.6}
@@ -30,6 +32,12 @@ STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
 LINEAR = 2  # the rank of linear models, and of nothing richer
+MAX_WORDS, CHOSEN_WORDS = 100_000, 300  # terms of a text for linear models, and for trees
+LOOK_ROWS, LOOK_ROWS_PER_SECOND, LOOK_SHARE = (300, 2000), 50, 0.02  # the first fit of every family
+WORTH_VARYING, MOST_FAILURES = 2.0, 5  # standard errors behind the best; settings in a row that were no better
+HOPELESS = 3.0  # standard errors behind on the first fold
+ABOUT_AS_GOOD = 0.005  # a simpler model may be worse by this share of the score
+MANY_LEVELS = 30  # of a category, from which trees get means of targets
 GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
 
 
@@ -39,7 +47,7 @@ class Trial:
 
     family: Family
     setting: Setting
-    state: str  # "done", "running", "no time", "failed"
+    state: str  # "done", "running", "dropped", "rough", "no time", "failed"
     loss: np.ndarray | None = None  # out of fold, one per row of the search
     predictions: np.ndarray | None = None
     score: Estimate | None = None
@@ -52,13 +60,20 @@ class Trial:
     certificate: Any = None
     rounds: int | None = None  # rounds of boosting that did best over all folds
     why: str = ""
+    members: list[tuple[Trial, float]] = field(default_factory=list)  # of an ensemble, with their weights
 
     @property
     def name(self) -> str:
         return f"{self.family.name} {self.setting.name}"
 
+    @property
+    def encode(self) -> str:
+        return self.setting.encode or self.family.encode
+
     def cost(self, rows: int) -> float:
         """Seconds that a fit to so many rows will take, by what the folds took."""
+        if self.members:
+            return sum(trial.cost(rows) for trial, _ in self.members)
         more = rows / max(self.train_rows, 1)
         return self.fit_seconds * more ** GROWTH.get(self.family.name, 1.0) + self.prepare_seconds * more
 
@@ -85,16 +100,32 @@ class Search:
     folds: list[Fold]
     results: list[Trial] = field(default_factory=list)
     mean: float = 1.0
+    weight: np.ndarray | None = None  # of every row, in fits and scores
+    simple: bool = True
+    _counted: dict[Any, CountedTexts] = field(default_factory=dict)
+    _count_seconds: dict[str, float] = field(default_factory=dict)  # per row, by encoding
+    too_slow: dict[str, str] = field(default_factory=dict)  # by family: why there was not even that
+    looks: dict[str, tuple[int, Estimate]] = field(
+        default_factory=dict
+    )  # by family: rows, and the score after a fit to them
     afterwards: Callable[[Trial | None], float] = lambda best: 0.0
 
     @classmethod
     def over(
-        cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0
+        cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0,
+        roles: Roles | None = None,
     ) -> Search:  # fmt: skip
         """Folds for these rows: ten for few rows, three for many (by the time there is)."""
         n = len(y)
         k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
-        return cls(frame, y, classes, task, kinds, seed, split(y, task, k, seed), mean=float(np.mean(y)))
+        roles = roles or Roles()
+        if roles.group is not None:
+            k = min(k, len(np.unique(roles.group)))
+            if k < 2:
+                raise UserError("the rows are of one group; scores need two or more.")
+        folds = split(y, task, k, seed, roles)
+        mean = float(np.average(y, weights=roles.factor))
+        return cls(frame, y, classes, task, kinds, seed, folds, mean=mean, weight=roles.factor)
 
     @cached_property
     def targets(self) -> np.ndarray:
@@ -105,6 +136,15 @@ class Search:
     def measure(self) -> Measure:
         return measure_for(self.task, self.classes, self.mean)
 
+    def losses(self, rows: np.ndarray, output: np.ndarray) -> np.ndarray:
+        """The losses of predictions for these rows of the search, times their weights."""
+        loss = self.measure.pointwise(self.targets[rows], output)
+        return loss if self.weight is None else loss * self.weight[rows]
+
+    def weight_of(self, rows: np.ndarray) -> dict[str, Any]:
+        """The argument of a fit that gives the weights of these rows."""
+        return {} if self.weight is None else {"sample_weight": self.weight[rows]}
+
     def labels(self, y: np.ndarray) -> np.ndarray:
         return y if self.classes is None else self.classes[y.astype(np.int64)]
 
@@ -112,11 +152,37 @@ class Search:
         """The preparation learned on the training rows of a fold, both parts of the table, seconds per row."""
         if encode not in fold.prepared:
             prep = preparation(encode, self.kinds)
-            X = prep.fit_transform(self.frame[fold.train])
             began = time.perf_counter()
-            Z = prep.transform(self.frame[fold.test])
-            fold.prepared[encode] = (prep, X, Z, (time.perf_counter() - began) / len(fold.test))
+            counted = self.counted(prep)
+            if self.texts:
+                self._count_seconds.setdefault(encode, (time.perf_counter() - began) / len(self.y))
+            began = time.perf_counter()
+            inside = self.frame[fold.train]
+            X = prep.fit_transform_counted(inside, self.labels(self.y[fold.train]), counted)
+            Z = prep.transform_counted(self.frame[fold.test], counted)
+            fold.prepared[encode] = (
+                prep,
+                X,
+                Z,
+                (time.perf_counter() - began) / (2 * len(fold.train) + len(fold.test))
+                + self._count_seconds.get(encode, 0.0),
+            )
         return fold.prepared[encode]
+
+    def counted(self, prep: Any) -> dict[Any, CountedTexts]:
+        """The terms of the columns of text, counted once."""
+        for name in self.texts:
+            for plan in prep.text_plans():
+                key = (name, plan.analyzer, plan.ngrams)
+                if key not in self._counted:
+                    column = to_column(self.frame[name])
+                    self._counted[key] = CountedTexts(column, plan.analyzer, plan.ngrams, plan.least)
+        return self._counted
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns of free text."""
+        return [name for name, kind in self.kinds.items() if kind == "text"]
 
     def run(
         self, families: list[Family], seconds: float, watch: Callable[[list[Trial]], None] = lambda results: None
@@ -127,6 +193,9 @@ class Search:
         found, the more exactly that is known.
         """
         began = time.perf_counter()
+        if len(self.y) > FEW_ROWS:
+            for family in families:
+                self._look(family, seconds)
         turns = [(f, f.settings[0]) for f in families if not f.slow]
         more = [(f, s) for f in families for s in f.settings[1 : f.early]]
         slow = [(f, f.settings[0]) for f in families if f.slow]
@@ -135,7 +204,8 @@ class Search:
             turns += [*(pair for pair in later if pair[0].rank <= LINEAR), *slow, *more]
             later = [pair for pair in later if pair[0].rank > LINEAR]
         else:
-            turns += [*more, *slow]
+            ahead = [pair for pair in slow if self._promising(pair[0])]
+            turns += [*ahead, *more, *(pair for pair in slow if pair not in ahead)]
         for family, setting in turns:
             self._try(family, setting, began, self._until(began, seconds), watch)
         # The most promising family first: its other settings are worth the most.
@@ -143,7 +213,55 @@ class Search:
         for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
             if order[family.name] < 4.0 or family.rank <= LINEAR:
                 self._try(family, setting, began, self._until(began, seconds), watch)
+        self._vary(families, began, seconds, watch)
         return self.results
+
+    def _look(self, family: Family, seconds: float) -> None:
+        """One fit of a family to few rows, to fewer if that takes long, so that there is something to report of every family."""
+        rows = int(np.clip(LOOK_ROWS_PER_SECOND * seconds, *LOOK_ROWS))
+        for share, n in ((LOOK_SHARE, rows), (2 * LOOK_SHARE, rows // 5)):
+            try:
+                with limit(share * seconds):
+                    self.looks[family.name] = self._rough(family, n)
+                return
+            except OutOfTime:
+                self.too_slow[family.name] = f"a fit to {n} rows takes more than {share * seconds:.2g} s"
+            except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError):
+                return  # the folds will show whether it fails
+
+    def _rough(self, family: Family, n: int) -> tuple[int, Estimate]:
+        """The score of a family fitted to n rows of the first fold, on as many others."""
+        rng, fold = np.random.default_rng(self.seed), self.folds[0]
+        part = Fold(np.sort(rng.permutation(fold.train)[:n]), np.sort(rng.permutation(fold.test)[:n]))
+        setting = family.settings[0]
+        prep, X, Z, _ = self.prepare(part, setting.encode or family.encode)
+        watch = self.weight_of(part.train) | (self._watch(part, Z) if family.rounds else {})
+        model = fit_model(setting, self, prep, X, self.labels(self.y[part.train]), watch)
+        return len(part.train), self.measure.estimate(self.losses(part.test, self.measure.output(model, Z)))
+
+    def _promising(self, family: Family) -> bool:
+        """True if a family was about the best after the fits to few rows."""
+        if family.name not in self.looks:
+            return False
+        own = self.looks[family.name][1]
+        return own.value <= min(score.value for _, score in self.looks.values()) + 0.5 * own.standard_error
+
+    def _vary(self, families: list[Family], began: float, seconds: float, watch: Any) -> None:
+        """Settings of boosting drawn at random, as long as there is time and one of the last few was an improvement."""
+        family = next((f for f in families if f.vary is not None), None)
+        if family is None or self.simple or self._distance(family) > WORTH_VARYING:
+            return
+        rng, failures = np.random.default_rng(self.seed + 5), 0
+        while failures < MOST_FAILURES:
+            trial = self.best(family.name)
+            end = self._until(began, seconds)
+            if trial is None or end - (time.perf_counter() - began) < len(self.folds) * trial.fit_seconds:
+                return
+            before = float(np.mean(trial.loss))  # type: ignore[arg-type]
+            assert family.vary is not None
+            self._try(family, family.vary(rng), began, end, watch)
+            best = self.best(family.name)
+            failures = 0 if best is not None and float(np.mean(best.loss)) < before * (1 - 1e-3) else failures + 1  # type: ignore[arg-type]
 
     def _until(self, began: float, seconds: float) -> float:
         """When the search has to end, in seconds from its beginning; later as long as it has found nothing."""
@@ -177,12 +295,21 @@ class Search:
             result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
 
     def choose(self) -> Trial:
-        """The simplest family whose mean loss is within one standard error (of the difference) of the best."""
+        """The simplest family whose mean loss is within one standard error (of the difference) of the best.
+
+        Unless ``simple``, it must also be within half a per cent of the best.
+        """
         best = self.best()
         if best is None or best.loss is None:
             raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
         names = dict.fromkeys(r.family.name for r in self.results)
         choices = [r for name in names if (r := self.best(name)) is not None]
+        if (
+            not self.simple
+        ):  # a simpler model must also be about as good: standard errors are large where losses are heavy-tailed
+            power = 2.0 if self.measure.root else 1.0
+            most = float(np.mean(best.loss)) * (1 + ABOUT_AS_GOOD) ** power
+            choices = [r for r in choices if float(np.mean(r.loss)) <= most]  # type: ignore[arg-type]
         losses = np.array([r.loss for r in choices])
         return choices[choose_candidate(losses, [r.family.rank for r in choices], paired=True).simplest]
 
@@ -197,10 +324,23 @@ class Search:
             result.state = "no time"
         except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
             result.state, result.why = "failed", " ".join(str(error).split())[:200]
+        if result.state == "no time" and family.name in self.looks:
+            rows, rough = self.looks[family.name]
+            result.state, result.why = (
+                "rough",
+                f"{self.measure.name} {rough.brief()} after a fit to {rows} rows; no time for all",
+            )
+        elif result.state == "no time":
+            result.why = self.too_slow.get(family.name, "")
+        self.finish(result)
+        watch(self.results)
+
+    def finish(self, result: Trial) -> None:
+        """The score of a trial that has its losses."""
+        trivial = self.results[0]
         if result.state == "done" and result.loss is not None and trivial.loss is not None:
             result.score = self.measure.estimate(result.loss)
             result.explained = explained(result.loss, trivial.loss)
-        watch(self.results)
 
     def _folds(self, result: Trial, began: float, seconds: float) -> None:
         n = len(self.y)
@@ -215,24 +355,27 @@ class Search:
             if left <= 0 or (k and quickest * (len(self.folds) - k) > room):
                 result.state = "no time"
                 return
-            prep, X, Z, prep_time = self.prepare(fold, result.family.encode)
+            prep, X, Z, prep_time = self.prepare(fold, result.encode)
             start = time.perf_counter()
             with limit(min(left, share - fit_time)):
-                watch = self._watch(fold, Z) if result.family.rounds else None
+                watch = self.weight_of(fold.train) | (self._watch(fold, Z) if result.family.rounds else {})
                 models.append(fit_model(result.setting, self, prep, X, self.labels(self.y[fold.train]), watch))
             took = time.perf_counter() - start
             fit_time, quickest = fit_time + took, min(quickest, took)
+            if k == 0 and len(self.folds) > 2 and self._hopeless(result, fold, models[0], Z):
+                result.state = "dropped"
+                return
         if result.family.rounds:
             self._go_on(result, models, min(began + seconds, time.perf_counter() + fit_time))
             result.rounds = common_rounds(models)
             models = [model.first_rounds(result.rounds) for model in models]
         for fold, model in zip(self.folds, models, strict=True):
-            p = self.measure.output(model, fold.prepared[result.family.encode][2])
+            p = self.measure.output(model, fold.prepared[result.encode][2])
             if not np.all(np.isfinite(p)):
                 raise ArithmeticError("predictions are not finite")
             predictions = np.empty((n, *p.shape[1:])) if predictions is None else predictions
             predictions[fold.test] = p
-            loss[fold.test] = self.measure.pointwise(self.targets[fold.test], p)
+            loss[fold.test] = self.losses(fold.test, p)
         result.loss, result.predictions, result.state = loss, predictions, "done"
         result.train_rows = len(fold.train)
         result.fit_seconds = fit_time / len(self.folds)
@@ -240,6 +383,15 @@ class Search:
         result.predict_micros = self._micros(prep, model, fold)
         result.certificate = certificate_of(model)
         result.size = size_of(model)
+
+    def _hopeless(self, result: Trial, fold: Fold, model: Any, Z: Any) -> bool:
+        """True for a further setting of a family that is clearly worse on its first fold than the family's best."""
+        best = self.best(result.family.name)
+        if best is None or best.loss is None:
+            return False
+        loss = self.losses(fold.test, self.measure.output(model, Z))
+        behind = mean_of(loss - best.loss[fold.test])
+        return behind.value > HOPELESS * behind.standard_error and behind.value > 0.02 * float(np.mean(best.loss))
 
     def _go_on(self, result: Trial, models: list[Any], end: float) -> None:
         """Fit models that stopped long before the others again, to as many rounds, if there is time until ``end``.
@@ -250,12 +402,13 @@ class Search:
         rounds = int(np.median([model.n_iter_ for model in models]))
         for k, fold in enumerate(self.folds):
             if models[k].n_iter_ < STOPPED_EARLY * rounds:
-                prep, X, Z, _ = self.prepare(fold, result.family.encode)
+                prep, X, Z, _ = self.prepare(fold, result.encode)
                 changes = {"max_iter": rounds, "n_iter_no_change": rounds}
                 labels = self.labels(self.y[fold.train])
                 try:
                     with limit(end - time.perf_counter()):
-                        models[k] = fit_model(result.setting, self, prep, X, labels, self._watch(fold, Z), **changes)
+                        watch = self.weight_of(fold.train) | self._watch(fold, Z)
+                        models[k] = fit_model(result.setting, self, prep, X, labels, watch, **changes)
                 except OutOfTime:
                     return
 
@@ -270,21 +423,29 @@ class Search:
         """The rows that decide when boosting stops: those of the fold, but for classes that its training rows lack."""
         y = self.y[fold.test]
         known = np.arange(len(y)) if self.classes is None else np.flatnonzero(np.isin(y, self.y[fold.train]))
-        return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])}
+        weight = {} if self.weight is None else {"sample_weight_val": self.weight[fold.test][known]}
+        return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])} | weight
 
 
-def split(y: np.ndarray, task: str, k: int, seed: int) -> list[Fold]:
-    """k folds, stratified for classes."""
-    return [Fold(*rows) for rows in make_folds(k, y, y, task in ("binary", "multiclass"), None, seed)]
+def split(y: np.ndarray, task: str, k: int, seed: int, roles: Roles | None = None) -> list[Fold]:
+    """k folds, stratified for classes; whole groups, or stretches of time."""
+    fold = (roles or Roles()).folds(y, k, task in ("binary", "multiclass"), seed)
+    found = [Fold(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(k)]
+    return [part for part in found if len(part.test) and len(part.train)]
 
 
 def preparation(encode: str, kinds: dict[str, str]) -> Any:
     """What stands in front of the model."""
     import hinge as hg
 
+    text: dict[str, Any] = {"word_ngrams": (1, 2), "min_df": 2, "sublinear_tf": True}
     if encode == "codes":
-        return hg.TablePrep(kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200)
-    return hg.TablePrep(kinds, min_frequency=5)
+        return hg.TablePrep(
+            kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200,
+            max_words=CHOSEN_WORDS, target_means=MANY_LEVELS, word_choice="target", **text,
+        )  # fmt: skip
+    chars = (3, 5) if encode == "chars" else None
+    return hg.TablePrep(kinds, min_frequency=5, max_words=MAX_WORDS, char_ngrams=chars, **text)
 
 
 def common_rounds(models: list[Any]) -> int:
@@ -301,7 +462,7 @@ def fit_model(
     setting: Setting, search: Search, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Any:  # fmt: skip
-    """A model of this setting on prepared rows; ``watch`` may hold rows for early stopping."""
+    """A model of this setting on prepared rows; ``watch`` may hold weights, and rows for early stopping."""
     categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
     shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed)
     model = setting.make(shape)

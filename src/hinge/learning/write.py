@@ -9,7 +9,8 @@ import numpy as np
 
 from hinge.errors import UserError
 from hinge.files import write_whole
-from hinge.learning.result import Learned
+from hinge.learning.intervals import interval, label_sets
+from hinge.learning.result import LATE_NOTES, Learned
 from hinge.tables.number_formats import format_number
 from hinge.tables.spreadsheet import harmless
 
@@ -29,6 +30,17 @@ def prediction_columns(prediction: np.ndarray, task: str, classes: list[str], ta
     guess = np.asarray(classes)[np.argmax(prediction, axis=1)]
     columns: dict[str, Any] = {f"predicted {target}": guess}
     return columns | {f"probability {name}": prediction[:, k] for k, name in enumerate(classes)}
+
+
+def interval_columns(prediction: np.ndarray, card: dict[str, Any], level: float) -> dict[str, Any]:
+    """Intervals or sets of predictions as columns of a table."""
+    target, share = card["target"], f"{100 * level:g} %"
+    if card["classes"]:
+        inside = label_sets(prediction, card, level)
+        names = np.asarray(card["classes"])
+        return {f"{share} set of {target}": ["|".join(names[row]) for row in inside]}
+    ends = interval(prediction, card, level)
+    return {f"{share} low {target}": ends[:, 0], f"{share} high {target}": ends[:, 1]}
 
 
 def write(outcome: Learned, folder: Path) -> dict[str, Path]:
@@ -68,7 +80,7 @@ def summary(outcome: Learned, files: dict[str, Path]) -> tuple[dict[str, Any], l
         f"{name} {format_number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric
     )
     commands = usage(files)
-    late = [f"  {n.code} {n.text}" for n in e.notes if n.code in ("D15", "D17")]
+    late = [f"  {n.code} {n.text}" for n in e.notes if n.code in LATE_NOTES]
     return data, [
         e.reason,
         f"{e.scored.capitalize()}: {e.metric} {format_number(e.score, 4)} ± {format_number(e.error, 2)} (best constant {format_number(e.trivial, 4)}, "

@@ -26,12 +26,13 @@ class ScaledTarget(RegressorMixin, BaseEstimator):
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
 
-    def fit(self, X: Any, y: Any) -> ScaledTarget:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ScaledTarget:
         """Standardise y and fit the regressor to it."""
         y = np.asarray(y, dtype=np.float64)
-        self.mean_ = float(y.mean())
-        self.scale_ = float(y.std()) or 1.0
-        self.regressor_ = clone(self.regressor).fit(X, self.standardised(y))
+        self.mean_ = float(np.average(y, weights=sample_weight))
+        self.scale_ = float(np.sqrt(np.average((y - self.mean_) ** 2, weights=sample_weight))) or 1.0
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.regressor_ = clone(self.regressor).fit(X, self.standardised(y), **weight)
         return self
 
     def standardised(self, y: np.ndarray) -> np.ndarray:

@@ -209,6 +209,8 @@ def _matters(e: Evidence) -> str:
     if not e.importances:
         return ""
     charts = [pictures.importance(e)]
+    if e.words:
+        charts.append(pictures.words(e))
     if e.coefficients:
         charts.append(pictures.weights(e))
     partials = [pictures.partial(e, p) for p in e.partials]

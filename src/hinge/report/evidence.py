@@ -94,6 +94,7 @@ class Evidence:
     scored: str = "held out"  # what kind of rows the score is of, in two or three words
     curve: Curve | None = None
     importances: list[Effect] = field(default_factory=list)
+    words: list[Effect] = field(default_factory=list)
     coefficients: list[Effect] = field(default_factory=list)
     partials: list[Partial] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)

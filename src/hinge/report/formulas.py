@@ -19,6 +19,8 @@ SPACES = {
     "baseline": "f(x) = b, one number for all",
     "linear": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns",
     "sparse": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns and few w ≠ 0",
+    "ensemble": "f(x) = Σ_m α_m f_m(x), with α_m ≥ 0 and Σ_m α_m = 1, each f_m fitted by itself",
+    "ratio": "f_c(x) = ⟨w_c, r_c ∘ φ(x)⟩ + b_c, with r_c the log ratio of the frequency of every term in class c and outside",
     "tree": "f(x) = the mean of the leaf that x falls into",
     "additive": "f(x) = f₀ + Σ_j g_j(x_j), each g_j a sum of small trees of one column",
     "boosting": "f(x) = f₀ + η Σ_t tree_t(x), each tree a Newton step on the loss",
@@ -31,10 +33,14 @@ SPACES = {
 def formula(family: str, setting: str, model: Any, task: str) -> tuple[str, str]:
     """The hypothesis space, and the objective minimised over it."""
     loss = LOSSES[LOSS_WORDS[task]]
+    if family == "ensemble":
+        return SPACES[family], f"choose  α  to minimise  Σᵢ ℓ(yᵢ, f(xᵢ))  out of fold   ({setting})"
     if family in ("linear", "sparse"):
         strength = model.penalty.lam
         penalty = f"({strength:g}/2) ‖w‖²" if family == "linear" else f"{strength:g} ‖w‖₁"
         return SPACES[family], f"minimise  (1/n) Σᵢ {loss}  +  {penalty}"
+    if family == "ratio":
+        return SPACES[family], f"minimise  Σᵢ {LOSSES['Logistic']}  +  (1/2C) ‖w_c‖²   for every class c ({setting})"
     if family == "kernel":
         return SPACES[family], f"minimise  Σᵢ {loss}  +  λ α'Kα   ({setting})"
     if family == "network":

@@ -270,6 +270,16 @@ def importance(e: Evidence) -> str:
     return intervals(f"Rise of the {e.metric} when a column is shuffled (95 % interval)", rows, e.metric, 2)
 
 
+def words(e: Evidence) -> str:
+    rows = [(w.name, w.value, w.low, w.high) for w in e.words]
+    title = f"Rise of the {_loss(e)} of a text when a word is removed from it (95 % interval)"
+    return intervals(title, rows, "", 2)
+
+
+def _loss(e: Evidence) -> str:
+    return "squared error" if e.metric == "RMSE" else e.metric
+
+
 def weights(e: Evidence) -> str:
     rows = [(c.name, c.value, c.low, c.high) for c in e.coefficients]
     unit = {"binary": f"log odds of “{e.classes[-1]}”" if e.classes else "", "count": f"log of the mean {e.target}"}

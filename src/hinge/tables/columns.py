@@ -100,6 +100,12 @@ class Column:
             return replace(self, **{self.storage: getattr(self, self.storage)[:n]})
         return replace(self, codes=self.codes[:n]).compact()
 
+    def take(self, rows: np.ndarray) -> Column:
+        """Some rows."""
+        if self.codes is None:
+            return replace(self, **{self.storage: getattr(self, self.storage)[rows]})
+        return replace(self, codes=self.codes[rows]).compact()
+
     def compact(self) -> Column:
         """The same column without levels that no row holds."""
         used, codes = np.unique(self.present(), return_inverse=True)

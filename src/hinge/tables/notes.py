@@ -121,9 +121,35 @@ DIAGNOSES = {
         "Check the example in the remark. New rows are read in the same format, so write them like these.",
     ),
     "D19": Diagnosis(
-        "Few different numbers",
-        "The target is a whole number with few different values: it may be a quantity, or the codes of classes.",
-        "If the values are names rather than amounts, use {task:multiclass}.",
+        "Whole numbers",
+        "The target is a whole number: it may be a quantity, a count of events, or the codes of classes. Counts are small or "
+        "often zero, and are fitted by a Poisson loss; other quantities by squared errors.",
+        "If it counts events, use {task:count}; if the values are names rather than amounts, {task:multiclass}; otherwise "
+        "{task:real}.",
+    ),
+    "D20": Diagnosis(
+        "Known beforehand?",
+        "A column alone explains nearly all that can be explained, or has the name of something that is known after the outcome "
+        "and explains much of it. Such columns are often recorded with the outcome or after it. It was kept.",
+        "Find out when its value becomes known. If that is after the prediction is needed, use {drop}; the remark shows what is "
+        "explained without it.",
+    ),
+    "D21": Diagnosis(
+        "Groups of like rows",
+        "Rows that share an identifier resemble each other, so that a model recognises the groups of its training rows. Scores "
+        "with a random split are those for known groups, not for new ones.",
+        "If new rows belong to new groups, use {group}.",
+    ),
+    "D22": Diagnosis(
+        "Changes with time",
+        "Models of earlier rows predict later ones worse than a random split suggests: the relation changes with time.",
+        "If the model is to predict the future, use {time_column}, and fit it again often.",
+    ),
+    "D23": Diagnosis(
+        "Other rows",
+        "The model was scored on rows of another table, after it was fitted. Where these differ from the training rows, the "
+        "columns that differ are named.",
+        "Trust the score on the rows that are most like those to be predicted.",
     ),
 }
 

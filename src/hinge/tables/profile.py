@@ -23,6 +23,7 @@ from hinge.tables.number_formats import Notation, decimal_mark, format_number, i
 from hinge.tables.reading import as_table, import_polars
 from hinge.tables.target import clean_target, read_target
 
+HEAVY = 10.0  # how far the largest target is from the median, in distances of 99 % of the rows
 LARGE = 500_000  # rows from which numbers are stored in four bytes if that is exact
 
 
@@ -413,10 +414,17 @@ def _note_columns(result: TableProfile) -> None:
 
 
 def _note_rows(result: TableProfile) -> None:
-    """Notes on few rows and on copies of rows."""
+    """Notes on few rows, on copies of rows and on a heavy tail of the target."""
     import polars as pl
 
     n = result.frame.height
+    if result.classes is None and len(np.unique(result.y[:LOOK])) > 20:
+        low, middle, high = np.quantile(result.y, [0.01, 0.5, 0.99])
+        largest = float(np.max(np.abs(result.y - middle)))
+        if largest > HEAVY * max(high - middle, middle - low):
+            text = f"{result.target}: its largest value lies {largest / max(high - middle, middle - low):.0f} times as far from the "
+            text += "median as 99 % of the others; squared errors are ruled by few rows"
+            result.notes.append(Note("D14", result.target, text))
     if n < 200:
         result.notes.append(Note("D11", "", f"only {n} rows"))
     if n <= 1_000_000:

@@ -18,6 +18,7 @@ LARGEST = 1e150  # targets whose squares, and sums of them, are finite
 TASKS = ("binary", "multiclass", "real", "count")
 MANY_CLASSES, MANY_DATES = 200, 20
 MAX_COUNT = 100_000
+SMALL_COUNT, LARGE_COUNT, MANY_ZEROS = 20, 1000, 0.02  # integers are counts if small, or if not large and often zero
 FEW_VALUES = 10  # integers with at most so many different values may be codes of classes
 CLASS_NAME = re.compile(r"(^|_)(class|label|species|category|type)s?($|_)", re.IGNORECASE)
 
@@ -81,11 +82,15 @@ def read_target(
     numbers = numbers_of(series)
     if task == "auto":
         task = _infer_task(series, numbers)
-        few = 0 if task not in ("real", "count") else numbers.n_unique()
-        if 0 < few <= FEW_VALUES and bool((numbers == numbers.round()).all()):
-            kind = "numbers" if task == "real" else "counts"
-            text = f"{name}: {few} different integers, read as {kind}; if they are classes, use {argument('task', 'multiclass')}"
-            notes.append(Note("D19", name, text))
+        if task in ("real", "count") and bool((numbers == numbers.round()).all()):
+            few, kind = numbers.n_unique(), "numbers" if task == "real" else "counts"
+            if 0 < few <= FEW_VALUES:
+                text = f"{few} different integers, read as {kind}; if they are classes, use {argument('task', 'multiclass')}"
+                notes.append(Note("D19", name, f"{name}: {text}"))
+            elif numbers.min() >= 0 and numbers.max() <= MAX_COUNT:
+                other = argument("task", "count" if task == "real" else "real")
+                text = f"whole numbers, read as {kind}; if they are not, use {other}"
+                notes.append(Note("D19", name, f"{name}: {text}"))
     if task in ("real", "count"):
         return task, _read_numbers(series, numbers, task, rows), None
     labels = labels_of(series, numbers)
@@ -201,8 +206,9 @@ def _infer_task(series: Any, numbers: Any) -> str:
         return "multiclass"
     if repeated and CLASS_NAME.search(series.name) and len(values) <= 50:
         return "multiclass"
-    nonnegative = values.min() >= 0 and values.max() <= MAX_COUNT
-    return "count" if nonnegative and values.min() <= 0.2 * y.mean() else "real"
+    small = values.min() in (0, 1) and values.max() <= SMALL_COUNT
+    zeros = values.min() == 0 and counts[0] >= MANY_ZEROS * len(y) and np.quantile(y, 0.99) <= LARGE_COUNT
+    return "count" if repeated and (small or zeros) else "real"
 
 
 def _remedy(labels: Any) -> str:

@@ -1,0 +1,96 @@
+"""The ensemble: weights of the models that were tried, chosen by their predictions for rows they were not fitted to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hinge.learning.candidates import Family, Setting
+from hinge.learning.search import Search, Trial
+
+FAMILY = Family("ensemble", "weighted mean of several models", 9, "", ())
+STEPS, MOST_MEMBERS, MOST_CANDIDATES = 25, 5, 16
+LEAST_WEIGHT = 0.05
+MAX_ROWS = 10_000
+
+
+def greedy_weights(predictions: list[np.ndarray], losses: list[np.ndarray], loss_of: object) -> np.ndarray:
+    """Weights by forward selection with replacement (Caruana et al. 2004): add the model whose mean with those chosen is best.
+
+    ``loss_of`` gives the losses of predictions; ``losses`` are those of every model alone.
+    """
+    count = np.zeros(len(predictions))
+    best = int(np.argmin([np.mean(loss) for loss in losses]))
+    count[best], total, least = 1, predictions[best].copy(), float(np.mean(losses[best]))
+    for step in range(2, STEPS + 1):
+        values = [float(np.mean(loss_of((total + p) / step))) for p in predictions]  # type: ignore[operator]
+        k = int(np.argmin(values))
+        if values[k] > least * (1 + 1e-3) and count.sum() > 8:
+            break
+        least = min(least, values[k])
+        count[k] += 1
+        total += predictions[k]
+    weights = count / count.sum()
+    weights[weights < LEAST_WEIGHT] = 0.0
+    if np.count_nonzero(weights) > MOST_MEMBERS:
+        weights[np.argsort(-weights, kind="stable")[MOST_MEMBERS:]] = 0.0
+    return weights / weights.sum()
+
+
+def _candidates(trials: list[Trial], means: list[float]) -> list[int]:
+    """The best setting of every family and encoding; all settings of boosting, which differ most."""
+    chosen: list[int] = []
+    seen: set[tuple[str, str]] = set()
+    for k in np.argsort(means, kind="stable"):
+        kind = (trials[k].family.name, trials[k].encode)
+        if trials[k].family.vary is not None or kind not in seen:
+            seen.add(kind)
+            chosen.append(int(k))
+    return chosen[:MOST_CANDIDATES]
+
+
+def add_ensemble(search: Search, train: int, rows: int, seconds: float) -> None:
+    """Append the ensemble of the trials to the results, if it has several members that can be fitted in time.
+
+    Its losses are cross-fitted: the rows of a fold are predicted with weights that were chosen on the other folds, so that the
+    score of the ensemble is not better for having been fitted to it. The weights of the model itself are chosen on all rows.
+    """
+    done = [t for t in search.results[1:] if t.state == "done" and t.predictions is not None]
+    affordable = [t for t in done if t.cost(train) + t.cost(rows) <= 0.6 * seconds]
+    if len(affordable) < 2:
+        return
+    predictions = [np.asarray(t.predictions) for t in affordable]
+    losses = [np.asarray(t.loss) for t in affordable]
+
+    def weights_on(part: np.ndarray) -> np.ndarray:
+        """The weights that these rows choose: nothing else of the other rows is used, the candidates included."""
+        if len(part) > MAX_ROWS:
+            part = np.random.default_rng(search.seed).permutation(part)[:MAX_ROWS]
+        own = _candidates(affordable, [float(np.mean(loss[part])) for loss in losses])
+        weights = np.zeros(len(affordable))
+        weights[own] = greedy_weights(
+            [predictions[k][part] for k in own], [losses[k][part] for k in own], lambda s: search.losses(part, s)
+        )
+        return weights
+
+    weights = weights_on(np.arange(len(search.y)))
+    members = np.flatnonzero(weights)
+    while len(members) > 1 and sum(affordable[k].cost(train) + affordable[k].cost(rows) for k in members) > seconds:
+        members = members[np.argsort(-weights[members], kind="stable")[:-1]]
+    if len(members) < 2:
+        return
+    shares = weights[members] / weights[members].sum()
+    loss, crossed = np.empty(len(search.y)), np.empty_like(predictions[0])
+    for fold in search.folds:
+        own = weights_on(fold.train)
+        crossed[fold.test] = sum(w * p[fold.test] for w, p in zip(own, predictions) if w)
+        loss[fold.test] = search.losses(fold.test, crossed[fold.test])
+    chosen = [affordable[k] for k in members]
+    name = " + ".join(f"{share:.2f} {trial.family.name}" for share, trial in zip(shares, chosen))
+    result = Trial(FAMILY, Setting(name, lambda shape: None), "done", loss, crossed, train_rows=chosen[0].train_rows)
+    result.members = [(trial, float(share)) for trial, share in zip(chosen, shares)]
+    result.fit_seconds = sum(t.fit_seconds for t in chosen)
+    result.prepare_seconds = sum(t.prepare_seconds for t in chosen)
+    result.predict_micros = sum(t.predict_micros for t in chosen)
+    result.size = sum(t.size for t in chosen)
+    search.finish(result)
+    search.results.append(result)

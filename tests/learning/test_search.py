@@ -1,0 +1,207 @@
+"""The search and the ensemble: every family is tried, weights are chosen out of fold, one model comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+
+import hinge as hg
+from hinge.learning.candidates import FAMILIES
+from hinge.learning.ensemble import add_ensemble, greedy_weights
+from hinge.learning.examine import _notes
+from hinge.learning.refit import Refit
+from hinge.learning.search import Search, Trial, split
+from hinge.learning.timeout import OutOfTime
+from hinge.models.blend import Blend
+from hinge.select.estimate import Estimate
+from kit.command import table
+
+BY_NAME = {f.name: f for f in FAMILIES}
+
+
+def problem(rng, n=400, classes=None):
+    frame = pl.DataFrame({f"x{j}": rng.normal(size=n) for j in range(4)})
+    f = frame["x0"].to_numpy() + np.sin(3 * frame["x1"].to_numpy()) + 0.3 * rng.normal(size=n)
+    task = "real" if classes is None else "binary"
+    y = f if classes is None else (f > 0).astype(float)
+    return Search.over(frame, y, classes, task, dict.fromkeys(frame.columns, "number"), 0)
+
+
+def test_greedy_weights_are_a_convex_combination_no_worse_than_the_best(rng):
+    y = rng.normal(size=300)
+    predictions = [y + rng.normal(size=300) for _ in range(4)] + [rng.normal(size=300) * 5]
+    losses = [(y - p) ** 2 for p in predictions]
+    weights = greedy_weights(predictions, losses, lambda s: (y - s) ** 2)
+    assert weights.sum() == pytest.approx(1.0)
+    assert np.all(weights >= 0)
+    assert weights[-1] == 0.0
+    together = sum(w * p for w, p in zip(weights, predictions))
+    # Four independent errors of equal size: their mean has about a quarter of the variance.
+    assert np.mean((y - together) ** 2) < 0.5 * min(loss.mean() for loss in losses)
+
+
+@pytest.mark.parametrize("classes", [None, np.array(["no", "yes"])])
+def test_the_losses_of_the_ensemble_are_those_of_weights_from_other_folds(rng, classes):
+    search = problem(rng, classes=classes)
+    search.run([BY_NAME[name] for name in ("baseline", "linear", "tree", "kernel")], 600.0)
+    add_ensemble(search, 400, 400, 600.0)
+    result = search.results[-1]
+    assert result.family.name == "ensemble"
+    assert sum(share for _, share in result.members) == pytest.approx(1.0)
+    assert result.fit_seconds == pytest.approx(sum(trial.fit_seconds for trial, _ in result.members))
+    # Changing the targets of one fold changes no prediction that is scored on it.
+    fold = search.folds[0]
+    again = problem(rng, classes=classes)
+    again.frame, again.y, again.folds = search.frame, search.y.copy(), search.folds
+    again.results = [
+        Trial(t.family, t.setting, t.state, t.loss, t.predictions, train_rows=t.train_rows) for t in search.results[:-1]
+    ]
+    again.y[fold.test] = again.y[fold.test][::-1]
+    for trial in again.results:
+        if trial.predictions is not None:
+            trial.loss = again.measure.pointwise(again.targets, trial.predictions)
+    add_ensemble(again, 400, 400, 600.0)
+    if again.results[-1].family.name == "ensemble":
+        np.testing.assert_allclose(again.results[-1].predictions[fold.test], result.predictions[fold.test])
+
+
+def test_members_that_do_not_fit_the_time_are_left_out(rng):
+    search = problem(rng)
+    y = search.targets
+    for name, noise, seconds in (
+        ("baseline", 5.0, 0.0),
+        ("linear", 1.0, 0.1),
+        ("tree", 1.0, 0.1),
+        ("forest", 0.9, 50.0),
+    ):
+        p = y + noise * rng.normal(size=len(y))
+        trial = Trial(
+            BY_NAME[name], BY_NAME[name].settings[0], "done", (y - p) ** 2, p, train_rows=400, fit_seconds=seconds
+        )
+        search.results.append(trial)
+    add_ensemble(search, 400, 400, 2.0)
+    names = {trial.family.name for trial, _ in search.results[-1].members}
+    assert names == {"linear", "tree"}
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass", "real"])
+def test_a_blend_is_the_weighted_mean_and_one_model(rng, task, tmp_path):
+    X = rng.normal(size=(150, 3))
+    f = X[:, 0] + X[:, 1] ** 2
+    y = {"binary": np.where(f > 1, "a", "b"), "multiclass": np.digitize(f, [0, 1]).astype(str), "real": f}[task]
+    kind = "Regressor" if task == "real" else "Classifier"
+    members = [
+        getattr(hg, f"DecisionTree{kind}")(max_depth=2),
+        getattr(hg, f"RandomForest{kind}")(n_estimators=5, random_state=0),
+    ]
+    blend = Blend(members, [0.25, 0.75]).fit(X, y)
+    parts = [clone(m).fit(X, y) for m in members]
+    if task == "real":
+        assert is_regressor(blend)
+        assert not hasattr(blend, "predict_proba")
+        expected = 0.25 * parts[0].predict(X) + 0.75 * parts[1].predict(X)
+        np.testing.assert_allclose(blend.predict(X), expected)
+    else:
+        assert is_classifier(blend)
+        expected = 0.25 * parts[0].predict_proba(X) + 0.75 * parts[1].predict_proba(X)
+        np.testing.assert_allclose(blend.predict_proba(X), expected)
+        assert (blend.predict(X) == blend.classes_[expected.argmax(axis=1)]).all()
+    hg.save(blend, tmp_path / "b.hinge")
+    np.testing.assert_array_equal(hg.load(tmp_path / "b.hinge").predict(X), blend.predict(X))
+
+
+def test_an_ensemble_is_learned_saved_and_reported_as_one_model(rng, tmp_path, hinge):
+    n = 500
+    a, b, c = rng.normal(size=n), rng.normal(size=n), rng.choice(["u", "v"], n)
+    y = 2 * a + np.sin(4 * b) + (c == "u") + 0.3 * rng.normal(size=n)
+    frame = pl.DataFrame({"a": a, "b": b, "c": c, "y": y})
+    path = tmp_path / "t.csv"
+    frame.write_csv(path)
+    found = hg.learn(frame, "y", models=["linear", "tree", "kernel", "forest"], seconds=600.0)
+    assert "ensemble" in found.leaderboard["name"].to_list()
+    if found.chosen.family.name == "ensemble":
+        assert set(found.chosen.setting.name.split()) & {"linear", "tree", "kernel", "forest"}
+    model = found.save(tmp_path / "m.hinge")
+    for args in (
+        ("predict", model, path),
+        ("explain", model, path, "--row", "2"),
+        ("inspect", model),
+        ("verify", model, path),
+    ):
+        code, _, err = hinge(*args)
+        assert code == 0, err
+    alone = hg.learn(frame, "y", models=["linear", "tree", "kernel", "forest"], seconds=600.0, simple=True)
+    assert "ensemble" not in alone.leaderboard["name"].to_list()
+
+
+def test_simple_keeps_one_model_in_the_command(fit, tmp_path):
+    path = table(tmp_path / "t.csv", n=300, task="real")
+    card = fit(path, "-t", "y", "--models", "linear,tree", "--time", "600", "--simple", "-o", tmp_path / "out")
+    assert [row["name"] for row in card["board"]] == ["baseline", "linear", "tree"]
+
+
+def test_a_simpler_model_must_be_about_as_good_where_losses_are_heavy_tailed(rng):
+    search = Search(None, np.zeros(400), None, "real", {}, 0, [])
+    heavy = np.minimum(rng.pareto(1.1, 400), 500.0)
+    for name, loss in (("linear", 3.0 + heavy), ("boosting", 2.0 + rng.permutation(heavy))):
+        search.results.append(Trial(BY_NAME[name], BY_NAME[name].settings[0], "done", loss))
+    best = min(search.results, key=lambda r: r.loss.mean())
+    search.simple = False
+    assert search.choose() is best
+
+
+def test_every_family_has_a_look_before_there_is_no_time(rng, monkeypatch):
+    search = problem(rng, 3000)
+
+    def none(self, result, began, seconds):
+        if result is not self.results[0]:
+            raise OutOfTime
+        result.loss, result.state = np.ones(len(self.y)), "done"
+
+    monkeypatch.setattr(Search, "_folds", none)
+    search.run([BY_NAME[name] for name in ("baseline", "linear", "tree", "forest")], 600.0)
+    states = {trial.family.name: trial.state for trial in search.results}
+    assert states == {"baseline": "done", "linear": "rough", "tree": "rough", "forest": "rough"}
+    assert all("after a fit to" in trial.why for trial in search.results[1:])
+    refit = Refit(None, search.y, search, search.results[0], False)
+    note = _notes(refit, np.zeros(10))[0].text
+    assert "there was no time for forest, linear, tree" in note
+
+
+def test_settings_that_are_clearly_worse_are_dropped_after_one_fold(rng):
+    search = problem(rng, 600)
+    search.run([BY_NAME["baseline"], BY_NAME["linear"]], 600.0)
+    best = search.best("linear")
+    assert best is not None
+    weak = next(t for t in search.results if t.setting.name == "L2(0.1)")
+    assert weak.state in ("dropped", "done")
+    model = type("Bad", (), {"predict": lambda self, X: np.full(X.shape[0], 50.0)})()
+    fold = search.folds[0]
+    assert search._hopeless(Trial(best.family, best.setting, "running"), fold, model, search.prepare(fold, "onehot")[2])
+
+
+def test_boosting_is_varied_while_it_helps(rng):
+    search = problem(rng, 150)
+    search.folds = split(search.y, "real", 3, 0)
+    search.simple = False
+    search.run([BY_NAME["baseline"], BY_NAME["boosting"]], 600.0)
+    names = [t.setting.name for t in search.results if t.family.name == "boosting"]
+    assert len(names) > len(BY_NAME["boosting"].settings)
+
+
+def test_slow_families_that_did_well_on_few_rows_come_before_more_settings(rng, monkeypatch):
+    search = problem(rng, 3000)
+    order = []
+    monkeypatch.setattr(Search, "_try", lambda self, family, setting, *_: order.append(family.name))
+    monkeypatch.setattr(Search, "_distance", lambda self, family: np.inf)
+    scores = {"linear": 2.0, "boosting": 1.0, "forest": 0.9, "network": 3.0}
+
+    def look(self, family, seconds):
+        self.looks[family.name] = 1000, Estimate(scores.get(family.name, 5.0), 0.1)
+
+    monkeypatch.setattr(Search, "_look", look)
+    search.run([BY_NAME[name] for name in ("baseline", "linear", "boosting", "forest", "network")], 60.0)
+    second = [k for k, name in enumerate(order) if name == "boosting"][1]
+    assert order.index("forest") < second < order.index("network")
