@@ -117,6 +117,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.glm.negative_binomial": ("NegativeBinomialRegressor",),
     "hinge.models.glm.regressors": ("GammaRegressor", "PoissonRegressor", "TweedieRegressor"),
     "hinge.problem.links": ("Link", "PowerLink"),
+    "hinge.models.neighbors.estimators": ("KNeighborsClassifier", "KNeighborsRegressor"),
     "hinge.models.neural": ("MLPClassifier", "MLPRegressor"),
     "hinge.select.lasso": ("ElasticNetCV", "LassoCV"),
     "hinge.select.logistic": ("LogisticRegressionCV",),

@@ -232,6 +232,10 @@ from hinge.models.multiclass import (
     OutputCodeClassifier as OutputCodeClassifier,
     design_code as design_code,
 )
+from hinge.models.neighbors.estimators import (
+    KNeighborsClassifier as KNeighborsClassifier,
+    KNeighborsRegressor as KNeighborsRegressor,
+)
 from hinge.models.neural import (
     MLPClassifier as MLPClassifier,
     MLPRegressor as MLPRegressor,
