@@ -24,6 +24,10 @@ import hinge as hg
 # A seed, and a schedule of fixed length, which ends without a warning.
 NETWORK = {"random_state": 0, "max_iter": 80, "learning_rate": "cosine", "learning_rate_init": 0.01}
 
+# Members of committees; the trees are shallow, so that rounding moves no split of theirs.
+CLASSIFIERS = [("linear", hg.LogisticRegression()), ("bayes", hg.GaussianNB())]
+REGRESSORS = [("linear", hg.Ridge()), ("tree", hg.DecisionTreeRegressor(max_depth=2))]
+
 # Constructor arguments, one entry per instance to test. Classes that are not listed are built without arguments.
 ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
     "Learner": [
@@ -40,6 +44,12 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
     "OneVsOneClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
     "OneVsRestClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
     "OutputCodeClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
+    "FixedThresholdClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
+    "StackingClassifier": [lambda: {"estimators": CLASSIFIERS}],
+    "StackingRegressor": [lambda: {"estimators": REGRESSORS}],
+    "TunedThresholdClassifierCV": [lambda: {"estimator": hg.LogisticRegression()}],
+    "VotingClassifier": [lambda: {"estimators": CLASSIFIERS}],
+    "VotingRegressor": [lambda: {"estimators": REGRESSORS}],
     # Joint paths are solved one strength after another, in Python.
     "MultiTaskElasticNetCV": [lambda: {"alphas": 3}],
     "MultiTaskLassoCV": [lambda: {"alphas": 3}],

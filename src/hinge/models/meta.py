@@ -1,13 +1,18 @@
-"""What code for any estimator needs: the last step of a pipeline, rows of any table."""
+"""What code for any estimator needs: the last step of a pipeline, rows of any table, fits of members to some rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d, has_fit_parameter, validate_data
+
+from hinge._native import check_indices
+from hinge._validation import numeric_targets
 
 
 def final_step(model: Any) -> Any:
@@ -32,3 +37,34 @@ def require_classifier(owner: Any, estimator: Any) -> None:
         raise ValueError(
             f"estimator={type(estimator).__name__} is a regressor; {type(owner).__name__} needs a classifier."
         )
+
+
+def check_passed_on(owner: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """X as it is, for members that check it themselves, and one target or label per row. Sets ``n_features_in_``."""
+    if y is None:
+        raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None.")
+    check_indices(X)
+    y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
+    X, y = indexable(X, y)
+    if not _num_samples(X):
+        raise ValueError(f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
+    validate_data(owner, X, skip_check_array=True)
+    return X, numeric_targets(y) if is_regressor(owner) else y
+
+
+def fit_part(
+    member: Any, X: Any, y: np.ndarray, rows: NDArray[np.intp] | None = None, weight: np.ndarray | None = None
+) -> Any:
+    """A copy of a member, fitted to some rows (to all by default); those of weight zero are left out."""
+    if weight is not None and not has_fit_parameter(member, "sample_weight"):
+        raise TypeError(
+            f"Underlying estimator {type(member).__name__} does not support sample weights: its fit takes no "
+            "sample_weight. Leave sample_weight out, or this member."
+        )
+    if weight is not None:
+        rows = np.arange(len(y)) if rows is None else rows
+        rows = rows[weight[rows] > 0]  # no class of weight zero is to be learned
+    part = {} if weight is None else {"sample_weight": weight[rows]}
+    if rows is None:
+        return clone(member).fit(X, y)
+    return clone(member).fit(_safe_indexing(X, rows), y[rows], **part)
