@@ -7,6 +7,8 @@ An estimator that must be treated differently says so itself, never by its name 
   of 2 gives the same fit as the example twice; or, because examples are drawn at random, the same distribution of
   fits; or, because examples are met one after another, one step of double length, where scikit-learn's check of
   repetition does not apply and weights of zero and one are held to their meaning instead.
+- ``decides_by_sign = False`` — a class attribute: ``predict`` has a threshold of its own, other than the zero of
+  ``decision_function``.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ def name(estimator: BaseEstimator) -> str:
 
 
 def not_applicable(estimator: BaseEstimator) -> dict[str, str]:
-    """Checks of scikit-learn's that contradict what the estimator says its weights mean."""
+    """Checks of scikit-learn's that contradict what the estimator declares of its weights or its threshold."""
+    if not getattr(estimator, "decides_by_sign", True):
+        return {"check_classifiers_train": "predict has a threshold of its own"}
     if getattr(estimator, "weights_mean", "repetition") != "step":
         return {}
     reason = "one step of double length is not two steps"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin, is_classifier, is_regressor
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -34,7 +34,7 @@ def _final_has(method: str) -> Any:
     return available_if(has_method)
 
 
-class BaseStacking(TransformerMixin, NamedMembers):
+class BaseStacking(NamedMembers):
     """What the classifier and the regressor share."""
 
     final_estimator: Any
@@ -243,7 +243,8 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     @_final_has("predict")
     def predict(self, X: Any, **options: Any) -> np.ndarray:
         """The labels that the last classifier predicts; options go to its ``predict``."""
-        found = self.final_estimator_.predict(self.transform(X), **options)
+        inputs = self.transform(X)
+        found = self.final_estimator_.predict(inputs, **options)
         return self.classes_[np.asarray(found).astype(np.intp)]
 
     @_final_has("predict_proba")
@@ -317,7 +318,8 @@ class StackingRegressor(RegressorMixin, BaseStacking):
     @_final_has("predict")
     def predict(self, X: Any, **options: Any) -> Array:
         """What the last regressor predicts; options go to its ``predict``."""
-        return self.final_estimator_.predict(self.transform(X), **options)
+        inputs = self.transform(X)
+        return self.final_estimator_.predict(inputs, **options)
 
 
 def _partition(cv: Any, X: Any, y: np.ndarray, classify: bool) -> list[tuple[np.ndarray, np.ndarray]]:

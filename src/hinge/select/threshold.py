@@ -29,6 +29,8 @@ def _inner_has(method: str) -> Any:
 class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     """A binary classifier that predicts the positive class where its score reaches a threshold."""
 
+    decides_by_sign: ClassVar[bool] = False  # zero of decision_function is not where predict changes
+
     estimator: Any
     estimator_: Any
     response_method: str
@@ -217,7 +219,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         **shared("n_jobs", "random_state"),
         "scoring": [one_of(*sorted(get_scorer_names())), callable],
         "thresholds": [count(), numbers(flat=True)],
-        "cv": [Folds(), one_of("prefit"), fraction("neither")],
+        "cv": [Folds(), one_of("prefit"), fraction()],
         "refit": ["boolean"],
         "store_cv_results": ["boolean"],
     }
@@ -298,12 +300,10 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
             there = weight > 0
             scores, y, options["sample_weight"] = scores[there], y[there], weight[there]
         if isinstance(self.thresholds, Integral):
-            thresholds = np.linspace(scores.min(), scores.max(), int(self.thresholds))
-            if np.isclose(scores.min(), scores.max()):
-                raise ValueError(
-                    "The provided estimator makes constant predictions. Therefore, it is impossible to optimize the "
-                    "decision threshold."
-                )
+            low, high = scores.min(), scores.max()
+            thresholds = np.linspace(low, high, int(self.thresholds))
+            if low == high:  # one threshold calls all of them positive, the next number none
+                thresholds = np.array([low, np.nextafter(low, np.inf)])
         else:
             thresholds = np.sort(np.asarray(self.thresholds, dtype=np.float64))
         values = [scorer._score_func(y, self._labels(scores, t, positive), **options) for t in thresholds]
@@ -313,6 +313,11 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         """The threshold with the highest mean of the curves; the first of several."""
         if isinstance(self.thresholds, Integral):
             low, high = min(t[0] for t, _ in curves), max(t[-1] for t, _ in curves)
+            if all(np.isclose(thresholds[0], thresholds[-1]) for thresholds, _ in curves):
+                raise ValueError(
+                    "The provided estimator makes constant predictions. Therefore, it is impossible to optimize the "
+                    "decision threshold."
+                )
             common = np.linspace(low, high, int(self.thresholds))
         else:
             common = np.asarray(self.thresholds, dtype=np.float64)

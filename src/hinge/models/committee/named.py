@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, is_classifier, is_regressor
+from sklearn.base import MetaEstimatorMixin, TransformerMixin, is_classifier, is_regressor
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 
 from hinge._parameters import Estimator
 
 
-class NamedMembers(MetaEstimatorMixin, Estimator, _BaseComposition):
+class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposition):
     """A list ``estimators`` of (name, estimator); "drop" in place of an estimator leaves it out.
 
     ``get_params`` and ``set_params`` reach members by their name and their parameters as ``name__parameter``.
@@ -45,6 +45,7 @@ class NamedMembers(MetaEstimatorMixin, Estimator, _BaseComposition):
         inner = [get_tags(member).input_tags for _, member in self._pairs() if hasattr(member, "fit")]
         tags.input_tags.sparse = bool(inner) and all(t.sparse for t in inner)
         tags.input_tags.allow_nan = bool(inner) and all(t.allow_nan for t in inner)
+        tags.transformer_tags.preserves_dtype = []  # the members decide
         return tags
 
     def _pairs(self) -> list[tuple[str, Any]]:

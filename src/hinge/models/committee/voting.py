@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -19,17 +19,27 @@ from hinge.models.meta import check_passed_on, fit_part
 Array = NDArray[np.float64]
 
 
-class BaseVoting(TransformerMixin, NamedMembers):
+class BaseVoting(NamedMembers):
     """What the classifier and the regressor share."""
-
-    weights: Any
-    n_jobs: int | None
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("n_jobs", "verbose"),
         "estimators": [list],
         "weights": [numbers(0.0, flat=True), None],
     }
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        *,
+        weights: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _fit_members(self, X: Any, y: np.ndarray, sample_weight: Any) -> None:
         members = self._members()
@@ -108,12 +118,9 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         flatten_transform: bool = True,
         verbose: bool = False,
     ) -> None:
-        self.estimators = estimators
+        super().__init__(estimators, weights=weights, n_jobs=n_jobs, verbose=verbose)
         self.voting = voting
-        self.weights = weights
-        self.n_jobs = n_jobs
         self.flatten_transform = flatten_transform
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotingClassifier:
         """Fit every member to all examples; a weight of 2 means the same as having the example twice."""
@@ -191,19 +198,6 @@ class VotingRegressor(RegressorMixin, BaseVoting):
     >>> model.predict([[0.0]])
     array([0.25])
     """
-
-    def __init__(
-        self,
-        estimators: list[tuple[str, Any]],
-        *,
-        weights: Any = None,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimators = estimators
-        self.weights = weights
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotingRegressor:
         """Fit every member to all examples; a weight of 2 means the same as having the example twice."""

@@ -30,7 +30,7 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("n_jobs"),
-        "n_neighbors": [count()],
+        "n_neighbors": [count(), None],
         "weights": [one_of("uniform", "distance"), callable, None],
         "algorithm": [one_of("auto", "ball_tree", "kd_tree", "brute")],
         "leaf_size": [count()],
