@@ -38,7 +38,7 @@ LEVELS = {
 }  # fmt: skip
 NATIVE_LEVELS = {
     "core": 0, "problem": 1, "solvers": 2,
-    "trees": 3, "sequence": 3, "generative": 3, "network": 3, "multiclass": 3,
+    "trees": 3, "sequence": 3, "generative": 3, "network": 3, "multiclass": 3, "neighbors": 3,
     "bind": 4, "tests": 4,
 }  # fmt: skip
 # scikit-learn's plumbing; its estimators are never used here.

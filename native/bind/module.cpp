@@ -23,4 +23,5 @@ NB_MODULE(_core, m) {
   hinge::bind_kernels(m);
   hinge::bind_isotonic(m);
   hinge::bind_generative(m);
+  hinge::bind_neighbors(m);
 }

@@ -14,4 +14,5 @@ void bind_networks(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_isotonic(nanobind::module_& m);
 void bind_generative(nanobind::module_& m);
+void bind_neighbors(nanobind::module_& m);
 }  // namespace hinge

@@ -430,6 +430,22 @@ void kernel_rows(const KernelProgram& program, const Points<T>& a, const Points<
 }
 
 template <class T>
+void kernel_tiles(const KernelProgram& program, const Points<T>& a, const Points<T>& b, index_t begin, index_t end,
+                  const TileVisitor<T>& visit) {
+  Tiler<T> tiler(program, a, b);
+  std::vector<T> values(kTileRows * kTileCols);
+  for (index_t r0 = begin; r0 < end; r0 += kTileRows) {
+    const index_t r1 = std::min(r0 + kTileRows, end);
+    const auto row = [&](index_t r) { return values.data() + (r - r0) * kTileCols; };
+    for (index_t c0 = 0; c0 < b.n; c0 += kTileCols) {
+      const index_t c1 = std::min(c0 + kTileCols, b.n);
+      tiler.tile(r0, r1, c0, c1, row);
+      for (index_t r = r0; r < r1; ++r) visit(r, c0, c1, row(r));
+    }
+  }
+}
+
+template <class T>
 void kernel_scores(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* coef, index_t k,
                    double* z) {
   const index_t parts = parts_for(a.n, 32);
@@ -568,6 +584,8 @@ double block_quadratic(const T* K, index_t n, index_t m, const double* h, const 
   template struct Points<T>;                                                                                       \
   template struct Gathered<T>;                                                                                     \
   template void kernel_rows<T>(const KernelProgram&, const Points<T>&, const Points<T>&, T* const*);               \
+  template void kernel_tiles<T>(const KernelProgram&, const Points<T>&, const Points<T>&, index_t, index_t,        \
+                                const TileVisitor<T>&);                                                            \
   template void kernel_scores<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, index_t, \
                                  double*);                                                                         \
   template void kernel_normal<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, double*, \

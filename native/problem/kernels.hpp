@@ -6,6 +6,7 @@
 //
 // Blocks are cut by the shape of the data alone, so the values do not depend on the number of threads.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -66,6 +67,14 @@ struct Gathered {
 // out[i][j] = k(a_i, b_j) for all i, j; out[i] points to where row i goes.
 template <class T>
 void kernel_rows(const KernelProgram& program, const Points<T>& a, const Points<T>& b, T* const* out);
+
+// Calls visit(i, j0, j1, values) with values[j - j0] = k(a_i, b_j), tile by tile, for rows i in [begin, end) and all j.
+// On the calling thread: for the body of a parallel loop over rows.
+template <class T>
+using TileVisitor = std::function<void(index_t i, index_t j0, index_t j1, const T* values)>;
+template <class T>
+void kernel_tiles(const KernelProgram& program, const Points<T>& a, const Points<T>& b, index_t begin, index_t end,
+                  const TileVisitor<T>& visit);
 
 // Z = K(a, b) C with C of shape b.n x k, row-major; never holds more than a few blocks of K.
 template <class T>

@@ -122,6 +122,10 @@ from hinge.models.calibration.isotonic import (
     IsotonicRegression as IsotonicRegression,
     isotonic_regression as isotonic_regression,
 )
+from hinge.models.committee.voting import (
+    VotingClassifier as VotingClassifier,
+    VotingRegressor as VotingRegressor,
+)
 from hinge.models.conformal.intervals import (
     ConformalRegressor as ConformalRegressor,
 )
@@ -239,6 +243,10 @@ from hinge.models.multiclass import (
     OneVsRestClassifier as OneVsRestClassifier,
     OutputCodeClassifier as OutputCodeClassifier,
     design_code as design_code,
+)
+from hinge.models.neighbors.estimators import (
+    KNeighborsClassifier as KNeighborsClassifier,
+    KNeighborsRegressor as KNeighborsRegressor,
 )
 from hinge.models.neural import (
     MLPClassifier as MLPClassifier,
@@ -416,6 +424,14 @@ from hinge.select.ridge import (
 )
 from hinge.select.ridge_classifier import (
     RidgeClassifierCV as RidgeClassifierCV,
+)
+from hinge.select.stacking import (
+    StackingClassifier as StackingClassifier,
+    StackingRegressor as StackingRegressor,
+)
+from hinge.select.threshold import (
+    FixedThresholdClassifier as FixedThresholdClassifier,
+    TunedThresholdClassifierCV as TunedThresholdClassifierCV,
 )
 from hinge.select.tune import (
     nested_cv as nested_cv,

@@ -265,6 +265,25 @@ class Estimator(BaseEstimator):
                 setattr(getattr(tags, group) if group else tags, name, value)
         return tags
 
+    def set_params(self, **parameters: Any) -> Any:
+        """Set parameters by name, and those of parameters as ``name__parameter``.
+
+        Losses, penalties, kernels and spaces never change: a copy with the new value takes their place.
+        """
+        nested: dict[str, dict[str, Any]] = {}
+        plain: dict[str, Any] = {}
+        for key, value in parameters.items():
+            name, _, part = key.partition("__")
+            holder = parameters.get(name, getattr(self, name, None)) if part else None
+            if getattr(type(holder), "set_params_copies", False):
+                nested.setdefault(name, {})[part] = value
+            else:
+                plain[key] = value
+        super().set_params(**plain)
+        for name, changes in nested.items():
+            setattr(self, name, getattr(self, name).set_params(**changes))
+        return self
+
     def _validate_params(self) -> None:
         """Refuse parameters outside their range, before anything is computed."""
         for name, default, constraints in _checks(type(self)):

@@ -144,7 +144,7 @@ def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
     except safetensors.SafetensorError as error:
         raise ValueError(f"its arrays are damaged ({error}).") from None
     model = Reader(arrays).decode(json.loads(metadata["model"]), 0)
-    if not hasattr(model, "get_params"):
+    if not hasattr(model, "get_params") or not hasattr(model, "fit"):
         raise ValueError("it does not hold an estimator.")
     return model
 

@@ -34,6 +34,33 @@ VALUES = {
     ("BernoulliNB", "binarize", None): "the inputs have negative values here, which are not taken for present",
     ("MLPRegressor", "loss", "poisson"): "the targets have negative values here, which have no such likelihood",
     ("GaussianProcessClassifier", "multi_class", "one_vs_one"): "see OneVsOneClassifier",
+    ("FixedThresholdClassifier", "pos_label", True): "no label of y here, which is refused in fit",
+    ("FixedThresholdClassifier", "pos_label", False): "no label of y here, which is refused in fit",
+    **{
+        (name, "metric", metric): "not among the metrics that the search is compiled for"
+        for name in ("KNeighborsClassifier", "KNeighborsRegressor")
+        for metric in (
+            "braycurtis",
+            "canberra",
+            "correlation",
+            "dice",
+            "hamming",
+            "haversine",
+            "jaccard",
+            "mahalanobis",
+            "nan_euclidean",
+            "precomputed",
+            "pyfunc",
+            "rogerstanimoto",
+            "russellrao",
+            "seuclidean",
+            "sokalmichener",
+            "sokalsneath",
+            "sqeuclidean",
+            "wminkowski",
+            "yule",
+        )
+    },
 }
 
 # Fitted attributes that are not there, and why.
@@ -52,6 +79,7 @@ ATTRIBUTES = {
     "NuSVC": dict.fromkeys(["probA_", "probB_"], "deprecated with probability; see CalibratedClassifierCV"),
     "SVC": dict.fromkeys(["probA_", "probB_"], "deprecated with probability; see CalibratedClassifierCV"),
     "OneVsRestClassifier": {"label_binarizer_": INSIDE},
+    "VotingClassifier": {"le_": INSIDE},
 }  # fmt: skip
 
 
@@ -77,7 +105,7 @@ def both(name: str, **parameters):
     """Theirs and ours with the same parameters, as far as theirs has them."""
     ours = clone(ESTIMATORS[name]).set_params(**parameters)
     taken = inspect.signature(THEIRS[name]).parameters
-    quick = ("cv", "nu", "n_estimators", "Cs", "max_iter", "learning_rate_init", "estimator")
+    quick = ("cv", "nu", "n_estimators", "Cs", "max_iter", "learning_rate_init", "estimator", "estimators")
     same = {k: v for k, v in ours.get_params(deep=False).items() if k in taken and k in quick and v is not None}
     return THEIRS[name](**same | parameters), ours
 

@@ -45,6 +45,32 @@ NARROWER = {
     **{(f"{kind}Vectorizer", "ngram_range", "tuple"): PAIR for kind in ("Count", "Hashing", "Tfidf")},
     ("PolynomialFeatures", "degree", "ndarray"): PAIR,
     ("GaussianProcessClassifier", "multi_class", "one_vs_one"): "see OneVsOneClassifier",
+    **{
+        (f"KNeighbors{kind}", "metric", metric): "not among the metrics that the search is compiled for"
+        for kind in ("Classifier", "Regressor")
+        for metric in (
+            "DistanceMetric",
+            "braycurtis",
+            "canberra",
+            "correlation",
+            "dice",
+            "function",
+            "hamming",
+            "haversine",
+            "jaccard",
+            "mahalanobis",
+            "nan_euclidean",
+            "precomputed",
+            "pyfunc",
+            "rogerstanimoto",
+            "russellrao",
+            "seuclidean",
+            "sokalmichener",
+            "sokalsneath",
+            "sqeuclidean",
+            "yule",
+        )
+    },
 }
 
 

@@ -7,6 +7,8 @@ An estimator that must be treated differently says so itself, never by its name 
   of 2 gives the same fit as the example twice; or, because examples are drawn at random, the same distribution of
   fits; or, because examples are met one after another, one step of double length, where scikit-learn's check of
   repetition does not apply and weights of zero and one are held to their meaning instead.
+- ``decides_by_sign = False`` — a class attribute: ``predict`` has a threshold of its own, other than the zero of
+  ``decision_function``.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ import hinge as hg
 # A seed, and a schedule of fixed length, which ends without a warning.
 NETWORK = {"random_state": 0, "max_iter": 80, "learning_rate": "cosine", "learning_rate_init": 0.01}
 
+# Members of committees; the trees are shallow, so that rounding moves no split of theirs.
+CLASSIFIERS = [("linear", hg.LogisticRegression()), ("bayes", hg.GaussianNB())]
+REGRESSORS = [("linear", hg.Ridge()), ("tree", hg.DecisionTreeRegressor(max_depth=2))]
+
 # Constructor arguments, one entry per instance to test. Classes that are not listed are built without arguments.
 ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
     "Learner": [
@@ -40,6 +46,12 @@ ARGUMENTS: dict[str, list[Callable[[], dict[str, Any]]]] = {
     "OneVsOneClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
     "OneVsRestClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
     "OutputCodeClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
+    "FixedThresholdClassifier": [lambda: {"estimator": hg.LogisticRegression()}],
+    "StackingClassifier": [lambda: {"estimators": CLASSIFIERS}],
+    "StackingRegressor": [lambda: {"estimators": REGRESSORS}],
+    "TunedThresholdClassifierCV": [lambda: {"estimator": hg.LogisticRegression()}],
+    "VotingClassifier": [lambda: {"estimators": CLASSIFIERS}],
+    "VotingRegressor": [lambda: {"estimators": REGRESSORS}],
     # Joint paths are solved one strength after another, in Python.
     "MultiTaskElasticNetCV": [lambda: {"alphas": 3}],
     "MultiTaskLassoCV": [lambda: {"alphas": 3}],
@@ -97,7 +109,9 @@ def name(estimator: BaseEstimator) -> str:
 
 
 def not_applicable(estimator: BaseEstimator) -> dict[str, str]:
-    """Checks of scikit-learn's that contradict what the estimator says its weights mean."""
+    """Checks of scikit-learn's that contradict what the estimator declares of its weights or its threshold."""
+    if not getattr(estimator, "decides_by_sign", True):
+        return {"check_classifiers_train": "predict has a threshold of its own"}
     if getattr(estimator, "weights_mean", "repetition") != "step":
         return {}
     reason = "one step of double length is not two steps"

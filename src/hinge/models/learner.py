@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hinge._parameters import Constraints, Estimator, count, has, shared
+from hinge._parameters import Constraints, Estimator, count, has, one_of, shared
 from hinge.models.base import (
     check_fit,
     check_objects,
@@ -27,6 +27,7 @@ from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callba
 from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.kernels.evaluate import objects
 from hinge.problem.losses import Loss, Squared, Target, as_loss
+from hinge.problem.losses.names import LOSSES, named_loss
 from hinge.problem.penalties import Penalty, as_penalty
 from hinge.problem.spaces import Linear, Space
 from hinge.solvers.base import Solver
@@ -107,8 +108,9 @@ class Learner(CallbackSupportMixin, Estimator):
     ----------
     space : Space
         What kind of function is learned; ``hg.Linear()`` by default.
-    loss : Loss
-        A loss of this library, or any object with ``value(y, s)`` and ``gradient(y, s)`` and optionally
+    loss : Loss or str
+        A loss of this library, its name ("logistic", "huber", or scikit-learn's, such as "log_loss") for one with
+        default parameters, or any object with ``value(y, s)`` and ``gradient(y, s)`` and optionally
         ``hessian(y, s)``.
     penalty : Penalty, optional
         A penalty of this library, or any object with ``value(w)`` and ``prox(v, step)``.
@@ -145,7 +147,7 @@ class Learner(CallbackSupportMixin, Estimator):
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("tol", "random_state"),
         "space": "no_validation",
-        "loss": [has("value", "gradient"), None],
+        "loss": [has("value", "gradient"), one_of(*LOSSES), None],
         "penalty": [has("value"), None],
         "solver": [str, Solver],
         "max_iter": [count(), None],
@@ -175,6 +177,8 @@ class Learner(CallbackSupportMixin, Estimator):
 
     def score_loss(self) -> Loss:
         """The loss that is minimised."""
+        if isinstance(self.loss, str):
+            return named_loss(self.loss)
         return Squared() if self.loss is None else as_loss(self.loss)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,13 +1,19 @@
-"""What code for any estimator needs: the last step of a pipeline, rows of any table."""
+"""What code for any estimator needs: the last step of a pipeline, rows of any table, fits of members to some rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d, has_fit_parameter, validate_data
+
+from hinge._native import check_indices
+from hinge._validation import numeric_targets
+from hinge.models.routing import Arguments, take_arguments
 
 
 def final_step(model: Any) -> Any:
@@ -41,3 +47,40 @@ def set_seeds(estimator: Any, seed: int) -> None:
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=len(inner)).tolist()
     own = {"random_state": seed} if "random_state" in names else {}
     estimator.set_params(**own, **dict(zip(inner, seeds)))
+
+
+def check_passed_on(owner: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """X as it is, for members that check it themselves, and one target or label per row. Sets ``n_features_in_``."""
+    if y is None:
+        raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None.")
+    check_indices(X)
+    y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
+    X, y = indexable(X, y)
+    if not _num_samples(X):
+        raise ValueError(f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
+    validate_data(owner, X, skip_check_array=True)
+    return X, numeric_targets(y) if is_regressor(owner) else y
+
+
+def fit_part(
+    member: Any, X: Any, y: np.ndarray, rows: NDArray[np.intp] | None = None, weight: np.ndarray | None = None,
+    arguments: Arguments | None = None,
+) -> Any:  # fmt: skip
+    """A copy of a member, fitted to some rows (to all by default); those of weight zero are left out.
+
+    ``arguments`` are further ones of its ``fit``; those with an entry per row are cut to the rows.
+    """
+    given = dict(arguments or {})
+    if weight is not None:
+        if not has_fit_parameter(member, "sample_weight"):
+            raise TypeError(
+                f"Underlying estimator {type(member).__name__} does not support sample weights: its fit takes no "
+                "sample_weight. Leave sample_weight out, or this member."
+            )
+        given["sample_weight"] = weight
+    if given.get("sample_weight") is not None:
+        rows = np.arange(len(y)) if rows is None else rows
+        rows = rows[np.asarray(given["sample_weight"])[rows] > 0]  # no class of weight zero is to be learned
+    if rows is None:
+        return clone(member).fit(X, y, **given)
+    return clone(member).fit(_safe_indexing(X, rows), y[rows], **take_arguments(X, given, rows))

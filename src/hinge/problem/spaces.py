@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hinge.problem.parameters import Parametrised
+
 
 @dataclass(frozen=True)
-class Space:
+class Space(Parametrised):
     """Base class of hypothesis spaces."""
 
     family: ClassVar[str] = ""

@@ -18,26 +18,19 @@ import numpy as np
 import scipy.optimize
 import sklearn.frozen
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    _num_samples,
-    check_array,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
-from hinge._native import check_indices
 from hinge._parameters import Constraints, Estimator, Folds, has, one_of, shared
 from hinge.models.base import check_weights, code_labels, take_input_tags
 from hinge.models.calibration.isotonic import IsotonicRegression
 from hinge.models.calibration.platt import fit_sigmoid, sigmoid
 from hinge.models.linear.svm import LinearSVC
-from hinge.models.routing import Arguments, folds_of, route, router, routing_enabled, take_arguments
+from hinge.models.meta import check_passed_on, fit_part
+from hinge.models.routing import Arguments, folds_of, route, router, routing_enabled
 
 Array = NDArray[np.float64]
 
@@ -237,7 +230,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         those with an entry per example are cut to the examples of a fold.
         """
         base = self._base()
-        X, y = self._check(X, y)
+        X, y = check_passed_on(self, X, y)
         codes = code_labels(self, y)
         weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
         if isinstance(base, sklearn.frozen.FrozenEstimator) or self.cv == "prefit":
@@ -247,7 +240,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         inner, split = self._for_parts(base, sample_weight, weight, fit_params)
         folds = self._folds(X, y, codes, weight, split)
         fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fit_part)(base, X, y, train, inner) for train, _ in folds
+            delayed(fit_part)(base, X, y, train, arguments=inner) for train, _ in folds
         )
         if self.ensemble in (True, "auto"):
             self.calibrated_classifiers_ = [
@@ -271,18 +264,6 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
             warnings.warn(f"{type(base).__name__} takes no sample_weight: only the maps are weighted.", stacklevel=3)
             return arguments, {}
         return arguments | {"sample_weight": weight}, {}
-
-    def _check(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Whatever the classifier takes as X (it checks for itself), and labels."""
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        check_indices(X)
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
-        X, y = indexable(X, y)
-        if not _num_samples(X):
-            raise ValueError(f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
-        validate_data(self, X, skip_check_array=True)
-        return X, y
 
     def _folds(self, X: Any, y: Any, codes: Any, weight: Array | None, arguments: Arguments) -> list[tuple[Any, Any]]:
         splitter = check_cv(self.cv, y, classifier=True)
@@ -330,7 +311,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         assert scores is not None
         known = np.flatnonzero(~np.isnan(scores).all(axis=1))
         maps = fit_maps(scores[known], codes[known], None if weight is None else weight[known], self.method)
-        model = _fit_part(base, X, y, np.arange(len(codes)), inner)
+        model = fit_part(base, X, y, arguments=inner)
         return CalibratedPair(model, np.arange(len(self.classes_)), len(self.classes_), self.method, maps)
 
     def predict_proba(self, X: Any) -> Array:
@@ -343,10 +324,3 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         """The class of highest calibrated probability."""
         best = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[best]
-
-
-def _fit_part(base: Any, X: Any, y: Any, rows: NDArray[np.intp], arguments: Arguments) -> Any:
-    weight = arguments.get("sample_weight")
-    if weight is not None:
-        rows = rows[np.asarray(weight)[rows] > 0]  # no class of weight zero is to be learned
-    return clone(base).fit(_safe_indexing(X, rows), y[rows], **take_arguments(X, arguments, rows))

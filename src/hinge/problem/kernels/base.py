@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.evaluate import Program
+from hinge.problem.parameters import Parametrised
 
 Array = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ DEFAULT_BOUNDS = (1e-5, 1e5)
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class Kernel(Parametrised):
     """Base class of kernels.
 
     A kernel of its own gives ``block`` and ``diagonal`` (or a ``program`` for the core), and ``features`` where the

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.problem.numerics import weighted_sum
+from hinge.problem.parameters import Parametrised
 from hinge.problem.root import best_bias
 
 Array = NDArray[np.float64]
@@ -74,7 +75,7 @@ class Target(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Loss:
+class Loss(Parametrised):
     """Base class of the losses.
 
     A subclass gives ``value`` and ``gradient``, and, where they exist, ``hessian``, ``conjugate`` with its domain

@@ -20,6 +20,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.problem.parameters import Parametrised
+
 Array = NDArray[np.float64]
 
 # The length of a proximal step that stands for the limit of short ones, relative to the largest weight.
@@ -43,7 +45,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Penalty:
+class Penalty(Parametrised):
     """Base class of the penalties. A subclass gives ``value`` and ``prox``; the rest has meaningful defaults."""
 
     convex: ClassVar[bool] = True

@@ -1,0 +1,1 @@
+"""Committees of named members of any kind."""

@@ -1,0 +1,1 @@
+"""Nearest neighbours: predictions from the examples closest to a query."""

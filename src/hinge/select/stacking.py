@@ -1,0 +1,331 @@
+"""Stacking: a last estimator learns from what the members predict for examples they were not fitted to."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_feature_names_in, _num_samples, check_is_fitted
+
+from hinge._parameters import Constraints, Folds, has, one_of, shared
+from hinge.models.base import check_weights, code_labels, codes_among
+from hinge.models.committee.named import NamedMembers
+from hinge.models.linear.logistic import LogisticRegression
+from hinge.models.meta import check_passed_on, fit_part, take_rows
+from hinge.select.ridge import RidgeCV
+
+Array = NDArray[np.float64]
+
+RESPONSES = ("predict_proba", "decision_function", "predict")
+
+
+def _final_has(method: str) -> Any:
+    """Whether the last estimator, fitted or as given, has a method."""
+
+    def has_method(self: BaseStacking) -> bool:
+        return hasattr(getattr(self, "final_estimator_", self._last()), method)
+
+    return available_if(has_method)
+
+
+class BaseStacking(NamedMembers):
+    """What the classifier and the regressor share."""
+
+    final_estimator: Any
+    stack_method_: list[str]
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **shared("n_jobs", "verbose"),
+        "estimators": [list],
+        "final_estimator": [has("fit"), None],
+        "cv": [Folds(), one_of("prefit")],
+        "passthrough": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        final_estimator: Any = None,
+        *,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        passthrough: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.final_estimator = final_estimator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.passthrough = passthrough
+        self.verbose = verbose
+
+    def _last(self) -> Any:
+        """The last estimator, not fitted."""
+        raise NotImplementedError
+
+    def _response(self, name: str, member: Any) -> str:
+        """The method whose results of a member are learned from."""
+        return "predict"
+
+    def _stack(self, X: Any, y: np.ndarray, sample_weight: Any) -> None:
+        """Fit the members to everything, and the last estimator to their out-of-fold predictions."""
+        members = self._members()
+        weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
+        if self.cv == "prefit":
+            for _, member in members:
+                check_is_fitted(member)
+            self.estimators_ = [member for _, member in members]
+        else:
+            self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(fit_part)(member, X, y, None, weight) for _, member in members
+            )
+        self.stack_method_ = [self._response(*member) for member in members]
+        if self.cv == "prefit":
+            columns = self._columns(X)
+        else:
+            folds = _partition(self.cv, X, y, is_classifier(self))
+            columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._out_of_fold)(member, method, X, y, weight, folds)
+                for (_, member), method in zip(members, self.stack_method_)
+            )
+        self._widths = [column.shape[1] for column in columns]
+        self.final_estimator_ = fit_part(self._last(), self._joined(X, columns), y, None, weight)
+
+    def _out_of_fold(self, member: Any, method: str, X: Any, y: np.ndarray, weight: Any, folds: Any) -> Array:
+        """What copies of a member predict for the rows that they were not fitted to."""
+        out: Array | None = None
+        for learn, test in folds:
+            part = self._table(fit_part(member, X, y, learn, weight), method, take_rows(X, test))
+            if out is None:
+                out = np.empty((len(y), part.shape[1]))
+            out[test] = part
+        assert out is not None
+        return out
+
+    def _table(self, member: Any, method: str, X: Any) -> Array:
+        """What a fitted member predicts, as columns."""
+        values = np.asarray(getattr(member, method)(X))
+        return values.reshape(len(values), -1)
+
+    def _columns(self, X: Any) -> list[Array]:
+        return [self._table(member, method, X) for member, method in zip(self.estimators_, self.stack_method_)]
+
+    def _joined(self, X: Any, columns: list[Array]) -> Any:
+        """The inputs of the last estimator: the members' columns, and those of X with ``passthrough``."""
+        if not self.passthrough:
+            return np.hstack(columns)
+        if scipy.sparse.issparse(X):
+            return scipy.sparse.hstack([*columns, X], format="csr")
+        return np.hstack([*columns, np.asarray(X)])
+
+    def transform(self, X: Any) -> Any:
+        """The inputs of the last estimator: what members predict, and X with ``passthrough``."""
+        check_is_fitted(self)
+        return self._joined(X, self._columns(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of ``transform``."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features, generate_names=self.passthrough)
+        own = self._own_feature_names(type(self).__name__.lower(), self._widths)
+        return np.concatenate([own, names]) if self.passthrough else own
+
+
+class StackingClassifier(ClassifierMixin, BaseStacking):
+    """A last classifier on top of what several classifiers predict.
+
+    F(x) = G(f₁(x), …, f_M(x)), where G is fitted to (f₁⁽⁻ⁱ⁾(xᵢ), …, f_M⁽⁻ⁱ⁾(xᵢ)) and yᵢ, and f_m⁽⁻ⁱ⁾ was fitted to the folds
+    that do not hold example i; the f_m of predictions are fitted to all examples.
+
+    Parameters
+    ----------
+    estimators : list of (str, classifier)
+        The members; any classifier of hinge or scikit-learn. "drop" leaves one out.
+    final_estimator : classifier, optional
+        G; ``hg.LogisticRegression()`` by default.
+    cv : int, splitter, iterable or "prefit", optional
+        The folds, five stratified ones by default. "prefit": the members are fitted already and G is fitted to their
+        predictions for X, which should not be the examples that they were fitted to.
+    stack_method : {"auto", "predict_proba", "decision_function", "predict"}
+        What G learns from; "auto" is the first of the three that a member has. Of two probabilities only the second is
+        used.
+    n_jobs : int, optional
+        How many members are fitted at once (threads).
+    passthrough : bool
+        Whether G gets the columns of X too.
+    verbose : int
+        Accepted for compatibility.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted classifiers
+        They are fitted to the labels coded as 0 … k−1.
+    named_estimators_ : Bunch
+        The same by name.
+    final_estimator_ : fitted classifier
+    stack_method_ : list of str
+        What was used of each member.
+    classes_ : array of labels
+
+    Notes
+    -----
+    Reference: Wolpert (1992).
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> members = [("tree", hg.DecisionTreeClassifier(max_depth=1)), ("bayes", hg.GaussianNB())]
+    >>> model = hg.StackingClassifier(members).fit(X, X[:, 0] > 0.2)
+    >>> model.predict([[-0.9], [0.9]])
+    array([False,  True])
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {"stack_method": [one_of("auto", *RESPONSES)]}
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        final_estimator: Any = None,
+        *,
+        cv: Any = None,
+        stack_method: str = "auto",
+        n_jobs: int | None = None,
+        passthrough: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            estimators, final_estimator, cv=cv, n_jobs=n_jobs, passthrough=passthrough, verbose=verbose
+        )  # fmt: skip
+        self.stack_method = stack_method
+
+    def _last(self) -> Any:
+        return LogisticRegression() if self.final_estimator is None else self.final_estimator
+
+    def _response(self, name: str, member: Any) -> str:
+        wanted = RESPONSES if self.stack_method == "auto" else (self.stack_method,)
+        for method in wanted:
+            if hasattr(member, method):
+                return method
+        raise ValueError(
+            f"Underlying estimator {name} does not implement the method {self.stack_method}; use stack_method='auto'."
+        )
+
+    def _table(self, member: Any, method: str, X: Any) -> Array:
+        values = super()._table(member, method, X)
+        if method == "predict":
+            # Members that were fitted beforehand know labels, the others their numbers.
+            return codes_among(self.classes_, values) if self.cv == "prefit" else values
+        k = len(self.classes_)
+        known = np.asarray(member.classes_)
+        if len(known) < k:  # a fold without some class
+            if method != "predict_proba":
+                raise ValueError("A fold lacks one of the classes; use stratified folds, or fewer of them.")
+            full = np.zeros((len(values), k))
+            full[:, known] = values
+            values = full
+        return values[:, 1:] if method == "predict_proba" and k == 2 else values
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StackingClassifier:
+        """Fit the members and the last classifier; a weight of 2 means the same as having the example twice."""
+        if self.final_estimator is not None and not is_classifier(self.final_estimator):
+            raise ValueError(f"'final_estimator' parameter should be a classifier. Got {self.final_estimator}")
+        X, y = check_passed_on(self, X, y)
+        self._stack(X, code_labels(self, y), sample_weight)
+        return self
+
+    @_final_has("predict")
+    def predict(self, X: Any, **options: Any) -> np.ndarray:
+        """The labels that the last classifier predicts; options go to its ``predict``."""
+        inputs = self.transform(X)
+        found = self.final_estimator_.predict(inputs, **options)
+        return self.classes_[np.asarray(found).astype(np.intp)]
+
+    @_final_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """The probabilities that the last classifier predicts."""
+        check_is_fitted(self)
+        return self.final_estimator_.predict_proba(self.transform(X))
+
+    @_final_has("decision_function")
+    def decision_function(self, X: Any) -> Array:
+        """The scores of the last classifier."""
+        check_is_fitted(self)
+        return self.final_estimator_.decision_function(self.transform(X))
+
+
+class StackingRegressor(RegressorMixin, BaseStacking):
+    """A last regressor on top of what several regressors predict.
+
+    F(x) = G(f₁(x), …, f_M(x)), where G is fitted to (f₁⁽⁻ⁱ⁾(xᵢ), …, f_M⁽⁻ⁱ⁾(xᵢ)) and yᵢ, and f_m⁽⁻ⁱ⁾ was fitted to the folds
+    that do not hold example i; the f_m of predictions are fitted to all examples.
+
+    Parameters
+    ----------
+    estimators : list of (str, regressor)
+        The members; any regressor of hinge or scikit-learn. "drop" leaves one out.
+    final_estimator : regressor, optional
+        G; ``hg.RidgeCV()`` by default.
+    cv : int, splitter, iterable or "prefit", optional
+        The folds, five by default. "prefit": the members are fitted already and G is fitted to their predictions for X,
+        which should not be the examples that they were fitted to.
+    n_jobs : int, optional
+        How many members are fitted at once (threads).
+    passthrough : bool
+        Whether G gets the columns of X too.
+    verbose : int
+        Accepted for compatibility.
+
+    Attributes
+    ----------
+    estimators_ : list of fitted regressors
+    named_estimators_ : Bunch
+        The same by name.
+    final_estimator_ : fitted regressor
+    stack_method_ : list of str
+
+    Notes
+    -----
+    Reference: Wolpert (1992); Breiman (1996).
+
+    Examples
+    --------
+    >>> import numpy as np, hinge as hg
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> members = [("line", hg.LinearRegression()), ("tree", hg.DecisionTreeRegressor(max_depth=2))]
+    >>> model = hg.StackingRegressor(members).fit(X, 3 * X[:, 0])
+    >>> model.predict([[0.5]]).round(2)
+    array([1.5])
+    """
+
+    def _last(self) -> Any:
+        return RidgeCV() if self.final_estimator is None else self.final_estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StackingRegressor:
+        """Fit the members and the last regressor; a weight of 2 means the same as having the example twice."""
+        if self.final_estimator is not None and not is_regressor(self.final_estimator):
+            raise ValueError(f"'final_estimator' parameter should be a regressor. Got {self.final_estimator}")
+        X, y = check_passed_on(self, X, y)
+        self._stack(X, y, sample_weight)
+        return self
+
+    @_final_has("predict")
+    def predict(self, X: Any, **options: Any) -> Array:
+        """What the last regressor predicts; options go to its ``predict``."""
+        inputs = self.transform(X)
+        return self.final_estimator_.predict(inputs, **options)
+
+
+def _partition(cv: Any, X: Any, y: np.ndarray, classify: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds that hold every row once."""
+    folds = [(np.asarray(a), np.asarray(b)) for a, b in check_cv(cv, y, classifier=classify).split(X, y)]
+    times = np.bincount(np.concatenate([test for _, test in folds]), minlength=len(y))
+    if len(times) != len(y) or np.any(times != 1):
+        raise ValueError("cv must hold out every example exactly once: stacking only works for partitions, as KFold's.")
+    return folds
