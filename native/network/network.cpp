@@ -161,8 +161,8 @@ Machine<T>::Machine(Net<T> net, index_t capacity) : net_(std::move(net)), capaci
   delta_.resize(depth + 1);
   pre_.resize(depth + 1);
   work_ = net_.parameters();
-  // At least 24 rows (two tiles of product.cpp), so that every part uses the weights it reads often enough, and enough of them for half a million
-  // multiply-adds.
+  // At least 24 rows (two tiles of product.cpp), so that every part uses the weights it reads often enough, and enough
+  // of them for half a million multiply-adds.
   shard_rows_ = std::clamp<index_t>(500'000 / work_, 24, 256);
   index_t offset = 0;
   for (index_t l = 1; l <= depth; ++l) {

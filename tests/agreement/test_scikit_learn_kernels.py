@@ -182,9 +182,7 @@ def test_both_libraries_in_one_expression(rng):
         np.testing.assert_allclose(as_kernel(kernel)(X), wanted)
 
 
-@pytest.mark.parametrize(
-    "kernel", [CompoundKernel([RBF(1.0)]), RBF(1.0) ** 0.5, RBF(1.0) ** 2.5, RBF(1.0) ** -1]
-)
+@pytest.mark.parametrize("kernel", [CompoundKernel([RBF(1.0)]), RBF(1.0) ** 0.5, RBF(1.0) ** 2.5, RBF(1.0) ** -1])
 def test_what_is_no_kernel_is_refused_by_name(kernel, rng):
     X, y, _ = example(rng)
     name = "exponent" if isinstance(kernel, Exponentiation) else "CompoundKernel"
