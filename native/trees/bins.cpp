@@ -328,7 +328,7 @@ Bins with_codes(const Bins& layout, const std::uint8_t* codes, index_t rows) {
   Bins bins;
   bins.rows = rows, bins.cols = layout.cols;
   bins.features = layout.features, bins.slots = layout.slots;
-  bins.groups = layout.groups, bins.group_begin = layout.group_begin;
+  bins.groups = layout.groups, bins.group_begin = layout.group_begin, bins.two_codes = layout.two_codes;
   bins.by_col.resize(bins.cols * rows + 4);
   std::copy(codes, codes + bins.cols * rows, bins.by_col.begin());
   fill_groups(bins);
