@@ -324,7 +324,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         means = np.mean([np.interp(common, thresholds, values) for thresholds, values in curves], axis=0)
         best = int(np.argmax(means))
         self.best_threshold_, self.best_score_ = float(common[best]), float(means[best])
-        vars(self).pop("cv_results_", None)
+        self.__dict__.pop("cv_results_", None)
         if self.store_cv_results:
             self.cv_results_ = {"thresholds": common, "scores": means}
 

@@ -134,7 +134,7 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
             (values.ravel(), indices.ravel(), start), shape=(len(indices), self.n_samples_fit_)
         )
 
-    def _weighted_neighbors(self, X: Any) -> tuple[Array, NDArray[np.int64]]:
+    def _weighted_neighbors(self, X: Any) -> tuple[Array, NDArray[np.intp]]:
         """The weights of the neighbours of every row, and which they are.
 
         With ``weights="distance"`` examples at distance zero, where there are any, take all the weight.

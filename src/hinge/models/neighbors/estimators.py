@@ -85,7 +85,7 @@ class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
 
     @property
     def _labels(self) -> list[np.ndarray]:
-        return self.classes_ if self.outputs_2d_ else [self.classes_]  # type: ignore[return-value]
+        return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
 
     def predict_proba(self, X: Any) -> Any:
         """The share of each class in the weight of the neighbours; a list of arrays for several outputs."""

@@ -69,7 +69,7 @@ class NeighborSearch:
                 self._index = points(self._prepared(self.X, self.X.dtype))
         return self._index
 
-    def nearest(self, Q: Any, k: int) -> tuple[Array, NDArray[np.int64]]:
+    def nearest(self, Q: Any, k: int) -> tuple[Array, NDArray[np.intp]]:
         """Distances and indices of the k nearest points of every row of Q; of the points themselves if Q is None."""
         same = Q is None
         code, index = METRICS[self.metric], self.index
@@ -82,7 +82,7 @@ class NeighborSearch:
                 index = points(self._prepared(self.X, np.float64))
             keys, found = core.nearest_of_all(code, self.p, queries, index, k, same)
         require_no_overflow(keys)
-        return self._distances(keys), found
+        return self._distances(keys), found.view(np.intp)
 
     def _stored_alike(self, Q: Any) -> Any:
         """Queries sparse if the points are, dense otherwise."""

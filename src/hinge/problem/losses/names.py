@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hinge.problem.losses import likelihood, margin, multiclass, nonconvex, regression
+from hinge.problem.losses import likelihood, margin, multiclass, regression
 from hinge.problem.losses.base import Loss
 
 # scikit-learn's names of losses that are called otherwise here.
@@ -23,12 +23,12 @@ CLASSES: tuple[type[Loss], ...] = (
     likelihood.Tweedie,
     margin.Exponential, margin.Hinge, margin.Logistic, margin.ModifiedHuber, margin.SquaredHinge, margin.SquaredMargin,
     margin.ZeroOne,
-    multiclass.MulticlassHinge, nonconvex.SigmoidLoss,
+    multiclass.MulticlassHinge,
 )  # fmt: skip
 
 
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.removesuffix("Loss")).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 LOSSES: dict[str, type[Loss]] = dict(sorted(({_snake(cls.__name__): cls for cls in CLASSES} | ALIASES).items()))
