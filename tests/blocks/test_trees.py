@@ -166,11 +166,14 @@ def test_what_needs_all_rows_in_memory_is_refused(options, message, rng):
         hg.HistGradientBoostingRegressor(**options).fit(hg.scan(rng.normal(size=(60, 2)), target=rng.normal(size=60)))
 
 
-def test_infinite_values_are_refused(rng):
-    X = rng.normal(size=(100, 2))
+def test_infinite_values_are_taken_or_refused_as_in_memory(rng):
+    X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
     X[70, 1] = np.inf
+    model = hg.HistGradientBoostingRegressor
+    over_blocks, in_memory = (model().fit(*data) for data in ((hg.scan(X, target=y, block_rows=30),), (X, y)))
+    np.testing.assert_allclose(over_blocks.predict(X), in_memory.predict(X), rtol=1e-12)
     with pytest.raises(ValueError, match="infinity"):
-        hg.HistGradientBoostingRegressor().fit(hg.scan(X, target=rng.normal(size=100), block_rows=30))
+        hg.GradientBoostingRegressor().fit(hg.scan(X, target=y, block_rows=30))
 
 
 def test_exact_sums_are_those_of_fsum_in_any_order(rng):
