@@ -218,7 +218,7 @@ def run(case: str) -> None:
     try:
         attempt(name, changes)
     except (ValueError, TypeError) as error:
-        parameters = [slot for slot in changes if slot not in ("X", "predict", "y", "weights")]
+        parameters = [slot for slot in changes if slot not in ("X", "predict", "y") and changes[slot] in PARAMETERS]
         # A function that was passed in place of a kernel or a score raises errors of its own.
         passed = [getattr(PARAMETERS[changes[slot]], "__name__", slot) for slot in parameters]
         if not NAMED.search(str(error)) and not any(
@@ -231,14 +231,15 @@ def run(case: str) -> None:
 def attempt(name: str, changes: dict[str, str]) -> None:
     (X, y), extra = data(name), {}
     hostile, model = X, clone(estimators()[name])
-    parameters = {slot: PARAMETERS[kind] for slot, kind in changes.items() if slot in model.get_params(deep=False)}
+    known = model.get_params(deep=False)
+    parameters = {slot: PARAMETERS[kind] for slot, kind in changes.items() if slot in known and kind in PARAMETERS}
     if "groups" in inspect.signature(model.fit).parameters:
         extra["groups"] = np.arange(len(X)) % 5
     if (kind := changes.get("X")) is not None:
         hostile = X_KINDS[kind](X)
         if kind in ("one row", "two rows", "no rows", "pandas no rows"):
             y, extra = None if y is None else y[: len(hostile)], {k: v[: len(hostile)] for k, v in extra.items()}
-    if (kind := changes.get("weights")) is not None:
+    if (kind := changes.get("weights")) is not None and "weights" not in parameters:
         extra["sample_weight"] = WEIGHTS[kind](40 if y is None else len(y))
     if (kind := changes.get("y")) is not None:
         y = Y_KINDS[kind](y)

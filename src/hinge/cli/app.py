@@ -75,8 +75,11 @@ def console(as_json: bool) -> Any:
 
 def by_blocks(file: Path, memory: str | None, dask: str | None) -> bool:
     """Whether FILE is read block by block: by --memory or --dask, or because it is a pattern or a folder."""
+    from hinge.datasets import NAMES
+
     pattern = bool(set("*?[") & set(str(file))) and not file.exists()
-    return memory is not None or dask is not None or pattern or file.is_dir()
+    folder = file.is_dir() and str(file) not in NAMES
+    return memory is not None or dask is not None or pattern or folder
 
 
 @app.command()
