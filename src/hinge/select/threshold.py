@@ -29,8 +29,6 @@ def _inner_has(method: str) -> Any:
 class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     """A binary classifier that predicts the positive class where its score reaches a threshold."""
 
-    decides_by_sign: ClassVar[bool] = False  # zero of decision_function is not where predict changes
-
     estimator: Any
     estimator_: Any
     response_method: str
@@ -214,6 +212,8 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
     >>> bool(model.best_threshold_ < 0.5)
     True
     """
+
+    decides_by_sign: ClassVar[bool] = False  # zero of decision_function is not where predict changes
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("n_jobs", "random_state"),
