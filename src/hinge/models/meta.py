@@ -49,12 +49,16 @@ def set_seeds(estimator: Any, seed: int) -> None:
     estimator.set_params(**own, **dict(zip(inner, seeds)))
 
 
-def check_passed_on(owner: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-    """X as it is, for members that check it themselves, and one target or label per row. Sets ``n_features_in_``."""
+def check_passed_on(owner: Any, X: Any, y: Any, *, several: bool = False) -> tuple[Any, np.ndarray]:
+    """X as it is, for members that check it themselves, and one target or label per row. Sets ``n_features_in_``.
+
+    With ``several`` y has one column per label.
+    """
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None.")
     check_indices(X)
-    y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
+    y = check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0)
+    y = y if several else column_or_1d(y, warn=True)
     X, y = indexable(X, y)
     if not _num_samples(X):
         raise ValueError(f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
@@ -79,8 +83,9 @@ def fit_part(
             )
         given["sample_weight"] = weight
     if given.get("sample_weight") is not None:
-        rows = np.arange(len(y)) if rows is None else rows
-        rows = rows[np.asarray(given["sample_weight"])[rows] > 0]  # no class of weight zero is to be learned
+        counted = np.asarray(given["sample_weight"]) > 0  # no class of weight zero is to be learned
+        if not counted.all():
+            rows = np.flatnonzero(counted) if rows is None else rows[counted[rows]]
     if rows is None:
         return clone(member).fit(X, y, **given)
     return clone(member).fit(_safe_indexing(X, rows), y[rows], **take_arguments(X, given, rows))

@@ -25,7 +25,7 @@ routing_enabled = _routing_enabled
 Arguments = dict[str, Any]
 
 
-def router(owner: Any, **parts: tuple[Any, dict[str, str]]) -> MetadataRouter:
+def router(owner: Any, /, **parts: tuple[Any, dict[str, str]]) -> MetadataRouter:
     """The routing of an estimator: its own requests, and those of parts: ``name=(part, {caller: callee})``."""
     routes = MetadataRouter(owner=owner).add_self_request(owner)
     for name, (part, methods) in parts.items():

@@ -9,15 +9,18 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_feature_names_in, _num_samples, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from hinge._parameters import Constraints, Folds, has, one_of, shared
-from hinge.models.base import check_weights, code_labels, codes_among
+from hinge.models.base import code_labels, codes_among
 from hinge.models.committee.named import NamedMembers
 from hinge.models.linear.logistic import LogisticRegression
 from hinge.models.meta import check_passed_on, fit_part, take_rows
+from hinge.models.routing import Arguments, consumes, route, routing_enabled
 from hinge.select.ridge import RidgeCV
 
 Array = NDArray[np.float64]
@@ -29,7 +32,8 @@ def _final_has(method: str) -> Any:
     """Whether the last estimator, fitted or as given, has a method."""
 
     def has_method(self: BaseStacking) -> bool:
-        return hasattr(getattr(self, "final_estimator_", self._last()), method)
+        getattr(getattr(self, "final_estimator_", self._last()), method)  # its AttributeError is the cause of ours
+        return True
 
     return available_if(has_method)
 
@@ -65,6 +69,13 @@ class BaseStacking(NamedMembers):
         self.passthrough = passthrough
         self.verbose = verbose
 
+    def get_metadata_routing(self) -> Any:
+        """Members get what they have requested of ``fit``; the last estimator what it has requested of ``predict``."""
+        routes = super().get_metadata_routing()
+        return routes.add(
+            final_estimator=self._last(), method_mapping=MethodMapping().add(caller="predict", callee="predict")
+        )
+
     def _last(self) -> Any:
         """The last estimator, not fitted."""
         raise NotImplementedError
@@ -73,17 +84,21 @@ class BaseStacking(NamedMembers):
         """The method whose results of a member are learned from."""
         return "predict"
 
-    def _stack(self, X: Any, y: np.ndarray, sample_weight: Any) -> None:
-        """Fit the members to everything, and the last estimator to their out-of-fold predictions."""
+    def _stack(
+        self, X: Any, y: np.ndarray, weight: Array | None, arguments: dict[str, Arguments], last: Arguments
+    ) -> None:
+        """Fit the members to everything, and the last estimator to their out-of-fold predictions.
+
+        ``arguments`` are those of the members' ``fit`` by name, ``last`` those of the last estimator's.
+        """
         members = self._members()
-        weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
         if self.cv == "prefit":
             for _, member in members:
                 check_is_fitted(member)
             self.estimators_ = [member for _, member in members]
         else:
             self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(fit_part)(member, X, y, None, weight) for _, member in members
+                delayed(fit_part)(member, X, y, None, weight, arguments[name]) for name, member in members
             )
         self.stack_method_ = [self._response(*member) for member in members]
         if self.cv == "prefit":
@@ -91,17 +106,29 @@ class BaseStacking(NamedMembers):
         else:
             folds = _partition(self.cv, X, y, is_classifier(self))
             columns = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._out_of_fold)(member, method, X, y, weight, folds)
-                for (_, member), method in zip(members, self.stack_method_)
+                delayed(self._out_of_fold)(member, method, X, y, weight, arguments[name], folds)
+                for (name, member), method in zip(members, self.stack_method_)
             )
         self._widths = [column.shape[1] for column in columns]
-        self.final_estimator_ = fit_part(self._last(), self._joined(X, columns), y, None, weight)
+        self.final_estimator_ = fit_part(self._last(), self._joined(X, columns), y, None, weight, last)
 
-    def _out_of_fold(self, member: Any, method: str, X: Any, y: np.ndarray, weight: Any, folds: Any) -> Array:
+    def _last_arguments(self, sample_weight: Any) -> Arguments:
+        """With routing, the weights of ``fit`` if the last estimator has requested them."""
+        if routing_enabled() and sample_weight is not None and consumes(self._last(), "fit", "sample_weight"):
+            return {"sample_weight": sample_weight}
+        return {}
+
+    def _predict_arguments(self, options: Arguments) -> Arguments:
+        """The arguments of the last estimator's ``predict``."""
+        return dict(route(self, "predict", options).final_estimator.predict) if routing_enabled() else options
+
+    def _out_of_fold(
+        self, member: Any, method: str, X: Any, y: np.ndarray, weight: Any, arguments: Arguments, folds: Any
+    ) -> Array:
         """What copies of a member predict for the rows that they were not fitted to."""
         out: Array | None = None
         for learn, test in folds:
-            part = self._table(fit_part(member, X, y, learn, weight), method, take_rows(X, test))
+            part = self._table(fit_part(member, X, y, learn, weight, arguments), method, take_rows(X, test))
             if out is None:
                 out = np.empty((len(y), part.shape[1]))
             out[test] = part
@@ -110,8 +137,7 @@ class BaseStacking(NamedMembers):
 
     def _table(self, member: Any, method: str, X: Any) -> Array:
         """What a fitted member predicts, as columns."""
-        values = np.asarray(getattr(member, method)(X))
-        return values.reshape(len(values), -1)
+        return _columns_of(getattr(member, method)(X))
 
     def _columns(self, X: Any) -> list[Array]:
         return [self._table(member, method, X) for member, method in zip(self.estimators_, self.stack_method_)]
@@ -146,7 +172,7 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     Parameters
     ----------
     estimators : list of (str, classifier)
-        The members; any classifier of hinge or scikit-learn. "drop" leaves one out.
+        The members; any classifier of hinge or scikit-learn, or a regressor of the class numbers. "drop" leaves one out.
     final_estimator : classifier, optional
         G; ``hg.LogisticRegression()`` by default.
     cv : int, splitter, iterable or "prefit", optional
@@ -172,6 +198,8 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     stack_method_ : list of str
         What was used of each member.
     classes_ : array of labels
+        A list of arrays if y has one column of zeros and ones per label; members and ``final_estimator`` must then be
+        classifiers of several labels.
 
     Notes
     -----
@@ -217,11 +245,17 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
             f"Underlying estimator {name} does not implement the method {self.stack_method}; use stack_method='auto'."
         )
 
+    def _expected(self, member: Any) -> str | None:
+        return None if is_regressor(member) else super()._expected(member)
+
     def _table(self, member: Any, method: str, X: Any) -> Array:
+        if isinstance(self.classes_, list):
+            return _label_columns(getattr(member, method)(X))
         values = super()._table(member, method, X)
         if method == "predict":
-            # Members that were fitted beforehand know labels, the others their numbers.
-            return codes_among(self.classes_, values) if self.cv == "prefit" else values
+            # Classifiers that were fitted beforehand know labels, the others their numbers.
+            labels = self.cv == "prefit" and is_classifier(member)
+            return codes_among(self.classes_, values) if labels else values
         k = len(self.classes_)
         known = np.asarray(member.classes_)
         if len(known) < k:  # a fold without some class
@@ -232,20 +266,32 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
             values = full
         return values[:, 1:] if method == "predict_proba" and k == 2 else values
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StackingClassifier:
-        """Fit the members and the last classifier; a weight of 2 means the same as having the example twice."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> StackingClassifier:
+        """Fit the members and the last classifier; a weight of 2 means the same as having the example twice.
+
+        With metadata routing enabled the members get those of ``fit_params`` that they have requested.
+        """
+        weight, arguments = self._fit_arguments(X, sample_weight, fit_params)
         if self.final_estimator is not None and not is_classifier(self.final_estimator):
             raise ValueError(f"'final_estimator' parameter should be a classifier. Got {self.final_estimator}")
-        X, y = check_passed_on(self, X, y)
-        self._stack(X, code_labels(self, y), sample_weight)
+        several = y is not None and type_of_target(y) == "multilabel-indicator"
+        X, y = check_passed_on(self, X, y, several=several)
+        if several:
+            self.classes_ = [np.unique(column) for column in y.T]
+            codes = np.column_stack([np.searchsorted(*pair) for pair in zip(self.classes_, y.T)])
+        else:
+            codes = code_labels(self, y)
+        self._stack(X, codes, weight, arguments, self._last_arguments(sample_weight))
         return self
 
     @_final_has("predict")
     def predict(self, X: Any, **options: Any) -> np.ndarray:
         """The labels that the last classifier predicts; options go to its ``predict``."""
         inputs = self.transform(X)
-        found = self.final_estimator_.predict(inputs, **options)
-        return self.classes_[np.asarray(found).astype(np.intp)]
+        codes = np.asarray(self.final_estimator_.predict(inputs, **self._predict_arguments(options))).astype(np.intp)
+        if isinstance(self.classes_, list):
+            return np.column_stack([classes[column] for classes, column in zip(self.classes_, codes.T)])
+        return self.classes_[codes]
 
     @_final_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
@@ -307,19 +353,36 @@ class StackingRegressor(RegressorMixin, BaseStacking):
     def _last(self) -> Any:
         return RidgeCV() if self.final_estimator is None else self.final_estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StackingRegressor:
-        """Fit the members and the last regressor; a weight of 2 means the same as having the example twice."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> StackingRegressor:
+        """Fit the members and the last regressor; a weight of 2 means the same as having the example twice.
+
+        With metadata routing enabled the members get those of ``fit_params`` that they have requested.
+        """
+        weight, arguments = self._fit_arguments(X, sample_weight, fit_params)
         if self.final_estimator is not None and not is_regressor(self.final_estimator):
             raise ValueError(f"'final_estimator' parameter should be a regressor. Got {self.final_estimator}")
         X, y = check_passed_on(self, X, y)
-        self._stack(X, y, sample_weight)
+        self._stack(X, y, weight, arguments, self._last_arguments(sample_weight))
         return self
 
     @_final_has("predict")
     def predict(self, X: Any, **options: Any) -> Array:
         """What the last regressor predicts; options go to its ``predict``."""
         inputs = self.transform(X)
-        return self.final_estimator_.predict(inputs, **options)
+        return self.final_estimator_.predict(inputs, **self._predict_arguments(options))
+
+
+def _columns_of(values: Any) -> Array:
+    """Predictions as a table of two dimensions."""
+    values = np.asarray(values)
+    return values.reshape(len(values), -1)
+
+
+def _label_columns(values: Any) -> Array:
+    """Predictions of several labels as one column per label: a table, or per label a table whose last column counts."""
+    if isinstance(values, list):
+        return np.column_stack([np.asarray(table)[:, -1] for table in values])
+    return _columns_of(values)
 
 
 def _partition(cv: Any, X: Any, y: np.ndarray, classify: bool) -> list[tuple[np.ndarray, np.ndarray]]:

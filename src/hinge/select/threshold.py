@@ -8,22 +8,41 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import StratifiedShuffleSplit, check_cv
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hinge._parameters import Constraints, Estimator, Folds, between, count, fraction, has, numbers, one_of, shared
-from hinge.models.base import check_weights, code_labels, take_input_tags
+from hinge.models.base import check_weights, take_input_tags, unique_codes
 from hinge.models.meta import check_passed_on, fit_part, take_rows
+from hinge.models.routing import Arguments, folds_of, route, router, routing_enabled, take_arguments
 
 Array = NDArray[np.float64]
 
 
 def _inner_has(method: str) -> Any:
     """Whether the classifier, fitted or as given, has a method."""
-    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
+    return available_if(lambda self: hasattr(self._inner(), method))
+
+
+def positive_class(classes: np.ndarray, pos_label: Any) -> int:
+    """The number of the positive class: the second, unless another is named."""
+    if pos_label is None:
+        return 1
+    found = np.flatnonzero(classes == pos_label)
+    if not len(found):
+        raise ValueError(f"pos_label={pos_label!r} is not a label of y, which has {classes.tolist()}.")
+    return int(found[0])
+
+
+def labels_at(classes: np.ndarray, scores: Array, threshold: float, positive: int) -> np.ndarray:
+    """The positive class where the score reaches the threshold, else the other."""
+    return classes[np.where(scores >= threshold, positive, 1 - positive)]
 
 
 class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
@@ -32,6 +51,8 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     estimator: Any
     estimator_: Any
     response_method: str
+
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}  # the classifier's requests decide
 
     _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [has("fit", "predict_proba"), has("fit", "decision_function")],
@@ -45,31 +66,39 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
             take_input_tags(tags, self.estimator)
         return tags
 
-    def _check(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        X, y = check_passed_on(self, X, y)
-        code_labels(self, y)
-        if len(self.classes_) != 2:
+    def _check(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """X, the labels, and the two classes in order."""
+        if y is not None and np.ndim(y) == 2 and np.shape(y)[1] > 1:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}. The type of the target is "
-                f"multiclass: y has {len(self.classes_)} classes."
+                f"{type_of_target(y)}: y has {np.shape(y)[1]} columns."
             )
-        return X, y
+        X, y = check_passed_on(self, X, y)
+        classes, _ = unique_codes(y)
+        if len(classes) != 2:
+            number = f"{len(classes)} classes" if len(classes) > 1 else f"only one class, {classes[0]!r}"
+            raise ValueError(
+                f"Only binary classification is supported by {type(self).__name__}. The type of the target is "
+                f"{'multiclass' if len(classes) > 1 else 'constant'}: y has {number}."
+            )
+        return X, y, classes
+
+    def _inner(self) -> Any:
+        """The classifier: fitted by ``fit``, or as given."""
+        return getattr(self, "estimator_", self.estimator)
+
+    def _fit_arguments(self, X: Any, sample_weight: Any, arguments: Arguments) -> tuple[Array | None, Any]:
+        """The weights of the examples without routing, and what routing gives to each part."""
+        routed = route(self, "fit", arguments, sample_weight=sample_weight)
+        if routing_enabled():
+            return None, routed
+        return check_weights(sample_weight, np.empty((_num_samples(X), 0))), routed
 
     def _response(self) -> str:
         """The method that gives scores."""
         if self.response_method != "auto":
             return self.response_method
-        inner = getattr(self, "estimator_", self.estimator)
-        return "predict_proba" if hasattr(inner, "predict_proba") else "decision_function"
-
-    def _positive(self, pos_label: Any) -> int:
-        """The number of the positive class: the second, unless another is named."""
-        if pos_label is None:
-            return 1
-        found = np.flatnonzero(self.classes_ == pos_label)
-        if not len(found):
-            raise ValueError(f"pos_label={pos_label!r} is not a label of y, which has {self.classes_.tolist()}.")
-        return int(found[0])
+        return "predict_proba" if hasattr(self._inner(), "predict_proba") else "decision_function"
 
     def _scores(self, model: Any, X: Any, positive: int) -> Array:
         """Scores of the positive class."""
@@ -78,26 +107,32 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
             return scores[:, positive]
         return scores if positive == 1 else -scores
 
-    def _labels(self, scores: Array, threshold: float, positive: int) -> np.ndarray:
-        return self.classes_[np.where(scores >= threshold, positive, 1 - positive)]
+    @property
+    def classes_(self) -> np.ndarray:
+        """The two labels of the fitted classifier."""
+        try:
+            check_is_fitted(self)
+        except NotFittedError as error:
+            raise AttributeError("The underlying estimator is not fitted yet.") from error
+        return np.asarray(self._inner().classes_)
 
     @_inner_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
         """The classifier's probabilities; the threshold does not change them."""
         check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
+        return self._inner().predict_proba(X)
 
     @_inner_has("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithms of the classifier's probabilities."""
         check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
+        return self._inner().predict_log_proba(X)
 
     @_inner_has("decision_function")
     def decision_function(self, X: Any) -> Array:
         """The classifier's scores."""
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return self._inner().decision_function(X)
 
 
 class FixedThresholdClassifier(ThresholdClassifier):
@@ -109,7 +144,7 @@ class FixedThresholdClassifier(ThresholdClassifier):
     Parameters
     ----------
     estimator : classifier
-        Any binary classifier with probabilities or scores.
+        Any binary classifier with probabilities or scores. One that is fitted already need not be fitted again.
     threshold : float or "auto"
         "auto" is 0.5 for probabilities and 0 for scores.
     pos_label : label, optional
@@ -148,23 +183,36 @@ class FixedThresholdClassifier(ThresholdClassifier):
         self.pos_label = pos_label
         self.response_method = response_method
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FixedThresholdClassifier:
-        """Fit the classifier; a weight of 2 means the same as having the example twice."""
-        X, y = self._check(X, y)
-        self._positive(self.pos_label)
-        self.estimator_ = fit_part(
-            self.estimator, X, y, None, check_weights(sample_weight, np.empty((_num_samples(X), 0)))
-        )
+    def get_metadata_routing(self) -> Any:
+        """The classifier gets the arguments of ``fit`` that it has requested."""
+        return router(self, estimator=(self.estimator, {"fit": "fit"}))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        try:
+            check_is_fitted(self._inner())
+        except NotFittedError:
+            return False
+        return True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> FixedThresholdClassifier:
+        """Fit the classifier; a weight of 2 means the same as having the example twice.
+
+        With metadata routing enabled the classifier gets those of ``fit_params`` that it has requested.
+        """
+        weight, routed = self._fit_arguments(X, sample_weight, fit_params)
+        X, y, classes = self._check(X, y)
+        positive_class(classes, self.pos_label)
+        self.estimator_ = fit_part(self.estimator, X, y, None, weight, routed.estimator.fit)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The positive class where the score reaches the threshold."""
         check_is_fitted(self)
-        positive = self._positive(self.pos_label)
+        positive = positive_class(self.classes_, self.pos_label)
         threshold = self.threshold
         if isinstance(threshold, str):
             threshold = 0.5 if self._response() == "predict_proba" else 0.0
-        return self._labels(self._scores(self.estimator_, X, positive), threshold, positive)
+        return labels_at(self.classes_, self._scores(self._inner(), X, positive), threshold, positive)
 
 
 class TunedThresholdClassifierCV(ThresholdClassifier):
@@ -247,35 +295,48 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         self.random_state = random_state
         self.store_cv_results = store_cv_results
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TunedThresholdClassifierCV:
-        """Choose the threshold and fit; a weight of 2 means the same as having the example twice."""
-        X, y = self._check(X, y)
-        weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
+    def get_metadata_routing(self) -> Any:
+        """Classifier, splitter and measure get the arguments of ``fit`` that they have requested."""
+        return router(
+            self,
+            estimator=(self.estimator, {"fit": "fit"}),
+            splitter=(self.cv, {"fit": "split"}),
+            scorer=(check_scoring(self.estimator, scoring=self.scoring), {"fit": "score"}),
+        )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> TunedThresholdClassifierCV:
+        """Choose the threshold and fit; a weight of 2 means the same as having the example twice.
+
+        With metadata routing enabled the classifier, the splitter and the measure get what they have requested of
+        ``fit_params`` and the weights.
+        """
+        weight, routed = self._fit_arguments(X, sample_weight, fit_params)
+        X, y, classes = self._check(X, y)
         scorer = check_scoring(self.estimator, scoring=self.scoring)
         if not hasattr(scorer, "_score_func"):
             raise ValueError("scoring must be a measure of labels: a name, or sklearn.metrics.make_scorer(function).")
         self._pos_label = scorer._kwargs.get("pos_label")
-        positive = self._positive(self._pos_label)
-        folds = self._folds(X, y)
+        positive = positive_class(classes, self._pos_label)
+        measured = dict(routed.scorer.score) if weight is None else {"sample_weight": weight}
+        folds = self._folds(X, y, routed.splitter.split)
         if folds is None:
-            check_is_fitted(self.estimator)
+            check_is_fitted(self.estimator, msg="`estimator` must be fitted. cv='prefit' does not fit it.")
             self.estimator_ = self.estimator
-            curves = [self._curve(scorer, self.estimator, X, y, weight, positive)]
+            curves = [self._curve(scorer, self.estimator, X, y, measured, positive)]
         else:
+            fit = routed.estimator.fit
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(fit_part)(self.estimator, X, y, learn, weight) for learn, _ in folds
+                delayed(fit_part)(self.estimator, X, y, learn, weight, fit) for learn, _ in folds
             )
             curves = [
-                self._curve(
-                    scorer, model, take_rows(X, test), y[test], None if weight is None else weight[test], positive
-                )
+                self._curve(scorer, model, take_rows(X, test), y[test], take_arguments(X, measured, test), positive)
                 for model, (_, test) in zip(fitted, folds)
             ]
-            self.estimator_ = fit_part(self.estimator, X, y, None, weight) if self.refit else fitted[0]
+            self.estimator_ = fit_part(self.estimator, X, y, None, weight, fit) if self.refit else fitted[0]
         self._choose(curves)
         return self
 
-    def _folds(self, X: Any, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    def _folds(self, X: Any, y: np.ndarray, arguments: Arguments) -> list[tuple[np.ndarray, np.ndarray]] | None:
         """The splits; None for a classifier that is fitted already."""
         if isinstance(self.cv, str):
             if self.refit:
@@ -285,20 +346,21 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
             splitter: Any = StratifiedShuffleSplit(n_splits=1, test_size=self.cv, random_state=self.random_state)
         else:
             splitter = check_cv(self.cv, y, classifier=True)
-        folds = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y)]
+        folds = list(folds_of(splitter, X, y, arguments, classify=True))
         if not self.refit and len(folds) > 1:
             raise ValueError("When cv has several folds, refit cannot be False; set refit=True, or a float as cv.")
         return folds
 
     def _curve(
-        self, scorer: Any, model: Any, X: Any, y: np.ndarray, weight: Array | None, positive: int
+        self, scorer: Any, model: Any, X: Any, y: np.ndarray, arguments: Arguments, positive: int
     ) -> tuple[Array, Array]:
-        """Thresholds and the measure at each, on held-out examples."""
-        scores = self._scores(model, X, positive)
-        options = dict(scorer._kwargs)
+        """Thresholds and the measure at each, on held-out examples; ``arguments`` are those of the measure."""
+        classes, scores = np.asarray(model.classes_), self._scores(model, X, positive)
+        weight = arguments.get("sample_weight")
         if weight is not None:
-            there = weight > 0
-            scores, y, options["sample_weight"] = scores[there], y[there], weight[there]
+            kept = np.flatnonzero(np.asarray(weight) > 0)
+            scores, y, arguments = scores[kept], y[kept], take_arguments(X, arguments, kept)
+        options = scorer._kwargs | arguments
         if isinstance(self.thresholds, Integral):
             low, high = scores.min(), scores.max()
             thresholds = np.linspace(low, high, int(self.thresholds))
@@ -306,7 +368,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
                 thresholds = np.array([low, np.nextafter(low, np.inf)])
         else:
             thresholds = np.sort(np.asarray(self.thresholds, dtype=np.float64))
-        values = [scorer._score_func(y, self._labels(scores, t, positive), **options) for t in thresholds]
+        values = [scorer._score_func(y, labels_at(classes, scores, t, positive), **options) for t in thresholds]
         return thresholds, scorer._sign * np.asarray(values, dtype=np.float64)
 
     def _choose(self, curves: list[tuple[Array, Array]]) -> None:
@@ -331,5 +393,5 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
     def predict(self, X: Any) -> np.ndarray:
         """The positive class where the score reaches ``best_threshold_``."""
         check_is_fitted(self)
-        positive = self._positive(self._pos_label)
-        return self._labels(self._scores(self.estimator_, X, positive), self.best_threshold_, positive)
+        positive = positive_class(self.classes_, self._pos_label)
+        return labels_at(self.classes_, self._scores(self.estimator_, X, positive), self.best_threshold_, positive)

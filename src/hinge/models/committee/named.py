@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, TransformerMixin, is_classifier, is_regressor
 from sklearn.utils import Bunch, get_tags
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import _num_samples
 
 from hinge._parameters import Estimator
+from hinge.models.base import check_weights
+from hinge.models.routing import Arguments, route, router, routing_enabled
 
 
 class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposition):
     """A list ``estimators`` of (name, estimator); "drop" in place of an estimator leaves it out.
 
     ``get_params`` and ``set_params`` reach members by their name and their parameters as ``name__parameter``.
+
+    Without metadata routing the weights of ``fit`` go to every member; with it each member gets what it has requested.
     """
+
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}  # the members' requests decide
 
     estimators: list[tuple[str, Any]]
     estimators_: list[Any]
@@ -39,6 +47,28 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
     def set_params(self, **parameters: Any) -> Any:
         """Set parameters, members by name, or parameters of members as ``name__parameter``."""
         return self._set_params("estimators", **parameters)
+
+    def get_metadata_routing(self) -> Any:
+        """Every member gets the arguments of ``fit`` that it has requested."""
+        return router(
+            self, **{name: (member, {"fit": "fit"}) for name, member in self._pairs() if not _dropped(member)}
+        )
+
+    def _fit_arguments(
+        self, X: Any, sample_weight: Any, arguments: Arguments
+    ) -> tuple[np.ndarray | None, dict[str, Arguments]]:
+        """The weights that every member gets and, by member, the arguments that routing gives to it."""
+        routed = route(self, "fit", arguments, sample_weight=sample_weight)
+        if routing_enabled():
+            return None, {name: dict(routed[name].fit) for name, _ in self._members()}
+        weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
+        return weight, {name: {} for name, _ in self._members()}
+
+    def _expected(self, member: Any) -> str | None:
+        """The kind of estimator that was expected instead of a member; None if the member is one."""
+        if is_classifier(self):
+            return None if is_classifier(member) else "classifier"
+        return None if is_regressor(member) else "regressor"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -64,10 +94,9 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
         members = [(name, member) for name, member in pairs if not _dropped(member)]
         if not members:
             raise ValueError("All estimators are dropped. At least one is required to be an estimator.")
-        wanted, kind = (is_classifier, "classifier") if is_classifier(self) else (is_regressor, "regressor")
         for name, member in members:
-            if not wanted(member):
-                raise ValueError(f"The estimator {type(member).__name__} ({name!r}) should be a {kind}.")
+            if expected := self._expected(member):
+                raise ValueError(f"The estimator {type(member).__name__} ({name!r}) should be a {expected}.")
         return members
 
     def _own_feature_names(self, name: str, widths: list[int]) -> np.ndarray:

@@ -7,14 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, numbers, one_of, shared
-from hinge.models.base import check_weights, code_labels
+from hinge.models.base import code_labels
 from hinge.models.committee.named import NamedMembers
 from hinge.models.meta import check_passed_on, fit_part
+from hinge.models.routing import Arguments
 
 Array = NDArray[np.float64]
 
@@ -41,7 +44,7 @@ class BaseVoting(NamedMembers):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit_members(self, X: Any, y: np.ndarray, sample_weight: Any) -> None:
+    def _fit_members(self, X: Any, y: np.ndarray, weight: Array | None, arguments: dict[str, Arguments]) -> None:
         members = self._members()
         if self.weights is not None:
             if len(self.weights) != len(self.estimators):
@@ -51,10 +54,13 @@ class BaseVoting(NamedMembers):
                 )
             if not np.any(self._shares() > 0):
                 raise ValueError("weights are zero for all members; one must be greater than zero.")
-        weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
         self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(fit_part)(member, X, y, None, weight) for _, member in members
-        )
+            delayed(_fit_member)(
+                member, X, y, weight, arguments[name],
+                f"({i} of {len(members)}) Processing {name}" if self.verbose else None,
+            )
+            for i, (name, member) in enumerate(members, 1)
+        )  # fmt: skip
 
     def _shares(self) -> Array:
         """The weights of the members that are not dropped."""
@@ -83,7 +89,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         With soft voting, whether ``transform`` returns one table of shape (n, members · classes) or an array of shape
         (members, n, classes).
     verbose : bool
-        Accepted for compatibility.
+        Whether to print the time that each member takes.
 
     Attributes
     ----------
@@ -122,11 +128,25 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         self.voting = voting
         self.flatten_transform = flatten_transform
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotingClassifier:
-        """Fit every member to all examples; a weight of 2 means the same as having the example twice."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> VotingClassifier:
+        """Fit every member to all examples; a weight of 2 means the same as having the example twice.
+
+        With metadata routing enabled the members get those of ``fit_params`` that they have requested.
+        """
+        weight, arguments = self._fit_arguments(X, sample_weight, fit_params)
+        if y is not None and type_of_target(y).startswith("multi") and np.ndim(y) == 2:
+            raise NotImplementedError(
+                "Multilabel and multi-output classification is not supported: y has two dimensions."
+            )
         X, y = check_passed_on(self, X, y)
-        self._fit_members(X, code_labels(self, y), sample_weight)
+        self._fit_members(X, code_labels(self, y), weight, arguments)
         return self
+
+    @property
+    def _soft(self) -> bool:
+        if self.voting != "soft":
+            raise AttributeError(f"predict_proba is not available when voting={self.voting!r}; use voting='soft'.")
+        return True
 
     def _votes(self, X: Any) -> NDArray[np.intp]:
         """The class number that each member predicts, one column per member."""
@@ -137,13 +157,14 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         check_is_fitted(self)
         return np.stack([member.predict_proba(X) for member in self.estimators_])
 
-    @available_if(lambda self: self.voting == "soft")
+    @available_if(lambda self: self._soft)
     def predict_proba(self, X: Any) -> Array:
         """The members' probabilities, averaged; with soft voting only."""
         return np.average(self._probabilities(X), axis=0, weights=self._shares())
 
     def predict(self, X: Any) -> np.ndarray:
         """The class with most of the votes, or of the highest mean probability; the first of several."""
+        check_is_fitted(self)
         if self.voting == "soft":
             return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         votes, k = self._votes(X), len(self.classes_)
@@ -163,7 +184,10 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         """Names of the columns of ``transform``."""
         check_is_fitted(self)
         if self.voting == "soft" and not self.flatten_transform:
-            raise ValueError("get_feature_names_out needs flatten_transform=True with voting='soft'.")
+            raise ValueError(
+                "get_feature_names_out is not supported when `voting='soft'` and `flatten_transform=False`: transform "
+                "returns an array of three dimensions."
+            )
         width = len(self.classes_) if self.voting == "soft" else 1
         return self._own_feature_names("votingclassifier", [width] * len(self.estimators_))
 
@@ -182,7 +206,7 @@ class VotingRegressor(RegressorMixin, BaseVoting):
     n_jobs : int, optional
         How many members are fitted at once (threads).
     verbose : bool
-        Accepted for compatibility.
+        Whether to print the time that each member takes.
 
     Attributes
     ----------
@@ -199,14 +223,19 @@ class VotingRegressor(RegressorMixin, BaseVoting):
     array([0.25])
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotingRegressor:
-        """Fit every member to all examples; a weight of 2 means the same as having the example twice."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> VotingRegressor:
+        """Fit every member to all examples; a weight of 2 means the same as having the example twice.
+
+        With metadata routing enabled the members get those of ``fit_params`` that they have requested.
+        """
+        weight, arguments = self._fit_arguments(X, sample_weight, fit_params)
         X, y = check_passed_on(self, X, y)
-        self._fit_members(X, y, sample_weight)
+        self._fit_members(X, y, weight, arguments)
         return self
 
     def predict(self, X: Any) -> Array:
         """The weighted mean of the members' predictions."""
+        check_is_fitted(self)
         return np.average(self.transform(X), axis=1, weights=self._shares())
 
     def transform(self, X: Any) -> Array:
@@ -218,3 +247,11 @@ class VotingRegressor(RegressorMixin, BaseVoting):
         """Names of the columns of ``transform``."""
         check_is_fitted(self)
         return self._own_feature_names("votingregressor", [1] * len(self.estimators_))
+
+
+def _fit_member(
+    member: Any, X: Any, y: np.ndarray, weight: Array | None, arguments: Arguments, message: str | None
+) -> Any:
+    """A fitted copy of a member; a message is printed with the time that it took."""
+    with _print_elapsed_time("Voting", message):
+        return fit_part(member, X, y, None, weight, arguments)
