@@ -49,6 +49,12 @@ def set_seeds(estimator: Any, seed: int) -> None:
     estimator.set_params(**own, **dict(zip(inner, seeds)))
 
 
+def label_columns(y: Any) -> int:
+    """The number of columns of y: one for a vector."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
 def check_passed_on(owner: Any, X: Any, y: Any, *, several: bool = False) -> tuple[Any, np.ndarray]:
     """X as it is, for members that check it themselves, and one target or label per row. Sets ``n_features_in_``.
 

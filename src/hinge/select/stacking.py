@@ -19,7 +19,7 @@ from hinge._parameters import Constraints, Folds, has, one_of, shared
 from hinge.models.base import code_labels, codes_among
 from hinge.models.committee.named import NamedMembers
 from hinge.models.linear.logistic import LogisticRegression
-from hinge.models.meta import check_passed_on, fit_part, take_rows
+from hinge.models.meta import check_passed_on, fit_part, label_columns, take_rows
 from hinge.models.routing import Arguments, consumes, route, routing_enabled
 from hinge.select.ridge import RidgeCV
 
@@ -274,7 +274,7 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
         weight, arguments = self._fit_arguments(X, sample_weight, fit_params)
         if self.final_estimator is not None and not is_classifier(self.final_estimator):
             raise ValueError(f"'final_estimator' parameter should be a classifier. Got {self.final_estimator}")
-        several = y is not None and type_of_target(y) == "multilabel-indicator"
+        several = label_columns(y) > 1 and type_of_target(y) == "multilabel-indicator"
         X, y = check_passed_on(self, X, y, several=several)
         if several:
             self.classes_ = [np.unique(column) for column in y.T]

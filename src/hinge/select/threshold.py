@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hinge._parameters import Constraints, Estimator, Folds, between, count, fraction, has, numbers, one_of, shared
 from hinge.models.base import check_weights, take_input_tags, unique_codes
-from hinge.models.meta import check_passed_on, fit_part, take_rows
+from hinge.models.meta import check_passed_on, fit_part, label_columns, take_rows
 from hinge.models.routing import Arguments, folds_of, route, router, routing_enabled, take_arguments
 
 Array = NDArray[np.float64]
@@ -68,10 +68,10 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     def _check(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """X, the labels, and the two classes in order."""
-        if y is not None and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        if label_columns(y) > 1:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}. The type of the target is "
-                f"{type_of_target(y)}: y has {np.shape(y)[1]} columns."
+                f"{type_of_target(y)}: y has {label_columns(y)} columns."
             )
         X, y = check_passed_on(self, X, y)
         classes, _ = unique_codes(y)

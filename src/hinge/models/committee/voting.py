@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._user_interface import _print_elapsed_time
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, numbers, one_of, shared
 from hinge.models.base import code_labels
 from hinge.models.committee.named import NamedMembers
-from hinge.models.meta import check_passed_on, fit_part
+from hinge.models.meta import check_passed_on, fit_part, label_columns
 from hinge.models.routing import Arguments
 
 Array = NDArray[np.float64]
@@ -134,7 +133,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         With metadata routing enabled the members get those of ``fit_params`` that they have requested.
         """
         weight, arguments = self._fit_arguments(X, sample_weight, fit_params)
-        if y is not None and type_of_target(y).startswith("multi") and np.ndim(y) == 2:
+        if label_columns(y) > 1:
             raise NotImplementedError(
                 "Multilabel and multi-output classification is not supported: y has two dimensions."
             )
