@@ -128,7 +128,8 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.ridge_classifier": ("RidgeClassifierCV",),
     "hinge.select.stacking": ("StackingClassifier", "StackingRegressor"),
     "hinge.select.threshold": ("FixedThresholdClassifier", "TunedThresholdClassifierCV"),
-    "hinge.select.tune": ("nested_cv", "tune"),
+    "hinge.select.tune": ("tune",),
+    "hinge.select.nested": ("nested_cv",),
     "hinge.select.active": ("active_curves", "query"),
     "hinge.select.design": ("BallDomain", "BoxDomain", "SequentialDesign"),
     "hinge.problem.losses.multiclass": (
