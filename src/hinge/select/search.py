@@ -20,7 +20,8 @@ from sklearn.utils import _safe_indexing
 from hinge._native import num_threads
 from hinge.select.precomputed import PrecomputedRegressor
 from hinge.select.progress import Journal, Progress
-from hinge.select.sharing import Fold, alike, run_shared, sharing_for
+from hinge.select.sharing import alike, run_shared, sharing_for
+from hinge.select.sharing_base import Fold
 
 SMALL_BYTES = 2**25  # every fold at work has its own copy of its rows
 FEWEST_ROWS = 30  # a rung of successive halving is trained on no fewer
