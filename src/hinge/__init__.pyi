@@ -64,6 +64,9 @@ from hinge.explain.predictive_check import (
 from hinge.features.buckets import (
     Buckets as Buckets,
 )
+from hinge.features.hashing import (
+    HashingVectorizer as HashingVectorizer,
+)
 from hinge.features.images import (
     ImageVectors as ImageVectors,
 )
@@ -82,7 +85,6 @@ from hinge.features.table import (
 )
 from hinge.features.text import (
     CountVectorizer as CountVectorizer,
-    HashingVectorizer as HashingVectorizer,
     TfidfVectorizer as TfidfVectorizer,
 )
 from hinge.files import (
@@ -415,6 +417,9 @@ from hinge.select.multitask import (
     MultiTaskElasticNetCV as MultiTaskElasticNetCV,
     MultiTaskLassoCV as MultiTaskLassoCV,
 )
+from hinge.select.nested import (
+    nested_cv as nested_cv,
+)
 from hinge.select.path import (
     enet_path as enet_path,
     lasso_path as lasso_path,
@@ -434,7 +439,6 @@ from hinge.select.threshold import (
     TunedThresholdClassifierCV as TunedThresholdClassifierCV,
 )
 from hinge.select.tune import (
-    nested_cv as nested_cv,
     tune as tune,
 )
 from hinge.solvers.run import (

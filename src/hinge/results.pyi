@@ -80,8 +80,10 @@ from hinge.select.active import (
     LabelCurve as LabelCurve,
     LabelCurves as LabelCurves,
 )
-from hinge.select.tune import (
+from hinge.select.nested import (
     NestedResult as NestedResult,
+)
+from hinge.select.tune import (
     TuneResult as TuneResult,
 )
 from hinge.solvers.separation import (
