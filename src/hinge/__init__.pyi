@@ -94,6 +94,9 @@ from hinge.files import (
 from hinge.learning.run import (
     learn as learn,
 )
+from hinge.models.bayes.ard import (
+    ARDRegression as ARDRegression,
+)
 from hinge.models.bayes.conjugate import (
     BetaBernoulli as BetaBernoulli,
     DirichletCategorical as DirichletCategorical,
@@ -114,7 +117,6 @@ from hinge.models.bayes.process_classifier import (
     GaussianProcessClassifier as GaussianProcessClassifier,
 )
 from hinge.models.bayes.ridge import (
-    ARDRegression as ARDRegression,
     BayesianRidge as BayesianRidge,
 )
 from hinge.models.calibration.classifier import (
@@ -136,7 +138,6 @@ from hinge.models.conformal.sets import (
 )
 from hinge.models.generative.discriminant import (
     LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
 )
 from hinge.models.generative.mixture.classifier import (
     MixtureDiscriminant as MixtureDiscriminant,
@@ -160,6 +161,9 @@ from hinge.models.generative.naive_bayes.gaussian import (
 )
 from hinge.models.generative.naive_bayes.mixed import (
     MixedNB as MixedNB,
+)
+from hinge.models.generative.quadratic_discriminant import (
+    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
 )
 from hinge.models.glm.glm import (
     GLM as GLM,
