@@ -203,6 +203,9 @@ from hinge.models.linear.hard_margin import (
     MaxMarginClassifier as MaxMarginClassifier,
     NotSeparableError as NotSeparableError,
 )
+from hinge.models.linear.huber import (
+    HuberRegressor as HuberRegressor,
+)
 from hinge.models.linear.inference import (
     noise_variance as noise_variance,
     ridge_moments as ridge_moments,
@@ -230,7 +233,6 @@ from hinge.models.linear.ridge_classifier import (
     RidgeClassifier as RidgeClassifier,
 )
 from hinge.models.linear.robust import (
-    HuberRegressor as HuberRegressor,
     LeastAbsoluteDeviations as LeastAbsoluteDeviations,
     LinearSVR as LinearSVR,
     QuantileRegressor as QuantileRegressor,

@@ -22,7 +22,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.learning.result": ("Learned",),
     "hinge.datasets": ("Dataset",),
     "hinge.models.linear.inference": ("Inference", "Moments", "NoiseVariance"),
-    "hinge.models.linear.perceptron": ("MistakeBound",),
+    "hinge.models.linear.perceptron_run": ("MistakeBound",),
     "hinge.solvers.separation": ("Separation",),
     "hinge.models.glm.inference": ("GLMInference",),
     "hinge.models.neural": ("BackpropTrace",),

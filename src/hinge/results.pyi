@@ -63,7 +63,7 @@ from hinge.models.linear.inference import (
     Moments as Moments,
     NoiseVariance as NoiseVariance,
 )
-from hinge.models.linear.perceptron import (
+from hinge.models.linear.perceptron_run import (
     MistakeBound as MistakeBound,
 )
 from hinge.models.neural import (
