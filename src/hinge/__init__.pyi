@@ -64,6 +64,9 @@ from hinge.explain.predictive_check import (
 from hinge.features.buckets import (
     Buckets as Buckets,
 )
+from hinge.features.hashing import (
+    HashingVectorizer as HashingVectorizer,
+)
 from hinge.features.images import (
     ImageVectors as ImageVectors,
 )
@@ -82,7 +85,6 @@ from hinge.features.table import (
 )
 from hinge.features.text import (
     CountVectorizer as CountVectorizer,
-    HashingVectorizer as HashingVectorizer,
     TfidfVectorizer as TfidfVectorizer,
 )
 from hinge.files import (
@@ -91,6 +93,9 @@ from hinge.files import (
 )
 from hinge.learning.run import (
     learn as learn,
+)
+from hinge.models.bayes.ard import (
+    ARDRegression as ARDRegression,
 )
 from hinge.models.bayes.conjugate import (
     BetaBernoulli as BetaBernoulli,
@@ -112,7 +117,6 @@ from hinge.models.bayes.process_classifier import (
     GaussianProcessClassifier as GaussianProcessClassifier,
 )
 from hinge.models.bayes.ridge import (
-    ARDRegression as ARDRegression,
     BayesianRidge as BayesianRidge,
 )
 from hinge.models.calibration.classifier import (
@@ -134,7 +138,6 @@ from hinge.models.conformal.sets import (
 )
 from hinge.models.generative.discriminant import (
     LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
 )
 from hinge.models.generative.mixture.classifier import (
     MixtureDiscriminant as MixtureDiscriminant,
@@ -158,6 +161,9 @@ from hinge.models.generative.naive_bayes.gaussian import (
 )
 from hinge.models.generative.naive_bayes.mixed import (
     MixedNB as MixedNB,
+)
+from hinge.models.generative.quadratic_discriminant import (
+    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
 )
 from hinge.models.glm.glm import (
     GLM as GLM,
@@ -197,6 +203,9 @@ from hinge.models.linear.hard_margin import (
     MaxMarginClassifier as MaxMarginClassifier,
     NotSeparableError as NotSeparableError,
 )
+from hinge.models.linear.huber import (
+    HuberRegressor as HuberRegressor,
+)
 from hinge.models.linear.inference import (
     noise_variance as noise_variance,
     ridge_moments as ridge_moments,
@@ -224,7 +233,6 @@ from hinge.models.linear.ridge_classifier import (
     RidgeClassifier as RidgeClassifier,
 )
 from hinge.models.linear.robust import (
-    HuberRegressor as HuberRegressor,
     LeastAbsoluteDeviations as LeastAbsoluteDeviations,
     LinearSVR as LinearSVR,
     QuantileRegressor as QuantileRegressor,
@@ -415,6 +423,9 @@ from hinge.select.multitask import (
     MultiTaskElasticNetCV as MultiTaskElasticNetCV,
     MultiTaskLassoCV as MultiTaskLassoCV,
 )
+from hinge.select.nested import (
+    nested_cv as nested_cv,
+)
 from hinge.select.path import (
     enet_path as enet_path,
     lasso_path as lasso_path,
@@ -434,7 +445,6 @@ from hinge.select.threshold import (
     TunedThresholdClassifierCV as TunedThresholdClassifierCV,
 )
 from hinge.select.tune import (
-    nested_cv as nested_cv,
     tune as tune,
 )
 from hinge.solvers.run import (

@@ -36,16 +36,12 @@ from sklearn.utils._param_validation import (
     make_constraint,
 )
 
+from hinge._sources import BY_ROWS, by_blocks, is_source
+
 Constraints = dict[str, Any]
 
 # Methods that learn, and so check parameters first.
 LEARNING = ("fit", "partial_fit", "fit_transform", "fit_predict")
-
-# Methods that give a result for every row, and the one that sums them up: over a source they go block by block.
-BY_ROWS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples", "score")
-
-# Tables of other libraries that are read when they are used, and not in memory: they are fitted as sources.
-LAZY = {"polars": ("LazyFrame",), "pyarrow": ("FileSystemDataset", "UnionDataset", "InMemoryDataset")}
 
 
 def at_least(low: float) -> Interval:
@@ -255,7 +251,7 @@ class Estimator(BaseEstimator):
         for name in BY_ROWS:
             definer = next((base for base in cls.__mro__ if name in vars(base)), None)
             if definer is cls or (definer is not None and not issubclass(definer, Estimator)):
-                setattr(cls, name, _by_blocks(name, vars(definer)[name]))
+                setattr(cls, name, by_blocks(name, vars(definer)[name]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -335,35 +331,6 @@ def _checked(cls: type, name: str, method: Any) -> Any:
         return method(self, *args, **options)
 
     return check_and_learn
-
-
-def is_source(X: Any) -> bool:
-    """True for ``hg.scan(…)``, Dask collections, lazy frames and datasets: tables that are read block by block."""
-    cls = type(X)
-    if cls is np.ndarray:
-        return False
-    if getattr(cls, "is_source", False):
-        return True
-    library = cls.__module__.partition(".")[0]
-    return library == "dask" or cls.__name__ in LAZY.get(library, ())
-
-
-def _by_blocks(name: str, method: Any) -> Any:
-    """A method that goes over a source block by block."""
-    if hasattr(method, "fn"):  # a method that exists for some settings only
-        method.fn = _by_blocks(name, method.fn)
-        return method
-
-    @functools.wraps(method)
-    def whole_or_blocks(self: Any, *args: Any, **options: Any) -> Any:
-        if args and is_source(args[0]):
-            module = importlib.import_module("hinge.models.blocks.predict")
-            if name == "score":
-                return module.score_source(self, *args, **options)
-            return module.predict_source(self, name, *args, **options)
-        return method(self, *args, **options)
-
-    return whole_or_blocks
 
 
 def _checks(cls: type[Estimator]) -> list[tuple[str, Any, list[Any]]]:

@@ -63,7 +63,7 @@ from hinge.models.linear.inference import (
     Moments as Moments,
     NoiseVariance as NoiseVariance,
 )
-from hinge.models.linear.perceptron import (
+from hinge.models.linear.perceptron_run import (
     MistakeBound as MistakeBound,
 )
 from hinge.models.neural import (
@@ -80,8 +80,10 @@ from hinge.select.active import (
     LabelCurve as LabelCurve,
     LabelCurves as LabelCurves,
 )
-from hinge.select.tune import (
+from hinge.select.nested import (
     NestedResult as NestedResult,
+)
+from hinge.select.tune import (
     TuneResult as TuneResult,
 )
 from hinge.solvers.separation import (

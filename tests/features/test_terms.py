@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import hinge as hg
-from hinge.features.encoders import CountedTexts, dependence
 from hinge.features.terms import TermIndex, Terms
+from hinge.features.text_encoders import CountedTexts, dependence
 from hinge.features.tokenize import count_terms, cutter, document_frequencies
 from hinge.tables.conversion import to_column
 

@@ -17,8 +17,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut
 from sklearn.pipeline import make_pipeline
 
 import hinge as hg
-from hinge.select import tune as tuning
-from hinge.select.sharing import Separately, sharing_for
+from hinge.select.search import Search
+from hinge.select.sharing import sharing_for
+from hinge.select.sharing_base import Separately
 
 
 def regression(n=90, d=8, seed=0):
@@ -244,7 +245,7 @@ def test_an_interrupted_search_goes_on(tmp_path, monkeypatch, capsys):
     X, y = regression()
     grid, path = {"alpha": STRENGTHS}, tmp_path / "search.json"
     whole = hg.tune(hg.Lasso(), X, y, grid)
-    real, calls = tuning._Task.score_fold, []
+    real, calls = Search.score_fold, []
 
     def interrupted(self, which, train, test, share):
         calls.append(len(which))
@@ -252,7 +253,7 @@ def test_an_interrupted_search_goes_on(tmp_path, monkeypatch, capsys):
             raise KeyboardInterrupt
         yield from real(self, which, train, test, share)
 
-    monkeypatch.setattr(tuning._Task, "score_fold", interrupted)
+    monkeypatch.setattr(Search, "score_fold", interrupted)
     with pytest.raises(KeyboardInterrupt):
         hg.tune(hg.Lasso(), X, y, grid, state=path, n_jobs=1)
     calls.clear()

@@ -154,7 +154,8 @@ def test_types_of_the_table_come_before_its_texts():
 
 def test_the_first_rows_decide_unless_they_are_all_alike(monkeypatch):
     monkeypatch.setattr("hinge.tables.kinds.LOOK", 100)
-    monkeypatch.setattr("hinge.tables.profile.LOOK", 100)
+    for module in ("profile", "converted"):
+        monkeypatch.setattr(f"hinge.tables.{module}.LOOK", 100)
     table = {
         "late": ["a"] * 150 + ["b"] * (N - 150),
         "words after numbers": [str(v) for v in REAL[:150]] + ["x"] * (N - 150),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,18 +10,17 @@ import numpy as np
 import scipy.sparse
 from sklearn import get_config
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from hinge._native import check_indices
 from hinge._parameters import DTYPE, Constraints, Estimator, count, numbers, one_of
-from hinge._validation import validate_data
 from hinge.features import encoders
+from hinge.features.table_inputs import align_table, check_table, given_kinds, names_of
+from hinge.features.target_means import LevelMeans, learn_means, means_of_other_rows
+from hinge.features.text_encoders import CountedTexts, Several, TextPlan
 from hinge.tables.columns import MISSING_TEXTS, Column, read_columns
-from hinge.tables.frames import as_frame, closest_name
-from hinge.tables.kinds import DROPPED, KINDS, infer_kind
+from hinge.tables.kinds import DROPPED, infer_kind
 from hinge.tables.number_formats import SAMPLE, decimal_mark
 
-MEAN_FOLDS = 5  # for means of targets of other rows
 SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker
 SPARSE_FROM = 40  # … and this many outputs
 
@@ -99,7 +98,7 @@ class TablePrep(TransformerMixin, Estimator):
     categorical_ : array of bool
         True for outputs that are codes of categories.
     encoders_ : list
-        The encoder of every column: records of :mod:`hinge.features.encoders`.
+        The encoder of every column: records of :mod:`hinge.features.encoders`, ``text_encoders`` and ``target_means``.
     sparse_ : bool
         True if results are sparse.
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -191,10 +190,10 @@ class TablePrep(TransformerMixin, Estimator):
         """Learn the encoder of every column from training rows; y is used with ``word_choice="target"`` and ``target_means``."""
         return self.fit_counted(X, y, {})
 
-    def fit_counted(self, X: Any, y: Any, counted: dict[Any, encoders.CountedTexts]) -> TablePrep:
+    def fit_counted(self, X: Any, y: Any, counted: dict[Any, CountedTexts]) -> TablePrep:
         """As :meth:`fit`; the terms of texts are taken from ``counted``, by column and :meth:`text_plans`, where it has them."""
-        X = self._check(X, reset=True)
-        given = self._given_kinds()
+        X = check_table(self, X, reset=True)
+        given = given_kinds(self.kinds, names_of(self))
         sample = () if scipy.sparse.issparse(X) else read_columns(X[:SAMPLE], self.missing_values)
         decimal = decimal_mark([column.levels for column in sample])
         self.kinds_, self.schema_, self.encoders_, self.missing_ = {}, {}, [], {}
@@ -218,48 +217,28 @@ class TablePrep(TransformerMixin, Estimator):
         """The outputs of the training rows; means of targets are those of other rows."""
         return self.fit_transform_counted(X, y, {})
 
-    def fit_transform_counted(self, X: Any, y: Any, counted: dict[Any, encoders.CountedTexts]) -> Any:
+    def fit_transform_counted(self, X: Any, y: Any, counted: dict[Any, CountedTexts]) -> Any:
         """As :meth:`fit_transform`, with texts that were counted before."""
         outputs = self.fit_counted(X, y, counted).transform_counted(X, counted)
-        for column, encoder in zip(self._columns(self._check(X, reset=False)), self.encoders_, strict=True):
-            if isinstance(encoder, encoders.LevelMeans):
-                outputs[:, self.columns_[column.name][1:]] = self._means_of_others(column, encoder, np.asarray(y))
+        for column, encoder in zip(self._columns(check_table(self, X, reset=False)), self.encoders_, strict=True):
+            if isinstance(encoder, LevelMeans):
+                outputs[:, self.columns_[column.name][1:]] = means_of_other_rows(column, encoder, np.asarray(y))
         return outputs
-
-    @staticmethod
-    def _means_of_others(column: Column, encoder: encoders.LevelMeans, y: np.ndarray) -> np.ndarray:
-        """For every training row the mean target of its level in the other folds."""
-        targets, _ = encoders.mean_targets(y)
-        fold = np.random.default_rng(0).permutation(len(y)) % MEAN_FOLDS
-        found = np.empty(targets.shape)
-        for k in range(MEAN_FOLDS):
-            own = fold == k
-            if own.any() and not own.all():
-                others = encoders.learn_means(column.take(np.flatnonzero(~own)), encoder.codes, y[~own])
-                wanted = {name: j for j, name in enumerate(others.names)}
-                means = others.encode_means(column.take(np.flatnonzero(own)))
-                # A class that the other folds lack has share zero.
-                found[own] = np.column_stack([
-                    means[:, wanted[name]] if name in wanted else np.zeros(int(own.sum())) for name in encoder.names
-                ])  # fmt: skip
-            else:
-                found[own] = encoder.encode_means(column.take(np.flatnonzero(own)))
-        return found
 
     def transform(self, X: Any) -> Any:
         """The outputs for any rows with the columns of training."""
         return self.transform_counted(X, {})
 
-    def transform_counted(self, X: Any, counted: dict[Any, encoders.CountedTexts]) -> Any:
+    def transform_counted(self, X: Any, counted: dict[Any, CountedTexts]) -> Any:
         """As :meth:`transform`, with texts that were counted before."""
         check_is_fitted(self)
-        X = self._check(X, reset=False)
+        X = check_table(self, X, reset=False)
         sparse = self.sparse_ and not self._frames_wanted()
         blocks, n = [], 0
         for column, encoder in zip(self._columns(X), self.encoders_, strict=True):
             n = len(column)
             if not isinstance(encoder, encoders.Dropped):
-                ready = self._ready(column.name, counted) if isinstance(encoder, encoders.Several) else ()
+                ready = self._ready(column.name, counted) if isinstance(encoder, Several) else ()
                 block = encoder.encode(column, ready) if ready else encoder.encode(column)
                 blocks.append(scipy.sparse.csr_array(block) if sparse else block)
         if sparse:
@@ -293,65 +272,16 @@ class TablePrep(TransformerMixin, Estimator):
         A column of training that X does not have is an error, which names the nearest name that X has.
         """
         check_is_fitted(self)
-        frame = as_frame(X)
-        if frame is None or not hasattr(self, "feature_names_in_"):
-            return X
-        gone = [name for name in self.feature_names_in_ if name not in frame.columns]
-        if gone:
-            extra = [c for c in frame.columns if c not in set(self.feature_names_in_)]
-            raise ValueError(f"X lacks columns that training had: {', '.join(map(repr, gone))}.{_renamed(gone, extra)}")
-        return frame.select(list(self.feature_names_in_)).to_native()
-
-    def _check(self, X: Any, reset: bool) -> Any:
-        """X as a data frame, a sparse matrix or an array, with as many columns, named as in training."""
-        frame = as_frame(X)
-        if frame is None:
-            if isinstance(X, list | tuple):
-                X = np.array(X, dtype=object) if np.asarray(X).dtype.kind in "US" else np.asarray(X)
-            check_indices(X)
-            return validate_data(
-                self, X, reset=reset, dtype=None, accept_sparse=("csc", "csr"), ensure_all_finite=False
-            )  # fmt: skip
-        if not frame.columns:
-            check_array(np.empty((len(frame), 0)), estimator=self)  # raises, in scikit-learn's words
-        if len(frame) == 0:
-            check_array(np.empty((0, len(frame.columns))), estimator=self)
-        try:
-            return validate_data(self, X, reset=reset, skip_check_array=True)
-        except ValueError as error:
-            names = getattr(self, "feature_names_in_", None)
-            if reset or names is None or set(names) == set(frame.columns):
-                raise
-            gone = [name for name in names if name not in frame.columns]
-            extra = [name for name in frame.columns if name not in set(names)]
-            hint = _renamed(gone, extra) if gone else " TablePrep.align(X) leaves other columns out."
-            raise ValueError(f"{error}{hint.lstrip()}") from None
+        return align_table(self, X)
 
     def _columns(self, X: Any) -> Iterator[Column]:
         """The columns of X under their names in training."""
-        for column, name in zip(read_columns(X, self.missing_values), self._names(), strict=True):
+        for column, name in zip(read_columns(X, self.missing_values), names_of(self), strict=True):
             yield replace(column, name=name)
 
-    def _names(self) -> list[str]:
-        """The names of the columns in training; positions where they had none."""
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-
-    def _given_kinds(self) -> dict[str, str]:
-        """The parameter ``kinds`` by name."""
-        names = self._names()
-        given = {}
-        for key, kind in (self.kinds or {}).items():
-            name = names[key] if isinstance(key, int | np.integer) and -len(names) <= key < len(names) else key
-            if name not in names:
-                raise ValueError(f"kinds names {key!r}, which X does not have.{_renamed([str(key)], names)}")
-            _one_of(f"kinds[{key!r}]", kind, KINDS)
-            given[name] = kind
-        return given
-
-    def text_plans(self) -> list[encoders.TextPlan]:
+    def text_plans(self) -> list[TextPlan]:
         """The terms of a column of text that get outputs."""
-        whole = encoders.TextPlan(
+        whole = TextPlan(
             self.text, "word", (self.word_ngrams[0], self.word_ngrams[1]), self.max_words, self.min_df, self.sublinear_tf,
             self.word_choice == "target",
         )  # fmt: skip
@@ -359,13 +289,13 @@ class TablePrep(TransformerMixin, Estimator):
             return [whole]
         return [whole, replace(whole, analyzer="char_wb", ngrams=(self.char_ngrams[0], self.char_ngrams[1]))]
 
-    def _ready(self, name: str, counted: dict[Any, encoders.CountedTexts]) -> list[encoders.CountedTexts]:
+    def _ready(self, name: str, counted: dict[Any, CountedTexts]) -> list[CountedTexts]:
         """The counts of the terms of a column, if they were made before."""
         keys = [(name, plan.analyzer, plan.ngrams) for plan in self.text_plans()]
         return [counted[key] for key in keys] if all(key in counted for key in keys) else []
 
     def _learn(
-        self, column: Column, kind: str, decimal: str, y: Any, counted: dict[Any, encoders.CountedTexts]
+        self, column: Column, kind: str, decimal: str, y: Any, counted: dict[Any, CountedTexts]
     ) -> Any:  # fmt: skip
         if kind in DROPPED:
             reason = {"id": "dropped: an identifier", "constant": "dropped: the same value in every row"}
@@ -382,11 +312,11 @@ class TablePrep(TransformerMixin, Estimator):
             plans = self.text_plans()
             ready: list[Any] = self._ready(column.name, counted) or [None] * len(plans)
             targets = None if y is None else np.asarray(y)
-            return encoders.Several(tuple(p.learn(column, targets, own) for p, own in zip(plans, ready)))
+            return Several(tuple(p.learn(column, targets, own) for p, own in zip(plans, ready)))
         levels = encoders.learn_levels(column, self.encode == "codes", self.max_categories, self.min_frequency)
         many = self.target_means is not None and len(levels.levels) + levels.pooled > self.target_means
         if many and self.encode == "codes" and y is not None:
-            return encoders.learn_means(column, levels, np.asarray(y))
+            return learn_means(column, levels, np.asarray(y))
         return levels
 
     def _index(self) -> None:
@@ -397,7 +327,7 @@ class TablePrep(TransformerMixin, Estimator):
         for name, encoder in zip(self.kinds_, self.encoders_):
             begin = len(self.origin_)
             self.origin_ += [name] * len(encoder.labels)
-            if isinstance(encoder, encoders.LevelMeans):
+            if isinstance(encoder, LevelMeans):
                 codes += [True] + [False] * len(encoder.names)
             else:
                 codes += [isinstance(encoder, encoders.Levels) and encoder.codes] * len(encoder.labels)
@@ -413,7 +343,7 @@ class TablePrep(TransformerMixin, Estimator):
         for encoder in self.encoders_:
             if isinstance(encoder, encoders.Levels):
                 filled += 1
-            elif isinstance(encoder, encoders.Several):
+            elif isinstance(encoder, Several):
                 filled += min(len(encoder.labels), 30)
             else:
                 filled += len(encoder.labels)
@@ -440,18 +370,6 @@ class TableDescription:
         cells = [self.HEAD, *([str(cell) for cell in row] for row in self.rows)]
         widths = [max(len(row[j]) for row in cells) for j in range(4)]
         return "\n".join("  ".join([*(row[j].ljust(widths[j]) for j in range(4)), row[4]]) for row in cells)
-
-
-def _one_of(name: str, value: Any, allowed: Iterable[str]) -> None:
-    allowed = tuple(allowed)
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-
-
-def _renamed(gone: list[str], extra: list[str]) -> str:
-    """Suggestions for the new names of lost columns."""
-    guesses = [f"{name!r} may be {near!r} now" for name in gone if (near := closest_name(name, extra))]
-    return f" {'; '.join(guesses)}." if guesses else ""
 
 
 def _distinct(names: list[str]) -> list[str]:

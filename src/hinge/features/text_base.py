@@ -14,6 +14,7 @@ import scipy.sparse
 from sklearn.base import TransformerMixin
 
 from hinge._parameters import DTYPE, Constraints, Estimator, between, count, has, numbers, one_of
+from hinge.features.text_encoders import unit_rows
 from hinge.features.tokenize import TOKEN, cutter, strip_accents
 
 
@@ -187,3 +188,12 @@ def _decode_and_cut(document: Any, decode: Any, cut: Any) -> list[str]:
 
 def _lower_and_strip(text: str, strip: Any) -> str:
     return strip(text.lower())
+
+
+def divide_rows(matrix: scipy.sparse.csr_array, norm: str | None) -> None:
+    if norm == "l2":
+        unit_rows(matrix)
+    elif norm == "l1":
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        lengths = np.bincount(rows, np.abs(matrix.data), minlength=matrix.shape[0])
+        matrix.data /= np.where(lengths > 0, lengths, 1.0)[rows]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.features.encoders import CountedTexts
+from hinge.features.text_encoders import CountedTexts
 from hinge.learning.candidates import Family, Setting, Shape
 from hinge.learning.roles import Roles
 from hinge.learning.scores import explained, measure_for

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge.features.encoders import dependence
 from hinge.features.terms import Terms
+from hinge.features.text_encoders import dependence
 from hinge.features.tokenize import TOKEN
 from hinge.problem.numerics import Z95
 from hinge.report.evidence import Effect

@@ -12,8 +12,8 @@ from sklearn import ensemble
 import hinge as hg
 from hinge._native import core
 from hinge.models.trees.arrays import SHAPE
-from hinge.models.trees.boosting_base import WeightFacts
 from hinge.models.trees.boosting_loss import BoostedLoss, rounds_of
+from hinge.models.trees.boosting_options import WeightFacts
 from hinge.models.trees.inputs import Binned, Coder
 
 NAMES = [

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 import scipy.optimize
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -22,12 +21,11 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design
 from hinge._parameters import Constraints, Estimator, above, at_least, between, numbers, one_of, shared
 from hinge.models.base import check_fit, check_predict, in_precision, keep_float32, require_no_overflow
-from hinge.problem.decisions import Normal, StudentT, in_units_of_target
+from hinge.models.bayes.predictive import Array, held_bias, inverse_precision, log_determinant, precision_of, predicted
+from hinge.problem.decisions import Normal, StudentT
 from hinge.problem.kernels import evaluate
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.closed_form import Centred
-
-Array = NDArray[np.float64]
 
 # Evidence is maximised over log σ²/τ² within this distance of its scale.
 # Where the weights can explain every example, the evidence grows without bound as σ² → 0: the edge is taken then.
@@ -35,34 +33,9 @@ SPAN = 15.0
 INTERPOLATED = 1e-10
 
 
-def predicted(law: Any, return_std: bool, interval: float | None, action: Any, dtype: Any) -> Any:
-    """What ``predict`` returns for a predictive distribution: a point, and whatever else was requested."""
-    point = law.mode if action is None else law.bayes_action(action)  # the mean, where there is one
-    if action is not None:
-        point = in_units_of_target(action, point)
-    parts: list[Any] = [np.asarray(point).astype(dtype, copy=False)]
-    if return_std:
-        parts.append(law.std.astype(dtype, copy=False))
-    if interval is not None:
-        parts.append(tuple(end.astype(dtype, copy=False) for end in law.interval(interval)))
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
 def _has_prior(model: BayesianLinearRegression) -> bool:
     """Whether the prior does not depend on the data."""
     return model.prior_covariance is not None and model.noise_variance is not None
-
-
-def held_bias(model: Any, intercept: float | None) -> float:
-    """The bias that prior predictions are made with: its prior is flat, so that it has no predictive distribution."""
-    if not model.fit_intercept:
-        return 0.0
-    if intercept is None:
-        raise ValueError(
-            "The prior of the bias is flat, so there is no prior predictive distribution: give intercept, at which it is "
-            "held, or set fit_intercept=False."
-        )
-    return float(intercept)
 
 
 def _learns_in_steps(model: Any) -> bool:
@@ -163,10 +136,10 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         if noise is None or self.prior_covariance is None:
             self.prior_variance_, noise = self._maximise_evidence(X, y, s, root)
         known = 1.0 if self.noise_variance == "conjugate" else float(noise)
-        R = _precision(root) * (known / self.prior_variance_)
+        R = precision_of(root) * (known / self.prior_variance_)
         if design is None:  # nothing seen: the prior
-            self._V, self._mean, self._misfit = _inverse(R), np.zeros(d), 0.0
-            self._known, self._prior_logdet = known, _log_determinant(root)
+            self._V, self._mean, self._misfit = inverse_precision(R), np.zeros(d), 0.0
+            self._known, self._prior_logdet = known, log_determinant(root)
             return self._adopt(X.dtype)
         if self.fit_intercept:
             column = design.rmatmul(s)
@@ -174,7 +147,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
             moment = np.append(moment, float(weighted_sum(s, y)))
             R = scipy.linalg.block_diag(R, 0.0)
         total = G + R
-        self._V = _inverse(total)
+        self._V = inverse_precision(total)
         self._mean = self._V @ moment
         for _ in range(2):  # the residual is more accurate than the normal equations: what they lost comes back
             residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
@@ -184,7 +157,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
         self._misfit = float(weighted_sum(s, residual**2)) + float(self._mean @ R @ self._mean)
         require_no_overflow(self._mean, self._V, self._misfit)
-        self._prior_logdet = _log_determinant(root) + d * np.log(self.prior_variance_)
+        self._prior_logdet = log_determinant(root) + d * np.log(self.prior_variance_)
         self._known = known
         return self._adopt(X.dtype)
 
@@ -420,28 +393,3 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         if self.noise_variance == "conjugate":
             z /= np.sqrt(rng.chisquare(2.0 * self._shape, size=(n_samples, 1)) / (2.0 * self._shape))
         return self._mean + z
-
-
-def _precision(root: Array) -> Array:
-    """Σ₀⁻¹ from its root."""
-    inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
-    return inverse.T @ inverse
-
-
-def _log_determinant(root: Array) -> float:
-    """log |Σ₀| from its root."""
-    return 2.0 * float(np.log(np.abs(np.diag(root))).sum())
-
-
-def _inverse(A: Array) -> Array:
-    """Of a symmetric positive definite matrix, scaled to a unit diagonal first."""
-    scale = 1.0 / np.sqrt(np.diag(A))
-    factor, info = scipy.linalg.lapack.dpotrf(A * scale[:, None] * scale[None, :], lower=1, clean=1)
-    if info or not np.all(np.isfinite(scale)):
-        raise ValueError(
-            "The posterior precision is singular to working precision: features are huge, or the prior is nearly flat "
-            "on features that are combinations of others. Scale the features, or make prior_covariance smaller."
-        )
-    lower = scipy.linalg.lapack.dpotri(factor, lower=1)[0]
-    inverse = lower + np.tril(lower, -1).T
-    return inverse * scale[:, None] * scale[None, :]

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design
 from hinge._parameters import Constraints, Estimator, above, one_of, shared
 from hinge.models.base import check_fit, check_predict, code_labels, keep_float32, require_no_overflow, signs
-from hinge.models.bayes.linear import held_bias
+from hinge.models.bayes.predictive import held_bias
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.problem.decisions import Bernoulli
 from hinge.problem.kernels import evaluate

@@ -37,8 +37,9 @@ from hinge.models.callbacks import iterations
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.boosting_history import History
 from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, Leaves
+from hinge.models.trees.boosting_options import boosting_options
 from hinge.models.trees.inputs import INT32
-from hinge.models.trees.tree import feature_count
+from hinge.models.trees.limits import feature_count
 from hinge.problem.losses import Squared
 from hinge.problem.losses.likelihood import LogLink
 from hinge.problem.losses.native import native_loss
@@ -365,7 +366,7 @@ def _boost(
         begin, context, found.rows.firsts(), seeds[0], changes=True
     )
     weights = facts.weights._replace(total=float(weight))
-    options, features = estimator._options(d, n, loss, weights), feature_count(estimator.max_features, d) / d
+    options, features = boosting_options(estimator, d, n, loss, weights), feature_count(estimator.max_features, d) / d
     estimator.baseline_, estimator.init_, estimator._grown = context.baseline, None, []
     sums = LossSums((float(weight), float(held_weight)))
     sums.take(train, held)

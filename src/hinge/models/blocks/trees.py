@@ -23,7 +23,7 @@ from hinge.blocks.passes import Passes
 from hinge.blocks.survey import Labels, check_target
 from hinge.models.blocks.fit import adopt_names
 from hinge.models.blocks.predict import nameless
-from hinge.models.trees.boosting_base import WeightFacts
+from hinge.models.trees.boosting_options import WeightFacts
 from hinge.models.trees.inputs import Coder, frame_values, predict_table, present
 from hinge.tables.frames import as_frame, chosen_columns
 

@@ -19,8 +19,9 @@ from hinge.models.base import LogProba, take_input_tags, unique_codes
 from hinge.models.meta import require_classifier, set_seeds
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.inputs import INT32, check_targets, weights_of
+from hinge.models.trees.limits import feature_count
 from hinge.models.trees.members import Members
-from hinge.models.trees.tree import DecisionTreeClassifier, feature_count
+from hinge.models.trees.tree import DecisionTreeClassifier
 from hinge.problem.numerics import weighted_sum
 
 

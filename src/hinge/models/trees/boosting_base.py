@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
-from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from hinge._native import core
 from hinge._parameters import (
@@ -27,50 +24,26 @@ from hinge._parameters import (
     one_of,
     shared,
 )
-from hinge.models.base import drop_absent, require_no_overflow
+from hinge.models.base import drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
-from hinge.models.trees.arrays import Trees, add_gains, as_shares
+from hinge.models.trees.arrays import Trees
 from hinge.models.trees.boosting_history import History
-from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, Leaves, rounds_of
-from hinge.models.trees.boosting_start import fitted_start, start_scores
-from hinge.models.trees.inputs import (
-    INT32,
-    Binned,
-    check_targets,
-    fit_table,
-    is_frequency,
-    monotone_list,
-    predict_table,
-    weights_of,
-)
+from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
+from hinge.models.trees.boosting_options import INTERACTIONS, WeightFacts, boosting_options
+from hinge.models.trees.boosting_start import fitted_start
+from hinge.models.trees.boosting_sum import BoostedSum
+from hinge.models.trees.inputs import INT32, Binned, check_targets, fit_table, is_frequency, predict_table, weights_of
+from hinge.models.trees.limits import feature_count
 from hinge.models.trees.members import tree_limits
-from hinge.models.trees.tree import feature_count, limit_of_rows
-from hinge.problem.losses import Loss
 
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
 ROUNDS = 100
-INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # how many features may meet in a branch
 
 
-class WeightFacts(NamedTuple):
-    """What the limits of a tree depend on: the sum of the weights, whether there are any, and whether they are counts."""
-
-    total: float
-    given: bool
-    counts: bool
-
-    @classmethod
-    def of(cls, weight: np.ndarray | None, n: int) -> WeightFacts:
-        """Of the weights of n rows."""
-        return cls(float(n if weight is None else weight.sum()), weight is not None, is_frequency(weight))
-
-
-class BaseBoosting(CallbackSupportMixin, Estimator):
+class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
     """What the classifier and the regressor share."""
 
     _takes_infinity: ClassVar[bool] = True
-    trees_: Any  # Trees, or None before the first round
-    n_iter_: int
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "warm_start", "tol", "verbose", "random_state"),
@@ -185,45 +158,6 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
     def patience(self) -> int:
         """For how many rounds early stopping waits."""
         return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
-
-    def _options(self, d: int, n: int, loss: BoostedLoss, weights: WeightFacts) -> dict[str, Any]:
-        names = list(getattr(self, "feature_names_in_", ()))
-        allowed = []
-        groups = [] if self.interaction_cst is None else self.interaction_cst
-        if isinstance(groups, str):
-            groups = itertools.combinations(range(d), min(d, INTERACTIONS[groups]))
-        for group in groups:
-            allowed.append([names.index(f) if isinstance(f, str) else int(f) for f in group])
-        if allowed:
-            used = {f for group in allowed for f in group}
-            if min(used) < 0 or max(used) >= d:
-                raise ValueError(f"interaction_cst must hold features from 0 to {d - 1}; got {self.interaction_cst}.")
-            allowed += [[f] for f in range(d) if f not in used]
-        total = weights.total
-        rows = total if weights.counts else n
-        least = limit_of_rows(self.min_samples_leaf, rows, 1)
-        # Of a row of mean weight: the unit of the weights does not matter.
-        least_hessian, fraction = 1e-3 * total / rows, self.min_weight_fraction_leaf
-        if loss.outputs > 1 or loss.leaves is Leaves.NEWTON or not weights.given or weights.counts:
-            least = max(least, np.ceil(fraction * rows))
-        else:  # the Hessian of a leaf is its weight times the curvature; the last digits are rounded
-            least_hessian = max(least_hessian, (1 - 1e-7) * fraction * total * loss.bound)
-        leaves = self.max_leaf_nodes or max(2, min(2 ** (self.max_depth or 15), 2**15, int(rows) // max(1, int(least))))
-        return {
-            "max_leaves": int(leaves),
-            "max_depth": self.max_depth or 0,
-            "by_level": self.grow == "level",
-            "l2": float(self.l2_regularization),
-            "min_hessian": least_hessian,
-            "min_count": int(least),
-            "min_split": int(limit_of_rows(self.min_samples_split, rows, 2)),
-            # The gain of squared error is the fall of the sum of squares: impurity times weight.
-            "min_gain": max(float(self.min_gain), self.min_impurity_decrease * total),
-            "prune": self.ccp_alpha * total,
-            "category_smoothing": 10.0,
-            "monotone": monotone_list(self.monotonic_cst, d, names, self._coder.columns),
-            "allowed": allowed,
-        }
 
     @with_callbacks
     def fit(
@@ -361,7 +295,7 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         n, d = X.shape
         exact = n < EXACT_ROWS if self.quantize == "auto" else not self.quantize
         options, features = (
-            self._options(d, n, loss, WeightFacts.of(weight, n)),
+            boosting_options(self, d, n, loss, WeightFacts.of(weight, n)),
             feature_count(self.max_features, d) / d,
         )
         key = (X.shape, self.max_bins, seed, self.validation_fraction, repr(self.categorical_features))
@@ -402,97 +336,3 @@ class BaseBoosting(CallbackSupportMixin, Estimator):
         history.keep()
         if not self.warm_start:
             self._grown = []
-
-    def first_rounds(self, rounds: int) -> Any:
-        """A copy of the model as it was after so many rounds."""
-        check_is_fitted(self)
-        short = copy.copy(self)
-        short.trees_, short.n_iter_ = self.trees_.first(rounds * self._loss.outputs), rounds
-        return short
-
-    def score_loss(self) -> Loss:
-        """The loss that is minimised: its inverse link takes scores to means or probabilities."""
-        check_is_fitted(self)
-        return self._loss.definition
-
-    def _start(self, X: np.ndarray) -> np.ndarray:
-        """The scores before the first round."""
-        start = np.repeat(self.baseline_[None, :], len(X), axis=0)
-        return start if self.init_ is None else start + start_scores(self.init_, X, self._loss, self)
-
-    def _raw(self, X: np.ndarray, rounds: int | None = None) -> np.ndarray:
-        out = self._start(X)
-        trees = self.trees_ if self.trees_ is not None else Trees.stack(self._grown, self._loss.outputs, additive=True)
-        last = None if rounds is None else rounds * self._loss.outputs
-        return trees.add(X, out, 0, last)
-
-    def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        scores = self._raw(predict_table(self, X, self._coder))
-        require_no_overflow(scores)
-        return scores
-
-    def _staged(self, X: Any) -> Iterator[np.ndarray]:
-        check_is_fitted(self)
-        X = predict_table(self, X, self._coder)
-        out, k = self._start(X), self._loss.outputs
-        for round_ in range(self.n_iter_):
-            yield self.trees_.add(X, out, k * round_, k * (round_ + 1)).copy()
-
-    def _leaves(self, X: Any) -> np.ndarray:
-        """The leaf of each row in each tree: n × rounds × outputs."""
-        check_is_fitted(self)
-        leaves = self.trees_.leaves(predict_table(self, X, self._coder))
-        return leaves.reshape(len(leaves), self.n_iter_, self._loss.outputs)
-
-    @property
-    def max_features_(self) -> int:
-        """How many features each split may choose from."""
-        check_is_fitted(self)
-        return feature_count(self.max_features, self.n_features_in_)
-
-    @property
-    def n_estimators_(self) -> int:
-        """The number of rounds."""
-        check_is_fitted(self)
-        return self.n_iter_
-
-    @property
-    def estimators_(self) -> np.ndarray:
-        """The trees as regression trees, (rounds × outputs): score = baseline_ + learning_rate · Σ predictions."""
-        from hinge.models.trees.members import boosted_trees
-
-        check_is_fitted(self)
-        return boosted_trees(self)
-
-    @property
-    def n_trees_per_iteration_(self) -> int:
-        """How many trees a round has: one per score."""
-        check_is_fitted(self)
-        return self._loss.outputs
-
-    @property
-    def is_categorical_(self) -> np.ndarray | None:
-        """Which columns are categories; None if there are none."""
-        check_is_fitted(self)
-        mask = np.isin(np.arange(self.n_features_in_), list(self._coder.columns))
-        return mask if mask.any() else None
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Total gain by feature, scaled to sum to one."""
-        check_is_fitted(self)
-        gains = map(self.trees_.gains, range(len(self.trees_)))
-        return as_shares(add_gains(np.zeros(self.n_features_in_), gains, scaled=False))
-
-    def shap_values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """How much each feature moves the score of each row (TreeSHAP), and the expected score.
-
-        Returns ``(phi, base)`` with phi of shape (n, d) (or (n, d, k) for k classes): base + Σ_j phi_j = score.
-        """
-        from hinge.models.trees.shap import shap_values
-
-        check_is_fitted(self)
-        phi, base = shap_values(self.trees_, predict_table(self, X, self._coder))
-        base = base + self.baseline_
-        return (phi[:, :, 0], base[:1]) if self._loss.outputs == 1 else (phi, base)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hinge.models.trees.forest_base import ForestClassifier, ForestRegressor
+from hinge.models.trees.forest_estimators import ForestClassifier, ForestRegressor
 
 
 class RandomForestClassifier(ForestClassifier):

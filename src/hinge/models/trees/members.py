@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from hinge.models.trees.arrays import Trees
-from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor, feature_count
+from hinge.models.trees.limits import feature_count
+from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 LIMITS = (
     "max_depth", "max_leaf_nodes", "max_features", "min_samples_leaf", "min_samples_split", "min_weight_fraction_leaf",

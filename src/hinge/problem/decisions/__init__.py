@@ -2,19 +2,8 @@
 
 from hinge.problem.decisions.actions import bayes_action, in_units_of_target, posterior_risk
 from hinge.problem.decisions.costs import cost_threshold, least_cost
-from hinge.problem.decisions.distributions import (
-    Bernoulli,
-    Beta,
-    Categorical,
-    Dirichlet,
-    Distribution,
-    Empirical,
-    Gamma,
-    InverseGamma,
-    NegativeBinomial,
-    Normal,
-    StudentT,
-)
+from hinge.problem.decisions.discrete import Bernoulli, Categorical, Dirichlet, Empirical, NegativeBinomial
+from hinge.problem.decisions.distributions import Beta, Distribution, Gamma, InverseGamma, Normal, StudentT
 
 __all__ = [
     "Bernoulli",

@@ -16,7 +16,8 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from hinge.problem.decisions.distributions import Bernoulli, Categorical, Dirichlet, Distribution
+from hinge.problem.decisions.discrete import Bernoulli, Categorical, Dirichlet
+from hinge.problem.decisions.distributions import Distribution
 from hinge.problem.losses import (
     Absolute,
     EpsilonInsensitive,

@@ -143,7 +143,9 @@ class Kernel(Parametrised):
 
     def fixed(self) -> Kernel:
         """The same kernel with nothing to fit."""
-        return _algebra().Fixed(self)
+        from hinge.problem.kernels.fitted import Fixed
+
+        return Fixed(self)
 
     def within(self, *limits: tuple[float, float] | None) -> Kernel:
         """The same kernel with bounds on what is fitted: (low, high) for each entry of ``tunable``, None to keep it.
@@ -155,7 +157,9 @@ class Kernel(Parametrised):
         >>> kernel.tunable
         ('RationalQuadratic.length_scale',)
         """
-        return _algebra().Within(self, limits)
+        from hinge.problem.kernels.fitted import Within
+
+        return Within(self, limits)
 
     def add_block(self, A: Any, B: Any, out: Array) -> None:
         """out += k(aᵢ, bⱼ)."""
