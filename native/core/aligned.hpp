@@ -1,5 +1,5 @@
-// An allocator for tables read row by row at random: aligned to cache lines, and on huge pages where there are any
-// (large tables would otherwise miss the translation buffer at every row).
+// An allocator for tables whose rows are read in random order: memory is aligned to cache lines and uses huge pages
+// where the system has them, because a large table would otherwise miss the TLB at every row.
 #pragma once
 #include <cstddef>
 #include <new>
@@ -34,8 +34,8 @@ struct AlignedAllocator {
   bool operator==(const AlignedAllocator&) const { return true; }
 };
 
-// The same without a first value: memory that a parallel loop fills is touched first by the threads that fill it, and a
-// pass of zeros is saved.
+// The same allocator without zero initialisation: the threads of a parallel loop that fills the memory are the first to
+// touch it, and one pass over it is saved.
 template <class T>
 struct UnsetAllocator : AlignedAllocator<T> {
   template <class U>

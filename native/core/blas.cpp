@@ -7,22 +7,22 @@
 namespace hinge::blas {
 namespace {
 
-// Held across a fork, so that the child finds it free and what it guards consistent.
+// The mutex is held across a fork, so that in the child it is free and the state it guards is consistent.
 std::mutex serial_mutex;
 int serial_depth = 0;
 int threads_before = 1;
-bool left_serial = false;              // BLAS is still on one thread, set by threads that a fork has left behind
-thread_local int depth_of_thread = 0;  // the share of this thread in serial_depth
+bool serial_after_fork = false;        // BLAS is still on one thread because of threads that the fork did not copy
+thread_local int depth_of_thread = 0;  // serial sections this thread is in, counted in serial_depth
 
-// The other threads, and the serial sections they were in, do not exist in the child.
-void leave_behind() {
-  left_serial = left_serial || (serial_depth > 0 && depth_of_thread == 0);
+// In the child of a fork the other threads, and the serial sections they were in, do not exist.
+void drop_other_threads() {
+  serial_after_fork = serial_after_fork || (serial_depth > 0 && depth_of_thread == 0);
   serial_depth = depth_of_thread;
   serial_mutex.unlock();
 }
 
 [[maybe_unused]] const int serial_survives =
-    at_fork([] { serial_mutex.lock(); }, [] { serial_mutex.unlock(); }, leave_behind);
+    at_fork([] { serial_mutex.lock(); }, [] { serial_mutex.unlock(); }, drop_other_threads);
 
 int narrow(index_t x) { return static_cast<int>(x); }
 template <class T>
@@ -88,8 +88,8 @@ SerialBlas::SerialBlas() {
   std::lock_guard lock(serial_mutex);
   ++depth_of_thread;
   if (serial_depth++ == 0) {
-    if (!left_serial) threads_before = table().get_threads();
-    left_serial = false;
+    if (!serial_after_fork) threads_before = table().get_threads();
+    serial_after_fork = false;
     table().set_threads(1);
   }
 }

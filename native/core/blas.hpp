@@ -1,9 +1,8 @@
-// BLAS and LAPACK through the function pointers SciPy exports: nothing to link, and the same library the user
-// has.
+// BLAS and LAPACK through the function pointers that SciPy exports: hinge links no BLAS of its own and uses the one the
+// user has installed.
 //
-// Column-major, 32-bit dimensions, Fortran calling convention. The table is filled once, when hinge is
-// imported. Inside a native call BLAS runs on one thread (SerialBlas): parallelism is ours, over fixed
-// pieces.
+// Column-major, 32-bit dimensions, Fortran calling convention. The table is filled once, when hinge is imported. During
+// a native call BLAS runs on one thread (SerialBlas); the core runs in parallel over pieces of fixed size instead.
 #pragma once
 #include "core/hot.hpp"
 
@@ -30,8 +29,7 @@ void gemm(char ta, char tb, index_t m, index_t n, index_t k, double alpha, const
           const double* b, index_t ldb, double beta, double* c, index_t ldc);
 void gemm(char ta, char tb, index_t m, index_t n, index_t k, float alpha, const float* a, index_t lda, const float* b,
           index_t ldb, float beta, float* c, index_t ldc);
-// C = alpha A A' + beta C (trans 'N') or alpha A'A + beta C (trans 'T'); only the `uplo` triangle of C is
-// touched
+// C = alpha A A' + beta C (trans 'N') or alpha A'A + beta C (trans 'T'); only the `uplo` triangle of C is written
 void syrk(char uplo, char trans, index_t n, index_t k, double alpha, const double* a, index_t lda, double beta,
           double* c, index_t ldc);
 void syrk(char uplo, char trans, index_t n, index_t k, float alpha, const float* a, index_t lda, float beta, float* c,
@@ -44,7 +42,7 @@ void trsv(char uplo, char trans, char diag, index_t n, const double* a, index_t 
 bool potrf(char uplo, index_t n, double* a, index_t lda);
 void potrs(char uplo, index_t n, index_t nrhs, const double* a, index_t lda, double* b, index_t ldb);
 
-// BLAS on one thread for as long as any native call is running.
+// Keeps BLAS on one thread while any native call is running.
 class SerialBlas {
  public:
   SerialBlas();

@@ -8,7 +8,7 @@ HINGE_HOT void widen(const float* __restrict x, index_t stride, index_t m, index
     for (index_t j = 0; j < d; ++j) out[i * d + j] = static_cast<double>(x[i * stride + j]);
 }
 
-// Eight columns at a time, so that what is written is eight neighbours.
+// Eight columns at a time, so that each write covers eight adjacent entries.
 template <class T>
 HINGE_HOT void transpose(const T* __restrict x, index_t stride, index_t m, index_t d, double* __restrict out) {
   index_t j = 0;

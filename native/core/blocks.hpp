@@ -1,7 +1,8 @@
-// Blocks of rows of a dense design as doubles, one row after another, whatever the storage.
+// Blocks of rows of a dense design, row-major in double, for any storage.
 //
-// Kernels that work on a few hundred rows at a time see one layout only. Rows stored as doubles are shown where they
-// are; others are converted into a buffer that stays in the cache, so the data are still read from memory once.
+// Kernels that work on a few hundred rows at a time need one layout only. For row-major double storage a block points
+// into the data; other storages are converted into a buffer that stays in the cache, so the data are still read from
+// memory once.
 #pragma once
 #include <algorithm>
 #include <stdexcept>
@@ -22,12 +23,12 @@ class RowBlocks {
     if (X.sparse()) throw std::invalid_argument("a dense matrix is needed");
   }
 
-  // Rows per block, so that a block of `width` doubles a row stays in the second-level cache.
+  // Rows per block such that a block with `width` doubles per row stays in the second-level cache.
   static index_t rows_for(index_t width) {
     return std::clamp<index_t>((index_t{1} << 16) / std::max<index_t>(width, 1), 32, 512);
   }
 
-  // Rows [begin, end); `buffer` holds (end − begin) x d values and is used if the storage is another.
+  // Rows [begin, end). `buffer` has room for (end − begin) x d values; storages other than row-major double use it.
   Block at(index_t begin, index_t end, double* buffer) const;
 
  private:

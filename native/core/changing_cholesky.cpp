@@ -10,7 +10,7 @@
 namespace hinge {
 namespace {
 
-// One column of L and the vector x of L L' + x x', below the diagonal, after the rotation (cosine, sine).
+// Applies the rotation (cosine, sine) to one column of L and to the vector x of L L' + x x', below the diagonal.
 HINGE_HOT void rotate(double* __restrict column, double* __restrict x, double cosine, double sine, index_t n) {
   for (index_t i = 0; i < n; ++i) {
     const double l = column[i];
@@ -28,7 +28,7 @@ void ChangingCholesky::remove(index_t r) {
     std::copy(column + r + 1, column + k_, column + r);
   }
   --k_;
-  for (index_t c = r; c < k_; ++c) {  // what was column c + 1, a row higher
+  for (index_t c = r; c < k_; ++c) {  // column c + 1 moves to c and up by one row
     double* column = L_.data() + c * ld_;
     const double* from = L_.data() + (c + 1) * ld_ + 1;
     std::copy(from + c, from + k_, column + c);

@@ -1,4 +1,4 @@
-// Some rows of a design, for methods that need the others no longer. Nothing is copied but the list.
+// A subset of the rows of a design, as a view: only the list of rows is stored.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace hinge {
 
-// The rows `which` of X; empty if X is not stored by rows.
+// The rows `which` of X; null if X is not stored by rows.
 std::unique_ptr<Products> chosen_rows(const Design& X, std::vector<index_t> which);
 
 }  // namespace hinge

@@ -1,12 +1,12 @@
-// Design: a view of the n x d data matrix X that the caller owns. Never copies it.
+// Design: a view of the n x d data matrix X, which the caller owns. It never copies the data.
 //
-// Four storages (dense rows, dense columns, CSR, CSC) in float or double; CSR and CSC with 32- or 64-bit
-// indices. Solvers see one interface, called once per array, so the virtual call costs nothing; the loops
-// inside are templates on the element type. All arithmetic is in double except the BLAS products of float
-// storage, which are done in float on short blocks and added up in double.
+// There are four storages (dense rows, dense columns, CSR, CSC) in float or double; CSR and CSC have 32- or 64-bit
+// indices. Solvers use one interface with one virtual call per array, so the call costs nothing; the loops inside are
+// templates on the element type. All arithmetic is in double except the BLAS products of float storage, which are
+// computed in float on short blocks and summed in double.
 //
-// Conventions: w has d entries, z and u have n; W is d x k and Z, U are n x k, row-major; h >= 0 has n
-// entries; G is d x d, both triangles filled.
+// Conventions: w has d entries, z and u have n; W is d x k and Z, U are n x k, row-major; h >= 0 has n entries; G is
+// d x d with both triangles filled.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,8 +18,7 @@
 
 namespace hinge {
 
-// Columns of X gathered into one contiguous column-major block (n x m), or kept as compressed columns if X is
-// sparse.
+// Selected columns of X: one contiguous column-major block (n x m), or compressed columns if X is sparse.
 struct Columns {
   index_t rows = 0, cols = 0;
   bool sparse = false;
@@ -30,7 +29,7 @@ struct Columns {
   std::vector<double> square = {};  // squared norm of each column
 };
 
-// The products that methods of second order live on.
+// The matrix products that second-order methods need.
 class Products {
  public:
   virtual ~Products() = default;
@@ -53,14 +52,13 @@ class Design : public Products {
 
   virtual void matmat(const double* W, index_t k, double* Z) const = 0;   // Z = X W
   virtual void rmatmat(const double* U, index_t k, double* G) const = 0;  // G = X'U (d x k)
-  // A = [X 1 y]' diag(h) [X 1 y], (d + 2) x (d + 2): all that least squares has to know.
+  // A = [X 1 y]' diag(h) [X 1 y], (d + 2) x (d + 2): the sufficient statistics of least squares.
   virtual void moments(const double* h, const double* y, double* A) const;
   virtual void square_sums(const double* h,
                            double* out) const = 0;  // out_j = sum_i h_i x_ij^2; h may be null
 
-  // One pass over X: for consecutive row ranges, z = X w there, then u = body(begin, end, z, u), then g +=
-  // X'u. `body` may run on several threads at once, on disjoint ranges. Storages that cannot do it in one
-  // pass take two.
+  // One pass over X: for consecutive ranges of rows computes z = X w, then u = body(begin, end, z, u), then g += X'u.
+  // `body` may run on several threads at once, on disjoint ranges. Storages that cannot do this in one pass take two.
   using RowBody = std::function<void(index_t begin, index_t end, const double* z, double* u)>;
   virtual void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const;
 
@@ -69,9 +67,9 @@ class Design : public Products {
   // A range of columns no two of which share a row, so that their block of any weighted Gram matrix is diagonal.
   virtual std::pair<index_t, index_t> orthogonal_block() const { return {0, 0}; }
 
-  // Row by row access; empty for storages by column.
+  // Access by row; empty for column storages.
   virtual RowView row_view() const { return {}; }
-  // Column by column; empty for storages by row.
+  // Access by column; empty for row storages.
   virtual ColumnView column_view() const { return {}; }
 
  protected:

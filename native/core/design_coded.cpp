@@ -10,7 +10,7 @@
 namespace hinge {
 namespace {
 
-// Parts of a pass over n rows that keeps an array of `length` per part.
+// Number of parts of a pass over n rows in which each part has its own array of `length`.
 index_t scatter_parts(index_t n, index_t length) { return sum_parts(n, 1 << 14, length); }
 
 }  // namespace
@@ -71,7 +71,7 @@ class Coded final : public Design {
     add_parts(partial, G + d * k, length);
   }
 
-  // The Gram matrix of two columns of codes is a table of sums of h; of one of them, a diagonal.
+  // The Gram block of two coded columns is a table of sums of h; the block of one column with itself is diagonal.
   void gram(const double* h, double* G) const override {
     const index_t d = dense_->cols();
     std::vector<double> block(d * d);
@@ -94,7 +94,7 @@ class Coded final : public Design {
 
   Columns columns(const index_t* which, index_t m) const override {
     const index_t d = dense_->cols();
-    // Numbers become sparse columns as well: one storage for the whole selection.
+    // Numeric columns become sparse columns as well, so that the selection has one storage.
     std::vector<std::vector<index_t>> rows(m);
     std::vector<std::vector<double>> values(m);
     std::vector<index_t> place(cols_, -1);
@@ -134,7 +134,7 @@ class Coded final : public Design {
   }
 
   void fused(const double* w, const RowBody& body, double* z, double* u, double* g) const override {
-    // The numbers and the codes of a block of rows, scored, judged and added up while they are in cache.
+    // Computes the scores, the body and the sums of a block of rows while its numbers and codes are in the cache.
     const index_t d = dense_->cols(), length = cols_ - d, parts = scatter_parts(rows_, length), block = 2048;
     std::vector<std::vector<double>> partial(parts);
     dense_->matvec(w, z);
@@ -170,7 +170,7 @@ class Coded final : public Design {
     }
   }
 
-  // Sums of u by level, for all columns of codes.
+  // Sums of u by level, for all coded columns.
   void level_sums(const double* u, double* out) const {
     const index_t length = cols_ - dense_->cols(), parts = scatter_parts(rows_, length);
     std::vector<std::vector<double>> partial(parts);
@@ -181,7 +181,7 @@ class Coded final : public Design {
     add_parts(partial, out, length);
   }
 
-  // Sums by level of h times each column of D: row by row where D has rows, else column by column.
+  // Sums by level of h times each column of D: by rows if D has rows, otherwise by columns.
   void with_numbers(const double* h, double* G) const {
     const index_t d = dense_->cols(), length = (cols_ - d) * d;
     std::vector<double> sums(length, 0.0);  // levels x d
@@ -220,38 +220,38 @@ class Coded final : public Design {
       }
   }
 
-  // The table of sums of h by the codes of q and r.
+  // The table of sums of h by the codes of columns q and r.
   void with_another(std::size_t q, std::size_t r, const double* h, double* G) const {
     const std::int32_t *a = columns_[q].code, *b = columns_[r].code;
-    const index_t levels = columns_[q].levels, others = columns_[r].levels;
-    const index_t parts = levels * others > (index_t{1} << 21) ? 1 : scatter_parts(rows_, levels * others);
+    const index_t levels = columns_[q].levels, other_levels = columns_[r].levels;
+    const index_t parts = levels * other_levels > (index_t{1} << 21) ? 1 : scatter_parts(rows_, levels * other_levels);
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
-      partial[p].assign(levels * others, 0.0);
+      partial[p].assign(levels * other_levels, 0.0);
       double* sums = partial[p].data();
       const index_t end = range_begin(rows_, parts, p + 1);
       constexpr index_t ahead = 16;
       for (index_t i = range_begin(rows_, parts, p); i < end; ++i) {
         if (const index_t j = i + ahead; j < end && a[j] >= 0 && b[j] >= 0)
-          __builtin_prefetch(sums + a[j] * others + b[j], 1);
-        if (a[i] >= 0 && b[i] >= 0) sums[a[i] * others + b[i]] += h ? h[i] : 1.0;
+          __builtin_prefetch(sums + a[j] * other_levels + b[j], 1);
+        if (a[i] >= 0 && b[i] >= 0) sums[a[i] * other_levels + b[i]] += h ? h[i] : 1.0;
       }
     });
-    const index_t pieces = parts_for(levels * others, 1 << 14);
+    const index_t pieces = parts_for(levels * other_levels, 1 << 14);
     parallel_for(pieces, [&](index_t p) {
       for (index_t s = range_begin(levels, pieces, p); s < range_begin(levels, pieces, p + 1); ++s) {
         double* row = G + (start_[q] + s) * cols_ + start_[r];
-        for (const auto& sums : partial) vec::axpy(1.0, sums.data() + s * others, row, others);
+        for (const auto& sums : partial) vec::axpy(1.0, sums.data() + s * other_levels, row, other_levels);
       }
     });
     for (index_t s = 0; s < levels; ++s)
-      for (index_t t = 0; t < others; ++t)
+      for (index_t t = 0; t < other_levels; ++t)
         G[(start_[r] + t) * cols_ + start_[q] + s] = G[(start_[q] + s) * cols_ + start_[r] + t];
   }
 
   std::shared_ptr<Design> dense_;
   std::vector<CodeColumn> columns_;
-  std::vector<index_t> start_;  // the first column of X of every column of codes
+  std::vector<index_t> start_;  // the first column of X for each coded column
 };
 
 std::unique_ptr<Design> coded(std::shared_ptr<Design> dense, std::vector<CodeColumn> columns) {

@@ -1,6 +1,6 @@
-// A table of numbers and categories: X = [D | Z_1 | ... | Z_q], where D is any Design and Z_k is the 0/1 matrix with
-// one column per level that a column of integer codes stands for. Z_k is never formed: products with it gather and
-// scatter by code. A negative code is a row of zeros (a reference level, or a level not seen in training).
+// A table of numeric and categorical columns: X = [D | Z_1 | ... | Z_q], where D is any Design and Z_k is the one-hot
+// matrix of a column of integer codes, one column per level. Z_k is never formed: products with it gather and scatter
+// by code. A negative code stands for a row of zeros (a reference level, or a level that is not in the training data).
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -118,7 +118,7 @@ class DenseRows final : public Design {
   }
 
   void rmatmat(const double* U, index_t k, double* G) const override {
-    // BLAS multiplies some sixteen pairs in the time in which one number of a partial sum is cleared and added.
+    // BLAS does about sixteen multiplications in the time it takes to clear and add one entry of a partial sum.
     const index_t parts = row_parts(rows_, cols_ * k / 16, cols_ * k), block = 256;
     std::vector<std::vector<double>> partial(parts);
     parallel_for(parts, [&](index_t p) {
@@ -166,7 +166,7 @@ class DenseRows final : public Design {
     Columns c{.rows = rows_, .cols = m, .dense = std::vector<double>(rows_ * m), .square = std::vector<double>(m)};
     const index_t parts = parts_for(rows_ * m, 1 << 14);
     parallel_for(parts, [&](index_t p) {
-      // A few rows at a time, so that the scattered reads of one row use its cache lines before they leave.
+      // A few rows at a time, so that the strided reads use every cache line before it is evicted.
       for (index_t i = range_begin(rows_, parts, p); i < range_begin(rows_, parts, p + 1); ++i) {
         const T* x = row(i);
         for (index_t j = 0; j < m; ++j) c.dense[j * rows_ + i] = static_cast<double>(x[which[j]]);

@@ -17,7 +17,7 @@ HINGE_HOT double gather_dot(const T* __restrict v, const I* __restrict at, index
   return s;
 }
 
-// The same for the sparse vectors [begin, end), whose entries begin at `start`.
+// The same for the sparse vectors [begin, end), whose entries start at `start`.
 template <class T, class I>
 HINGE_HOT void gather_dots(const T* __restrict v, const I* __restrict at, const I* __restrict start, index_t begin,
                            index_t end, const double* __restrict w, double* __restrict out) {
@@ -35,8 +35,8 @@ HINGE_INLINE void scatter_axpy(double c, const T* __restrict v, const I* __restr
   for (index_t k = 0; k < m; ++k) out[at[k]] += c * static_cast<double>(v[k]);
 }
 
-// Parts of a scattering pass that keeps one vector of `length` per part: few when the vectors are long
-// compared with the work, since they have to be cleared and added up.
+// Number of parts of a scattering pass in which each part has its own vector of `length`. Long vectors get few parts,
+// because each vector has to be cleared and added.
 index_t scatter_parts(index_t stored, index_t length) { return sum_parts(stored, 1 << 14, length); }
 
 // Both compressed storages are a list of `major` sparse vectors of length `minor`.
@@ -51,7 +51,7 @@ struct Compressed {
   index_t begin(index_t m) const { return static_cast<index_t>(indptr[m]); }
   index_t length(index_t m) const { return static_cast<index_t>(indptr[m + 1]) - static_cast<index_t>(indptr[m]); }
 
-  // Where part p of `parts` begins, cutting by stored entries rather than by vectors.
+  // The first vector of part p of `parts`; parts have equal numbers of stored entries, not of vectors.
   index_t cut(index_t parts, index_t p) const {
     if (p == parts) return major;
     const I target = static_cast<I>(begin(0) + stored() * p / parts);
@@ -75,7 +75,7 @@ struct Compressed {
     add_parts(partial, out, minor);
   }
 
-  // The same for k <= K columns, with a copy of W whose rows are filled up to K numbers, which registers hold.
+  // The same for k <= K columns: the rows of W are padded to K entries, which fit in registers.
   template <index_t K>
   void dots_thin(const double* W, index_t k, double* out) const {
     constexpr index_t block = 64;
@@ -175,7 +175,7 @@ class Csr final : public Design {
   Columns columns(const index_t* which, index_t m) const override {
     std::vector<index_t> place(cols_, -1);
     for (index_t j = 0; j < m; ++j) place[which[j]] = j;
-    // Two passes over the rows, cut into parts: count, then fill, each part into its own slots of every
+    // Two passes over the rows in parts: the first counts, the second fills, each part in its own slots of every
     // column.
     const index_t parts = sum_parts(stored(), 1 << 16, m);
     std::vector<std::vector<index_t>> slot(parts);

@@ -8,7 +8,7 @@
 namespace hinge {
 namespace {
 
-// NaN and infinity are the numbers whose exponent has all bits set: without the sign, the largest of all as integers.
+// NaN and infinity are the numbers whose exponent bits are all set: as integers without the sign bit, the largest ones.
 template <class T, class U>
 HINGE_HOT U largest_magnitude(const T* x, index_t n) {
   constexpr U sign = U{1} << (8 * sizeof(U) - 1);
@@ -22,8 +22,8 @@ HINGE_HOT U largest_magnitude(const T* x, index_t n) {
   return most;
 }
 
-// The largest of x[0 … n), and how often an entry is not greater than the one before it (x[-1] is read unless `first`).
-// A negative index is a large one without a sign.
+// The largest of x[0 … n), and the number of entries that are not greater than the one before (reads x[-1] unless
+// `first`). As an unsigned integer a negative index is a large one.
 template <class U>
 HINGE_HOT U largest_and_descents(const U* x, index_t n, bool first, index_t& descents) {
   U most = first && n > 0 ? x[0] : 0;
@@ -36,7 +36,7 @@ HINGE_HOT U largest_and_descents(const U* x, index_t n, bool first, index_t& des
   return most;
 }
 
-// Whether `good(begin, end)` holds for all parts of n numbers.
+// Whether `good(begin, end)` holds for every part of the range [0, n).
 template <class F>
 bool in_all_parts(index_t n, const F& good) {
   const index_t parts = parts_for(n, 1 << 16);
@@ -63,15 +63,15 @@ Compressed check_compressed(const I* start, index_t major, const I* index, index
   using U = std::make_unsigned_t<I>;
   const U* u = reinterpret_cast<const U*>(index);
   const auto n = static_cast<index_t>(start[major]);
-  std::atomic<index_t> descents{0};  // an index that is not greater than the one before it …
+  std::atomic<index_t> descents{0};  // entries not greater than the one before …
   const bool within = in_all_parts(n, [&](index_t begin, index_t end) {
-    index_t mine = 0;
-    const U most = largest_and_descents(u + begin, end - begin, begin == 0, mine);
-    descents.fetch_add(mine, std::memory_order_relaxed);
+    index_t local = 0;
+    const U most = largest_and_descents(u + begin, end - begin, begin == 0, local);
+    descents.fetch_add(local, std::memory_order_relaxed);
     return begin == end || static_cast<std::uint64_t>(most) < static_cast<std::uint64_t>(minor);
   });
   if (!within) return Compressed::broken;
-  index_t at_starts = 0;  // … is in order only where a row begins
+  index_t at_starts = 0;  // … are allowed only at the start of a row
   for (index_t i = 0; i < major; ++i) {
     const index_t e = start[i];
     if (e > 0 && e < start[i + 1]) at_starts += u[e] <= u[e - 1];

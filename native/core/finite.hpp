@@ -1,4 +1,4 @@
-// Whether an array is fit to be computed with, on all threads: a pass at the speed of memory.
+// Checks of input arrays on all threads, at memory bandwidth.
 #pragma once
 #include "core/hot.hpp"
 
@@ -7,12 +7,12 @@ namespace hinge {
 template <class T>
 bool all_finite(const T* x, index_t n);
 
-// Row (or column) pointers that begin at 0 and never decrease.
+// Whether row (or column) pointers start at 0 and never decrease.
 template <class I>
 bool rising(const I* start, index_t major);
 
-// The indices of a compressed matrix whose pointers are `rising` and end inside `index`: outside [0, minor), inside but
-// unsorted or repeated within a row, or sorted without repetition.
+// Classifies the indices of a compressed matrix whose pointers are `rising` and end inside `index`: broken if any index
+// is outside [0, minor), disordered if the indices of a row are unsorted or repeated, otherwise canonical.
 enum class Compressed { broken, disordered, canonical };
 template <class I>
 Compressed check_compressed(const I* start, index_t major, const I* index, index_t minor);

@@ -1,4 +1,4 @@
-// Handlers of forks; Windows has no forks.
+// Fork handlers; Windows has no fork.
 #pragma once
 #if !defined(_WIN32)
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 namespace hinge {
 
-// Run `before` in the parent ahead of a fork, `parent` and `child` after it on either side; each may be null.
+// Registers `before` to run in the parent before a fork, and `parent` and `child` to run after it; each may be null.
 inline int at_fork([[maybe_unused]] void (*before)(), [[maybe_unused]] void (*parent)(),
                    [[maybe_unused]] void (*child)()) {
 #if defined(_WIN32)

@@ -12,13 +12,13 @@
 
 namespace hinge {
 
-// Up to this many columns each part keeps its own G and the parts are added; above it the parts are tiles of
-// G. A partial G of 512^2 doubles is 2 MB: it stays in the second-level cache.
+// Up to this many columns each part has its own G, and the parts are added; with more columns the parts are tiles of G.
+// A partial G of 512^2 doubles is 2 MB and stays in the second-level cache.
 constexpr index_t kGramTiled = 512;
-constexpr index_t kGramTile = 128;  // 28 tiles for 784 columns: several for each of 16 threads
+constexpr index_t kGramTile = 128;  // 784 columns make 28 tiles, more than one for each of 16 threads
 
 inline void mirror_lower(double* G, index_t d) {
-  // By square tiles, which stay in cache; the tiles of one row of them are a piece of work.
+  // Square tiles stay in cache; a row of tiles is one piece of work.
   constexpr index_t kTile = 64;
   const index_t tiles = (d + kTile - 1) / kTile, pieces = d > 4 * kTile ? tiles : 1;
   parallel_for(pieces, [&](index_t p) {
@@ -29,8 +29,8 @@ inline void mirror_lower(double* G, index_t d) {
   });
 }
 
-// G = X' diag(h) X, where fill(rows, m, block) writes m rows of X, each scaled by the given factor, one after the
-// other (a d x m column-major block). Rows with h = 0 are left out, so the cost is that of the others only.
+// G = X' diag(h) X, where fill(rows, m, block) writes m rows of X, each scaled by its factor, as a d x m column-major
+// block. Rows with h = 0 are skipped, so the cost is that of the other rows.
 struct ScaledRow {
   index_t row;
   double factor;  // sqrt(h)
@@ -44,7 +44,7 @@ inline std::vector<ScaledRow> rows_that_count(index_t total, const double* h) {
   return kept;
 }
 
-// The same where OuterSum suits, of rows wherever they lie (see row_products.hpp); with y, of [X 1 y] (d counts all).
+// The same by OuterSum, for rows at any address (see row_products.hpp); with y, of [X 1 y] (d counts all of them).
 template <class Rows>
 void outer_gram(const Rows& row, index_t n, index_t d, const double* h, const double* y, double* G) {
   const index_t parts = sum_parts(n * d, 1 << 15, d * d);
@@ -84,7 +84,7 @@ void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_ro
     });
     add_parts(partial, G, d * d);
   } else {
-    // Blocks of rows one after the other; within a block the lower tiles of G are independent pieces of work.
+    // Row blocks are processed in order; within a block the lower tiles of G are independent pieces of work.
     const index_t rows = 2048, tiles = (d + kGramTile - 1) / kGramTile;
     std::vector<T> buffer(std::min(rows, n) * d);
     std::vector<std::pair<index_t, index_t>> lower;
@@ -113,7 +113,7 @@ void blocked_gram(index_t total, index_t d, const double* h, const Fill& fill_ro
   mirror_lower(G, d);
 }
 
-// For rows of a dense matrix, wherever they lie (see row_products.hpp).
+// For rows of a dense matrix at any address (see row_products.hpp).
 template <class T, class Rows>
 void dense_gram(const Rows& row, index_t n, index_t d, const double* h, double* G) {
   if constexpr (std::is_same_v<T, double>)
@@ -126,8 +126,8 @@ void dense_gram(const Rows& row, index_t n, index_t d, const double* h, double* 
       G);
 }
 
-// For rows of a CSR matrix: row(i) is where row i of n is found in it. A G that stays in cache is added up part by part
-// of the rows; a larger one is shared out, and every part walks all rows but writes only its own rows of G.
+// For rows of a CSR matrix, where row(i) is the index of row i in it. If G fits in the cache each part sums its own
+// rows into its own G; otherwise each part owns some rows of G, reads all rows of X and writes only what it owns.
 template <class T, class I, class Row>
 void sparse_row_gram(const SparseRowView<T, I>& X, const Row& row, index_t n, index_t d, const double* h, double* G) {
   std::fill(G, G + d * d, 0.0);

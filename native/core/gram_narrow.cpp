@@ -11,7 +11,7 @@ namespace narrow {
 namespace {
 
 constexpr index_t kLanes = 8, kMost = 2 * kLanes;
-constexpr index_t kBlock = 128;  // rows whose products are added up before they join the sums of all
+constexpr index_t kBlock = 128;  // rows whose products are summed before they are added to the total
 using Lanes = double __attribute__((vector_size(64), aligned(8), may_alias));
 using Mask = long long __attribute__((vector_size(64)));
 using FloatLanes = float __attribute__((vector_size(32), aligned(4), may_alias));
@@ -24,7 +24,7 @@ HINGE_INLINE Lanes load(const T* from) {
     return __builtin_convertvector(*reinterpret_cast<const FloatLanes*>(from), Lanes);
 }
 
-// Which numbers of a row are x_i, which is 1 and which is y_i.
+// Masks of the entries of a row that are x_i, the 1 and y_i.
 template <int V>
 struct Layout {
   Mask inside[V];
@@ -39,7 +39,7 @@ struct Layout {
   }
 };
 
-// sum += the lower triangle, in vectors, of up to kBlock rows; sum is 8V x 8V.
+// sum += the lower triangle, in whole vectors, of up to kBlock rows; sum is 8V x 8V.
 template <int V, class T>
 HINGE_HOT void add_rows(const T* x, index_t stride, index_t n, const double* h, const double* y,
                         const Layout<V>& layout, double* sum) {
@@ -67,11 +67,11 @@ void add_up(const T* x, index_t stride, index_t rows, index_t cols, const double
   constexpr index_t width = V * kLanes;
   const index_t m = cols + (y ? 2 : 0);
   const Layout<V> layout(cols, y != nullptr);
-  // Rows that can be read in whole vectors without leaving the table, and the others with room behind them.
+  // Rows before `free` can be read in whole vectors without leaving the table; the others are copied with padding.
   const index_t room = (rows - 1) * stride + cols - width;
   const index_t free = room < 0 || stride < 1 ? 0 : std::min(rows, room / stride + 1);
-  std::vector<T> tail((rows - free) * width, T(0));
-  for (index_t i = free; i < rows; ++i) std::copy_n(x + i * stride, cols, tail.data() + (i - free) * width);
+  std::vector<T> padded((rows - free) * width, T(0));
+  for (index_t i = free; i < rows; ++i) std::copy_n(x + i * stride, cols, padded.data() + (i - free) * width);
 
   const index_t parts = parts_for(rows * width, 1 << 15);
   std::vector<std::vector<double>> partial(parts);
@@ -81,7 +81,7 @@ void add_up(const T* x, index_t stride, index_t rows, index_t cols, const double
     for (index_t i = range_begin(rows, parts, p); i < end;) {
       const bool inside = i < free;
       const index_t n = std::min({kBlock, end - i, inside ? free - i : rows - i}), s = inside ? stride : width;
-      const T* from = inside ? x + i * stride : tail.data() + (i - free) * width;
+      const T* from = inside ? x + i * stride : padded.data() + (i - free) * width;
       add_rows<V>(from, s, n, h ? h + i : nullptr, y ? y + i : nullptr, layout, partial[p].data());
       i += n;
     }

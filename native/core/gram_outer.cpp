@@ -8,7 +8,7 @@ namespace {
 constexpr index_t kVectors = 3, kWidth = kOuterLanes * kVectors, kTall = 8;
 static_assert(kWidth == kOuterWidth);
 
-// sum (8 x 24) += sum over m rows of left (8 numbers) times right (24 numbers); both are columns of panels.
+// sum (8 x 24) += sum over m rows of the outer product of left (8 entries) and right (24 entries), columns of panels.
 HINGE_INLINE void add_tile(const double* left, const double* right, index_t m, double* sum, index_t stride) {
   OuterLanes total[kTall][kVectors] = {};
   for (index_t k = 0; k < m; ++k, left += kWidth, right += kWidth) {
@@ -22,7 +22,7 @@ HINGE_INLINE void add_tile(const double* left, const double* right, index_t m, d
       *reinterpret_cast<OuterLanes*>(sum + r * stride + v * kOuterLanes) += total[r][v];
 }
 
-// The tiles on and below the diagonal; those with rows beyond d only add zeros and are left out.
+// Adds the tiles on and below the diagonal; tiles with rows beyond d contain zeros and are skipped.
 HINGE_HOT void add_tiles(const double* panel, index_t panels, index_t m, index_t d, double* sum) {
   const index_t size = OuterSum::kBlock * kWidth, stride = panels * kWidth;
   for (index_t p = 0; p < panels; ++p)
@@ -35,7 +35,7 @@ HINGE_HOT void add_tiles(const double* panel, index_t panels, index_t m, index_t
 
 bool OuterSum::suits(index_t d) {
 #if defined(__x86_64__) && defined(__GNUC__)
-  // Below, padding to whole panels wastes too much; above, the sums leave the cache between blocks.
+  // With fewer columns padding to whole panels wastes too much; with more the sums leave the cache between blocks.
   return d >= 12 && d <= 512 && __builtin_cpu_supports("avx512f");
 #else
   return false;

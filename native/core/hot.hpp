@@ -1,11 +1,11 @@
-// How hot loops are compiled: once per instruction set, chosen when the library is loaded.
+// Hot loops are compiled once per instruction set; the loader chooses among them.
 //
-// HINGE_HOT goes before a free function (or function template) whose loops should use AVX-512 or AVX2 where
-// the machine has them. What such a function calls gets the same treatment only if it is inlined: mark it
-// HINGE_INLINE. Nothing is ever compiled with -march=native, so one wheel runs everywhere.
+// HINGE_HOT goes before a free function (or function template) whose loops should use AVX-512 or AVX2 where the machine
+// has them. A function that it calls is compiled the same way only if it is inlined: mark that one HINGE_INLINE.
+// Nothing is compiled with -march=native, so one wheel runs on every machine.
 //
-// A build for the machine it is made on (HINGE_LEVELS=machine in CMake, as `make build` asks for) has hot functions of
-// that machine's level only, which halves the time to compile them. Importing it on a lesser machine is refused.
+// A build for one machine (HINGE_LEVELS=machine in CMake, which `make build` sets) has hot functions of that machine's
+// level only, which halves their compile time. Importing it on a machine of a lower level raises an error.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Branch-free elementary functions, so that loops over them vectorise. Errors are a few units in the last
-// place (tests/contracts checks them against mpmath).
+// Branch-free elementary functions, so that loops over them vectorise. Errors are a few units in the last place
+// (tests/contracts compares with mpmath).
 #pragma once
 #include <bit>
 #include <cmath>
@@ -35,8 +35,8 @@ HINGE_INLINE double exp(double x) {
   return x == x ? small : x;
 }
 
-// The same in single precision: the polynomial of degree 7 (error 5e-9 of the value, and that of the rounding). Results
-// stay finite: beyond 88.3 they are e^88.3, and below -87.3, where they would be subnormal, zero.
+// The same in single precision, with the polynomial of degree 7 (relative error 5e-9, plus rounding). Results stay
+// finite: above 88.3 the result is e^88.3; below -87.3, where it would be subnormal, it is zero.
 HINGE_INLINE float exp(float x) {
   const float clamped = x > 88.3f ? 88.3f : (x < -87.3f ? -87.3f : x);
   const float k = std::rint(clamped * 1.44269504088896341f);

@@ -1,7 +1,7 @@
-// Products of X with a thin matrix of K columns, K a multiple of eight known when compiled: Z = X W and G += X'U. BLAS
-// packs X anew for every product, which costs as much as these do; here a row of W or U stays in registers.
+// Products of X with a thin matrix of K columns, K a multiple of eight known at compile time: Z = X W and G += X'U.
+// BLAS packs X for every product, which costs as much as the product itself; here a row of W or U stays in registers.
 //
-// W, Z, U and G are row-major with K entries a row. A RowView (core/rows.hpp) shows X.
+// W, Z, U and G are row-major with K entries per row. X is given by a RowView (core/rows.hpp).
 #pragma once
 #include "core/rows.hpp"
 
@@ -12,7 +12,7 @@ constexpr index_t kLane = 8;
 constexpr index_t kRows = 4;     // dense rows at a time
 constexpr index_t kStrip = 128;  // columns at a time
 
-// Dense rows go by strips of columns: the strip's part of W or G stays in the first cache while all rows pass.
+// Dense rows are processed in strips of columns: the strip's part of W or G stays in the first-level cache.
 template <index_t K, class T>
 HINGE_INLINE void times_inline(const DenseRowView<T>& X, index_t begin, index_t end, const double* __restrict W,
                                double* __restrict Z) {

@@ -1,4 +1,4 @@
-// What a running solver owes the caller: a look at Ctrl-C now and then, and a report after each iteration.
+// Monitor: lets a running solver check for Ctrl-C and report each iteration to the caller.
 #pragma once
 #include <chrono>
 #include <exception>
@@ -10,7 +10,7 @@ struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// One iteration as the caller sees it. `gap` is negative where the solver does not know one.
+// One iteration as reported to the caller. `gap` is negative if the solver does not compute one.
 struct Progress {
   int iteration;
   double objective;
@@ -34,13 +34,13 @@ class Monitor {
     if (interrupted_()) throw Interrupted();
   }
 
-  // True if the caller wants the solver to stop here.
+  // Reports an iteration; returns true if the caller wants the solver to stop.
   bool report(const Progress& progress) {
     poll();
     return report_ && report_(progress);
   }
 
-  // The monitor of the native call that is running on this thread, if any (see parallel_for).
+  // The monitor of the native call that runs on this thread, if any (see parallel_for).
   static Monitor*& current() {
     thread_local Monitor* monitor = nullptr;
     return monitor;

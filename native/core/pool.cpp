@@ -28,8 +28,8 @@ namespace hinge {
 
 namespace {
 
-// The numbers at the beginning of a file; how many there are. Not by streams, which need the locales of the one C++
-// library that made them.
+// Reads up to two numbers from the start of a file and returns how many it found. It avoids C++ streams, which need the
+// locales of the C++ library that created them.
 int read_numbers(const std::string& path, double* first, double* second) {
   std::FILE* file = std::fopen(path.c_str(), "r");
   if (!file) return 0;
@@ -42,7 +42,7 @@ int read_numbers(const std::string& path, double* first, double* second) {
 
 int quota_of(const std::string& folder) {
   double quota = 0, period = 0;
-  // Version 2 of control groups ("max" is no number), or version 1.
+  // Control groups version 2 ("max" is not a number), or version 1.
   if (read_numbers(folder + "/cpu.max", &quota, &period) != 2 &&
       (read_numbers(folder + "/cpu/cpu.cfs_quota_us", &quota, nullptr) != 1 ||
        read_numbers(folder + "/cpu/cpu.cfs_period_us", &period, nullptr) != 1))
@@ -59,15 +59,15 @@ inline void relax() { __builtin_ia32_pause(); }
 inline void relax() { std::this_thread::yield(); }
 #endif
 
-// How long a worker spins before it sleeps: enough to bridge the serial gaps inside one solver. With more threads than
-// processors nobody spins: they would take the processors from those that work.
+// How long a worker spins before it sleeps: long enough to bridge the serial sections of a solver. With more threads
+// than processors no worker spins, because it would take a processor from a thread that has work.
 constexpr std::chrono::microseconds kSpin{100};
-// Iterations of a spin between two looks at the clock, and of the caller's before it yields.
+// Iterations of a worker's spin between two reads of the clock, and of the caller's spin before it yields.
 constexpr int kSpins = 16, kCallerSpins = 2000;
-// A cache line; two, because processors fetch neighbours in pairs.
+// Two cache lines of 64 bytes, because processors fetch neighbouring lines in pairs.
 constexpr std::size_t kLine = 128;
 
-// What OMP_NUM_THREADS allows (its first number, if it is a list); joblib sets it in its workers.
+// The limit set by OMP_NUM_THREADS (the first number of a list); joblib sets it in its workers.
 int environment_limit() {
   const char* text = std::getenv("OMP_NUM_THREADS");
   const long threads = text ? std::strtol(text, nullptr, 10) : 0;
@@ -86,7 +86,7 @@ int usable_cpus() {
 const int usable_threads = usable_cpus();
 
 thread_local bool inside_part = false;
-std::atomic<int> forks{0};  // how many forks lie between the first process and this one
+std::atomic<int> forks{0};  // number of forks between the first process and this one
 
 struct InsidePart {
   bool before = inside_part;
@@ -97,9 +97,9 @@ struct InsidePart {
 struct Job {
   index_t parts = 0;
   detail::Body body{};
-  int width = 0;  // workers that were offered the job
+  int width = 0;  // workers to which the job was offered
   alignas(kLine) std::atomic<index_t> next{0};
-  alignas(kLine) std::atomic<int> finished{0};  // workers that took the job and left it
+  alignas(kLine) std::atomic<int> finished{0};  // workers that took the job and have finished
   std::atomic<bool> cancelled{false};
   std::exception_ptr error;
   std::mutex error_mutex;
@@ -127,14 +127,14 @@ struct Job {
   }
 };
 
-// Fork and join. Every worker has a slot on cache lines of its own, through which it is offered a job; it spins on the
-// slot for a while after a job and then sleeps. The caller fills the slots of as many workers as there are parts, wakes
-// two of those that sleep, and each worker wakes two more, so that the caller's cost does not grow with the number of
-// sleepers. When no parts are left the caller takes back the offers that no worker has taken: it waits for workers
-// inside the job, never for one that is still waking up.
+// Fork and join. Each worker has a slot on its own cache lines, through which it is offered jobs; after a job it spins
+// on the slot for a while and then sleeps. The caller fills the slots of as many workers as there are parts and wakes
+// two of the sleeping ones; each of these wakes two more, so the caller's cost does not grow with the number of
+// sleepers. When no parts are left the caller withdraws the offers that no worker has taken: it waits for workers that
+// run a part, never for one that is still waking up.
 class Pool {
  public:
-  // Makes as many workers as there is room for: under limits of memory or processes that may be none.
+  // Starts up to `wanted` workers; limits on memory or processes may allow fewer, or none.
   explicit Pool(int wanted)
       : wanted_(wanted), spins_(wanted < usable_threads), slots_(std::make_unique<Slot[]>(wanted)) {
     try {
@@ -156,7 +156,7 @@ class Pool {
   int wanted() const { return wanted_; }
 
   void run(Job& job, Monitor* monitor) {
-    const int mine = forks.load();
+    const int forks_at_start = forks.load();
     job.width = static_cast<int>(std::min<index_t>(workers_.load(), job.parts - 1));
     for (int i = 0; i < job.width; ++i) {
       slots_[i].offer.store(&job, std::memory_order_release);
@@ -165,8 +165,8 @@ class Pool {
     wake(0, job.width);
     wake(1, job.width);
     job.work(monitor);
-    // A callback may have forked: in the child the workers, and what they had begun, do not exist.
-    if (forks.load() != mine) throw std::runtime_error("the process was forked during this call; fit again");
+    // A callback may have forked. The child has no workers, so the parts they had started are lost.
+    if (forks.load() != forks_at_start) throw std::runtime_error("the process was forked during this call; fit again");
     int taken = job.width;
     for (int i = 0; i < job.width; ++i) {
       Job* offered = &job;
@@ -183,7 +183,7 @@ class Pool {
 
  private:
   struct alignas(kLine) Slot {
-    std::atomic<int> ticket{0};  // changes when there is something to look at
+    std::atomic<int> ticket{0};  // incremented for every offer and at the end
     std::atomic<Job*> offer{nullptr};
   };
 
@@ -191,23 +191,23 @@ class Pool {
     if (i < width) slots_[i].ticket.notify_one();  // no system call if it does not sleep
   }
 
-  // Returns when the ticket has changed, or after a while.
-  void spin(const Slot& slot, int seen) const {
+  // Returns when the ticket differs from `last_ticket`, or after kSpin.
+  void spin(const Slot& slot, int last_ticket) const {
     if (!spins_) return;
     const auto end = std::chrono::steady_clock::now() + kSpin;
     do {
       for (int i = 0; i < kSpins; ++i, relax())
-        if (slot.ticket.load(std::memory_order_relaxed) != seen) return;
+        if (slot.ticket.load(std::memory_order_relaxed) != last_ticket) return;
     } while (std::chrono::steady_clock::now() < end);
   }
 
   void loop(int i) {
     Slot& slot = slots_[i];
-    int seen = 0;
+    int last_ticket = 0;
     for (;;) {
-      spin(slot, seen);
-      slot.ticket.wait(seen);
-      seen = slot.ticket.load();
+      spin(slot, last_ticket);
+      slot.ticket.wait(last_ticket);
+      last_ticket = slot.ticket.load();
       if (stopping_.load()) return;
       if (Job* job = slot.offer.exchange(nullptr, std::memory_order_acq_rel)) {
         wake(2 * i + 2, job->width);
@@ -234,9 +234,9 @@ struct State {
 std::atomic<int> requested_threads{0};
 State* state = new State();
 
-// The child of a fork has none of the parent's threads and may have copied a locked mutex: start afresh, and leak the
-// copy (joining threads that do not exist would hang). The handler is registered when the core is loaded: a fork while
-// another thread makes the first pool finds it in place.
+// The child of a fork has none of the parent's threads and may have copied a locked mutex. It starts with a new state
+// and leaks the copy, because joining threads that do not exist would hang. The handler is registered when the core is
+// loaded, so that it also covers a fork while another thread creates the first pool.
 void forget_after_fork() {
   forks.fetch_add(1);
   state = new (std::nothrow) State();

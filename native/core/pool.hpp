@@ -1,10 +1,10 @@
 // A small thread pool. `parallel_for(parts, f)` calls f(part) once for every part in [0, parts).
 //
-// The partition is the caller's and must depend on the shape of the data only, never on the number of
-// threads: then results are the same bits for any number of threads. Calls from inside a part, or while
-// another Python thread holds the pool, run on the calling thread alone. After fork() the child starts with
-// no workers and makes its own when it first needs them. Where the system refuses a worker, those there are do the
-// work. Ctrl-C is looked at between parts (see Monitor).
+// The caller chooses the partition from the shape of the data only, never from the number of threads; results then have
+// the same bits for any number of threads. Calls from inside a part, or while another Python thread holds the pool, run
+// on the calling thread alone. After fork() the child has no workers and starts its own when it first needs them. If
+// the system refuses to start a worker, the pool works with those it has. The pool checks for Ctrl-C between parts (see
+// Monitor).
 #pragma once
 #include <memory>
 #include <string>
@@ -17,13 +17,13 @@ namespace hinge {
 inline constexpr int kMostThreads = 1024;
 
 int num_threads();
-int threads_here();  // 1 inside a part of a loop: what is called there runs alone
-// How many processors the control group whose files lie in the folder may use; kMostThreads if it has no limit.
+int threads_here();  // 1 inside a part of a loop, where nested loops run on the calling thread
+// The number of processors that the control group with files in `folder` may use; kMostThreads if it has no limit.
 int quota_of(const std::string& folder);
 void set_num_threads(int threads);  // 0: as many as this process may use (affinity and cgroup quota)
 
 namespace detail {
-// A function and what it belongs to: all that std::function would be needed for here, at a tenth of the compile time.
+// A function pointer with its context: the part of std::function that is needed here, at a tenth of the compile time.
 struct Body {
   void (*call)(const void* f, index_t part);
   const void* f;
@@ -37,15 +37,14 @@ void parallel_for(index_t parts, const F& body) {
                     {[](const void* f, index_t part) { (*static_cast<const F*>(f))(part); }, std::addressof(body)});
 }
 
-// Splits [0, n) into `parts` nearly equal ranges; returns where range `part` begins.
+// Splits [0, n) into `parts` nearly equal ranges; returns the start of range `part`.
 inline index_t range_begin(index_t n, index_t parts, index_t part) { return n * part / parts; }
 
-// Many pieces for each of 16 threads: the last ones to finish delay the others little, though threads that share a
-// processor or wait for memory take twice as long for some.
+// Many pieces for each of 16 threads, so that the last piece delays the loop little even if a thread that shares its
+// processor or waits for memory takes twice as long.
 inline constexpr index_t kMostParts = 256;
 
-// How many pieces to cut work into, from its size alone: pieces of at least `grain` units, at most `most` of
-// them.
+// The number of pieces for an amount of work, from its size alone: at least `grain` units each, at most `most` pieces.
 inline index_t parts_for(index_t work, index_t grain, index_t most = kMostParts) {
   const index_t parts = work / (grain > 0 ? grain : 1);
   return parts < 1 ? 1 : (parts > most ? most : parts);
@@ -69,8 +68,8 @@ double sum_ranges(index_t n, index_t grain, const F& f) {
   return total;
 }
 
-// The same for sums in which every piece fills a table of its own: fewer where the tables are large, since they take
-// memory (8 MB in all, or 64 where that would be few) and have to be cleared and added up.
+// The same for sums in which each piece has its own table: large tables get fewer pieces, because tables take memory
+// (8 MB in total, or up to 64 MB where 8 MB would give fewer than 64 pieces) and have to be cleared and added.
 inline index_t sum_parts(index_t work, index_t grain, index_t table) {
   constexpr index_t kSmall = index_t{1} << 20, kLarge = index_t{1} << 23, kEnough = 64;
   index_t most = kMostParts;

@@ -1,6 +1,5 @@
-// Counter-based random numbers: the value at (seed, position) needs no state, so draws do not depend on the
-// order in which threads ask for them. The mixing function is the finaliser of SplitMix64 (Steele, Lea &
-// Flood 2014).
+// Counter-based random numbers: the value at (seed, position) needs no state, so draws do not depend on the order in
+// which threads make them. The mixing function is the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
 #pragma once
 #include <cmath>
 #include <utility>

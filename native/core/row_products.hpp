@@ -1,4 +1,4 @@
-// Products with rows of a dense matrix, wherever they lie: row(i) is where row i begins.
+// Products with rows of a dense matrix at any address: row(i) points to row i.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace hinge {
 
-// Parts of a pass over the rows: enough for any machine, few enough that d-vectors per part cost nothing.
+// Number of parts of a pass over the rows: enough for any machine, few enough that one d-vector per part is cheap.
 inline index_t row_parts(index_t n, index_t d, index_t table) { return sum_parts(n * d, 1 << 15, table); }
 inline index_t row_parts(index_t n, index_t d) { return row_parts(n, d, d); }
 
-// Rows one after the other.
+// Consecutive rows.
 template <class T>
 struct RowsInOrder {
   const T* data;
@@ -20,7 +20,7 @@ struct RowsInOrder {
   HINGE_INLINE const T* operator()(index_t i) const { return data + i * stride; }
 };
 
-// Some rows, in any order.
+// A list of rows, in any order.
 template <class T>
 struct RowsByList {
   const T* data;
@@ -56,7 +56,7 @@ HINGE_HOT void rows_axpy(const Rows row, index_t begin, index_t end, index_t d, 
   index_t i = begin;
   for (; i + 4 <= end; i += 4) {
     const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
-    if (u0 == 0 && u1 == 0 && u2 == 0 && u3 == 0) continue;  // a sample of the rows leaves most of them out
+    if (u0 == 0 && u1 == 0 && u2 == 0 && u3 == 0) continue;  // with subsampling most weights are zero
     const auto* __restrict a = row(i), * __restrict b = row(i + 1), * __restrict c = row(i + 2), * __restrict e = row(i + 3);
     for (index_t j = 0; j < d; ++j)
       g[j] += u0 * static_cast<double>(a[j]) + u1 * static_cast<double>(b[j]) + u2 * static_cast<double>(c[j]) +
@@ -70,7 +70,7 @@ HINGE_HOT void scale_row(const T* __restrict x, T factor, T* __restrict out, ind
   for (index_t j = 0; j < d; ++j) out[j] = factor * x[j];
 }
 
-// Adds the parts' vectors in order, whatever order they were computed in.
+// Adds the vectors of the parts in order of their number, so that the sum does not depend on the threads.
 inline void add_parts(const std::vector<std::vector<double>>& partial, double* out, index_t d) {
   const index_t grain = (index_t{1} << 15) / std::max<index_t>(static_cast<index_t>(partial.size()), 1);
   parallel_ranges(d, std::max<index_t>(grain, 256), [&](index_t b, index_t e) {

@@ -1,7 +1,7 @@
-// Row by row access to a Design, for methods that look at one example at a time.
+// Row access to a Design, for methods that process one sample at a time.
 //
-// A RowView is what one storage needs to show row i; `visit_rows` hands the right one to a template. Storages by
-// column (dense columns, CSC) have no rows to show: they have a ColumnView.
+// A RowView has what one storage needs to read row i; `visit_rows` calls a template with the view of the right type.
+// Column storages (dense columns, CSC) have a ColumnView instead.
 #pragma once
 #include <variant>
 
@@ -50,7 +50,7 @@ struct SparseRowView {
   const I* indptr;
   static constexpr bool sparse = true;
 
-  // Where a row begins has to be at hand before the row itself can be prefetched: some rows earlier still.
+  // Row i can be prefetched only after indptr[i] is in the cache, so that is prefetched several rows earlier.
   HINGE_INLINE void announce(index_t i) const { __builtin_prefetch(indptr + i); }
   HINGE_INLINE void prefetch(index_t i) const {
     const char* value = reinterpret_cast<const char*>(data + indptr[i]);
@@ -61,7 +61,7 @@ struct SparseRowView {
     for (index_t at = 0; at < m * static_cast<index_t>(sizeof(I)) && at < 1024; at += 64)
       __builtin_prefetch(index + at);
   }
-  // Four sums, so that the scattered reads of w overlap.
+  // Four partial sums, so that the scattered reads of w overlap.
   HINGE_INLINE double dot(index_t i, const double* __restrict w) const {
     const T* __restrict v = data + indptr[i];
     const I* __restrict at = indices + indptr[i];
@@ -81,7 +81,7 @@ struct SparseRowView {
     for (index_t e = static_cast<index_t>(indptr[i]); e < static_cast<index_t>(indptr[i + 1]); ++e)
       w[indices[e]] += c * static_cast<double>(data[e]);
   }
-  // Two vectors in one go through the row.
+  // Updates two vectors in one pass over the row.
   HINGE_INLINE void axpy_twice(index_t i, double c, double* __restrict w, double f, double* __restrict v) const {
     for (index_t e = static_cast<index_t>(indptr[i]); e < static_cast<index_t>(indptr[i + 1]); ++e) {
       const double x = static_cast<double>(data[e]);
@@ -96,8 +96,7 @@ struct SparseRowView {
   }
 };
 
-// Adds s x_i x_i' to the lower triangle of G (d x d), for the columns [lo, hi) of x_i as rows of G. The indices of a
-// row are in order.
+// Adds the rows [lo, hi) of s x_i x_i' to the lower triangle of G (d x d). The indices of a row are sorted.
 template <class T, class I>
 HINGE_INLINE void add_outer(const SparseRowView<T, I>& rows, index_t i, double s, index_t lo, index_t hi, double* G,
                             index_t d) {
@@ -123,22 +122,22 @@ struct DenseColumnView {
   index_t stride, rows;
 };
 
-// Columns of a CSC matrix are what rows are to CSR: `each(j, f)` calls f(row, value).
+// A CSC matrix is the CSR matrix of its transpose: `each(j, f)` calls f(row, value) for column j.
 using ColumnView = std::variant<std::monostate, DenseColumnView<float>, DenseColumnView<double>,
                                 SparseRowView<float, std::int32_t>, SparseRowView<float, std::int64_t>,
                                 SparseRowView<double, std::int32_t>, SparseRowView<double, std::int64_t>>;
 
-// How many visits ahead memory is prefetched: where a row begins and what goes with it, and the row.
+// How many visits ahead memory is prefetched: the row pointer and the target of a row, and the row itself.
 constexpr index_t kAnnounced = 12, kFetched = 4;
 
-// Before visiting row at[k] of n in an order that jumps about.
+// Prefetches for the visits after row at[k], for n rows in random order.
 template <class View>
 HINGE_INLINE void look_ahead(const View& rows, const index_t* at, index_t k, index_t n) {
   if (k + kAnnounced < n) rows.announce(at[k + kAnnounced]);
   if (k + kFetched < n) rows.prefetch(at[k + kFetched]);
 }
 
-// The same for numbers that go with the rows; `weight` may be null.
+// The same for the targets and weights of the rows; `weight` may be null.
 template <class Target>
 HINGE_INLINE void look_ahead(const Target* y, const double* weight, const index_t* order, index_t k, index_t n) {
   if (k + kAnnounced >= n) return;

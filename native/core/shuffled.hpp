@@ -1,9 +1,9 @@
-// Rows in an order that jumps about, at nearly the speed of rows that follow each other.
+// Visits rows in random order at nearly the speed of consecutive rows.
 //
-// A jump costs a walk through the page tables and a miss for every cache line of the row; asking for memory ahead hides
-// the misses, but not the walks, and together they can take longer than the work on the row. So while one thread works
-// on a block of rows another copies those of the next block to where they follow each other, and does what else can be
-// done before and after. What is computed does not change by it.
+// A random access costs a page-table walk and a miss for every cache line of the row. Prefetching hides the misses but
+// not the walks, and both together can take longer than the work on the row. Therefore, while one thread works on a
+// block of rows, another copies the rows of the next block into contiguous memory and does the work that belongs before
+// and after a block. The results are the same as without the copies.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -16,7 +16,7 @@
 
 namespace hinge {
 
-// Copies of some rows of a view, one after the other.
+// Contiguous copies of some rows of a view.
 template <class View>
 class PackedRows;
 
@@ -73,12 +73,14 @@ class PackedRows<SparseRowView<T, I>> {
   std::vector<I> indices_, start_;
 };
 
-// Data beyond this many bytes are not at hand; rows beyond kLongRow bytes are streams in themselves.
+// Data of fewer than kAtHand bytes stay in the cache, and rows longer than kLongRow bytes are read at full speed
+// wherever they are: neither is copied.
 constexpr index_t kAtHand = index_t{1} << 24, kLongRow = 8192, kPackedBlock = index_t{1} << 17;
 
-// Work that goes with a block of visits but not with their order: `before` them (gathering what belongs to the rows)
-// and `after` them. `slot` is one of kSlots, the same for one block throughout. Visits end where `after` returns false.
-constexpr index_t kSlots = 3;  // one block is made ready, one is worked on, one is cleared up
+// Work on a block of visits that does not depend on their order: `before` the visits (gathering the targets of the
+// rows) and `after` them. `slot` is one of kSlots and stays the same for one block. The visits end when `after` returns
+// false.
+constexpr index_t kSlots = 3;  // one block is being prepared, one visited, one finished
 
 struct NothingBeside {
   void before(index_t /*slot*/, index_t /*begin*/, index_t /*end*/) {}
@@ -86,10 +88,10 @@ struct NothingBeside {
 };
 
 // Visits rows order[0], order[1], ... Calls body(slot, view, at, begin, end) for consecutive ranges of visits, where
-// visit k is row at[k - begin] of view; ranges other than the last are multiples of `multiple` long. `beside.before`
-// has ended before, `beside.after` begins after the body of the same range; they may run at the same time as the body
-// of another. Each of the three may run on any thread, one range at a time, and must not poll: Ctrl-C is looked at
-// here. With `alone` all runs on the calling thread, on the rows where they are.
+// visit k is row at[k - begin] of view; every range except the last has a length that is a multiple of `multiple`. For
+// one range `beside.before` ends before the body starts and `beside.after` starts after the body ends; they may run
+// while the body of another range runs. Each of the three may run on any thread, one range at a time, and must not
+// poll: this function checks for Ctrl-C. With `alone` everything runs on the calling thread and no row is copied.
 template <class View, class Body, class Beside>
 void visit_rows(const View& rows, const std::vector<index_t>& order, index_t multiple, bool alone, Monitor& monitor,
                 const Body& body, Beside& beside) {
@@ -111,27 +113,27 @@ void visit_rows(const View& rows, const std::vector<index_t>& order, index_t mul
   std::iota(at.begin(), at.end(), index_t{0});
   PackedRows<View> packed[kSlots];
   const auto slot = [&](index_t begin) { return begin / block % kSlots; };
-  const auto make_ready = [&](index_t begin) {
+  const auto prepare = [&](index_t begin) {
     if (begin >= n) return;
     const index_t end = std::min(begin + block, n);
     packed[slot(begin)].pack(rows, order.data() + begin, end - begin);
     beside.before(slot(begin), begin, end);
   };
-  const auto clear_up = [&](index_t begin) { return beside.after(slot(begin), begin, std::min(begin + block, n)); };
-  make_ready(0);
-  bool goes_on = true;
+  const auto finish = [&](index_t begin) { return beside.after(slot(begin), begin, std::min(begin + block, n)); };
+  prepare(0);
+  bool proceed = true;
   index_t begin = 0;
-  for (; begin < n && goes_on; begin += block) {
+  for (; begin < n && proceed; begin += block) {
     parallel_for(2, [&](index_t part) {
       if (part == 0) {
         body(slot(begin), packed[slot(begin)].view(), at.data(), begin, std::min(begin + block, n));
       } else {
-        make_ready(begin + block);
-        if (begin > 0) goes_on = clear_up(begin - block);
+        prepare(begin + block);
+        if (begin > 0) proceed = finish(begin - block);
       }
     });
   }
-  if (goes_on && n > 0) clear_up(begin - block);
+  if (proceed && n > 0) finish(begin - block);
 }
 
 }  // namespace hinge

@@ -37,7 +37,7 @@ bool any_finite_everywhere(const double* z, index_t m, index_t k) {
   return true;
 }
 
-// Calls make()(begin, end, z) on blocks of rows, to fill z, and keeps the requested output of z.
+// Calls make()(begin, end, z) on blocks of rows to fill z, and stores the requested output of z.
 template <class Make>
 Scores score_rows(index_t n, index_t k, index_t work, index_t block, Output output, const Make& make) {
   Scores s;
@@ -77,7 +77,7 @@ Scores score_rows(index_t n, index_t k, index_t work, index_t block, Output outp
   return s;
 }
 
-// z = b + Σ W_j t(x_j) over the stored entries of a row, for K classes kept in registers. W has `stride` columns.
+// z = b + Σ W_j t(x_j) over the stored entries of a row, for K classes held in registers. W has `stride` columns.
 template <int K, bool binary, class View>
 HINGE_HOT void sparse_scores(const View& X, index_t begin, index_t end, const double* __restrict W, index_t stride,
                              const double* __restrict b, double threshold, index_t k, double* __restrict z,
@@ -88,8 +88,8 @@ HINGE_HOT void sparse_scores(const View& X, index_t begin, index_t end, const do
     double sum[K];
     for (int c = 0; c < K; ++c) sum[c] = c < k ? b[c] : 0.0;
     for (auto e = X.indptr[i]; e < X.indptr[i + 1]; ++e) {
-      // The next rows of W are known in advance; without a hint each would be waited for. (The entries looked at may
-      // belong to the next row of X.)
+      // The next rows of W are known in advance and are prefetched, which hides their latency. (The last prefetched
+      // entries may belong to the next row of X.)
       const double* ahead = W + static_cast<index_t>(X.indices[e + kAhead < last ? e + kAhead : e]) * stride;
       for (int c = 0; c < K; c += 8) __builtin_prefetch(ahead + c);
       const double x = static_cast<double>(X.data[e]);
@@ -101,7 +101,7 @@ HINGE_HOT void sparse_scores(const View& X, index_t begin, index_t end, const do
   }
 }
 
-// Widths of the register tables; more classes than the widest are taken a table at a time.
+// The largest number of classes held in registers; more classes are processed in several passes.
 constexpr index_t kWidest = 32;
 index_t table_width(index_t k) {
   for (const index_t width : {2, 4, 8, 16, 24, 32})
@@ -139,7 +139,7 @@ void sparse_scores_any(const View& X, index_t begin, index_t end, const double* 
   }
 }
 
-// Squared distances in units of P, four rows at a time so that μ and P are read once for all of them.
+// Squared distances in units of P, four rows at a time so that μ and P are read once for four rows.
 HINGE_HOT void diagonal_scores(Block x, index_t m, index_t k, index_t d, const double* __restrict b,
                                const double* __restrict mean, const double* __restrict P, double* __restrict z) {
   index_t i = 0;
@@ -171,11 +171,11 @@ HINGE_HOT void diagonal_scores(Block x, index_t m, index_t k, index_t d, const d
     }
 }
 
-// Up to this many columns the whitening is done here, in registers; beyond, BLAS is better at it.
+// Up to this many columns the whitening is done in registers; with more columns BLAS is faster.
 constexpr index_t kSmall = 64;
-constexpr index_t kLanes = 16;  // rows worked on at a time
+constexpr index_t kLanes = 16;  // rows processed at a time
 
-// Rows minus the centre, kLanes of them side by side: out[chunk][column][lane]. Missing rows are zero.
+// Rows minus the centre, interleaved by kLanes: out[chunk][column][lane]. Padding rows are zero.
 HINGE_HOT void interleave(Block x, index_t m, index_t d, const double* __restrict centre, double* __restrict out) {
   for (index_t i = 0; i < m; i += kLanes, out += d * kLanes)
     for (index_t q = 0; q < kLanes; ++q)
@@ -193,8 +193,8 @@ HINGE_INLINE Lanes load(const double* at) {
   return v;
 }
 
-// z = b − ½ Σ_a (Σ_{b ≤ a} P_ba x_b − offset_a)² for every component and kLanes rows. Four columns of the triangle at
-// a time share what is read of x.
+// z = b − ½ Σ_a (Σ_{b ≤ a} P_ba x_b − offset_a)² for every component and kLanes rows. Four columns of the triangle at a
+// time share the reads of x.
 HINGE_HOT void triangle_scores(const double* __restrict x, index_t rows, index_t k, index_t d,
                                const double* __restrict packed, const double* __restrict offset,
                                const double* __restrict b, double* __restrict z) {
@@ -291,7 +291,7 @@ Scores linear_scores(const Design& X, const Linear& model, Output output) {
       };
     });
   }
-  // A register table may read beyond the last row.
+  // A vector load may read past the last row.
   std::vector<double> padded(d * k + kWidest, 0.0);
   std::copy(model.W, model.W + d * k, padded.begin());
   const double* W = padded.data();
@@ -317,7 +317,7 @@ Scores linear_scores(const Design& X, const Linear& model, Output output) {
 Scores category_scores(const Design& X, const Categories& model, Output output) {
   const index_t n = X.rows(), d = X.cols(), k = model.k, block = RowBlocks::rows_for(d);
   const RowBlocks blocks(X);
-  std::atomic<bool> known{true};
+  std::atomic<bool> all_known{true};
   Scores s = score_rows(n, k, d * k, block, output, [&] {
     return [&, buffer = std::vector<double>(block * d)](index_t begin, index_t end, double* z) mutable {
       const Block x = blocks.at(begin, end, buffer.data());
@@ -326,7 +326,7 @@ Scores category_scores(const Design& X, const Categories& model, Output output) 
         for (index_t j = 0; j < d; ++j) {
           const double v = x.data[i * x.stride + j];
           if (!(v >= 0 && v < static_cast<double>(model.start[j + 1] - model.start[j]))) {
-            known = false;
+            all_known = false;
             continue;
           }
           const double* row = model.T + (model.start[j] + static_cast<index_t>(v)) * k;
@@ -335,7 +335,7 @@ Scores category_scores(const Design& X, const Categories& model, Output output) 
       }
     };
   });
-  s.finite &= known;
+  s.finite &= all_known;
   return s;
 }
 
@@ -351,14 +351,14 @@ GaussianBlock::GaussianBlock(const Gaussians& model, index_t rows) : g_(model) {
       for (index_t b = a; b < d; ++b)
         offset_[c * d + b] += (model.mean[c * d + a] - centre_[a]) * model.P[(c * d + a) * d + b];
   if (d <= kSmall) {
-    whiten_.reserve(k * d * (d + 1) / 2);  // the triangles column by column
+    whiten_.reserve(k * d * (d + 1) / 2);  // the triangles, column by column
     for (index_t c = 0; c < k; ++c)
       for (index_t b = 0; b < d; ++b)
         for (index_t a = 0; a <= b; ++a) whiten_.push_back(model.P[(c * d + a) * d + b]);
     x_.resize((rows + kLanes - 1) / kLanes * kLanes * d);
     return;
   }
-  // The factors of a group side by side, d x (group d), one group after another.
+  // The factors of a group of components as one d x (group d) matrix, group after group.
   group_ = std::clamp<index_t>(256 / d, 1, k);
   whiten_.assign(k * d * d, 0.0);
   for (index_t c = 0; c < k; ++c) {

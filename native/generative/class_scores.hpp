@@ -1,4 +1,4 @@
-// Scores of rows for k classes or components, and what is wanted of them.
+// Scores of rows for k classes or components, and the outputs derived from them.
 //
 //   linear        z_c = b_c + Σ_j W_jc t(x_j),  t the identity or [x > threshold]
 //   categories    z_c = b_c + Σ_j T[start_j + x_j, c]
@@ -35,7 +35,7 @@ struct Categories {
   const double* b;
   const index_t* start;
 };
-// Dense X. Unknown categories leave their column out of the sum; `finite` is false if there are any.
+// Dense X. The sum skips columns with unknown categories; `finite` is false if there are any.
 Scores category_scores(const Design& X, const Categories& model, Output output);
 
 struct Gaussians {
@@ -47,7 +47,7 @@ struct Gaussians {
 };
 Scores gaussian_scores(const Design& X, const Gaussians& model, Output output);  // dense
 
-// The scores of blocks of rows, with the buffers that takes. One per thread.
+// Scores of blocks of rows, with the buffers this needs. One per thread.
 class GaussianBlock {
  public:
   GaussianBlock(const Gaussians& model, index_t rows);

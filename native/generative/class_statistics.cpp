@@ -22,7 +22,7 @@ std::vector<double> class_weights(const std::int32_t* codes, const double* w, in
   return weight;
 }
 
-// Parts of a pass in which each part fills a table of its own: few if the tables are large beside the work.
+// Number of parts of a pass in which each part has its own table: few if the tables are large compared with the work.
 index_t table_parts(index_t work, index_t table) { return sum_parts(work, 1 << 15, table); }
 
 void add_tables(const std::vector<std::vector<double>>& tables, std::vector<double>& out) {
@@ -35,13 +35,13 @@ void add_tables(const std::vector<std::vector<double>>& tables, std::vector<doub
 
 // ------------------------------------------------------------------------------------------------- dense: moments
 
-// Moments of the rows taken up so far. A block adds its own; only classes that occur in it are touched.
+// Moments of the rows processed so far. A block adds its moments; only classes that occur in it are touched.
 struct Moments {
   index_t k, d;
   std::vector<double> weight, mean, square;
   std::vector<double> block_weight, block_mean, block_square;
   std::vector<std::int32_t> present;
-  std::vector<char> seen;
+  std::vector<char> is_present;
 
   Moments(index_t k, index_t d)
       : k(k),
@@ -52,7 +52,7 @@ struct Moments {
         block_weight(k, 0.0),
         block_mean(k * d, 0.0),
         block_square(k * d, 0.0),
-        seen(k, 0) {}
+        is_present(k, 0) {}
 };
 
 HINGE_HOT void merge(double wa, double wb, const double* __restrict mb, const double* __restrict sb,
@@ -70,8 +70,8 @@ HINGE_HOT void take_block(Moments& m, Block x, index_t rows, const std::int32_t*
   m.present.clear();
   for (index_t i = 0; i < rows; ++i) {
     const std::int32_t c = codes[i];
-    if (!m.seen[c]) {
-      m.seen[c] = 1;
+    if (!m.is_present[c]) {
+      m.is_present[c] = 1;
       m.present.push_back(c);
       std::fill_n(m.block_mean.begin() + c * d, d, 0.0);
       std::fill_n(m.block_square.begin() + c * d, d, 0.0);
@@ -106,7 +106,7 @@ HINGE_HOT void take_block(Moments& m, Block x, index_t rows, const std::int32_t*
             m.mean.data() + c * d, m.square.data() + c * d, d);
     m.weight[c] += m.block_weight[c];
     m.block_weight[c] = 0.0;
-    m.seen[c] = 0;
+    m.is_present[c] = 0;
   }
 }
 
@@ -180,7 +180,7 @@ ClassSums dense_sums(const Design& X, const std::int32_t* codes, const double* w
 
 // --------------------------------------------------------------------------------------------------------- sparse
 
-// What a stored entry x of weight w adds to a table, whose entry for its class and column is at `at`.
+// The contribution of a stored entry x of weight w to a table whose entry for its class and column is at `at`.
 struct Entries {
   HINGE_INLINE double operator()(double w, double x, index_t) const { return w * x; }
 };
@@ -199,12 +199,13 @@ struct Presences {
   HINGE_INLINE double operator()(double w, double x, index_t) const { return w * presence(x, threshold); }
 };
 
-// Rows class by class.
+// Rows sorted by class.
 struct RowsByClass {
-  std::vector<index_t> first, order, stored;  // of a class; rows; entries stored before a place of the order
+  std::vector<index_t> first, order,
+      stored;  // first row of a class; rows; stored entries before a position in the order
 };
 
-// sum[j] += map(w, x, c * d + j) over the rows from a place of the order to another, all of class c.
+// sum[j] += map(w, x, c * d + j) over the rows between two positions in the order, all of class c.
 using AddRows = std::function<void(index_t from, index_t to, index_t c, double* sum)>;
 
 template <class View, class Map>
@@ -234,8 +235,8 @@ RowsByClass rows_by_class(const std::function<index_t(index_t)>& row_size, index
   return rows;
 }
 
-// Rows are taken class by class, so that one row of the table is in the cache at a time, and cut into parts by stored
-// entries; a class that falls into several parts is summed in each and added up.
+// Rows are processed class by class, so that one row of the table is in the cache at a time, and divided into parts by
+// stored entries; a class that spans several parts is summed in each, and the sums are added.
 void pass_rows(const RowsByClass& rows, index_t n, index_t d, const std::int32_t* codes, const AddRows& add,
                double* out) {
   const auto& [first, order, stored] = rows;
@@ -344,7 +345,7 @@ ClassMoments class_moments(const Design& X, const std::int32_t* codes, const dou
     for (index_t j = 0; j < d; ++j) all.mean[c * d + j] *= all.weight[c] > 0 ? 1.0 / all.weight[c] : 0.0;
   const std::vector<double> stored = sparse_pass(X, codes, w, k, Occurrences{});
   all.square = sparse_pass(X, codes, w, k, Deviations{all.mean.data()});
-  for (index_t c = 0; c < k; ++c)  // what is not stored is zero
+  for (index_t c = 0; c < k; ++c)  // entries that are not stored are zero
     for (index_t at = c * d; at < (c + 1) * d; ++at)
       all.square[at] += std::max(0.0, all.weight[c] - stored[at]) * all.mean[at] * all.mean[at];
   return all;

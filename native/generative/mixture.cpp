@@ -11,9 +11,9 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kMostSums = 96;  // parts of the rows: each has a scatter matrix for every component
+constexpr index_t kMostSums = 96;  // maximum number of parts, each of which has a scatter matrix for every component
 
-// Below this a responsibility changes no digit of a component that has any weight to speak of.
+// A smaller responsibility changes no digit of a component with appreciable weight.
 constexpr double kNegligible = 1e-20;
 
 HINGE_HOT void add_diagonal(Block x, index_t m, index_t k, index_t d, const double* __restrict r,
@@ -74,7 +74,7 @@ double soften(double* z, index_t m, index_t k, const double* w, double* total) {
 
 MixtureMoments mixture_moments(const Design& X, const double* w, const Gaussians& g, bool hard) {
   const index_t n = X.rows(), d = g.d, k = g.k, entries = g.full ? d * d : d;
-  // A part has enough rows that adding them costs more than making its sums of d x d products.
+  // A part has enough rows that processing them costs more than allocating its d x d sums.
   const index_t least = g.full ? std::max<index_t>(4, d / 2) : 4;
   const index_t parts =
       std::min(kMostSums, sum_parts(n * k * entries, std::max<index_t>(1 << 15, least * k * entries), k * entries));

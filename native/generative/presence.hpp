@@ -1,4 +1,4 @@
-// [x > threshold] as a number; NaN where x is not finite, so that it shows in whatever is made of it.
+// [x > threshold] as a number; NaN if x is not finite, so that NaN propagates to the results.
 #pragma once
 #include <cmath>
 #include <limits>

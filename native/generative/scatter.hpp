@@ -1,4 +1,4 @@
-// S = Σ f² (x − μ)(x − μ)', taken up row by row and multiplied out by BLAS a few hundred rows at a time.
+// S = Σ f² (x − μ)(x − μ)', collected row by row and multiplied by BLAS a few hundred rows at a time.
 #pragma once
 #include <cmath>
 #include <utility>
@@ -13,7 +13,7 @@ class Scatter {
  public:
   explicit Scatter(index_t d) : d_(d), rows_(kRows * d), sum_(d * d, 0.0) {}
 
-  // factor * (x − mean) joins the rows; factor is the square root of the weight.
+  // Adds the row factor * (x − mean); factor is the square root of the weight.
   HINGE_INLINE void add(const double* __restrict x, const double* __restrict mean, double factor) {
     double* __restrict out = rows_.data() + count_ * d_;
     for (index_t j = 0; j < d_; ++j) out[j] = factor * (x[j] - mean[j]);

@@ -13,12 +13,14 @@ namespace {
 using namespace multiclass;
 
 constexpr index_t kMostUnknowns = 4000;
-constexpr index_t kBlock = 256;   // rows gathered at a time
-constexpr index_t kTile = 256;    // columns of a matrix that are one piece of work
-constexpr int kPatience = 80;     // steps without a smaller gap after which rounding is all that is left
-constexpr double kSettled = 0.3;  // the inner problem is solved when its part of the gap is this part of the other
-constexpr double kFirstSigma = 3, kLeastSigma = 1e-7;  // in mean gaps of a row; in units of the costs
-constexpr double kWarmSigma = 3e-3;  // likewise in units of the costs: a start near the optimum of other costs is far
+constexpr index_t kBlock = 256;  // rows gathered at a time
+constexpr index_t kTile = 256;   // columns of a matrix per piece of work
+constexpr int kPatience = 80;    // steps without a smaller gap after which only rounding errors remain
+constexpr double kSettled =
+    0.3;  // the inner problem is solved when its part of the gap is at most this fraction of the other
+constexpr double kFirstSigma = 3, kLeastSigma = 1e-7;  // in mean gaps per row; in units of the costs
+constexpr double kWarmSigma =
+    3e-3;  // in units of the costs: a start near the optimum for other costs may be far from this one
 
 index_t unknowns(const Rows& x, index_t classes) { return (classes - 1) * (x.cols + (x.mean ? 1 : 0)); }
 
@@ -52,8 +54,8 @@ class Method {
     const double weight = vec::sum(problem_.c, n_), cost = *std::max_element(problem_.cost, problem_.cost + k_ * k_);
     const double least = kLeastSigma * (cost > 0 ? cost : 1.0);
     const double lowest = problem_.start ? kWarmSigma / kLeastSigma * least : least;
-    sigma_ = std::max(kFirstSigma * look(0.0, false).slack / weight, lowest);
-    Sums now = look(0.0, true);
+    sigma_ = std::max(kFirstSigma * evaluate(0.0, false).slack / weight, lowest);
+    Sums now = evaluate(0.0, true);
     double smallest = std::numeric_limits<double>::infinity();
     for (int inner = 0, waited = 0;;) {
       sums();
@@ -64,7 +66,7 @@ class Method {
         break;
       }
       const bool close = gap <= tolerance * primal;
-      if ((close && agrees(tolerance * primal)) || out.steps >= most) break;
+      if ((close && gap_at_sums_within(tolerance * primal)) || out.steps >= most) break;
       waited = gap < 0.9 * smallest ? 0 : waited + 1;
       smallest = std::min(smallest, gap);
       if (waited > kPatience) break;
@@ -72,7 +74,10 @@ class Method {
       bool moved = false;
       if (!close && residual <= kSettled * now.slack) {
         anchor_ = p_;
-        sigma_ = std::max(sigma_ * (inner <= 1 ? 0.2 : inner <= 3 ? 0.4 : 0.6), least);  // slower where it was hard
+        sigma_ = std::max(sigma_ * (inner <= 1   ? 0.2
+                                    : inner <= 3 ? 0.4
+                                                 : 0.6),
+                          least);  // decreases more slowly after hard inner problems
         inner = 0;
         moved = predict(now);
       }
@@ -84,8 +89,8 @@ class Method {
 
  private:
   struct Sums {
-    double smooth = 0, slope = 0;  // the inner objective without 1/2 |W|^2, and its derivative along T
-    double loss = 0, slack = 0;    // the hinge losses, and the first part of the gap
+    double smooth = 0, derivative = 0;  // the inner objective without 1/2 |W|^2, and its derivative along T
+    double loss = 0, slack = 0;         // the hinge losses, and the first part of the gap
   };
 
   // Z = scores of weights M.
@@ -127,93 +132,93 @@ class Method {
     return 0.5 * vec::square_sum(G_.data(), m_ * width_);
   }
 
-  // Whether the gap at V(p) itself, the weights that will be returned, is small enough.
-  bool agrees(double allowed) {
+  // Whether the gap at V(p), the weights that will be returned, is small enough.
+  bool gap_at_sums_within(double allowed) {
     times(V_, T_);
     S_.swap(T_);
-    const double kept = sigma_;
+    const double sigma = sigma_;
     sigma_ = 0;
-    const double slack = look(0.0, false).slack;
-    sigma_ = kept;
+    const double slack = evaluate(0.0, false).slack;
+    sigma_ = sigma;
     S_.swap(T_);
     return slack <= allowed;
   }
 
-  // All rows at scores S + at T; with `move`, p follows. With sigma = 0, p is taken as it is.
-  Sums look(double at, bool move) {
+  // Evaluates all rows at scores S + at T; with `move`, updates p. With sigma = 0, p is used unchanged.
+  Sums evaluate(double at, bool move) {
     const index_t parts = parts_for(n_ * k_, 1 << 12);
     std::vector<Sums> sums(parts);
     parallel_for(parts, [&](index_t part) {
       std::vector<double> t(k_), v(k_), left(k_);
       for (index_t i = range_begin(n_, parts, part); i < range_begin(n_, parts, part + 1); ++i)
-        look_at(i, at, move, t.data(), v.data(), left.data(), sums[part]);
+        evaluate_row(i, at, move, t.data(), v.data(), left.data(), sums[part]);
     });
     Sums out;
     for (const Sums& s : sums) {
       out.smooth += s.smooth;
-      out.slope += s.slope;
+      out.derivative += s.derivative;
       out.loss += s.loss;
       out.slack += s.slack;
     }
     return out;
   }
 
-  void look_at(index_t i, double at, bool move, double* t, double* v, double* left, Sums& out) {
+  void evaluate_row(index_t i, double at, bool move, double* t, double* v, double* left, Sums& out) {
     const double* cost = problem_.cost + problem_.y[i] * k_;
     const double *s = S_.data() + i * width_, *ds = T_.data() + i * width_, *q = anchor_.data() + i * k_;
     double* p = p_.data() + i * k_;
     const double c = problem_.c[i];
     const index_t y = problem_.y[i];
-    const double own = s[y] + at * ds[y];
+    const double true_score = s[y] + at * ds[y];
     double highest = -std::numeric_limits<double>::infinity();
     for (index_t j = 0; j < k_; ++j) {
       t[j] = cost[j] + s[j] + at * ds[j];
       highest = std::max(highest, t[j]);
     }
-    out.loss += c * (highest - own);
+    out.loss += c * (highest - true_score);
     if (sigma_ == 0) {
       double held = 0;
       for (index_t j = 0; j < k_; ++j) held += p[j] * (t[j] - highest);
       out.slack -= c * held;
       return;
     }
-    index_t top = 0, others = 0;
+    index_t top = 0, contenders = 0;
     for (index_t j = 0; j < k_; ++j) {
-      t[j] -= highest;  // differences of scores are what is small
+      t[j] -= highest;  // differences of scores are small
       v[j] = q[j] + t[j] / sigma_;
       top = v[j] > v[top] ? j : top;
     }
-    for (index_t j = 0; j < k_; ++j) others += j != top && v[j] > v[top] - 1.0;
-    if (others > 0) {
+    for (index_t j = 0; j < k_; ++j) contenders += j != top && v[j] > v[top] - 1.0;
+    if (contenders > 0) {
       project_simplex(v, k_, left);
     } else {
       std::fill(v, v + k_, 0.0);
       v[top] = 1.0;
     }
-    double held = 0, moved = 0, slope = 0;
+    double held = 0, moved = 0, derivative = 0;
     for (index_t j = 0; j < k_; ++j) {
       held += v[j] * t[j];
       moved += (v[j] - q[j]) * (v[j] - q[j]);
-      slope += v[j] * ds[j];
+      derivative += v[j] * ds[j];
     }
-    out.smooth += c * (highest + held - 0.5 * sigma_ * moved - own);
-    out.slope += c * (slope - ds[y]);
+    out.smooth += c * (highest + held - 0.5 * sigma_ * moved - true_score);
+    out.derivative += c * (derivative - ds[y]);
     out.slack -= c * held;
     if (move) std::copy(v, v + k_, p);
   }
 
-  // The first step for a new anchor: to the minimum if every row kept the support it has. False if that is no gain;
-  // then p is that of the old weights.
+  // The first step for a new anchor: to the minimum under the assumption that every row keeps its support. Returns
+  // false if that does not decrease the objective; p then belongs to the old weights.
   bool predict(Sums& now) {
     const index_t size = m_ * width_;
-    const double before = look(0.0, false).smooth + 0.5 * vec::square_sum(W_.data(), size);
+    const double before = evaluate(0.0, false).smooth + 0.5 * vec::square_sum(W_.data(), size);
     gather(anchor_);
     extrapolate();
     sums();
     distance();
     if (direction()) {
       times(step_, T_);
-      now = look(1.0, true);
+      now = evaluate(1.0, true);
       vec::axpy(1.0, step_.data(), W_.data(), size);
       if (now.smooth + 0.5 * vec::square_sum(W_.data(), size) < before) {
         vec::axpy(1.0, T_.data(), S_.data(), n_ * width_);
@@ -221,13 +226,13 @@ class Method {
       }
       vec::axpy(-1.0, step_.data(), W_.data(), size);
     }
-    now = look(0.0, true);
+    now = evaluate(0.0, true);
     sums();
     distance();
     return false;
   }
 
-  // A step of Newton's method.
+  // One Newton step.
   bool descend(Sums& now) {
     gather(p_);
     if (!direction()) return false;
@@ -236,7 +241,7 @@ class Method {
     return true;
   }
 
-  // p = the nearest points to q + (D + s) / sigma in the planes of the supports of q, not only in the simplex.
+  // p = the nearest points to q + (D + s) / sigma in the affine hulls of the supports of q, not only in the simplex.
   void extrapolate() {
     const index_t parts = parts_for(n_ * k_, 1 << 12);
     parallel_for(parts, [&](index_t part) {
@@ -254,7 +259,7 @@ class Method {
     });
   }
 
-  // step = -Hessian^-1 (W - V) for the rows gathered.
+  // step = -Hessian^-1 (W - V) for the gathered rows.
   bool direction() {
     multiply();
     const index_t N = (k_ - 1) * m_;
@@ -280,7 +285,7 @@ class Method {
   };
   index_t pair(index_t a, index_t b) const { return a < b ? b * (b - 1) / 2 + a : a * (a - 1) / 2 + b; }
 
-  // The rows of each G_jk with the roots of their weights.
+  // The rows of each G_jk with the square roots of their weights.
   void gather(const std::vector<double>& p) {
     members_.assign(grams_.size(), {});
     std::vector<index_t> held(k_);
@@ -295,7 +300,7 @@ class Method {
     }
   }
 
-  // The G_jk, both triangles; empty where there are no rows.
+  // The G_jk, both triangles; empty if there are no rows.
   void multiply() {
     const index_t tiles = (m_ + kTile - 1) / kTile, pairs = static_cast<index_t>(grams_.size());
     for (index_t q = 0; q < pairs; ++q) grams_[q].resize(members_[q].empty() ? 0 : m_ * m_);
@@ -327,8 +332,8 @@ class Method {
     if (x_.mean) out[d_] = member.factor * x_.constant;
   }
 
-  // The Hessian without the last class: lower triangle of H, class after class. With w_last = -sum of the others,
-  // block (a, b) is (1 + [a = b]) I + L_ab - L_a,last - L_last,b + L_last,last for the Laplacian L of the G_jk.
+  // The Hessian without the last class: lower triangle of H, class by class. With w_last = -sum of the others, block
+  // (a, b) is (1 + [a = b]) I + L_ab - L_a,last - L_last,b + L_last,last for the Laplacian L of the G_jk.
   void place() {
     const index_t N = (k_ - 1) * m_, last = k_ - 1, area = m_ * m_;
     std::vector<double> corner(area, 0.0);
@@ -357,28 +362,28 @@ class Method {
     if (!G.empty()) vec::axpy(factor, G.data(), out.data(), static_cast<index_t>(out.size()));
   }
 
-  // Along the step to where the inner objective's derivative is small (it is convex: the derivative rises), and moves
-  // there.
+  // Line search along the step to a point where the derivative of the inner objective is small (the objective is
+  // convex, so the derivative increases), and moves there.
   Sums search() {
     const index_t size = m_ * width_;
     const double across = vec::dot(W_.data(), step_.data(), size), length = vec::square_sum(step_.data(), size);
     const double down = vec::dot(G_.data(), step_.data(), size);  // the derivative at 0
-    double low = 0, high = 1, at = 1, slope_low = down;
-    Sums now = look(at, true);
+    double low = 0, high = 1, at = 1, derivative_low = down;
+    Sums now = evaluate(at, true);
     for (int trial = 0; trial < 20; ++trial) {
-      const double slope = now.slope + across + at * length;
-      if (slope <= 0.1 * std::fabs(down) && (at == 1 || slope >= -0.3 * std::fabs(down))) break;
+      const double derivative = now.derivative + across + at * length;
+      if (derivative <= 0.1 * std::fabs(down) && (at == 1 || derivative >= -0.3 * std::fabs(down))) break;
       double next;
-      if (slope > 0) {
+      if (derivative > 0) {
         high = at;
-        next = low + (high - low) * std::clamp(-slope_low / (slope - slope_low), 0.1, 0.9);
+        next = low + (high - low) * std::clamp(-derivative_low / (derivative - derivative_low), 0.1, 0.9);
       } else {
         low = at;
-        slope_low = slope;
+        derivative_low = derivative;
         next = 0.5 * (low + high);
       }
       at = next;
-      now = look(at, true);
+      now = evaluate(at, true);
     }
     vec::axpy(at, step_.data(), W_.data(), size);
     vec::axpy(at, T_.data(), S_.data(), n_ * width_);

@@ -1,5 +1,5 @@
-// What the solvers of the multiclass support vector machine share: products with rows of x, and the nearest point of
-// the simplex.
+// Shared by the solvers of the multiclass support vector machine: products with rows of x, and the projection onto the
+// simplex.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -13,8 +13,8 @@
 
 namespace hinge::multiclass {
 
-// v <- the nearest point of the simplex (Held, Wolfe & Crowder 1974): the largest entries are taken one by one, as long
-// as they stay positive; mostly there are two or three.
+// Projects v onto the simplex (Held, Wolfe & Crowder 1974): takes the largest entries one by one while they stay
+// positive; usually there are two or three.
 inline void project_simplex(double* v, index_t k, double* left) {
   std::copy(v, v + k, left);
   double sum = -1, shift = 0;
@@ -43,11 +43,11 @@ HINGE_HOT void scores(const Rows& x, const Table& W, index_t width, index_t i, d
 }
 
 template <int V>
-HINGE_HOT void add(const Rows& x, Table& W, index_t width, index_t i, const double* given) {
+HINGE_HOT void add(const Rows& x, Table& W, index_t width, index_t i, const double* update) {
   const index_t w = chain::wide<V>(width);
-  alignas(64) double own[V ? 8 * V : 1];  // a copy that no other pointer aliases: it stays in registers
-  if constexpr (V > 0) std::copy_n(given, 8 * V, own);
-  const double* __restrict change = V ? own : given;
+  alignas(64) double copy[V ? 8 * V : 1];  // a copy without aliases stays in registers
+  if constexpr (V > 0) std::copy_n(update, 8 * V, copy);
+  const double* __restrict change = V ? copy : update;
   const index_t first = x.indptr ? x.indptr[i] : i * x.cols, n = x.indptr ? x.indptr[i + 1] - first : x.cols;
   for (index_t k = 0; k < n; ++k) {
     double* __restrict row = W.data() + (x.indptr ? x.index[first + k] : k) * w;
@@ -58,7 +58,7 @@ HINGE_HOT void add(const Rows& x, Table& W, index_t width, index_t i, const doub
 
 }  // namespace detail
 
-// s = W'x_i, for rows of W `width` wide.
+// s = W'x_i, where W has `width` columns.
 inline void row_scores(const Rows& x, const Table& W, index_t width, index_t i, double* s) {
   HINGE_BY_WIDTH(width, detail::scores, x, W, width, i, s)
 }

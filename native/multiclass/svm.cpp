@@ -16,7 +16,7 @@ namespace {
 
 using namespace multiclass;
 
-// V, v and u of the header, touched through the rows of x.
+// V, v and u of svm.hpp, updated with rows of x.
 struct LinearSpace {
   const Rows& x;
   index_t width;
@@ -32,8 +32,8 @@ struct LinearSpace {
   }
   index_t rows() const { return x.rows; }
   double square(index_t i) const {
-    const double own = each(i, [](index_t, double value) { return value * value; });
-    return x.mean ? std::max(own - 2 * along[i] + level, x.constant * x.constant) : own;
+    const double norm2 = each(i, [](index_t, double value) { return value * value; });
+    return x.mean ? std::max(norm2 - 2 * along[i] + level, x.constant * x.constant) : norm2;
   }
   void scores(index_t i, double* s) const {
     row_scores(x, V, width, i, s);
@@ -45,7 +45,7 @@ struct LinearSpace {
     if (!x.mean) return;
     for (index_t j = 0; j < width; ++j) v[j] += change[j], u[j] += along[i] * change[j];
   }
-  // From scratch for dual coefficients written by residual(i, r).
+  // Recomputes them for the dual coefficients written by residual(i, r).
   template <class Residual>
   void restore(const Residual& residual) {
     sum_rows(x, width, residual, V, v);
@@ -77,7 +77,7 @@ struct LinearSpace {
   }
 };
 
-// The scores of all examples, kept up to date through columns of K.
+// The scores of all samples, updated with columns of K.
 struct KernelSpace {
   const double* K;
   index_t n, width;
@@ -124,17 +124,17 @@ class Ascent {
       p_[i * k_ + problem.y[i]] = 1;
       square_[i] = space.square(i);
     }
-    if (problem.start) lend([&](std::vector<double>& p) { begin(problem.start, p); });
+    if (problem.start) update_by([&](std::vector<double>& p) { begin(problem.start, p); });
   }
 
-  // Visits the examples that are awake.
+  // Visits the samples that shrinking does not skip.
   void pass(const std::vector<index_t>& order, Monitor& monitor) {
     index_t visits = 0;
     Table s(width_), change(width_, 0.0);
     std::vector<double> target(k_), sorted(k_);
     for (std::size_t at = 0; at < order.size(); ++at) {
       const index_t i = order[at];
-      // Rows come in random order: the next one is prefetched.
+      // Rows are visited in random order, so the next one is prefetched.
       if (at + 1 < order.size() && asleep_[order[at + 1]] == 0) space_.prefetch(order[at + 1]);
       if (asleep_[i] > 0) {
         --asleep_[i];
@@ -160,13 +160,14 @@ class Ascent {
       } else if (naps_[i]++ > 0) {
         asleep_[i] = std::min(1 << std::min(naps_[i], 4), 16);
       }
-      if (visits % 256 == 0) monitor.poll();  // a look at the clock costs as much as a visit of a small row
+      if (visits % 256 == 0) monitor.poll();  // reading the clock costs as much as visiting a short row
     }
   }
 
   void wake() { std::fill(asleep_.begin(), asleep_.end(), 0); }
 
-  std::pair<double, double> judge() const {
+  // Primal objective and duality gap, from a pass over all samples.
+  std::pair<double, double> objective_and_gap() const {
     const index_t n = space_.rows(), parts = parts_for(n, 256, 32);
     std::vector<double> gap(parts, 0.0), loss(parts, 0.0);
     parallel_for(parts, [&](index_t part) {
@@ -187,9 +188,9 @@ class Ascent {
             std::max(0.0, std::accumulate(gap.begin(), gap.end(), 0.0))};
   }
 
-  // Another method's turn: f changes p.
+  // Lets another method change p by f(p).
   template <class F>
-  void lend(const F& f) {
+  void update_by(const F& f) {
     f(p_);
     space_.restore([&](index_t i, double* r) {
       dual(i, r);
@@ -204,13 +205,13 @@ class Ascent {
   }
 
  private:
-  // p from dual coefficients c_i (e_y - p_i): the nearest points of the simplex, so that rounding adds nothing up.
+  // p from dual coefficients c_i (e_y - p_i), projected onto the simplex so that rounding errors do not accumulate.
   void begin(const double* start, std::vector<double>& p) const {
     std::vector<double> sorted(k_);
     for (index_t i = 0; i < space_.rows(); ++i) {
-      double* own = p.data() + i * k_;
-      for (index_t j = 0; j < k_; ++j) own[j] = (j == problem_.y[i]) - start[i * k_ + j] / problem_.c[i];
-      project_simplex(own, k_, sorted.data());
+      double* row = p.data() + i * k_;
+      for (index_t j = 0; j < k_; ++j) row[j] = (j == problem_.y[i]) - start[i * k_ + j] / problem_.c[i];
+      project_simplex(row, k_, sorted.data());
     }
   }
 
@@ -233,38 +234,38 @@ MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, doubl
   std::iota(order.begin(), order.end(), index_t{0});
   Random random(seed);
   MulticlassSvmFit fit;
-  double before = 0;  // the gap when last looked at
-  bool fresh = true;  // Newton's method may be tried
-  const auto judge = [&] {
+  double before = 0;       // the gap at the last evaluation
+  bool try_newton = true;  // Newton's method is tried once
+  const auto evaluate = [&] {
     before = fit.gap;
-    std::tie(fit.primal, fit.gap) = ascent.judge();
+    std::tie(fit.primal, fit.gap) = ascent.objective_and_gap();
     fit.done = fit.gap <= tolerance * fit.primal;
   };
-  judge();
+  evaluate();
   while (fit.passes < max_passes && !fit.done) {
     random.shuffle(order.data(), static_cast<index_t>(order.size()));
     ascent.pass(order, monitor);
     ++fit.passes;
     if (fit.passes % 4 == 0 || fit.passes == max_passes) {
-      judge();
+      evaluate();
       if (fit.gap <= 4 * tolerance * fit.primal) ascent.wake();
     }
     if (monitor.report({fit.passes, fit.primal, fit.gap})) {
-      judge();
+      evaluate();
       break;
     }
     if constexpr (std::is_same_v<Space, LinearSpace>) {
-      if (fit.passes % 4 || fit.done || !fresh) continue;
-      // Ascent gains about the same factor every four passes.
-      const double left = 4 * std::log(fit.gap / (tolerance * fit.primal)) / std::log(before / fit.gap);
-      if (left <= multiclass_newton_passes(space.x, problem.classes) && before > fit.gap) continue;
-      fresh = false;
+      if (fit.passes % 4 || fit.done || !try_newton) continue;
+      // Coordinate ascent reduces the gap by about the same factor every four passes.
+      const double remaining = 4 * std::log(fit.gap / (tolerance * fit.primal)) / std::log(before / fit.gap);
+      if (remaining <= multiclass_newton_passes(space.x, problem.classes) && before > fit.gap) continue;
+      try_newton = false;
       MulticlassNewtonResult newton;
-      ascent.lend([&](std::vector<double>& p) {
+      ascent.update_by([&](std::vector<double>& p) {
         newton = multiclass_newton(space.x, problem, tolerance, fit.passes, max_passes - fit.passes, p, monitor);
       });
       fit.passes += fit.steps = newton.steps;
-      judge();
+      evaluate();
       if (newton.stopped) break;
     }
   }

@@ -2,18 +2,18 @@
 //
 //   J(W) = sum_i c_i max_j [ D(y_i, j) - s_iy + s_ij ] + 1/2 |W|^2,      s_i = W'x_i
 //
-// With biases, x_i stands for (x_i - m, B): inputs about their mean m, and a constant. Neither is ever formed: with
-// V = sum_i x_i d_i', v = sum_i d_i and u = V'm for the dual coefficients d_i, s_i = V'x_i + (|m|^2 + B^2 - x_i.m) v -
-// u. This penalises biases by 1/2 |b|^2 / B^2: a proximal step from zero. The caller makes steps from other points a by
-// D(y, j) + a_j - a_y in place of D(y, j), until the biases stay where they are and no penalty is left.
+// With biases, x_i stands for (x_i - m, B): inputs centred at their mean m, and a constant. Neither is ever formed:
+// with V = sum_i x_i d_i', v = sum_i d_i and u = V'm for the dual coefficients d_i, s_i = V'x_i + (|m|^2 + B^2 - x_i.m)
+// v - u. This penalises biases by 1/2 |b|^2 / B^2, which is a proximal step from zero. The caller takes steps from
+// other points a by replacing D(y, j) with D(y, j) + a_j - a_y, until the biases are constant and the penalty vanishes.
 //
 //   dual: max over p_i in the simplex   sum_i c_i sum_j p_ij D(y_i, j) - 1/2 |W|^2,   W = sum_i c_i x_i (e_y - p_i)'
 //
-// Dual coordinate ascent over examples: with the others fixed, the best p_i is the Euclidean projection of
+// Dual coordinate ascent over samples: with the others fixed, the best p_i is the Euclidean projection of
 // p_i + (D(y_i, .) + s_i) / (c_i |x_i|^2) onto the simplex. The gap is sum_i c_i [ max_j (D_ij + s_ij) - p_i.(D_i +
-// s_i) ]. Examples whose visit changes nothing are left out for a growing number of passes; before stopping all are
-// looked at. Where the passes left, by the gap of the last few, are more work than Newton's method would be
-// (multiclass_newton.hpp), that one ends it.
+// s_i) ]. Shrinking: samples whose visit changes nothing are skipped for a growing number of passes, and all samples
+// are visited before stopping. If the remaining passes, extrapolated from the last gaps, cost more than Newton's method
+// (newton.hpp), that method takes over.
 #pragma once
 #include <vector>
 
@@ -22,7 +22,7 @@
 
 namespace hinge {
 
-// Rows of a matrix: dense (indptr null; `cols` doubles a row) or sparse.
+// Rows of a matrix: dense (indptr null; `cols` doubles per row) or sparse.
 struct Rows {
   index_t rows, cols;
   const double* value;
@@ -36,8 +36,8 @@ struct MulticlassSvmFit {
   std::vector<double> w;     // cols x classes (linear), empty (kernel)
   std::vector<double> bias;  // classes: of x itself, not of x - m
   std::vector<double> dual;  // rows x classes: c_i (e_y - p_i)
-  int passes = 0;            // and steps of Newton's method
-  int steps = 0;             // of these
+  int passes = 0;            // including Newton steps
+  int steps = 0;             // Newton steps among them
   bool done = false;
   double primal = 0, gap = 0;
 };
@@ -53,7 +53,7 @@ struct MulticlassSvmProblem {
 MulticlassSvmFit multiclass_svm(const Rows& x, const MulticlassSvmProblem& problem, double tolerance, int max_passes,
                                 std::uint64_t seed, Monitor& monitor);
 
-// The same with inner products K (rows x rows, symmetric) in place of x.
+// The same with inner products K (rows x rows, symmetric) instead of x.
 MulticlassSvmFit multiclass_kernel_svm(const double* K, index_t rows, const MulticlassSvmProblem& problem,
                                        double tolerance, int max_passes, std::uint64_t seed, Monitor& monitor);
 

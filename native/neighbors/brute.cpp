@@ -7,7 +7,7 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kQueries = 128;  // queries that go through the points together
+constexpr index_t kQueries = 128;  // queries per pass over the points
 constexpr index_t kLine = 256;     // points whose coordinates are gathered for direct distances
 
 template <class T>
@@ -33,7 +33,7 @@ double key_of(const Distance& distance, const Points<T>& a, index_t i, const Poi
   return pair_key<T>(distance, a.dense + i * a.d, b.dense + j * b.d, a.d);
 }
 
-// A copy in float, moved and scaled, for products that rule pairs out.
+// A centred and scaled copy in float, for products that exclude pairs.
 struct Rough {
   Points<float> points;
   std::vector<float> numbers;
@@ -63,7 +63,7 @@ Rough rough_copy(const Points<T>& from, const std::vector<double>& centre, doubl
   return out;
 }
 
-// The mean of dense points, and a power of two that brings them to at most one.
+// The mean of dense points, and a power of two that scales them to at most one.
 template <class T>
 double centre_and_scale(const Points<T>& points, std::vector<double>& centre) {
   double largest = 0;
@@ -81,7 +81,7 @@ double centre_and_scale(const Points<T>& points, std::vector<double>& centre) {
   return largest > 0 && std::isfinite(largest) ? std::exp2(-std::ceil(std::log2(largest))) : 1.0;
 }
 
-// The most terms that a product of two rows adds up.
+// The largest number of terms in a product of two rows.
 template <class T>
 index_t most_terms(const Points<T>& points) {
   if (!points.sparse()) return points.d;
@@ -90,8 +90,7 @@ index_t most_terms(const Points<T>& points) {
   return most;
 }
 
-// Euclidean and cosine: |a|^2 + |b|^2 - 2 <a, b> in float rules out nearly all pairs; the others are computed in
-// double.
+// Euclidean and cosine: |a|^2 + |b|^2 - 2 <a, b> in float excludes nearly all pairs; the others are computed in double.
 template <class T>
 void by_products(const Distance& distance, const Points<T>& a, const Points<T>& b, index_t k, bool same,
                  Neighbours& out) {
@@ -100,8 +99,8 @@ void by_products(const Distance& distance, const Points<T>& a, const Points<T>& 
   const Rough points = rough_copy(b, centre, scale);
   const Rough other = same ? Rough{} : rough_copy(a, centre, scale);
   const Points<float>& queries = same ? points.points : other.points;
-  // A product of m terms in float errs by at most m u |a||b|, u = 2^-24, either squared norm by m u of itself, and the
-  // copies by u per coordinate; twice that is taken, and something for numbers below the smallest normal one.
+  // A product of m terms in float has an error of at most m u |a||b|, u = 2^-24, either squared norm one of m u times
+  // itself, and the copies one of u per coordinate. The margin is twice that, plus an allowance for subnormal numbers.
   const double margin = 8 * std::exp2(-24) * (static_cast<double>(most_terms(b)) + 16);
   const KernelProgram program{{KernelOp::distance, {1.0, 0.0, 0.0}}};
   parallel_for((a.n + kQueries - 1) / kQueries, [&](index_t part) {

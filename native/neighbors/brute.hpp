@@ -1,12 +1,13 @@
-// The nearest neighbours by looking at every pair.
+// Exhaustive search for nearest neighbours.
 #pragma once
 #include "neighbors/distance.hpp"
 #include "problem/kernels.hpp"
 
 namespace hinge {
 
-// The k nearest of `points` for every query. Dense or, for the Euclidean and cosine metrics, sparse. With `same` the
-// queries are the points, and none is its own neighbour. Threads share the queries; each is searched in one order.
+// The k nearest of `points` for every query. Points are dense or, for the Euclidean and cosine metrics, sparse. With
+// `same` the queries are the points, and no point is its own neighbour. Threads divide the queries among them; the
+// points are scanned in the same order for each.
 template <class T>
 Neighbours nearest_of_all(const Distance& distance, const Points<T>& queries, const Points<T>& points, index_t k,
                           bool same);

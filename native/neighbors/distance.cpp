@@ -5,7 +5,7 @@
 namespace hinge {
 namespace {
 
-// One coordinate's share of a key.
+// The term of one coordinate in a key.
 template <Metric M>
 HINGE_INLINE double share(double t, double p) {
   if constexpr (M == Metric::manhattan || M == Metric::chebyshev) return std::fabs(t);

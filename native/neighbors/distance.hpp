@@ -1,8 +1,8 @@
-// Distances for the search of nearest neighbours, and the k smallest found so far.
+// Distances for nearest-neighbour search, and the k smallest found so far.
 //
-// Searches compare keys: a monotone function of the distance that needs no root. The key of a pair is computed by
-// pair_key alone, in double; cheaper values (matrix products in float, bounds of boxes) only rule pairs out, with a
-// margin for their rounding. So every search gives the same neighbours, and ties go to the smaller index.
+// Searches compare keys: a monotone function of the distance that needs no root. Only pair_key computes the key of a
+// pair, in double; cheaper values (matrix products in float, bounds of boxes) only exclude pairs, with a margin for
+// their rounding. Every search therefore finds the same neighbours; ties go to the smaller index.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -33,14 +33,14 @@ double pair_key(const Distance& distance, const T* a, const T* b, index_t d);
 void direct_keys(const Distance& distance, const double* a, const double* points, index_t stride, index_t n, index_t d,
                  double* out);
 
-// The least key of a and any point of the box, up to rounding.
+// The smallest key between a and any point of the box, up to rounding.
 double box_key(const Distance& distance, const double* a, const double* low, const double* high, index_t d);
 
 // The first j in [begin, n) with values[j] <= limit or not a number; n if there is none.
 template <class T>
 index_t next_within(const T* values, index_t begin, index_t n, T limit);
 
-// Keys of sums over d terms that exceed this multiple of a key exceed it in exact arithmetic too.
+// A key summed over d terms that exceeds another by this factor also exceeds it in exact arithmetic.
 inline double rounding_margin(index_t d) { return 1.0 + 16 * std::numeric_limits<double>::epsilon() * (d + 4.0); }
 
 // The k smallest (key, index) so far, as a heap with the largest on top.
@@ -48,7 +48,7 @@ class Nearest {
  public:
   explicit Nearest(index_t k) : k_(k) { heap_.reserve(k); }
 
-  // A key above it cannot be among the k smallest.
+  // A larger key cannot be among the k smallest.
   double bound() const {
     return static_cast<index_t>(heap_.size()) < k_ ? std::numeric_limits<double>::infinity() : heap_.front().first;
   }
@@ -65,7 +65,7 @@ class Nearest {
     }
   }
 
-  // Writes them from the smallest on; the heap is empty then.
+  // Writes them in increasing order and empties the heap.
   void drain(double* key, index_t* index) {
     std::sort_heap(heap_.begin(), heap_.end());
     for (std::size_t i = 0; i < heap_.size(); ++i) {

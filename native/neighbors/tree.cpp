@@ -7,8 +7,8 @@
 namespace hinge {
 namespace {
 
-constexpr index_t kQueries = 64;  // of a part of the work
-constexpr int kDepth = 64;        // more than the depth of any tree
+constexpr index_t kQueries = 64;  // queries per part of the work
+constexpr int kDepth = 64;        // larger than the depth of any tree
 
 }  // namespace
 
@@ -107,7 +107,7 @@ Neighbours KdTree::nearest(const Distance& distance, const double* queries, inde
     Nearest best(k);
     std::vector<double> keys(width_);
     for (index_t q = part * kQueries; q < std::min(m, (part + 1) * kQueries); ++q) {
-      const index_t i = same ? order_[q] : q;  // neighbours one after the other find their leaves in the cache
+      const index_t i = same ? order_[q] : q;  // adjacent points visit the same leaves, which are then in the cache
       search(distance, queries + i * d_, same ? i : -1, margin, keys.data(), best);
       best.drain(out.key.data() + i * k, out.index.data() + i * k);
     }

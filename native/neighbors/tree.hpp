@@ -1,4 +1,4 @@
-// A k-d tree: the nearest neighbours in few dimensions without looking at every pair.
+// A k-d tree: nearest neighbours in few dimensions without computing every pair.
 #pragma once
 #include <vector>
 
@@ -6,13 +6,14 @@
 
 namespace hinge {
 
-// A balanced tree over n points of dimension d that the caller owns: node i has the children 2i + 1 and 2i + 2, each
-// with half of its points, split at the median of the widest coordinate. Every node knows the box around its points.
+// A balanced tree over n points of dimension d, owned by the caller: node i has the children 2i + 1 and 2i + 2, each
+// with half of its points, split at the median of the widest coordinate. Each node stores the bounding box of its
+// points.
 class KdTree {
  public:
   KdTree(const double* points, index_t n, index_t d, index_t leaf_size);
 
-  // As nearest_of_all: the same keys and indices.
+  // Returns the same keys and indices as nearest_of_all.
   Neighbours nearest(const Distance& distance, const double* queries, index_t m, index_t k, bool same) const;
 
   index_t rows() const { return n_; }
@@ -26,9 +27,9 @@ class KdTree {
 
   const double* points_;
   index_t n_, d_, inner_;  // the first `inner_` nodes have children
-  index_t width_;          // the most points in a leaf
+  index_t width_;          // largest number of points in a leaf
   std::vector<index_t> begin_, end_, order_;
-  std::vector<double> low_, high_;  // a box of d numbers per node
+  std::vector<double> low_, high_;  // a box of d intervals per node
   std::vector<double> lines_;       // coordinates of the points of leaves: d lines of `width_` per leaf
 };
 

@@ -1,4 +1,4 @@
-// What a network is fed: rows of examples, and the loss of its scores against their targets.
+// The inputs of a network: rows of samples, and the loss of its scores against their targets.
 #pragma once
 #include <memory>
 
@@ -6,7 +6,7 @@
 
 namespace hinge::network {
 
-// Rows of X, dense or CSR, in any of float and double; the network computes in T. Never copies more than a batch.
+// Rows of X, dense or CSR, float or double; the network computes in T. At most one batch is copied at a time.
 template <class T>
 class Examples {
  public:
@@ -14,7 +14,7 @@ class Examples {
   index_t rows() const { return rows_; }
   index_t cols() const { return cols_; }
   virtual bool sparse() const = 0;
-  // Dense: the chosen rows, one after the other.
+  // Dense: copies the chosen rows to out, row-major.
   virtual void gather(const index_t* which, index_t n, T* out) const = 0;
   // Sparse: Z = X[which] W, and G = keep G + (X[which]' D) restricted to columns [begin, end) of X; G is the block.
   virtual void forward(const index_t* which, index_t n, const T* W, index_t width, T* Z) const = 0;
@@ -38,12 +38,12 @@ class Criterion {
  public:
   virtual ~Criterion() = default;
   virtual index_t outputs() const = 0;
-  // delta = scale * c l'(y, s) for the chosen examples; returns sum c l(y, s), not scaled.
+  // delta = scale * c l'(y, s) for the chosen samples; returns sum c l(y, s), not scaled.
   virtual double gradient(const index_t* which, index_t n, double scale, const T* s, T* delta) const = 0;
   virtual bool whole_arrays() const { return false; }
 };
 
-// -log softmax(s)_y for class codes y in 0 ... outputs-1; c weighs the examples.
+// -log softmax(s)_y for class codes y in 0 ... outputs-1; c are the sample weights.
 template <class T>
 std::unique_ptr<Criterion<T>> softmax_criterion(const double* y, const double* c, index_t outputs);
 // A loss of one score, summed over the outputs: y is n x outputs.

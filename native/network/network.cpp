@@ -13,7 +13,7 @@
 namespace hinge::network {
 namespace {
 
-// Phases with fewer multiply-adds than this stay on one thread: waking another costs a few microseconds.
+// Phases with fewer multiply-adds than this run on one thread, because waking another costs a few microseconds.
 constexpr index_t kParallelWork = 400'000;
 constexpr index_t kScoreRows = 96;
 
@@ -26,7 +26,7 @@ void for_parts(index_t parts, index_t work, F&& body) {
   }
 }
 
-// z = h(z + b) row by row; the argument of h is kept in `pre` where h' needs it (null otherwise).
+// z = h(z + b) row by row; `pre` stores the argument of h if h' needs it (null otherwise).
 template <class U, class T>
 HINGE_HOT void activate(T* __restrict z, const T* __restrict bias, index_t rows, index_t width, T* __restrict pre) {
   for (index_t i = 0; i < rows; ++i) {
@@ -38,13 +38,13 @@ HINGE_HOT void activate(T* __restrict z, const T* __restrict bias, index_t rows,
   }
 }
 
-// delta *= h'(a). `keep` undoes the scaling of dropout in z (units dropped have no blame already).
+// delta *= h'(a). `keep` undoes the scaling of dropout in z (delta of a dropped unit is zero already).
 template <class U, class T>
 HINGE_HOT void pass_back(T* __restrict delta, const T* __restrict z, const T* __restrict pre, index_t n, T keep) {
   if (pre) {
-    for (index_t e = 0; e < n; ++e) delta[e] *= U::slope(pre[e], T(0));
+    for (index_t e = 0; e < n; ++e) delta[e] *= U::derivative(pre[e], T(0));
   } else {
-    for (index_t e = 0; e < n; ++e) delta[e] *= U::slope(T(0), keep * z[e]);
+    for (index_t e = 0; e < n; ++e) delta[e] *= U::derivative(T(0), keep * z[e]);
   }
 }
 
@@ -64,7 +64,7 @@ void with_unit(Activation activation, F&& f) {
   }
 }
 
-// Dropout rates are multiples of 1/65536: one random word serves four units.
+// Dropout rates are multiples of 1/65536, so that one random word serves four units.
 struct Mask {
   std::uint64_t key;
   std::uint32_t threshold;
@@ -74,7 +74,7 @@ struct Mask {
   double kept() const { return 1.0 - threshold / 65536.0; }
 };
 
-// z times 0 or 1/kept, so that the mean over masks is z. `first` is the row of the batch that z begins with.
+// Multiplies z by 0 or 1/kept, so that the mean over masks is z. `first` is the row of the batch at which z starts.
 template <class T>
 HINGE_HOT void drop(T* __restrict z, index_t rows, index_t width, index_t first, std::uint64_t key,
                     std::uint32_t threshold, T scale) {
@@ -103,7 +103,7 @@ HINGE_HOT double square_sum(const T* __restrict x, index_t n) {
   return sum;
 }
 
-// One step of the optimiser on n parameters. All rates are ready-made numbers of type T.
+// One optimiser step on n parameters. All rates are precomputed in type T.
 template <class T>
 struct Move {
   T rate, l2, shrink, clip, momentum, beta2, epsilon;
@@ -112,9 +112,9 @@ struct Move {
 template <class T>
 HINGE_HOT void adam(T* __restrict w, const T* __restrict g, T* __restrict m, T* __restrict v, index_t n, Move<T> o) {
   for (index_t i = 0; i < n; ++i) {
-    const T slope = o.clip * (g[i] + o.l2 * w[i]);
-    m[i] = o.momentum * m[i] + (T(1) - o.momentum) * slope;
-    v[i] = o.beta2 * v[i] + (T(1) - o.beta2) * slope * slope;
+    const T gradient = o.clip * (g[i] + o.l2 * w[i]);
+    m[i] = o.momentum * m[i] + (T(1) - o.momentum) * gradient;
+    v[i] = o.beta2 * v[i] + (T(1) - o.beta2) * gradient * gradient;
     w[i] = o.shrink * w[i] - o.rate * m[i] / (std::sqrt(v[i]) + o.epsilon);
   }
 }
@@ -122,9 +122,9 @@ HINGE_HOT void adam(T* __restrict w, const T* __restrict g, T* __restrict m, T* 
 template <class T, bool nesterov>
 HINGE_HOT void sgd(T* __restrict w, const T* __restrict g, T* __restrict velocity, index_t n, Move<T> o) {
   for (index_t i = 0; i < n; ++i) {
-    const T slope = o.clip * (g[i] + o.l2 * w[i]);
-    velocity[i] = o.momentum * velocity[i] - o.rate * slope;
-    w[i] = o.shrink * w[i] + (nesterov ? o.momentum * velocity[i] - o.rate * slope : velocity[i]);
+    const T gradient = o.clip * (g[i] + o.l2 * w[i]);
+    velocity[i] = o.momentum * velocity[i] - o.rate * gradient;
+    w[i] = o.shrink * w[i] + (nesterov ? o.momentum * velocity[i] - o.rate * gradient : velocity[i]);
   }
 }
 
@@ -139,7 +139,7 @@ void move(const Recipe& recipe, const Move<T>& o, T* w, const T* g, T* first, T*
   }
 }
 
-// a_l = z_{l-1} W_l for `rows` rows; the first layer may be fed sparse examples.
+// a_l = z_{l-1} W_l for `rows` rows; the input of the first layer may be sparse.
 template <class T>
 void forward_product(const Layer<T>& layer, index_t rows, const T* below, T* out) {
   product<T>(rows, layer.out, layer.in, below, layer.in, 1, layer.weight, layer.out, T(0), out, layer.out);
@@ -161,8 +161,8 @@ Machine<T>::Machine(Net<T> net, index_t capacity) : net_(std::move(net)), capaci
   delta_.resize(depth + 1);
   pre_.resize(depth + 1);
   work_ = net_.parameters();
-  // At least 24 rows (two tiles of product.cpp), so that every part uses the weights it reads often enough, and enough
-  // of them for half a million multiply-adds.
+  // At least 24 rows (two tiles of product.cpp), so that each part reuses the weights it reads often enough, and enough
+  // rows for half a million multiply-adds.
   shard_rows_ = std::clamp<index_t>(500'000 / work_, 24, 256);
   index_t offset = 0;
   for (index_t l = 1; l <= depth; ++l) {
@@ -296,7 +296,7 @@ void Machine<T>::step(const Examples<T>& x, const index_t* rows, index_t n, cons
     weights.rate = static_cast<T>(rate * std::sqrt(1 - std::pow(recipe.beta2, t)) / (1 - std::pow(recipe.momentum, t)));
   }
   weights.clip = static_cast<T>(clipped ? clipping(x, rows, n, recipe) : 1.0);
-  weights.l2 = static_cast<T>(clipped ? 0.0 : recipe.l2);  // a clipped gradient has it already
+  weights.l2 = static_cast<T>(clipped ? 0.0 : recipe.l2);  // a clipped gradient includes it already
   weights.shrink = static_cast<T>(1 - rate * recipe.decay);
   weights.momentum = static_cast<T>(recipe.momentum);
   weights.beta2 = static_cast<T>(recipe.beta2);
@@ -308,14 +308,14 @@ void Machine<T>::step(const Examples<T>& x, const index_t* rows, index_t n, cons
     const index_t size = (block.end - block.begin) * layer.out;
     T *g = gradient_.data() + block.weights, *b = gradient_.data() + block.bias;
     if (!clipped) {
-      thread_local std::vector<T> room;  // stays in cache, where a whole gradient would not
+      thread_local std::vector<T> room;  // stays in cache, unlike a full gradient
       if (static_cast<index_t>(room.size()) < size + layer.out) room.resize(size + layer.out);
       g = room.data();
       b = g + size;
       block_gradient(block, x, rows, n, T(0), g, b);
     }
-    const auto apply = [&](T* w, const T* slope, index_t at, index_t length, const Move<T>& o) {
-      move(recipe, o, w, slope, first + at, second ? second + at : nullptr, length);
+    const auto apply = [&](T* w, const T* gradient, index_t at, index_t length, const Move<T>& o) {
+      move(recipe, o, w, gradient, first + at, second ? second + at : nullptr, length);
     };
     apply(layer.weight + block.begin * layer.out, g, block.weights, size, weights);
     if (block.begin == 0) apply(layer.bias, b, block.bias, layer.out, biases);

@@ -1,14 +1,16 @@
 // Feed-forward networks and their training by backpropagation.
 //
 //   z_0 = x,   a_l = z_{l-1} W_l + b_l,   z_l = h(a_l) for l < L,   f(x) = a_L
-//   minimise   sum_i c_i l(y_i, f(x_i)) / n + (l2 / 2) sum_l |W_l|^2          (mean of c is one; biases are free)
+//   minimise   sum_i c_i l(y_i, f(x_i)) / n + (l2 / 2) sum_l |W_l|^2    (the mean of c is one; biases are not
+//   penalised)
 //
-// The blame of a unit is delta = dl/da (cheat sheet D, section 5.2):
+// The backpropagated error of a unit is delta = dl/da:
 //   delta_L = l'(y, a_L),   delta_l = (delta_{l+1} W_{l+1}') * h'(a_l),   dJ/dW_l = z_{l-1}' delta_l
 //
-// A step has two parallel phases. Rows: the batch is cut into shards, each goes forward and backward on its own.
-// Weights: each weight matrix is cut into blocks of rows, each block computes its gradient and updates itself while
-// it is in cache. Both cuts depend on shapes only, so the weights are the same bits for any number of threads.
+// A step has two parallel phases. Rows: the batch is divided into shards, and each runs forward and backward by itself.
+// Weights: each weight matrix is divided into blocks of rows, and each block computes its gradient and updates itself
+// while it is in the cache. Both divisions depend only on shapes, so the weights have the same bits for any number of
+// threads.
 #pragma once
 #include <vector>
 
@@ -34,7 +36,7 @@ struct Net {
 
 enum class Method { Sgd, Adam };
 
-// How one epoch moves the weights. The learning rate comes separately, one number per step.
+// The optimiser settings of one epoch. The learning rates are separate, one per step.
 struct Recipe {
   Method method = Method::Adam;
   double momentum = 0.9;  // beta_1 of Adam
@@ -47,27 +49,27 @@ struct Recipe {
   double dropout = 0;
 };
 
-// Which units are dropped is a function of (seed, step, layer, row of the batch, unit).
+// The dropped units are a function of (seed, step, layer, row of the batch, unit).
 struct Dropout {
   double rate = 0;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
 };
 
-// Buffers for one batch of at most `capacity` rows through one net.
+// Buffers for passing a batch of at most `capacity` rows through one network.
 template <class T>
 class Machine {
  public:
   Machine(Net<T> net, index_t capacity);
 
-  // Forward and backward over the given examples: fills activations and blames, returns the sum of weighted losses.
+  // Forward and backward pass over the given samples: fills activations and errors, returns the sum of weighted losses.
   // Gradients are those of that sum times `scale`.
   double passes(const Examples<T>& x, const Criterion<T>& loss, const index_t* rows, index_t n, double scale,
                 const Dropout& dropout);
   // G = keep * G + gradient of the last passes, flat: W_1, b_1, W_2, b_2, ...
   void gradient(const Examples<T>& x, const index_t* rows, index_t n, double keep, T* G);
-  // Gradient and optimiser step in one go. `first`, `second` are the optimiser's moments (second only for Adam);
-  // `count` is the number of this step, from 1.
+  // Computes the gradient and takes an optimiser step. `first`, `second` are the optimiser's moments (second only for
+  // Adam); `count` is the number of this step, from 1.
   void step(const Examples<T>& x, const index_t* rows, index_t n, const Recipe& recipe, double rate,
             std::uint64_t count, T* first, T* second);
 
@@ -78,13 +80,13 @@ class Machine {
  private:
   struct Block {
     index_t layer, begin, end;  // rows [begin, end) of W; the block with begin 0 owns the bias
-    index_t weights, bias;      // where they are in a flat vector of parameters
+    index_t weights, bias;      // their offsets in a flat vector of parameters
   };
   double shard(const Examples<T>& x, const Criterion<T>& loss, const index_t* rows, index_t begin, index_t end,
                double scale, const Dropout& dropout);
   // g: rows [begin, end) of the gradient of W; b: that of the bias, if the block owns it.
   void block_gradient(const Block& block, const Examples<T>& x, const index_t* rows, index_t n, T keep, T* g, T* b);
-  // The factor that shortens the gradient to `recipe.clip`; leaves the gradient, penalty included, in gradient_.
+  // The factor that scales the gradient to norm `recipe.clip`; stores the gradient, penalty included, in gradient_.
   double clipping(const Examples<T>& x, const index_t* rows, index_t n, const Recipe& recipe);
   template <class F>
   void for_blocks(index_t n, F&& body);
@@ -96,12 +98,12 @@ class Machine {
   std::vector<T> gradient_;  // empty unless gradients are clipped
 };
 
-// out = f(x) for every example, n x outputs.
+// out = f(x) for every sample, n x outputs.
 template <class T>
 void scores(const Net<T>& net, const Examples<T>& x, T* out);
 
-// One pass over the examples in the given order, in batches; one entry of `rates` per batch. Returns the mean
-// weighted loss as the batches saw it.
+// One pass over the samples in the given order, in batches; one entry of `rates` per batch. Returns the mean weighted
+// loss, each batch at the weights before its step.
 template <class T>
 double epoch(Machine<T>& machine, const Examples<T>& x, const Criterion<T>& loss, const std::vector<index_t>& order,
              index_t batch, const double* rates, const Recipe& recipe, std::uint64_t seed, std::uint64_t first_count,

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 void by_blas(index_t m, index_t n, index_t k, const T* a, index_t row, index_t step, const T* b, index_t ldb, T keep,
              T* c, index_t ldc) {
-  // A matrix of one row or column has a stride that does not matter, but BLAS refuses the whole product if it is small.
+  // The stride of a matrix with one row or column does not matter, but BLAS rejects the product if it is too small.
   const bool plain = step == 1;
   const index_t lda = plain ? std::max(row, k) : std::max(step, m);
   blas::gemm('N', plain ? 'N' : 'T', n, m, k, T(1), b, ldb, a, lda, keep, c, ldc);
@@ -21,7 +21,7 @@ void by_blas(index_t m, index_t n, index_t k, const T* a, index_t row, index_t s
 
 constexpr index_t kLanes = 16;
 constexpr index_t kRows = 12;     // 12 x 2 accumulators, 2 vectors of B and a broadcast fill the 32 registers
-constexpr index_t kPacked = 256;  // strips of B up to this long are copied, or their rows would fight for cache sets
+constexpr index_t kPacked = 256;  // shorter strips of B are copied, because their rows would compete for cache sets
 using Lanes = float __attribute__((vector_size(64), aligned(4)));
 
 template <int R, int V>
@@ -119,9 +119,9 @@ void product<float>(index_t m, index_t n, index_t k, const float* a, index_t row
     by_blas(m, n, k, a, row, step, b, ldb, keep, c, ldc);
     return;
   }
-  const index_t whole = n / kLanes * kLanes;
-  strips(m, whole, k, a, row, step, b, ldb, keep, c, ldc);
-  if (whole < n) last_columns(m, n - whole, k, a, row, step, b + whole, ldb, keep, c + whole, ldc);
+  const index_t full = n / kLanes * kLanes;
+  strips(m, full, k, a, row, step, b, ldb, keep, c, ldc);
+  if (full < n) last_columns(m, n - full, k, a, row, step, b + full, ldb, keep, c + full, ldc);
 }
 
 }  // namespace hinge::network

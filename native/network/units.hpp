@@ -1,5 +1,5 @@
-// What a unit does to its input, h, and how much it passes on, h'. Branch-free in float so that loops vectorise;
-// double takes the accurate functions (it is there for full-batch training and for checking gradients).
+// Activation functions h and their derivatives h'. They are branch-free in float so that loops vectorise; double uses
+// the accurate functions (it is meant for full-batch training and gradient checks).
 #pragma once
 #include <cmath>
 
@@ -19,7 +19,7 @@ HINGE_INLINE double tanh(double x) { return std::tanh(x); }
 
 // Phi(x), the normal distribution function.
 HINGE_INLINE double normal_cdf(double x) { return 0.5 * std::erfc(-0.70710678118654752440 * x); }
-// Abramowitz & Stegun 7.1.26 (error 1.5e-7, that of a float).
+// Abramowitz & Stegun 7.1.26 (error 1.5e-7, about that of a float).
 HINGE_INLINE float normal_cdf(float x) {
   const float a = 0.70710678f * std::fabs(x);
   const float t = 1.0f / std::fma(0.3275911f, a, 1.0f);
@@ -39,7 +39,7 @@ struct Identity {
     return a;
   }
   template <class T>
-  HINGE_INLINE static T slope(T, T) {
+  HINGE_INLINE static T derivative(T, T) {
     return T(1);
   }
 };
@@ -49,7 +49,7 @@ struct Logistic {
     return T(1) / (T(1) + exp(-a));
   }
   template <class T>
-  HINGE_INLINE static T slope(T, T z) {
+  HINGE_INLINE static T derivative(T, T z) {
     return z * (T(1) - z);
   }
 };
@@ -59,17 +59,17 @@ struct Tanh {
     return tanh(a);
   }
   template <class T>
-  HINGE_INLINE static T slope(T, T z) {
+  HINGE_INLINE static T derivative(T, T z) {
     return T(1) - z * z;
   }
 };
 struct Relu {
   template <class T>
   HINGE_INLINE static T value(T a) {
-    return a > T(0) ? a : (a == a ? T(0) : a);  // NaN stays NaN, so that divergence is seen
+    return a > T(0) ? a : (a == a ? T(0) : a);  // NaN stays NaN, so that divergence is detected
   }
   template <class T>
-  HINGE_INLINE static T slope(T, T z) {
+  HINGE_INLINE static T derivative(T, T z) {
     return z > T(0) ? T(1) : T(0);
   }
 };
@@ -79,7 +79,7 @@ struct Gelu {
     return a * normal_cdf(a);
   }
   template <class T>
-  HINGE_INLINE static T slope(T a, T) {
+  HINGE_INLINE static T derivative(T a, T) {
     return normal_cdf(a) + a * T(0.39894228040143267794) * exp(T(-0.5) * a * a);
   }
 };

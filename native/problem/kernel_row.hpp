@@ -7,7 +7,7 @@ namespace hinge {
 // The values of one tile's row that a level of the stack holds at most.
 constexpr index_t kTileCols = 512;
 
-// One row of a tile: n values of <a, b_j> with |a|^2 and |b_j|^2, and the coordinates where a leaf wants them.
+// One row of a tile: n values of <a, b_j> with |a|^2 and |b_j|^2, and the coordinates for leaves that need them.
 template <class T>
 struct KernelRow {
   index_t n;
@@ -15,7 +15,7 @@ struct KernelRow {
   T aa;
   const T* bb;
   const T* a;   // d coordinates of a
-  const T* bt;  // d x n: coordinates of the b_j, one coordinate after the other (rows of length `ldbt`)
+  const T* bt;  // d x n: the coordinates of the b_j, one row of length `ldbt` per coordinate
   index_t d, ldbt;
 };
 

@@ -12,14 +12,14 @@
 namespace hinge {
 namespace {
 
-// A tile is what one product computes: its rows times its columns stay in the second-level cache.
+// A tile is the block that one matrix product computes; its factors stay in the second-level cache.
 constexpr index_t kTileRows = 128;
-constexpr index_t kTileParts = 128;  // pieces of work that a matrix is cut into, if it has as many tiles
-// Sparse rows are spread out this many at a time.
+constexpr index_t kTileParts = 128;  // number of pieces of work a matrix is divided into, if it has as many tiles
+// Sparse rows are expanded this many at a time.
 constexpr index_t kSpread = 32;
 
-// What a group of sparse rows looks like when spread out: `at` maps a column to a line of kSpread values (one per row
-// of the group), or to -1 if no row of the group has that column.
+// A group of sparse rows in expanded form: `at` maps a column to a line of kSpread values (one per row of the group),
+// or to -1 if no row of the group stores that column.
 template <class T>
 struct Spread {
   std::vector<std::int32_t> at;
@@ -63,7 +63,7 @@ void sparse_dots(const Points<T>& a, index_t r0, index_t r1, const Points<T>& b,
   }
 }
 
-// Computes tiles one at a time; one per thread of work, reused for as many tiles as that does.
+// Computes one tile at a time; each part of a parallel loop has its own and reuses it.
 template <class T>
 class Tiler {
  public:
@@ -75,7 +75,7 @@ class Tiler {
     if (a.sparse()) spread_.at.assign(a.d, -1);
   }
 
-  // out(r) is where to write the c1 - c0 values of row r, r in [r0, r1).
+  // out(r) points to where the c1 - c0 values of row r are written, r in [r0, r1).
   template <class Out>
   void tile(index_t r0, index_t r1, index_t c0, index_t c1, const Out& out) {
     const index_t n = c1 - c0, d = a_.d;
@@ -111,7 +111,7 @@ class Tiler {
   Spread<T> spread_;
 };
 
-// c += A' B for A (m x p) and B (m x q) row-major in T, added up in double.
+// c += A' B for A (m x p) and B (m x q) row-major in T, summed in double.
 template <class T>
 void add_product(index_t p, index_t q, index_t m, const T* a, index_t lda, const T* b, index_t ldb, double* c,
                  index_t ldc, std::vector<T>& buffer) {
@@ -137,8 +137,8 @@ HINGE_HOT void axpy_row(double c, const T* __restrict k, double* __restrict out,
   for (index_t j = 0; j < n; ++j) out[j] += c * static_cast<double>(k[j]);
 }
 
-// Calls body(part, begin, end, block) for pieces of a, where block is K(a[begin:end], b), row-major with rows of
-// b.n entries. Pieces of one part come in order; parts may run at once.
+// Calls body(part, begin, end, block) for pieces of a, where block is K(a[begin:end], b), row-major with b.n entries
+// per row. The pieces of one part come in order; parts may run concurrently.
 constexpr index_t kPassRows = 128;
 index_t pass_parts(index_t n) { return parts_for(n, 2 * kPassRows); }
 
@@ -207,7 +207,7 @@ Gathered<T>::Gathered(const Points<T>& from, const index_t* which, index_t m) {
 template <class T>
 void kernel_rows(const KernelProgram& program, const Points<T>& a, const Points<T>& b, T* const* out) {
   const index_t columns = (b.n + kTileCols - 1) / kTileCols;
-  // A part is a run of tiles side by side; where there are few of those, rows are split as well.
+  // A part is a run of adjacent tiles; if there are few runs, rows are split as well.
   const index_t bands = std::clamp<index_t>(kTileParts / columns, 1, (a.n + kTileRows - 1) / kTileRows);
   const index_t groups = std::min<index_t>(columns, kTileParts);
   parallel_for(groups * bands, [&](index_t part) {
@@ -270,8 +270,8 @@ template <class T>
 void kernel_normal(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h, double* G,
                    const double* U, index_t k, double* r) {
   const index_t m = b.n;
-  // Blocks of K are made and used in turn: the columns of G are split among the parts of the second step, so that G
-  // exists once only however many threads there are.
+  // Computing a block of K alternates with using it. The second step splits the columns of G among the parts, so that
+  // there is one G for any number of threads.
   constexpr index_t rows = 2048;
   std::vector<T> block(std::min(rows, a.n) * m);
   std::vector<T*> where(std::min(rows, a.n));
@@ -317,7 +317,7 @@ void kernel_normal(const KernelProgram& program, const Points<T>& a, const Point
 
 namespace {
 
-// Sums of h * (K v + shift) and of its products with rows of K; one per part, added in order at the end.
+// Sums of h * (K v + shift) and of its products with rows of K; one per part, added in order.
 struct Quadratic {
   const double *h, *v;
   double shift;

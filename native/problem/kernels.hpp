@@ -1,10 +1,10 @@
 // Kernels: values k(a, b) for blocks of pairs, from one matrix product and a function of each entry.
 //
-// A kernel is a short program in postfix order (hinge.problem.kernels writes it): leaves push a block of values,
-// operators combine the topmost ones. Leaves that are functions of <a, b>, |a|^2 and |b|^2 share one product; leaves
-// that look at single coordinates (Laplacian, chi-squared) loop over them.
+// A kernel is a short program in postfix order (written by hinge.problem.kernels): leaves push a block of values,
+// operators combine the topmost blocks. Leaves that are functions of <a, b>, |a|^2 and |b|^2 share one product; leaves
+// that need single coordinates (Laplacian, chi-squared) loop over them.
 //
-// Blocks are cut by the shape of the data alone, so the values do not depend on the number of threads.
+// The blocks depend on the shape of the data alone, so the values do not depend on the number of threads.
 #pragma once
 #include <functional>
 #include <memory>
@@ -28,7 +28,7 @@ enum class KernelOp : int {
   sum,
   product,
   scale,     // p0 times the topmost
-  power,     // the topmost to the power p0, a positive whole number
+  power,     // the topmost to the power p0, a positive integer
   distance,  // p0 |a - b|^2: a factor in derivatives, not a kernel
 };
 
@@ -39,7 +39,7 @@ struct Instruction {
 
 using KernelProgram = std::vector<Instruction>;
 
-// n points of dimension d that the caller owns: rows one after the other, or CSR with 32-bit indices.
+// n points of dimension d, owned by the caller: row-major, or CSR with 32-bit indices.
 template <class T>
 struct Points {
   index_t n = 0, d = 0;
@@ -53,7 +53,7 @@ struct Points {
   void measure();                                   // fills `square`
 };
 
-// Some of the points as a set of their own, in the order given.
+// A subset of the points, in the given order.
 template <class T>
 struct Gathered {
   Points<T> points;
@@ -64,19 +64,19 @@ struct Gathered {
   Gathered& operator=(const Gathered&) = delete;
 };
 
-// out[i][j] = k(a_i, b_j) for all i, j; out[i] points to where row i goes.
+// out[i][j] = k(a_i, b_j) for all i, j; out[i] points to row i.
 template <class T>
 void kernel_rows(const KernelProgram& program, const Points<T>& a, const Points<T>& b, T* const* out);
 
 // Calls visit(i, j0, j1, values) with values[j - j0] = k(a_i, b_j), tile by tile, for rows i in [begin, end) and all j.
-// On the calling thread: for the body of a parallel loop over rows.
+// Runs on the calling thread: it is meant for the body of a parallel loop over rows.
 template <class T>
 using TileVisitor = std::function<void(index_t i, index_t j0, index_t j1, const T* values)>;
 template <class T>
 void kernel_tiles(const KernelProgram& program, const Points<T>& a, const Points<T>& b, index_t begin, index_t end,
                   const TileVisitor<T>& visit);
 
-// Z = K(a, b) C with C of shape b.n x k, row-major; never holds more than a few blocks of K.
+// Z = K(a, b) C with C of shape b.n x k, row-major; at most a few blocks of K are in memory at a time.
 template <class T>
 void kernel_scores(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* coef, index_t k,
                    double* z);
@@ -87,8 +87,8 @@ template <class T>
 void kernel_normal(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h, double* G,
                    const double* U, index_t k, double* r);
 
-// r = K'(h * (K v + shift)) and the sum of h * (K v + shift), in one pass: the product conjugate gradients need.
-// K = K(a, b), made on the way; or a matrix at hand of n x m, row-major.
+// r = K'(h * (K v + shift)) and the sum of h * (K v + shift), in one pass: the product that conjugate gradients need.
+// K = K(a, b) is computed block by block, or is a given n x m matrix, row-major.
 template <class T>
 double kernel_quadratic(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h,
                         const double* v, double shift, double* r);

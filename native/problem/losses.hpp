@@ -1,6 +1,5 @@
-// The compiled twins of src/hinge/problem/losses: pointwise value, first and second derivative in the score
-// s, and Fenchel conjugate l*(y, u) = sup_s us - l(y, s). The Python classes are the definition; contract
-// tests compare.
+// The compiled versions of src/hinge/problem/losses: pointwise value, first and second derivative in the score s, and
+// Fenchel conjugate l*(y, u) = sup_s us - l(y, s). The Python classes are the definition; contract tests compare both.
 //
 // Outside the domain of a conjugate the value is +infinity. Labels y of margin losses are -1 or +1.
 #pragma once
@@ -12,7 +11,7 @@
 namespace hinge::losses {
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
-inline constexpr double kEdge = 1.0 + 1e-12;  // dual variables this little outside a domain are there by rounding
+inline constexpr double kEdge = 1.0 + 1e-12;  // rounding may put dual variables this far outside the domain
 using math::positive;
 
 struct Squared {
@@ -166,7 +165,7 @@ struct PerceptronLoss {
   static constexpr const char* name = "PerceptronLoss";
   static constexpr std::array<const char*, 0> params{};
   HINGE_INLINE double value(double y, double s) const { return positive(-y * s); }
-  // A score of zero counts as a mistake, otherwise w = 0 would never move.
+  // A score of zero counts as a mistake; otherwise the perceptron would never leave w = 0.
   HINGE_INLINE double d1(double y, double s) const { return y * s <= 0.0 ? -y : 0.0; }
   HINGE_INLINE double d2(double, double) const { return 0.0; }
   HINGE_INLINE double conj(double y, double u) const { return -y * u >= 0 && -y * u <= kEdge ? 0.0 : kInf; }
@@ -215,8 +214,8 @@ struct SquaredMargin {
   HINGE_INLINE double conj(double y, double u) const { return y * u + 0.25 * u * u; }
 };
 
-// Likelihoods are half unit deviances: zero exactly at the saturated fit. Those below have the log link; the
-// Bernoulli one, for shares y in [0, 1], the logit link.
+// Likelihoods are half unit deviances, which are zero at the saturated fit. Bernoulli, for proportions y in [0, 1], has
+// the logit link; the ones after it have the log link.
 struct Bernoulli {
   static constexpr const char* name = "Bernoulli";
   static constexpr std::array<const char*, 0> params{};
@@ -226,7 +225,7 @@ struct Bernoulli {
   }
   HINGE_INLINE double d1(double y, double s) const {
     const double e = math::exp(-std::fabs(s));
-    // The smaller of p and 1 - p is exact; so is p - y where y is 0 or 1.
+    // The smaller of p and 1 - p is accurate to rounding, and so is p - y if y is 0 or 1.
     const double small = e / (1.0 + e);
     return s > 0 ? (1.0 - y) - small : small - y;
   }

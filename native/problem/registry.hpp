@@ -1,5 +1,5 @@
-// The list of losses. Bindings, the virtual wrapper and the contract tests are generated from it: adding a
-// loss is its struct in losses.hpp, its Python class, and one word here.
+// The list of losses, from which the bindings, the virtual wrapper and the contract tests are generated. A new loss is
+// a struct in losses.hpp, a Python class and one name in this list.
 #pragma once
 #include "problem/losses.hpp"
 

@@ -8,7 +8,7 @@
 
 namespace hinge {
 
-// The largest score is subtracted first, so nothing overflows.
+// Subtracts the largest score first, so that nothing overflows.
 HINGE_HOT double softmax_row(const double* __restrict s, index_t k, double* __restrict p) {
   double top = s[0];
   for (index_t j = 1; j < k; ++j) top = s[j] > top ? s[j] : top;

@@ -11,17 +11,17 @@ namespace {
 
 constexpr index_t kLanes = 16;  // strings compared at a time: two vectors of eight
 using Eight [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
-constexpr double kNoLetter = -1;  // after the end of a string that is shorter than others of its pack
-constexpr int kTogether = 4;      // word lengths in one pass: what they need fits in registers
+constexpr double kNoLetter = -1;  // padding of strings that are shorter than the longest of their pack
+constexpr int kTogether = 4;      // word lengths in one pass, as many as fit in registers
 
-// Some strings side by side: letter[j * kLanes + l] is letter j of string l.
+// Interleaved strings: letter[j * kLanes + l] is letter j of string l.
 struct Pack {
   std::vector<index_t> which;
   index_t length = 0;          // of the longest
-  std::vector<double> letter;  // whole numbers, compared without being converted
+  std::vector<double> letter;  // integers in double, compared without conversion
 };
 
-// Strings of about the same length go together.
+// Strings of similar length share a pack.
 std::vector<Pack> make_packs(const Strings& b) {
   const auto length = [&](index_t i) { return b.start[i + 1] - b.start[i]; };
   std::vector<index_t> order(b.n);
@@ -40,8 +40,8 @@ std::vector<Pack> make_packs(const Strings& b) {
   return packs;
 }
 
-// K'_q(i, j) of Lodhi et al. from K'_q(i - 1, j), in place, for the G values of q from `first` on; `letter` is letter i
-// of the string. With kTop the last of them is the longest, and what words that end here add is put into `total`.
+// Computes K'_q(i, j) of Lodhi et al. from K'_q(i - 1, j), in place, for the G values of q from `first` on; `letter` is
+// letter i of the string. With kTop the last q is the word length, and `total` receives the words that end here.
 template <int G, bool kTop>
 HINGE_INLINE void advance(const Pack& pack, double letter, double decay, double* rows, int first, Eight* total) {
   const index_t n = pack.length, width = (n + 1) * kLanes;
@@ -49,7 +49,7 @@ HINGE_INLINE void advance(const Pack& pack, double letter, double decay, double*
   const double* below = rows + (first - 1) * width;
   double* row = rows + first * width;
   const Eight none = {}, square = none + decay * decay;
-  Eight run[G + 1][2] = {}, old[G + 1][2] = {};  // of K'_q(i - 1, j): row q is already that of i
+  Eight run[G + 1][2] = {}, old[G + 1][2] = {};  // of K'_q(i - 1, j), because row q already belongs to i
   Eight sum[2] = {total[0], total[1]};
   for (index_t j = 0; j < n; ++j)
 #pragma GCC unroll 2
@@ -71,7 +71,7 @@ HINGE_INLINE void advance(const Pack& pack, double letter, double decay, double*
   total[0] = sum[0], total[1] = sum[1];
 }
 
-// One string against a pack, from the longest words down: row q needs row q - 1 of the letter before.
+// One string against a pack, from the longest words down, because row q needs row q - 1 of the previous letter.
 HINGE_HOT void subsequence(const std::int32_t* s, index_t m, const Pack& pack, int length, double decay,
                            std::vector<double>& rows, double* out) {
   const index_t width = (pack.length + 1) * kLanes;
@@ -107,7 +107,7 @@ HINGE_HOT void subsequence(const std::int32_t* s, index_t m, const Pack& pack, i
 
 void subsequence_gram(const Strings& a, const Strings& b, int length, double decay, bool same, double* out) {
   const std::vector<Pack> packs = make_packs(b);
-  std::vector<index_t> rank(b.n);  // where a string is in the packs
+  std::vector<index_t> rank(b.n);  // position of each string in the packs
   for (std::size_t p = 0; p < packs.size(); ++p)
     for (std::size_t l = 0; l < packs[p].which.size(); ++l)
       rank[packs[p].which[l]] = static_cast<index_t>(p) * kLanes + static_cast<index_t>(l);
@@ -120,7 +120,7 @@ void subsequence_gram(const Strings& a, const Strings& b, int length, double dec
         subsequence(a.letters + a.start[i], a.start[i + 1] - a.start[i], packs[p], length, decay, rows, total);
         for (std::size_t l = 0; l < packs[p].which.size(); ++l) {
           const index_t j = packs[p].which[l];
-          if (same && rank[j] < rank[i]) continue;  // found from the other side
+          if (same && rank[j] < rank[i]) continue;  // computed as the pair (j, i)
           out[i * b.n + j] = total[l];
           if (same) out[j * b.n + i] = total[l];
         }

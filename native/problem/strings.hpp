@@ -2,8 +2,8 @@
 //
 //   k(s, t) = sum over words u of length p, over occurrences i of u in s and j of u in t, of decay^(span i + span j)
 //
-// by dynamic programming in p |s| |t| operations, sixteen strings t at a time. Strings are numbers, one after the
-// other; string i is [start_i, start_{i+1}).
+// by dynamic programming in p |s| |t| operations, sixteen strings t at a time. Letters are integers, strings are stored
+// contiguously, and string i is [start_i, start_{i+1}).
 #pragma once
 #include "core/hot.hpp"
 

@@ -48,7 +48,7 @@ HINGE_HOT double viterbi(const Potentials& p, index_t length, const double* scor
   index_t label = std::max_element(end, end + p.labels) - end;
   const double top = end[label];
   best[length - 1] = static_cast<std::int32_t>(label);
-  for (index_t t = length - 1; t > 0; --t) {  // the predecessor is found again: cheaper than storing them all
+  for (index_t t = length - 1; t > 0; --t) {  // recomputing the predecessor is cheaper than storing all of them
     const double* a = value + (t - 1) * w;
     const double* b = p.pair_t.data() + label * w;
     double most = none;

@@ -24,7 +24,8 @@ void require_below(const std::vector<std::int32_t>& codes, index_t bound, const 
   require_chain(inside, std::string("the ") + what + " of a chain model lie outside its labels");
 }
 
-// Every token reaches a root: a token is done when it does, and on the way while its ancestors are being followed.
+// Checks that every token reaches a root. A token is `done` if it does, and `on the way` while its ancestors are
+// visited.
 void check_parents(const std::int32_t* parent, index_t length, index_t sequence) {
   const std::string where = "parents[" + std::to_string(sequence) + "]";
   for (index_t t = 0; t < length; ++t)

@@ -10,7 +10,7 @@ namespace hinge {
 
 namespace {
 
-constexpr double single_gap = 1e-5;  // relative gaps above this are far from what single precision cannot see
+constexpr double single_gap = 1e-5;  // smallest relative gap that single precision resolves
 
 }  // namespace
 
@@ -65,7 +65,7 @@ double ChainCrf::loss(const double* w, double* g, bool single) {
     sum = single_->loss(w, potentials_, g, pairs.data(), cross, triples.data());
   } else {
     if (!double_) double_ = std::make_unique<ChainPass<double>>(data_, layout_, plan_);
-    single_.reset();  // it is not needed again: precision only grows
+    single_.reset();  // no longer needed: the precision never goes back to single
     sum = double_->loss(w, potentials_, g, pairs.data(), cross, triples.data());
   }
   for (std::size_t k = 0; k < layout_.pair.size(); ++k) {
@@ -94,7 +94,7 @@ double ChainCrf::gap(double loss, const double* w, const double* g, index_t n, d
   return primal - (largest > l1 ? l1 / largest : 1.0) * entropy;
 }
 
-void judge_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit) {
+void evaluate_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit) {
   const index_t n = crf.size();
   std::vector<double> gradient(n);
   fit.loss = crf.loss(fit.w.data(), gradient.data());
@@ -107,9 +107,9 @@ void judge_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit) {
 CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const LbfgsOptions& given,
                const HeldOut* held, Monitor& monitor) {
   const index_t n = crf.size();
-  std::vector<double> gradient(n);  // of the loss alone, at the last point
+  std::vector<double> gradient(n);  // of the loss without the penalty, at the last point
   double last_loss = 0;
-  bool single = crf.plain() && l1 == 0;  // the gap of L1 hangs on the largest component, orthants on signs
+  bool single = crf.plain() && l1 == 0;  // with L1 the gap depends on the largest component, the orthant on signs
   const SmoothFunction smooth = [&](const double* at, double* g) {
     last_loss = crf.loss(at, gradient.data(), single);
     double square = 0;
@@ -131,7 +131,7 @@ CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const
     };
     const double gap = relative();
     if (!single || gap > std::max(options.tolerance, single_gap)) return gap;
-    single = false;  // what decides, and what follows, is in double precision
+    single = false;  // the stopping decision and all later steps are in double precision
     last_loss = crf.loss(at, gradient.data());
     return relative();
   };
@@ -145,7 +145,7 @@ CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const
                     return monitor.report(progress) || enough;
                   });
   LbfgsResult solver = lbfgs(n, fit.w.data(), smooth, options, watched);
-  if (solver.status == LbfgsStatus::stalled && single) {  // by rounding: go on in double precision
+  if (solver.status == LbfgsStatus::stalled && single) {  // because of rounding: continue in double precision
     single = false;
     const int before = solver.iterations;
     options.max_iterations -= before;

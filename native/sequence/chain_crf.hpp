@@ -2,11 +2,11 @@
 //
 //   L(w) = sum_i c_i [ log Z(x_i) - score(x_i, y_i) ],   J(w) = L(w) + l1 |w|_1 + l2/2 |w|^2,   sum_i c_i = 1
 //
-// grad L = expected - observed features. With p the model at w and H = sum_i c_i entropy(p_i) = L - w.grad L, a dual
-// point is p itself (mixed with the observed labels if l2 = 0):
+// grad L = expected - observed features. With p the model at w and H = sum_i c_i entropy(p_i) = L - w.grad L, p itself
+// is a dual point (mixed with the observed labels if l2 = 0):
 //   l2 > 0:  D = H - sum_j soft(grad_j L, l1)^2 / (2 l2)
 //   l2 = 0:  D = min(1, l1 / max_j |grad_j L|) H           (entropy is concave)
-// so J - D bounds how far w is from the optimum. With l1 = 0 it is |grad J|^2 / (2 l2).
+// so J - D bounds the suboptimality of w. With l1 = 0 it is |grad J|^2 / (2 l2).
 #pragma once
 #include <memory>
 
@@ -21,7 +21,7 @@ class ChainCrf {
   // y: a label per token; weight: c_i. All arrays must outlive this object.
   ChainCrf(const Tokens& x, const std::int32_t* y, const double* weight, Layout layout, const Potentials& constraints);
 
-  // L and its gradient; `single`: in single precision, about 1e-7 relative, where that is quicker.
+  // L and its gradient; `single`: in single precision (relative error about 1e-7), where that is faster.
   double loss(const double* w, double* g, bool single = false);
   index_t size() const { return layout_.size(); }
   bool plain() const { return !data_.x.parent && layout_.plain(); }
@@ -50,11 +50,11 @@ struct CrfFit {
   std::vector<double> validation;  // accuracy on the held-out sequences after each iteration
 };
 
-// With `held` (may be null) training stops when the held-out accuracy no longer improves, and the best w is returned.
+// With `held` (may be null) training stops when the held-out accuracy stops improving, and the best w is returned.
 CrfFit fit_crf(ChainCrf& crf, std::vector<double> w, double l1, double l2, const LbfgsOptions& options,
                const HeldOut* held, Monitor& monitor);
 
-// Loss, objective and gap of fit.w, from a fresh look.
-void judge_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit);
+// Recomputes loss, objective and gap of fit.w.
+void evaluate_crf(ChainCrf& crf, double l1, double l2, CrfFit& fit);
 
 }  // namespace hinge

@@ -1,4 +1,4 @@
-// The inner loops of chain models, over rows of 8 V numbers (V = 0: a width known only at run time), float or double.
+// The inner loops of chain models, over rows of 8 V numbers (V = 0: a width known at run time), float or double.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -26,7 +26,7 @@ HINGE_INLINE index_t wide(index_t width) {
   return V ? 8 * V : width;
 }
 
-constexpr index_t lead = 16;  // how many rows ahead are prefetched
+constexpr index_t lead = 16;  // number of rows prefetched ahead
 
 template <int V, class Real>
 HINGE_INLINE void prefetch(const Real* row) {
@@ -36,7 +36,7 @@ HINGE_INLINE void prefetch(const Real* row) {
 }
 
 // out[j] = start[j] + sum_k c_k M[row_k, j]; c null: ones; row null: 0, 1, ...
-// `readable`: how many entries of `row` there are, n and those of the calls to come, whose rows of M are prefetched.
+// `readable`: number of valid entries of `row`, n and those of later calls, whose rows of M are prefetched.
 template <int V, class Real>
 HINGE_INLINE void combine(const Real* start, const Real* c, const std::int32_t* row, index_t n,
                           const Real* __restrict M, index_t width, Real* __restrict out, index_t readable = 0) {
@@ -50,7 +50,7 @@ HINGE_INLINE void combine(const Real* start, const Real* c, const std::int32_t* 
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) other[v] = v8{};
     index_t k = 0;
-    for (; k + 1 < n; k += 2) {  // two sums: half the latency
+    for (; k + 1 < n; k += 2) {  // two sums halve the latency
       if (row && k + 1 + lead < readable) {
         prefetch<V, Real>(at(k + lead));
         prefetch<V, Real>(at(k + 1 + lead));
@@ -116,7 +116,7 @@ HINGE_INLINE void combine_max(const double* c, index_t n, const double* __restri
   }
 }
 
-// Calls f<V>(...) for the V that fits the width.
+// Calls f<V>(...) with the V of the width.
 #define HINGE_BY_WIDTH(width, f, ...) \
   switch ((width) / 8) {              \
     case 1:                           \

@@ -59,7 +59,7 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
   p.allocate();
   SequenceReader reader(x, p);
   EarlyStop early(held);
-  // The mean of w after each of T visits is w_T - (1/T) sum of (visit - 1) * update: `late` holds that sum.
+  // The mean of w after each of T visits is w_T - (1/T) sum of (visit - 1) * update; `late` stores that sum.
   Table late(average ? p.unary.size() : 0, 0.0), late_pair(average ? p.pair.size() : 0, 0.0);
   Table late_cross(average ? p.cross.size() : 0, 0.0), late_triple(average ? p.triple.size() : 0, 0.0);
   std::vector<std::int32_t> best;
@@ -70,7 +70,7 @@ OnlineFit chain_perceptron(const Labelled& data, const Potentials& constraints, 
     w[at] += change;
     if (average) sum[at] += visit * change;
   };
-  const auto present = [&] {  // what would be returned now
+  const auto present = [&] {  // the weights to return at this point
     Potentials mean = p;
     if (average && visit > 0) {
       vec::axpy(-1 / visit, late.data(), mean.unary.data(), static_cast<index_t>(late.size()));
@@ -155,43 +155,43 @@ class FrankWolfe {
       active_[i].push_back({std::vector<std::int32_t>(data.y + x_.start[i], data.y + x_.start[i + 1]), 1.0});
   }
 
-  // One block: mass moves from the worst labelling in use to the one that violates most. Returns the block's share of
+  // Updates one block: moves mass from the worst active labelling to the most violated one. Returns the block's part of
   // the gap.
   double visit(index_t i) {
     const double c = weight_[i];
     if (x_.length(i) == 0 || c == 0) return 0;
-    const Look look = this->look(i, work_);
+    const Oracle oracle = this->oracle(i, work_);
     std::vector<Vertex>& active = active_[i];
-    Vertex& from = active[look.worst];
-    const double gain = look.top - look.worst_value;
+    Vertex& from = active[oracle.worst];
+    const double gain = oracle.top - oracle.worst_value;
     const double square = difference(i, work_.best.data(), from.labels.data());
     if (gain > 0 && square > 0) {
       const double step = std::min(from.mass, gain * lambda_ / (c * square));
       shift(step * c / lambda_);
       from.mass -= step;
       const std::vector<std::int32_t> best(work_.best.begin(), work_.best.begin() + x_.length(i));
-      const auto known = std::find_if(active.begin(), active.end(), [&](const Vertex& v) { return v.labels == best; });
-      if (known != active.end()) {
-        known->mass += step;
+      const auto found = std::find_if(active.begin(), active.end(), [&](const Vertex& v) { return v.labels == best; });
+      if (found != active.end()) {
+        found->mass += step;
       } else {
         active.push_back({best, step});
       }
       std::erase_if(active, [](const Vertex& v) { return v.mass <= 0; });
     }
-    return c * std::max(0.0, look.top - look.held);
+    return c * std::max(0.0, oracle.top - oracle.held);
   }
 
-  // primal and gap at the present w, from a pass over all sequences.
-  std::pair<double, double> judge() const {
+  // Primal objective and duality gap at the current w, from a pass over all sequences.
+  std::pair<double, double> objective_and_gap() const {
     const auto parts = sequence_parts(x_);
     std::vector<double> gap(parts.size(), 0.0), loss(parts.size(), 0.0);
     parallel_for(static_cast<index_t>(parts.size()) - 1, [&](index_t part) {
       Work work(x_, p);
       for (index_t i = parts[part]; i < parts[part + 1]; ++i) {
         if (x_.length(i) == 0) continue;
-        const Look look = this->look(i, work);
-        gap[part] += weight_[i] * (look.top - look.held);
-        loss[part] += weight_[i] * (look.top - look.observed);
+        const Oracle oracle = this->oracle(i, work);
+        gap[part] += weight_[i] * (oracle.top - oracle.held);
+        loss[part] += weight_[i] * (oracle.top - oracle.observed);
       }
     });
     double square = vec::square_sum(p.unary.data(), static_cast<index_t>(p.unary.size()));
@@ -213,31 +213,31 @@ class FrankWolfe {
     SequenceReader reader;
     std::vector<std::int32_t> best;
   };
-  struct Look {
+  struct Oracle {
     double top;         // max over labellings of cost + score
-    double held;        // the mean of cost + score over the labellings in use
-    double observed;    // cost + score of y: its score
-    std::size_t worst;  // the labelling in use with the least cost + score
+    double held;        // the mean of cost + score over the active labellings
+    double observed;    // the score of y, whose cost is zero
+    std::size_t worst;  // the active labelling with the smallest cost + score
     double worst_value;
   };
 
-  Look look(index_t i, Work& work) const {
+  Oracle oracle(index_t i, Work& work) const {
     const index_t length = x_.length(i), w = p.width, k = p.labels;
     const std::int32_t* y = data_.y + x_.start[i];
     if (static_cast<index_t>(work.best.size()) < length) work.best.resize(length);
     double* scores = work.reader.read(i);
     for (index_t t = 0; t < length; ++t)
       for (index_t j = 0; j < k; ++j) scores[t * w + j] += cost_[y[t] * k + j];
-    Look found{work.reader.best(scores, work.best.data()), 0, work.reader.value(scores, y), 0, 0};
+    Oracle found{work.reader.best(scores, work.best.data()), 0, work.reader.value(scores, y), 0, 0};
     for (std::size_t v = 0; v < active_[i].size(); ++v) {
-      const double own = work.reader.value(scores, active_[i][v].labels.data());
-      found.held += active_[i][v].mass * own;
-      if (v == 0 || own < found.worst_value) found.worst = v, found.worst_value = own;
+      const double value = work.reader.value(scores, active_[i][v].labels.data());
+      found.held += active_[i][v].mass * value;
+      if (v == 0 || value < found.worst_value) found.worst = v, found.worst_value = value;
     }
     return found;
   }
 
-  // change <- features(b) - features(a) on what the two labellings do not share; returns its squared norm.
+  // change <- features(b) - features(a), where the two labellings differ; returns its squared norm.
   double difference(index_t i, const std::int32_t* a, const std::int32_t* b) {
     const index_t length = x_.length(i), k = p.labels, w = p.width;
     for (index_t at : used_) slot_[at] = -1;
@@ -319,29 +319,29 @@ OnlineFit chain_svm(const Labelled& data, const double* weight, const Potentials
   Visits visits(data.x.sequences, seed, true);
   EarlyStop early(held);
   OnlineFit fit, best;
-  std::tie(fit.primal, fit.gap) = state.judge();
+  std::tie(fit.primal, fit.gap) = state.objective_and_gap();
   fit.done = fit.gap <= tolerance * fit.primal;
   while (fit.epochs < epochs && !fit.done) {
-    double seen = 0;  // the blocks' gaps as they were met: what decides whether a full look is worth its price
+    double estimate = 0;  // the sum of the blocks' gaps at their visits, which decides whether to compute the full gap
     for (index_t i : visits.next()) {
-      seen += state.visit(i);
+      estimate += state.visit(i);
       monitor.poll();
     }
     ++fit.epochs;
-    if (seen <= 1.5 * tolerance * fit.primal || fit.epochs % 10 == 0 || fit.epochs == epochs) {
-      std::tie(fit.primal, fit.gap) = state.judge();
+    if (estimate <= 1.5 * tolerance * fit.primal || fit.epochs % 10 == 0 || fit.epochs == epochs) {
+      std::tie(fit.primal, fit.gap) = state.objective_and_gap();
       fit.done = fit.gap <= tolerance * fit.primal;
     }
     const bool enough = early.look(state.p, [&] {
       copy_out(state.p, best);
-      std::tie(best.primal, best.gap) = state.judge();
+      std::tie(best.primal, best.gap) = state.objective_and_gap();
     });
     if (monitor.report({fit.epochs, fit.primal, fit.gap}) || enough) break;
   }
   if (early.scores.empty()) {
     copy_out(state.p, fit);
-    std::tie(fit.primal, fit.gap) = state.judge();
-  } else {  // the bound belongs to the weights that are returned
+    std::tie(fit.primal, fit.gap) = state.objective_and_gap();
+  } else {  // the gap must belong to the weights that are returned
     best.epochs = fit.epochs;
     fit = std::move(best);
     fit.validation = std::move(early.scores);

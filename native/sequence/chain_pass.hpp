@@ -1,7 +1,7 @@
-// One look at all the data: the loss of a conditional random field and its gradient, in one precision.
+// One pass over the data: the loss of a conditional random field and its gradient, in one precision.
 //
-// Single precision holds scores, recursions and sums over a part of the data; sums over parts and the loss are double.
-// Trees, observed label pairs and label triples are looked at in double whatever the precision.
+// Scores, recursions and sums over a part of the data are in that precision; sums over parts and the loss are double.
+// Trees, observed label pairs and label triples are always computed in double.
 #pragma once
 #include "sequence/chain_plan.hpp"
 #include "sequence/chain_recursions.hpp"
@@ -20,12 +20,12 @@ class ChainPass {
  public:
   using Numbers = std::vector<Real, AlignedAllocator<Real>>;
 
-  // All must outlive this object.
+  // All arguments must outlive this object.
   ChainPass(const LabelledChains& data, const Layout& layout, const ChainPlan& plan);
 
-  // The loss; g: its gradient. p: label pairs at w, and all the rest too if the structures are not plain chains.
-  // The expected label pairs are added to `pairs` (labels x width), those of single attributes to `cross`, the expected
-  // label triples to `triples` (arranged as p.triple; null where there are none).
+  // Returns the loss; g: its gradient. p: label pairs at w, and all other tables too if the structures are not plain
+  // chains. Adds the expected label pairs to `pairs` (labels x width), those of single attributes to `cross`, and the
+  // expected label triples to `triples` (arranged as p.triple; null if there are none).
   double loss(const double* w, const Potentials& p, double* g, double* pairs, double* cross, double* triples);
 
  private:
@@ -59,7 +59,7 @@ class ChainPass {
   index_t width_;
   Numbers dense_, thin_;                                    // the weights
   Numbers pad_, first_, last_, power_, power_t_;            // as in Potentials
-  std::vector<Real> row_value_, entry_value_, thin_value_;  // in this precision, if it is not that of the plan
+  std::vector<Real> row_value_, entry_value_, thin_value_;  // in this precision, if it differs from that of the plan
   std::vector<Part> parts_;
 };
 

@@ -7,10 +7,10 @@
 namespace hinge {
 namespace {
 
-constexpr index_t block_bytes = index_t{384} << 10;  // of the rows of a block: part of a second-level cache
+constexpr index_t block_bytes = index_t{384} << 10;  // of the rows of a block, a part of the second-level cache
 constexpr index_t cross_bytes = index_t{256} << 20;  // of the sums of observed label pairs, for all parts
 
-// Cuts the sequences where the tokens reach multiples of `size`.
+// Divides the sequences where the token count reaches multiples of `size`.
 std::vector<index_t> cut(const Tokens& x, index_t size) {
   std::vector<index_t> bounds{0};
   for (index_t i = 1; i < x.sequences; ++i)
@@ -30,7 +30,7 @@ ChainPlan::ChainPlan(const Tokens& x, const Layout& layout, index_t width)
     return std::max<index_t>(2, most / std::max<index_t>(1, each));
   };
   index_t pieces = std::min(count, parts_for(x.tokens, 8192, 32));
-  // Every part has a gradient of its own, which should be small beside the part's scores.
+  // Each part has its own gradient, which should be small compared with the part's scores.
   pieces = std::min(pieces, fitting(x.tokens * width, static_cast<index_t>(dense.size() * width + thin.size())));
   if (layout.crossed() > 0) pieces = std::min(pieces, fitting(cross_bytes, 8 * layout.crossed()));
   for (index_t part = 0; part <= pieces; ++part) parts.push_back(range_begin(count, pieces, part));
@@ -41,7 +41,7 @@ void ChainPlan::sort_tokens(const Tokens& x, const Layout& layout, index_t width
   std::vector<index_t> thin_of(x.attributes, 0);
   for (index_t a = 0; a < x.attributes; ++a) {
     const index_t labels = layout.begin.empty() ? layout.labels : layout.begin[a + 1] - layout.begin[a];
-    if (layout.begin.empty() || labels > width / 8) {  // then a row of vectors costs less than its numbers one by one
+    if (layout.begin.empty() || labels > width / 8) {  // then a row of vectors costs less than its entries one by one
       row_of[a] = static_cast<std::int32_t>(dense.size());
       dense.push_back(static_cast<std::int32_t>(a));
     } else {

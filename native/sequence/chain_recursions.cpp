@@ -69,7 +69,7 @@ HINGE_HOT bool backward_of(const Steps<Real>& steps, index_t length, Real* __res
       g[j] *= inverse;
       v[j] *= share;
     }
-    scale = 1 / sum;  // for the step to come
+    scale = 1 / sum;  // for the next step
   }
   return true;
 }

@@ -1,7 +1,7 @@
 // The forward and backward recursions on scaled probabilities, in either precision.
 //
-// Each direction has its own scale (Rabiner 1989, section V.A). All a scale can hide are terms below the smallest
-// number of the precision; a sequence where a normaliser falls under `least` has to be done again with logarithms.
+// Each direction has a separate scale (Rabiner 1989, section V.A). Scaling can only lose terms below the smallest
+// number of the precision; a sequence with a normaliser below `least` has to be recomputed with logarithms.
 #pragma once
 #include "sequence/chain.hpp"
 
@@ -15,13 +15,13 @@ struct Steps {
   const Real *power, *power_t;
 };
 
-// e_t = exp(s_t - max s_t), alpha_t = e_t * (alpha_{t-1} E) / c_{t-1}, c_t the sum of alpha_t: the division is by the
-// sum before, so that the product need not wait for it. Returns log Z, or NaN if a scale got too small.
+// e_t = exp(s_t - max s_t), alpha_t = e_t * (alpha_{t-1} E) / c_{t-1}, c_t the sum of alpha_t. The division uses the
+// previous sum, so that the product need not wait for the current one. Returns log Z, or NaN if a scale is too small.
 template <class Real>
 double forward(const Steps<Real>& steps, index_t length, const Real* scores, Real* e, Real* alpha);
 
-// Backwards with a scale of its own; gamma gets the marginals, e_t becomes weight * e_t b_t / z_t. False if a scale got
-// too small.
+// The backward recursion with its own scale; gamma receives the marginals, and e_t becomes weight * e_t b_t / z_t.
+// Returns false if a scale is too small.
 template <class Real>
 bool backward(const Steps<Real>& steps, index_t length, Real* e, const Real* alpha, Real* gamma, Real weight = 1);
 

@@ -12,8 +12,8 @@
 namespace hinge {
 namespace {
 
-// w = s v: the unary part of v is in p.unary, that of observed label pairs in p.cross, that of label pairs and triples
-// here.
+// w = s v: the unary part of v is in p.unary, the part of observed label pairs in p.cross, and the part of label pairs
+// and triples in this class.
 class Descent {
  public:
   Descent(const CrfProblem& problem, double l2, double eta0, index_t batch)
@@ -28,7 +28,7 @@ class Descent {
     for (index_t b = 0; b < batch; ++b) slots_.emplace_back(x_, p_);
   }
 
-  // Begins to average with the next step.
+  // Starts averaging with the next step.
   void start_average() {
     averaging_ = true;
     sum_ = 0;
@@ -40,7 +40,7 @@ class Descent {
   void step(const index_t* first, const index_t* last) {
     const index_t n = last - first;
     parallel_for(n, [&](index_t b) { gradient(slots_[b], first[b], static_cast<double>(n)); });
-    const double eta = eta0_ / (1 + eta0_ * l2_ * ++time_);  // so 1 - eta l2 is positive for any eta_0
+    const double eta = eta0_ / (1 + eta0_ * l2_ * ++time_);  // keeps 1 - eta l2 positive for any eta_0
     p_.scale *= 1 - eta * l2_;
     if (p_.scale < 1e-6) rescale();
     const double rate = -eta / p_.scale;
@@ -57,7 +57,7 @@ class Descent {
     }
   }
 
-  // The weights in the order of the layout: the mean if there is one.
+  // The weights in the order of the layout: the mean, if averaging has started.
   std::vector<double> weights() const {
     std::vector<double> w(problem_.layout.size());
     const Layout& layout = problem_.layout;
@@ -88,7 +88,7 @@ class Descent {
 
   index_t triple_cell(std::size_t k) const { return p_.triple_cell(problem_.layout.triple[k]); }
 
-  // Calls body(place in the weights, label) for the weights of an attribute.
+  // Calls body(index of the weight, label) for the weights of an attribute.
   template <class F>
   void each_label(index_t a, F&& body) const {
     const Layout& layout = problem_.layout;
@@ -212,7 +212,7 @@ double sample_objective(const CrfProblem& problem, const std::vector<index_t>& s
          0.5 * l2 * vec::square_sum(w.data(), static_cast<index_t>(w.size()));
 }
 
-// The first step size: doubled or halved from 0.1 as long as one pass over a sample ends lower for it.
+// The first step size: starting from 0.1, doubled or halved while one pass over a sample ends at a lower objective.
 double calibrate(const CrfProblem& problem, double l2, const std::vector<index_t>& sample, index_t batch,
                  Monitor& monitor) {
   const auto reached = [&](double eta) {
@@ -222,9 +222,9 @@ double calibrate(const CrfProblem& problem, double l2, const std::vector<index_t
     return std::isfinite(value) ? value : std::numeric_limits<double>::infinity();
   };
   double eta = 0.1, value = reached(eta);
-  const double twice = reached(2 * eta), factor = twice < value ? 2.0 : 0.5;
+  const double doubled = reached(2 * eta), factor = doubled < value ? 2.0 : 0.5;
   for (int trial = 0; trial < 20; ++trial) {
-    const double next = trial == 0 && factor == 2.0 ? twice : reached(factor * eta);
+    const double next = trial == 0 && factor == 2.0 ? doubled : reached(factor * eta);
     if (!(next < value) && std::isfinite(value)) break;
     eta *= factor;
     value = next;
@@ -259,7 +259,7 @@ CrfFit fit_crf_sgd(const CrfProblem& problem, double l2, const SgdOptions& optio
     fit.w = descent.weights();
     if (fit.iterations == next_look) {
       next_look *= 2;
-      judge_crf(crf, 0.0, l2, fit);
+      evaluate_crf(crf, 0.0, l2, fit);
       if (fit.gap <= options.tolerance * fit.objective) fit.status = CrfStatus::converged;
     }
     if (early) {

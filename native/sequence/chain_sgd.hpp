@@ -1,4 +1,4 @@
-// Stochastic gradients for the conditional random field.
+// Stochastic gradient descent for the conditional random field.
 //
 //   w <- (1 - eta_t l2) w - eta_t / |B| sum_{i in B} n c_i grad loss_i(w),      eta_t = eta_0 / (1 + eta_0 l2 t), t =
 //   1, 2, ...
@@ -6,7 +6,7 @@
 // over batches B of a new random order in every epoch (Bottou 2010), for the objective of chain_crf.hpp with l1 = 0.
 // With `average` the mean of w over all steps from the second epoch on is returned (Polyak & Juditsky 1992).
 //
-// Shrinking costs nothing: w = s v, and s alone is multiplied. Nor does averaging: with S_t = s_1 + ... + s_t and
+// Shrinking w is cheap: w = s v, and only s is multiplied. So is averaging: with S_t = s_1 + ... + s_t and
 // v_t = v_{t-1} + d_t, the sum of all w is S_t v_t - sum_t S_{t-1} d_t, and both terms change only where d_t is not
 // zero.
 #pragma once
@@ -15,11 +15,11 @@
 namespace hinge {
 
 struct SgdOptions {
-  double eta0 = 0;  // not positive: the best of powers of two times 0.1 on a sample
+  double eta0 = 0;  // if not positive, 0.1 times the best power of two on a sample
   index_t batch = 8;
   bool average = true;
   int epochs = 100;
-  double tolerance = 1e-3;  // of the relative gap, which is looked at after 1, 2, 4, ... epochs
+  double tolerance = 1e-3;  // of the relative gap, which is computed after 1, 2, 4, ... epochs
   std::uint64_t seed = 0;
 };
 

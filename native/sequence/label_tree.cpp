@@ -23,7 +23,7 @@ HINGE_INLINE double log_sum(const double* __restrict a, const double* __restrict
   return top + std::log(sum);
 }
 
-// out_j = log sum_i exp(a_i + T_ij), over columns
+// out_j = log sum_i exp(a_i + T_ij)
 HINGE_INLINE void log_sum_columns(const double* __restrict a, const double* __restrict T, index_t labels, index_t width,
                                   double* __restrict top, double* __restrict out) {
   for (index_t j = 0; j < width; ++j) top[j] = none;
@@ -49,7 +49,7 @@ HINGE_INLINE const double* table(const Potentials& p, const Tree& tree, index_t 
 }
 
 // Messages to the roots. inside[t] = s_t + messages of the children; message[t] is the message of t to its parent,
-// shifted to have maximum zero. Returns log Z (-inf if nothing is allowed).
+// shifted to have maximum zero. Returns log Z (-inf if no labelling is allowed).
 HINGE_HOT double upward(const Potentials& p, const Tree& tree, const index_t* order, double* __restrict inside,
                         double* __restrict message) {
   const index_t w = p.width, k = p.labels;
@@ -139,7 +139,7 @@ HINGE_HOT void upward_best(const Potentials& p, const Tree& tree, const index_t*
   }
 }
 
-// The best labellings below each node, kept as sorted lists: node by node, a child's list is merged into its parent's.
+// The best labellings below each node as sorted lists; the list of each child is merged into that of its parent.
 class TopLabellings {
  public:
   TopLabellings(const Potentials& p, const Tree& tree, const double* scores, index_t count)
@@ -158,7 +158,7 @@ class TopLabellings {
     for (index_t r = 0; r < found; ++r) {
       value[r] = value_[n * k_][r];
       rank[n] = static_cast<std::int32_t>(r);
-      for (index_t s = 0; s < n; ++s) {  // children in the order opposite to that of the merges
+      for (index_t s = 0; s < n; ++s) {  // children in the reverse order of the merges
         const index_t t = node(s), above = up(t);
         const Link& link = links_[t * k_ + (above == n ? 0 : best[r * n + above])][rank[above]];
         best[r * n + t] = link.label;
@@ -170,7 +170,7 @@ class TopLabellings {
   }
 
  private:
-  // A child's label and place in its list, and the parent's place in the list before the child came.
+  // A child's label, its index in the child's list, and the index in the parent's list before that merge.
   struct Link {
     double value;
     std::int32_t before, label, rank;
@@ -204,7 +204,7 @@ class TopLabellings {
       keep(below);
       std::vector<double>& list = value_[above * k_ + i];
       std::vector<Link>& links = links_[t * k_ + i];
-      for (std::size_t a = 0; a < list.size(); ++a)  // pairs with (a + 1)(b + 1) - 1 better ones cannot count
+      for (std::size_t a = 0; a < list.size(); ++a)  // a pair has at least (a + 1)(b + 1) - 1 better ones
         for (std::size_t b = 0; b < below.size() && static_cast<index_t>((a + 1) * (b + 1)) <= count_; ++b)
           links.push_back({list[a] + below[b].value, static_cast<std::int32_t>(a), below[b].label, below[b].rank});
       keep(links);

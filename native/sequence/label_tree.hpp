@@ -1,10 +1,10 @@
-// Belief propagation on trees with logarithms: exact for any scores, and for any shape without cycles.
+// Belief propagation on trees with logarithms: exact for any scores and any acyclic shape.
 //
 //   score(x, y) = sum_t s_t(y_t) + sum_{t not a root} T_t[y_parent(t), y_t]
 //
-// Messages go up to the roots and down again (Pearl 1982); with max in place of log-sum-exp they give the best
+// Messages are passed up to the roots and down again (Pearl 1982); with max instead of log-sum-exp they give the best
 // labelling. A chain is the tree in which the parent of t is t - 1. T_t is the table of the model, or one table per
-// node where label pairs have features of their own.
+// node if label pairs have features.
 #pragma once
 #include "sequence/chain.hpp"
 
@@ -22,9 +22,9 @@ struct Tree {
   index_t up(index_t t) const { return parent ? parent[t] : t - 1; }
 };
 
-// scores -> marginals (in place); returns log Z. `pairs`, if given, gets the expected label pairs times `weight`
-// added (labels x width); `each`, if given, gets the probability of each label pair at each node (length x labels x
-// width, zero at roots).
+// Replaces scores by marginals; returns log Z. If `pairs` (labels x width) is given, adds to it the expected label
+// pairs times `weight`. If `each` is given, writes to it the probability of each label pair at each node (length x
+// labels x width, zero at roots).
 double tree_posterior(const Potentials& p, const Tree& tree, double* scores, double weight, double* pairs, double* each,
                       ChainScratch& scratch);
 double tree_log_partition(const Potentials& p, const Tree& tree, const double* scores, ChainScratch& scratch);

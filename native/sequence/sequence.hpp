@@ -1,6 +1,6 @@
-// Exact inference on one labelled structure at a time, whatever its kind: a chain by the vector recursions of
-// chain.hpp, a tree or a model with observed label pairs by the messages of label_tree.hpp, a chain of the second order
-// by the recursions of trigram.hpp.
+// Exact inference on one labelled structure at a time: for a chain by the vector recursions of chain.hpp, for a tree or
+// a model with observed label pairs by the messages of label_tree.hpp, for a second-order chain by the recursions of
+// trigram.hpp.
 #pragma once
 #include "sequence/chain.hpp"
 #include "sequence/label_tree.hpp"
@@ -8,14 +8,14 @@
 
 namespace hinge {
 
-// Work space of one thread. x and p must outlive it; p may change between sequences.
+// The work space of one thread. x and p must outlive it; p may change between sequences.
 class SequenceReader {
  public:
   SequenceReader(const Tokens& x, const Potentials& p) : x_(x), p_(p) {}
 
   // Makes sequence i (not empty) the current one; scores: length x width.
   void read(index_t i, double* scores);
-  double* read(index_t i);  // into a table of its own
+  double* read(index_t i);  // into an internal table
 
   index_t length() const { return tree_.length; }
   index_t parent(index_t t) const { return tree_.up(t); }
@@ -24,8 +24,8 @@ class SequenceReader {
   }
   double value(const double* scores, const std::int32_t* labels) const;
 
-  // As the functions of chain.hpp. `each`: keep the probabilities of the label pairs at every token. `triples`, if
-  // given, gets the expected label triples times weight added (arranged as p.triple).
+  // As the functions of chain.hpp. `each`: keep the probabilities of the label pairs at every token. If `triples` is
+  // given, adds to it the expected label triples times weight (arranged as p.triple).
   double posterior(double* scores, double weight, double* pairs, bool each = false, double* triples = nullptr);
   double log_partition(const double* scores);
   double best(const double* scores, std::int32_t* labels);
@@ -54,7 +54,7 @@ class SequenceReader {
     for (index_t t = 2; t < length(); ++t) body(p_.triple_cell(labels[t - 2], labels[t - 1], labels[t]));
   }
 
-  // Calls body(entry of p.cross, value) for the entries that the labels of token t and its parent switch on.
+  // Calls body(entry of p.cross, value) for the entries that are active for the labels of token t and its parent.
   template <class F>
   void cross_of(index_t t, index_t before, index_t label, F&& body) const {
     if (!p_.crossed()) return;
@@ -76,18 +76,18 @@ class SequenceReader {
   Table scores_, tables_, each_;
 };
 
-// Held-out sequences that decide when training has gone on long enough.
+// Held-out sequences for early stopping.
 struct HeldOut {
   Tokens x;
   const std::int32_t* y;
-  int patience;  // stop after this many looks without improvement
+  int patience;  // stop after this many evaluations without improvement
 };
 
 class EarlyStop {
  public:
   explicit EarlyStop(const HeldOut* data) : data_(data) {}
 
-  // Looks at the share of tokens that p labels right; calls keep() if it is the best so far. True: stop.
+  // Evaluates the accuracy of p on the held-out tokens; calls keep() if it is the best so far. Returns true to stop.
   template <class F>
   bool look(const Potentials& p, F&& keep) {
     if (!data_) return false;

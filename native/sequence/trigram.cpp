@@ -15,9 +15,9 @@ namespace {
 using namespace chain;
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-constexpr double least = 1e-150;  // two of these and a probability still make a normal number
+constexpr double least = 1e-150;  // the product of two of these and a probability is still a normal number
 
-// s_t(j) + T_t[i, j], at t = 1 with s_0(i) as well: what a step adds besides the triple. labels x width.
+// s_t(j) + T_t[i, j], plus s_0(i) at t = 1: the score of a step without that of the triple. labels x width.
 HINGE_INLINE void step_scores(const Potentials& p, const Tree& chain, const double* scores, index_t t,
                               double* __restrict out) {
   const index_t w = p.width, k = p.labels;
@@ -50,7 +50,7 @@ HINGE_INLINE void multiply(double* a, double by, index_t n) {
   for (index_t k = 0; k < n; ++k) a[k] *= by;
 }
 
-// What a pass over one sequence finds; added to the caller's tables only once it has succeeded.
+// The results of a pass over one sequence, added to the caller's tables only after it has succeeded.
 struct Found {
   Table marginals, pairs, triples;
 
@@ -58,7 +58,7 @@ struct Found {
       : marginals(length * p.width, 0.0), pairs(p.labels * p.width, 0.0), triples(p.triple.size(), 0.0) {}
 };
 
-// Takes in the probabilities of label pairs at t, arranged [j][i].
+// Adds the probabilities of label pairs at t, arranged [j][i].
 HINGE_INLINE void take_pairs(const Potentials& p, index_t t, const double* probability, Found& found, double* each) {
   const index_t w = p.width, k = p.labels;
   for (index_t j = 0; j < k; ++j)
@@ -71,8 +71,8 @@ HINGE_INLINE void take_pairs(const Potentials& p, index_t t, const double* proba
     }
 }
 
-// log Z, marginals, pairs and A with expected triples = A * exp(R - shift), on scaled probabilities. NaN if a scale got
-// too small. `found` null: log Z alone.
+// log Z, marginals, pairs and A with expected triples = A * exp(R - shift), on scaled probabilities. Returns NaN if a
+// scale is too small. If `found` is null, computes only log Z.
 template <int V>
 HINGE_HOT double scaled(const Potentials& p, const Tree& chain, const double* scores, Found* found, double* each,
                         ChainScratch& scratch) {
@@ -161,7 +161,7 @@ double log_sum(const std::vector<double>& a) {
   return top + std::log(sum);
 }
 
-// As scaled(), with logarithms: exact for any scores. Returns -inf if nothing is allowed.
+// As scaled(), with logarithms: exact for any scores. Returns -inf if no labelling is allowed.
 double logarithms(const Potentials& p, const Tree& chain, const double* scores, Found* found, double* each) {
   const index_t w = p.width, k = p.labels, n = chain.length, m = k * w;
   Table alpha(n * m, kNever), f(n * m), beta(m, kNever), next(m, kNever), probability(m, 0.0);
@@ -204,7 +204,7 @@ double logarithms(const Potentials& p, const Tree& chain, const double* scores, 
   return log_z;
 }
 
-// V_t(i, j): the best score of labels up to t that end in i, j; the label before is found again on the way back.
+// V_t(i, j): the best score of labels up to t that end in i, j; the predecessor is recomputed on the way back.
 template <int V>
 HINGE_HOT double viterbi(const Potentials& p, const Tree& chain, const double* scores, std::int32_t* best,
                          ChainScratch& scratch) {
@@ -247,7 +247,7 @@ HINGE_HOT double viterbi(const Potentials& p, const Tree& chain, const double* s
   return top;
 }
 
-// One of the best labellings that end in a label pair: the label before the pair, and the place in the list of theirs.
+// One of the best labellings that end in a label pair: the label before the pair, and the index in that pair's list.
 struct Link {
   double value;
   std::int32_t before, rank;

@@ -22,7 +22,7 @@ std::pair<double, double> median_and_loss(const std::vector<double>& y, const st
   return {median, loss};
 }
 
-// With a Fenwick tree over the ranks of y.
+// Uses a Fenwick tree over the ranks of y.
 std::vector<double> AbsoluteError::losses(const std::vector<std::size_t>& order, const std::vector<std::size_t>& rank,
                                           const std::vector<double>& sorted, std::vector<double>& medians) {
   const std::size_t n = items.size(), top = std::bit_floor(n);
@@ -33,7 +33,7 @@ std::vector<double> AbsoluteError::losses(const std::vector<std::size_t>& order,
     total += item.w, total_moment += item.w * item.y;
     for (std::size_t i = rank[order[t]] + 1; i <= n; i += i & (~i + 1))
       weight[i] += item.w, moment[i] += item.w * item.y;
-    // The first rank at which the weight reaches one half.
+    // The first rank at which the cumulative weight reaches one half.
     std::size_t at = 0;
     double below = 0, below_moment = 0;
     for (std::size_t step = top; step > 0; step >>= 1)
@@ -42,7 +42,7 @@ std::vector<double> AbsoluteError::losses(const std::vector<std::size_t>& order,
     const double median = sorted[std::min(at, n - 1)];
     out[t + 1] = median * below - below_moment + (total_moment - below_moment) - median * (total - below);
     if (medians.empty()) continue;
-    // The first rank at which it exceeds one half: the median is the middle of the two.
+    // The first rank at which it exceeds one half: the median is the midpoint of the two.
     std::size_t next = 0;
     double under = 0;
     const double half = 0.5 * total * (1 + 1e-12);
@@ -61,22 +61,22 @@ void AbsoluteError::scores(const std::uint32_t* codes, index_t n, bool missing_l
   std::stable_sort(by_y.begin(), by_y.end(), [&](std::size_t a, std::size_t b) { return items[a].y < items[b].y; });
   std::vector<double> sorted(m);
   for (std::size_t i = 0; i < m; ++i) rank[by_y[i]] = i, sorted[i] = items[by_y[i]].y;
-  // Missing ones first if they go left, last otherwise; the others by code.
+  // Items with missing values come first if they go left and last otherwise; the others are ordered by code.
   const auto key = [&](std::size_t i) {
     return items[i].code == 0xffffffffu ? (missing_left ? std::int64_t{-1} : std::int64_t{1} << 40)
                                         : static_cast<std::int64_t>(items[i].code);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  std::vector<double> of_left(medians ? m + 1 : 0), of_right(medians ? m + 1 : 0);
-  const std::vector<double> left = losses(order, rank, sorted, of_left);
+  std::vector<double> left_medians(medians ? m + 1 : 0), right_medians(medians ? m + 1 : 0);
+  const std::vector<double> left = losses(order, rank, sorted, left_medians);
   std::vector<std::size_t> reverse(order.rbegin(), order.rend());
-  const std::vector<double> right = losses(reverse, rank, sorted, of_right);
+  const std::vector<double> right = losses(reverse, rank, sorted, right_medians);
   below.resize(medians ? n : 0), above.resize(medians ? n : 0);
   std::size_t t = 0;
   for (index_t i = 0; i < n; ++i) {
     while (t < m && key(order[t]) <= static_cast<std::int64_t>(codes[i])) ++t;
     score[i] = -left[t] - right[m - t];
-    if (medians) below[i] = of_left[t], above[i] = of_right[m - t];
+    if (medians) below[i] = left_medians[t], above[i] = right_medians[m - t];
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace hinge::trees {
 
-// The weighted median of y (the middle of the interval of minimisers) and sum w |y - median|.
+// The weighted median of y (the midpoint of the interval of minimisers) and sum w |y - median|.
 std::pair<double, double> median_and_loss(const std::vector<double>& y, const std::vector<double>& w);
 
 struct AbsoluteError {
@@ -15,15 +15,15 @@ struct AbsoluteError {
     double y, w;
     std::uint32_t code;
   };
-  std::vector<Item> items;  // in any order; missing ones have code 0xffffffff
+  std::vector<Item> items;  // in any order; missing values have code 0xffffffff
 
-  std::vector<double> below, above;  // medians of the two sides of every cut, if they were wanted
+  std::vector<double> below, above;  // medians of the two sides of every cut, if `medians` was set
 
   // score[i] = -(loss of the items with code <= codes[i]) - (loss of the others), for i < n; codes increase.
   void scores(const std::uint32_t* codes, index_t n, bool missing_left, double* score, bool medians = false);
 
  private:
-  // Losses, and medians if there is room for them, of the first t items of `order`, for every t.
+  // Losses, and medians unless that vector is empty, of the first t items of `order`, for every t.
   std::vector<double> losses(const std::vector<std::size_t>& order, const std::vector<std::size_t>& rank,
                              const std::vector<double>& sorted, std::vector<double>& medians);
 };

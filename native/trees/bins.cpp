@@ -27,7 +27,7 @@ void cut_bins(const std::vector<T>& values, const std::vector<double>& weights, 
       const double target = remaining / (max_bins - b);
       double held = weights[begin];
       std::size_t end = begin + 1;
-      // Take the next value if that brings the bin nearer to its share, and leave one value for every bin to come.
+      // Adds the next value if that brings the bin closer to its share, but leaves one value for every later bin.
       while (end < m && (b == max_bins - 1 ||
                          (held + 0.5 * weights[end] <= target && m - end > static_cast<std::size_t>(max_bins - b - 1))))
         held += weights[end++];
@@ -61,7 +61,7 @@ namespace {
 
 constexpr int kFew = 8;
 
-// Keeps the marks of entries that are not v; returns the number of marks kept.
+// Keeps the marks of entries that differ from v; returns the number of marks kept.
 template <class T>
 HINGE_HOT int unmark(const T* __restrict x, int n, T v, std::uint8_t* __restrict marks) {
   int kept = 0;
@@ -72,8 +72,8 @@ HINGE_HOT int unmark(const T* __restrict x, int n, T v, std::uint8_t* __restrict
   return kept;
 }
 
-// The values of a column in increasing order, if there are at most kFew of them (yes or no, a few levels) besides
-// missing ones: found by comparing, without sorting. Returns whether it succeeded.
+// The values of a column in increasing order, if it has at most kFew distinct ones besides missing values (binary and
+// other low-cardinality columns). Finds them by comparison, without sorting. Returns whether it succeeded.
 template <class T>
 bool few_values(const T* x, index_t n, std::vector<T>& values, bool& missing) {
   constexpr int kRun = 1024;
@@ -96,7 +96,7 @@ bool few_values(const T* x, index_t n, std::vector<T>& values, bool& missing) {
   return true;
 }
 
-// x: the sampled values of one column; weight: those of the sampled rows, or null.
+// x: the sampled values of one column; weight: the weights of the sampled rows, or null.
 template <class T>
 void find_edges(const T* x, const double* weight, index_t n, int max_bins, Feature& f) {
   std::vector<T> values;
@@ -144,7 +144,7 @@ HINGE_HOT void search(const T* __restrict v, index_t n, const T* __restrict edge
   }
 }
 
-// The same for few edges, one after the other.
+// The same for few edges, compared one after another.
 template <class T>
 HINGE_HOT void search_few(const T* __restrict v, index_t n, const T* __restrict edges, int count,
                           std::uint8_t* __restrict out) {
@@ -153,7 +153,7 @@ HINGE_HOT void search_few(const T* __restrict v, index_t n, const T* __restrict 
     for (index_t i = 0; i < n; ++i) out[i] = static_cast<std::uint8_t>(out[i] + (edges[k] < v[i]));
 }
 
-// Whether a byte is the mark of a missing value, and the largest of the others.
+// Finds whether any byte is the code of a missing value, and the largest of the others.
 HINGE_HOT void look_over(const std::uint8_t* __restrict column, index_t n, std::uint8_t& any, std::uint8_t& top) {
   std::uint8_t missing = 0, most = 0;
   for (index_t i = 0; i < n; ++i) {
@@ -166,12 +166,12 @@ HINGE_HOT void look_over(const std::uint8_t* __restrict column, index_t n, std::
 
 constexpr index_t kFewRows = 500000;
 
-// Groups of slots.
+// Divides the slots into groups.
 void make_groups(Bins& bins) {
   const auto slots = static_cast<index_t>(bins.slots.size());
   bins.groups = (slots + kGroup - 1) / kGroup;
-  // Leaves of small tables are too small to be cut by rows: an even number of groups keeps two (four, ...) threads
-  // busy.
+  // Leaves of small tables have too few rows to divide them among threads: an even number of groups keeps two (four,
+  // ...) threads busy.
   if (bins.rows <= kFewRows && bins.groups % 2 == 1 && slots >= 4) ++bins.groups;
   for (index_t g = 0; g <= bins.groups; ++g) bins.group_begin.push_back(range_begin(slots, bins.groups, g));
   for (index_t g = 0; g < bins.groups; ++g)
@@ -180,7 +180,7 @@ void make_groups(Bins& bins) {
                                          [](const Slot& slot) { return slot.span <= 2 && slot.codes <= 2; }));
 }
 
-// The bytes of the slots, side by side in groups.
+// Writes the bytes of the slots, adjacent within a group.
 void fill_groups(Bins& bins) {
   bins.by_group.resize(bins.groups * bins.rows * kGroup);
   constexpr index_t block = 4096;
@@ -200,7 +200,8 @@ void fill_groups(Bins& bins) {
         }
         std::uint8_t codes[kBins];
         slot_codes(part, bins.features[part.feature].bins, codes);
-        for (index_t i = begin; i < end; ++i) out[i * kGroup] |= codes[column[i]];  // the others have 0 there
+        for (index_t i = begin; i < end; ++i)
+          out[i * kGroup] |= codes[column[i]];  // the other features of the slot add 0
       }
     }
   });
@@ -232,7 +233,7 @@ T round_down(double x) {
 template float round_down<float>(double);
 template double round_down<double>(double);
 
-// Neighbouring columns are gathered together: they share cache lines in a table by rows.
+// Adjacent columns are gathered in one pass, because they share cache lines in a row-major table.
 template <class T>
 std::vector<Feature> find_features(const Table<T>& x, const double* weight,
                                    const std::vector<std::uint8_t>& categorical, const BinOptions& options) {
@@ -243,7 +244,7 @@ std::vector<Feature> find_features(const Table<T>& x, const double* weight,
   std::vector<double> drawn;
   if (weight)
     for (const std::uint32_t i : sample) drawn.push_back(weight[i]);
-  constexpr index_t kHeld = index_t{1} << 19;  // values held by a task
+  constexpr index_t kHeld = index_t{1} << 19;  // values held in memory by one task
   const index_t width = std::clamp<index_t>(kHeld / std::max<index_t>(1, n), 1, 16);
   parallel_for((x.cols + width - 1) / width, [&](index_t task) {
     const index_t begin = task * width, count = std::min(width, x.cols - begin);
@@ -272,22 +273,23 @@ void code_columns(const Table<T>& x, std::vector<Feature>& features, std::uint8_
   std::vector<std::uint8_t> missing(parts * x.cols, 0), largest(parts * x.cols, 0);
   parallel_for(parts, [&](index_t part) {
     const index_t begin = part * block, m = std::min(block, x.rows - begin);
-    constexpr index_t width = 8;  // neighbours share cache lines in a table by rows
+    constexpr index_t width = 8;  // adjacent columns share cache lines in a row-major table
     T values[width * block];
     for (index_t j = 0; j < x.cols; ++j) {
       if (j % width == 0)
         for (index_t i = 0; i < m; ++i)
           for (index_t k = 0; k < std::min(width, x.cols - j); ++k) values[k * block + i] = x.at(begin + i, j + k);
-      const T* own = values + j % width * block;
+      const T* column_values = values + j % width * block;
       const Feature& f = features[j];
       const auto count = static_cast<int>(f.edge.size());
       std::uint8_t* column = by_col + j * x.rows + begin;
       if (f.categorical)
-        for (index_t i = 0; i < m; ++i) column[i] = own[i] == own[i] ? static_cast<std::uint8_t>(own[i]) : kMissing;
+        for (index_t i = 0; i < m; ++i)
+          column[i] = column_values[i] == column_values[i] ? static_cast<std::uint8_t>(column_values[i]) : kMissing;
       else if (count <= 8)
-        search_few(own, m, edges.data() + j * kBins, count, column);
+        search_few(column_values, m, edges.data() + j * kBins, count, column);
       else
-        search(own, m, edges.data() + j * kBins, column);
+        search(column_values, m, edges.data() + j * kBins, column);
       look_over(column, m, missing[part * x.cols + j], largest[part * x.cols + j]);
     }
   });

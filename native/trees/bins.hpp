@@ -1,10 +1,9 @@
-// A table cut into at most 255 bins per feature: one byte per cell.
+// A table quantised to at most 255 bins per feature: one byte per cell.
 //
-// Bin b of a numeric feature holds the values in (edge[b-1], edge[b]]; bin 255 holds the missing ones. A feature with
-// at most max_bins distinct values has one bin per value, so nothing is lost. The bins of a categorical feature are
-// its codes 0, 1, ... as given. Two copies are kept: groups of up to 16 slots with their bytes side by side (one
-// 16-byte load per row when a histogram is built; a slot is a feature or several, tree_bundle.hpp), and plain columns
-// (when rows are partitioned).
+// Bin b of a numeric feature holds the values in (edge[b-1], edge[b]]; bin 255 holds the missing values. A feature with
+// at most max_bins distinct values has one bin per value, so it loses no information. The bins of a categorical feature
+// are its codes 0, 1, ... as given. The bytes are stored twice: in groups of up to 16 adjacent slots for histograms
+// (one 16-byte load per row; a slot is one feature or several, see bundle.hpp), and by column for partitioning rows.
 #pragma once
 #include <vector>
 
@@ -28,8 +27,8 @@ struct Table {
 struct Feature {
   bool categorical = false;
   bool missing = false;     // whether any training value is missing
-  int bins = 1;             // value bins, without the one for missing values
-  std::vector<double> low;  // smallest and largest training value in each bin (of the sample the bins came from)
+  int bins = 1;             // bins of values, without the bin of missing values
+  std::vector<double> low;  // smallest and largest training value in each bin (of the sample that gave the edges)
   std::vector<double> high;
   std::vector<double> edge;  // bins - 1 numbers: x <= edge[b] puts x in bin b or lower
 };
@@ -42,8 +41,8 @@ struct Part {
 
 struct Slot {
   std::vector<Part> parts;
-  int codes;  // without the one for missing values
-  int span;   // with it, if there is one: the length of its cells
+  int codes;  // without the code of missing values
+  int span;   // number of its cells, with the one of missing values if there is one
   bool shared() const { return parts.size() > 1; }
 };
 
@@ -63,9 +62,9 @@ struct Bins {
 
 struct BinOptions {
   int max_bins = 255;
-  index_t sample = 200000;  // rows the edges are computed from
+  index_t sample = 200000;  // number of rows from which the edges are computed
   std::uint64_t seed = 0;
-  bool bundle = true;  // whether features may share slots; trees of their own (cart.hpp) need them apart
+  bool bundle = true;  // whether features may share slots; CART trees (cart.hpp) need one slot per feature
 };
 
 // weight may be null. categorical has one flag per column; categorical cells hold codes 0 ... 254 or NaN.
@@ -73,34 +72,34 @@ template <class T>
 Bins make_bins(const Table<T>& x, const double* weight, const std::vector<std::uint8_t>& categorical,
                const BinOptions& options);
 
-// What make_bins does, step by step, for tables that are read block by block. First the features, with their edges,
-// from rows that stand for all of them;
+// The steps of make_bins, for tables that are read in blocks. First come the features, with their edges from a sample
+// of all rows;
 template <class T>
 std::vector<Feature> find_features(const Table<T>& x, const double* weight,
                                    const std::vector<std::uint8_t>& categorical, const BinOptions& options);
-// then the bytes of every block (cols x rows): features learn whether values are missing, and the codes of categories;
+// then the bytes of every block (cols x rows), which also finds missing values and the codes of categories;
 template <class T>
 void code_columns(const Table<T>& x, std::vector<Feature>& features, std::uint8_t* by_col);
-// then slots and groups, from the features of all blocks together and without rows (no features share a slot);
+// then slots and groups, from the features of all blocks and without rows (features do not share slots);
 Bins make_layout(std::vector<Feature> features);
-// and every block with that layout.
+// and finally each block with that layout.
 Bins with_codes(const Bins& layout, const std::uint8_t* codes, index_t rows);
 
-// Cuts distinct values (increasing, with their weights, which are not read if every value has its own bin) into bins of
-// nearly equal weight.
+// Divides distinct values (increasing, with their weights, which are not read if every value has its own bin) into bins
+// of nearly equal weight.
 template <class T>
 void cut_bins(const std::vector<T>& values, const std::vector<double>& weights, int max_bins, Feature& f);
 
-// The rows that edges are computed from: all, or one from each of `sample` equal strata.
+// The rows from which the edges are computed: all, or one from each of `sample` equal strata.
 std::vector<std::uint32_t> sample_rows(index_t n, const BinOptions& options);
 
-// A number t with a <= t < b, the middle if there is one.
+// A number t with a <= t < b: the midpoint, if it is representable.
 double middle_of(double a, double b);
 
-// The threshold of a split that keeps bins <= left on the left, where `right` is the first bin with data beyond it.
+// The threshold of a split that sends bins <= left to the left, where `right` is the next bin that contains data.
 double split_threshold(const Feature& feature, int left, int right);
 
-// The largest T that is not greater than x: comparisons x <= t give the same answer for values of type T.
+// The largest T that is not greater than x: for values of type T the comparison x <= t gives the same result.
 template <class T>
 T round_down(double x);
 

@@ -25,7 +25,7 @@ Booster::Booster(std::shared_ptr<const Bins> bins, const double* y, const double
       gradients_({y, scores_.data(), weight, bins_->rows, outputs}, exact, frequency),
       growths_(1) {}
 
-// The histograms of the roots of all classes at once, if they have the same rows.
+// Fills the root histograms of all classes in one pass, if their trees have the same rows.
 bool Booster::fill_roots(const Round& round) {
   constexpr index_t kRootBytes = index_t{1} << 26;
   const Bins& bins = *bins_;
@@ -49,25 +49,25 @@ std::vector<Nodes> Booster::boost(const Round& round) {
   const bool filled = fill_roots(round);
   const auto root = [&](index_t k) { return filled ? &roots_[k] : nullptr; };
   std::vector<Nodes> trees(static_cast<std::size_t>(outputs_));
-  // As many trees side by side as keep all threads busy to the end, the others one after another by all threads.
-  const index_t threads = num_threads(), together = threads > 1 ? outputs_ / threads * threads : 0;
-  growths_.resize(std::max<std::size_t>(growths_.size(), static_cast<std::size_t>(std::min(threads, together))));
+  // Grows as many trees concurrently as keep all threads busy, then the others one at a time on all threads.
+  const index_t threads = num_threads(), concurrent = threads > 1 ? outputs_ / threads * threads : 0;
+  growths_.resize(std::max<std::size_t>(growths_.size(), static_cast<std::size_t>(std::min(threads, concurrent))));
   std::mutex mutex;
   std::vector<Growth*> idle;
   for (Growth& g : growths_) idle.push_back(&g);
-  parallel_for(together, [&](index_t k) {
+  parallel_for(concurrent, [&](index_t k) {
     const auto swap = [&](Growth* back) {
       const std::lock_guard lock(mutex);
       if (back) return idle.push_back(back), last_ = back;
-      Growth* mine = idle.back();
+      Growth* growth = idle.back();
       idle.pop_back();
-      return mine;
+      return growth;
     };
-    Growth* mine = swap(nullptr);
-    trees[k] = grow(round, k, *mine, root(k));
-    swap(mine);
+    Growth* growth = swap(nullptr);
+    trees[k] = grow(round, k, *growth, root(k));
+    swap(growth);
   });
-  for (index_t k = together; k < outputs_; ++k) trees[k] = grow(round, k, *(last_ = &growths_[0]), root(k));
+  for (index_t k = concurrent; k < outputs_; ++k) trees[k] = grow(round, k, *(last_ = &growths_[0]), root(k));
   return trees;
 }
 
@@ -130,7 +130,7 @@ void Booster::update(Nodes& tree, const Growth& growth, double eta, double* s) c
   parallel_for(static_cast<index_t>(parts.size()), [&](index_t p) {
     for (index_t i = parts[p].begin; i < parts[p].end; ++i) s[*order.at(i)] += parts[p].value;
   });
-  const index_t used = order.used(), rest = rows() - used, chunks = (rest + kChunk - 1) / kChunk;
+  const index_t used = order.used(), left_out_rows = rows() - used, chunks = (left_out_rows + kChunk - 1) / kChunk;
   parallel_for(chunks, [&](index_t p) {
     for (index_t i = used + p * kChunk; i < std::min(rows(), used + (p + 1) * kChunk); ++i) {
       const index_t row = *order.at(i);

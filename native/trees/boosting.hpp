@@ -2,8 +2,8 @@
 //
 //   minimise  sum_i w_i l(y_i, f(x_i)),   f = f_0 + eta * (tree_1 + tree_2 + ...)
 //
-// Each tree is fitted to the second-order model of the objective at the current scores (tree_split.hpp). The caller
-// drives the rounds; a round grows one tree for every output.
+// Each tree is fitted to the second-order model of the objective at the current scores (split.hpp). The caller runs the
+// rounds; a round grows one tree for every output.
 #pragma once
 #include <deque>
 #include <memory>
@@ -19,32 +19,32 @@ struct Round {
   bool logistic = false;       // the loss is log(1 + exp(-ys))
   Curvature curvature;
   std::uint64_t seed = 0;
-  double rows = 1, features = 1;  // shares of the rows in the round and of the features at a node
+  double rows = 1, features = 1;  // fraction of the rows per round and of the features per node
   double eta = 1;
-  // Leaves take argmin_v sum_leaf w l(y, s + v) instead of the minimiser of the model: `level` in (0, 1) if that is a
-  // quantile of y - s.
+  // Leaf values are argmin_v sum_leaf w l(y, s + v) instead of the minimiser of the second-order model. `level` is in
+  // (0, 1) if that is a quantile of y - s.
   bool search = false;
   double level = 0;
-  bool convex = true;  // the loss is, so that the search may follow its gradient
+  bool convex = true;  // whether the loss is convex, so that the search may use the sign of its derivative
 };
 
 class Booster {
  public:
-  // y and weight (may be null) belong to the caller. exact: 64-bit histograms, for small data. frequency: weights are
-  // counts, and then count in min_count too.
+  // The caller owns y and weight (may be null). exact: 64-bit histograms, for small data. frequency: weights are
+  // counts, which min_count then includes.
   Booster(std::shared_ptr<const Bins> bins, const double* y, const double* weight, index_t outputs, bool exact,
           bool frequency, GrowOptions options);
   Booster(const Booster&) = delete;
 
   std::vector<double>& scores() { return scores_; }  // outputs x rows
 
-  // One tree for each output, scaled by eta and added to the scores. (Long steps of log-odds are damped.)
+  // Grows one tree per output, scales it by eta and adds it to the scores. (Long steps of log-odds are damped.)
   std::vector<Nodes> boost(const Round& round);
 
-  // The rows that the sample of the last round did not hold.
+  // The rows that were not in the sample of the last round.
   std::vector<std::uint32_t> left_out() const;
 
-  // The weighted mean of the loss at the current scores; null: the softmax over the outputs.
+  // The weighted mean of the loss at the current scores; null stands for the softmax over the outputs.
   double mean_loss(const Loss* loss) const;
 
   index_t rows() const { return bins_->rows; }
@@ -62,9 +62,9 @@ class Booster {
   GrowOptions options_;
   std::vector<double> scores_;
   Gradients gradients_;
-  std::vector<Histogram> roots_;  // of every output
-  std::deque<Growth> growths_;    // one for each tree that is grown at the same time
-  Growth* last_ = nullptr;        // one that was used in the last round
+  std::vector<Histogram> roots_;  // one per output
+  std::deque<Growth> growths_;    // one per tree that is grown concurrently
+  Growth* last_ = nullptr;        // one of those used in the last round
 };
 
 }  // namespace hinge::trees

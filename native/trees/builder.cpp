@@ -31,9 +31,9 @@ void fine_sums(const std::uint32_t* words, const std::uint32_t* which, index_t m
   add_fine(words, which, m, g, h);
 }
 
-// A leaf whose rows were thought to be of a class with probability p, and are in fact of it more often, asks for a step
-// of up to 1/p, while the log-odds that fit it grow like log(1/p) only. Steps up to 2, the longest from p = 1/2, are
-// left alone.
+// If the rows of a leaf had predicted probability p for a class and belong to it more often, the Newton step is up to
+// 1/p, while the log-odds that fit them grow only like log(1/p). Steps up to 2, the longest from p = 1/2, are not
+// changed.
 double damped(double step) {
   const double size = std::fabs(step);
   return size <= 2 ? step : std::copysign(2 + std::log1p(size - 2), step);
@@ -63,7 +63,7 @@ void TreeBuilder::search(const OpenLeaf& leaf, Histogram& histogram, bool narrow
   if (!searchable(leaf)) return;
   const auto run = [&]<class Sums>(const typename Sums::Entry* cells) {
     using Entry = typename Sums::Entry;
-    Entry own[kBins];
+    Entry unbundled[kBins];
     std::vector<Part> pairs;
     cells += (some.begin - bins_.group_begin[some.group]) * kBins;
     for (index_t k = some.begin; k < some.end; ++k, cells += kBins) {
@@ -80,8 +80,8 @@ void TreeBuilder::search(const OpenLeaf& leaf, Histogram& histogram, bool narrow
           pairs.push_back(part);
           continue;
         }
-        if (slot.shared()) unbundle(cells, total, part, feature.bins, own);
-        improve<Sums>(slot.shared() ? own : cells, feature, static_cast<std::int32_t>(part.feature), leaf.sums,
+        if (slot.shared()) unbundle(cells, total, part, feature.bins, unbundled);
+        improve<Sums>(slot.shared() ? unbundled : cells, feature, static_cast<std::int32_t>(part.feature), leaf.sums,
                       direction, options_.split, best);
       }
       if (!pairs.empty()) improve_pairs<Sums>(cells, total, pairs, bins_.features, leaf.sums, options_.split, best);
@@ -92,7 +92,7 @@ void TreeBuilder::search(const OpenLeaf& leaf, Histogram& histogram, bool narrow
             [&]<class Form>(Form) { run.template operator()<NarrowSums<Form>>(histogram.narrow(bins_, some.group)); });
 }
 
-// Every node draws its features.
+// Draws the features of a node.
 void TreeBuilder::draw_features(OpenLeaf& leaf) const {
   if (draw_.features >= 1) return;
   std::vector<std::int32_t> order(bins_.cols);
@@ -161,7 +161,7 @@ std::vector<std::int32_t> cut_back(Nodes& tree, double cost) {
     tree.missing_left[t] = tree.bin[t] = 0;
   }
   std::vector<std::int32_t> kept{0};
-  for (std::size_t k = 0; k < kept.size(); ++k) {  // grows as it goes: level by level
+  for (std::size_t k = 0; k < kept.size(); ++k) {  // grows during the loop, level by level
     const std::int32_t l = tree.left[kept[k]];
     if (l >= 0) kept.push_back(l), kept.push_back(l + 1);
   }

@@ -1,5 +1,5 @@
-// A tree in the making: its nodes, its open leaves, and the search for their splits. Who counts the histograms is left
-// to the caller: one table in memory (growth.hpp), or many blocks of one (block_growth.hpp).
+// A tree under construction: its nodes, its open leaves, and the search for their splits. The caller fills the
+// histograms, from one table in memory (growth.hpp) or from blocks of a table (block_growth.hpp).
 #pragma once
 #include <limits>
 #include <utility>
@@ -14,14 +14,14 @@ struct GrowOptions {
   int max_leaves = 31;
   int max_depth = 0;  // 0: no limit
   bool by_level = false;
-  std::int64_t min_split = 2;  // rows a node must have to be split
+  std::int64_t min_split = 2;  // minimum number of rows of a node that may be split
   SplitOptions split;
-  double prune = 0;                   // what a leaf costs, in gain, when the grown tree is cut back; for all rows
+  double prune = 0;                   // cost of a leaf, in units of gain summed over all rows, when the tree is pruned
   std::vector<std::int8_t> monotone;  // one per feature, or empty
   std::vector<std::vector<std::int32_t>> allowed;  // interaction constraints: sets of features, or empty
 };
 
-// What one tree may use: a share of the rows, and at each node of the features, drawn from seeds.
+// The sample of one tree: a fraction of the rows and, at each node, of the features, drawn from seeds.
 struct Draw {
   std::uint64_t row_seed = 0, seed = 0;
   double rows = 1, features = 1;
@@ -31,8 +31,8 @@ struct OpenLeaf {
   std::int32_t node = 0;
   int depth = 0;
   NodeSums sums{{}, {}, {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()}};
-  std::vector<std::int32_t> path;    // features used above, kept under interaction constraints only
-  std::vector<std::uint8_t> usable;  // whether it may be split on a feature; empty: on all
+  std::vector<std::int32_t> path;    // features of its ancestors' splits, stored only under interaction constraints
+  std::vector<std::uint8_t> usable;  // by feature, whether it may be split on; empty means all
   Split best;
 
   void keep(const Split& s) {
@@ -45,18 +45,18 @@ class TreeBuilder {
   TreeBuilder(const Bins& bins, const GrowOptions& options, const Draw& draw, Rounding form, const Units& unit)
       : bins_(bins), options_(options), draw_(draw), form_(form), unit_(unit) {}
 
-  // The root, added to the tree.
+  // Adds the root to the tree.
   OpenLeaf root(const Cell& total);
-  // The children of a leaf by its best split: with their sums, but not yet in the tree.
+  // The two children of a leaf under its best split, with their sums but not yet in the tree.
   std::pair<OpenLeaf, OpenLeaf> children(const OpenLeaf& leaf) const;
-  // Splits a leaf in the tree; its children get their numbers and draw their features.
+  // Splits a leaf in the tree: its children get node numbers and draw their features.
   void record(const OpenLeaf& leaf, OpenLeaf& left, OpenLeaf& right);
 
   bool searchable(const OpenLeaf& leaf) const;
-  // Puts the best split of a leaf on the features of some slots into `best`, if it is better.
+  // Stores the best split of a leaf on the features of some slots in `best`, if it is better.
   void search(const OpenLeaf& leaf, Histogram& histogram, bool narrow, const Slots& some, Split& best) const;
 
-  // Which of the open leaves is split next: the largest gain, or the highest level and there the largest gain.
+  // The open leaf that is split next: the one with the largest gain, or the one with the largest gain on the top level.
   template <class Leaf>
   std::size_t pick(std::size_t count, const Leaf& leaf) const {
     std::size_t pick = 0;
@@ -68,8 +68,8 @@ class TreeBuilder {
     return pick;
   }
 
-  // Whether leaves get their values from gradients before they were rounded at random. Under monotone constraints the
-  // values came with bounds that this would ignore.
+  // Whether leaf values are computed from gradients before stochastic rounding. Under monotone constraints they are
+  // not, because the split search has already clipped the values to bounds.
   bool fine() const { return form_ == Rounding::packed && options_.monotone.empty(); }
   // The value of a leaf from sums of g and h in 64ths of a unit.
   double fine_value(std::int64_t g, std::int64_t h) const;
@@ -88,14 +88,14 @@ class TreeBuilder {
   Units unit_;
 };
 
-// Cuts a tree back to the subtree that maximises  sum of gains - cost * leaves  (Breiman et al. 1984, chapter 3); the
-// smallest among equals. Returns the nodes that are kept, by their old numbers in the new order.
+// Prunes a tree to the subtree that maximises  sum of gains - cost * leaves  (Breiman et al. 1984, chapter 3), the
+// smallest one in case of ties. Returns the old numbers of the remaining nodes in their new order.
 std::vector<std::int32_t> cut_back(Nodes& tree, double cost);
 
 // Sums of g and h in 64ths of a unit over some rows, in the packed form.
 void fine_sums(const std::uint32_t* words, const std::uint32_t* which, index_t m, std::int64_t& g, std::int64_t& h);
 
-// The Newton step of a log-odds, made shorter where it would overshoot.
+// The Newton step of a log-odds, shortened where it would overshoot.
 double damped(double step);
 
 }  // namespace hinge::trees

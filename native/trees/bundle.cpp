@@ -9,9 +9,9 @@
 namespace hinge::trees {
 namespace {
 
-constexpr int kCodes = 255;             // of one slot; 255 itself stays the mark of a missing value
-constexpr index_t kLook = 4096;         // rows that decide whether a column is worth counting whole
-constexpr double kOften = 0.8;          // a column away from its usual bin more often than this shares no byte
+constexpr int kCodes = 255;             // of one slot; 255 is the code of a missing value
+constexpr index_t kLook = 4096;         // rows that decide whether all rows of a column are counted
+constexpr double kOften = 0.8;          // a column outside its usual bin more often than this has its own slot
 constexpr std::size_t kAttempts = 256;  // slots tried for a feature
 
 struct Candidate {
@@ -20,8 +20,8 @@ struct Candidate {
   index_t away = 0;  // rows outside the usual bin
 };
 
-// The bin of zero if there is one, else the commonest: of the two columns of a yes/no category, one is 1 more often
-// than not, and only zero as the usual value keeps them apart.
+// The bin of zero if there is one, otherwise the most frequent bin. Of the two columns of a one-hot binary category one
+// is 1 more often than 0; the two columns never leave their usual bins in the same row only if that bin is zero.
 int usual_bin(const Feature& f, const std::array<index_t, kBins>& count) {
   for (int b = 0; b < f.bins; ++b)
     if (f.low[b] <= 0 && f.high[b] >= 0) return b;
@@ -73,7 +73,7 @@ struct Shared {
   index_t away = 0;
 };
 
-// First fit, the fullest columns first.
+// First fit, in order of decreasing number of rows outside the usual bin.
 std::vector<Shared> share(const Bins& bins, const std::vector<Candidate>& candidates) {
   std::vector<Shared> shared;
   for (const Candidate& c : candidates) {

@@ -40,7 +40,7 @@ Grower::Grower(const Forms& table, const double* y, const CartRows& rows, const 
                      entries_.begin() + j * n, [&](const Sorted::Entry& e) { return side_[e.row]; });
       });
     } else if (o_.max_depth == 1) {
-      // A stump moves no rows but those of the first column, from which its leaves are read.
+      // A stump partitions only the first column, from which its leaves take their rows.
       shared_ = true;
       entries_.assign(sorted->entries.begin(), sorted->entries.begin() + n);
     } else {
@@ -87,7 +87,7 @@ CartTree Grower::grow() {
   root.end = size_;
   root.spans = std::move(spans_);
   Scratch scratch;
-  // No more than two nodes for a row: pages that are not written cost nothing, and vectors that grow are copied.
+  // At most two nodes per row: reserved pages that are not written cost nothing, while growing vectors are copied.
   if (const index_t most = 2 * size_ * outputs_; most <= kMostReserved) tree.nodes.value.reserve(most);
   start(root);
   total_weight_ = root.total[1];
@@ -133,7 +133,7 @@ void Grower::start(Node& node, const Node* parent, const Node* sibling) const {
   switch (o_.criterion) {
     case Criterion::squared: {
       const double mean = node.total[2] / W;
-      double spread = 0;  // a second pass: no cancellation
+      double spread = 0;  // a second pass avoids cancellation
       if (o_.targets > 1) {
         for (index_t i = 0; i < m; ++i) {
           const std::uint32_t row = row_at(node, i);
@@ -157,7 +157,7 @@ void Grower::start(Node& node, const Node* parent, const Node* sibling) const {
       node.impurity = (deviance - score) / W;
       break;
     case Criterion::absolute:
-      break;  // by `add`, which also finds the median
+      break;  // `add` computes it along with the median
     case Criterion::entropy:
       node.impurity = std::max(0.0, -score / W);
       break;
@@ -243,7 +243,7 @@ index_t Grower::partition(const Node& node, Scratch& s) {
     std::copy_n(spare.begin(), right, e + left);
   };
   if (o_.max_depth > 0 && node.depth + 1 >= o_.max_depth) {
-    move(0, s.entries);  // the children are leaves: one list of their rows is enough
+    move(0, s.entries);  // the children are leaves, so one list of their rows is enough
   } else if (m * cols_ >= kParallel) {
     const index_t parts = std::min<index_t>(cols_, 32);
     parallel_for(parts, [&](index_t part) {
@@ -428,10 +428,10 @@ void Grower::depth_first(CartTree& tree, Node& root, Scratch& s) {
   std::vector<CartTree> below(tops.size());
   std::vector<std::int32_t> ids(tops.size());
   parallel_for(static_cast<index_t>(tops.size()), [&](index_t k) {
-    Scratch mine;
+    Scratch scratch;
     ids[k] = tops[k].id;
     add(below[k], tops[k]);
-    subtree(below[k], std::move(tops[k]), mine);
+    subtree(below[k], std::move(tops[k]), scratch);
   });
   for (std::size_t k = 0; k < below.size(); ++k) graft(tree, ids[k], below[k]);
 }

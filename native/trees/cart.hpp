@@ -1,12 +1,13 @@
 // Classification and regression trees (Breiman et al. 1984), on sorted values or on bins.
 //
-// A split of a node with weight W into L and R is judged by the fall of impurity  W Q - W_L Q_L - W_R Q_R, where Q is
+// A split of a node with weight W into L and R is scored by the decrease in impurity  W Q - W_L Q_L - W_R Q_R, where Q
+// is
 //   gini 1 - sum p_c^2 | entropy -sum p_c log2 p_c | misclassification 1 - max p_c            (classes)
 //   squared  mean (y - mean)^2 | poisson  mean half deviance | absolute  mean |y - median|    (regression)
 //   squared  mean ||y - mean||^2                                      (several targets; one-hot classes give gini)
-// Candidates are the midpoints between neighbouring values of the node (for categories: two-set splits in the order of
-// their means, which holds the best one for two classes and for squared error; with three classes or more all two-set
-// splits of up to 8 categories, else the orders of each class's share).
+// Candidates are the midpoints between adjacent values in the node. For categories they are two-set splits along the
+// order of the means, which includes the best one for two classes and for squared error; with three or more classes
+// they are all two-set splits of up to 8 categories, otherwise those along the orders of each class's proportion.
 #pragma once
 #include <bit>
 #include <memory>
@@ -19,7 +20,7 @@
 
 namespace hinge::trees {
 
-// Every feature sorted once: splitting a node keeps the order in its children.
+// Every feature is sorted once; splitting a node preserves the order in its children.
 struct Sorted {
   struct Entry {
     std::uint32_t row, code;
@@ -35,12 +36,12 @@ Sorted sort_columns(const Table<T>& x, const std::vector<std::uint8_t>& categori
 
 struct Nonzeros;  // nonzeros.hpp
 
-// A dense table as it is: random thresholds need no more than the smallest and the largest value in a node.
+// A dense table without preprocessing: random thresholds need only the smallest and largest value in a node.
 struct Cells {
   std::variant<Table<float>, Table<double>> table;
   index_t rows = 0, cols = 0;
-  std::vector<Feature> features;  // nothing but which are categories
-  // out[i] = the value of column j in the i-th of the rows
+  std::vector<Feature> features;  // only whether they are categorical
+  // out[i] = the value of column j in row which[i]
   void gather(const std::uint32_t* which, index_t m, index_t j, double* out) const {
     std::visit(
         [&](const auto& t) {
@@ -50,7 +51,7 @@ struct Cells {
   }
 };
 
-// The forms of a table that a tree can be grown on.
+// The representations of a table on which a tree can be grown.
 struct Forms {
   const Sorted* sorted = nullptr;
   const Bins* bins = nullptr;
@@ -63,7 +64,7 @@ enum class Criterion { gini, entropy, misclassification, squared, absolute, pois
 struct CartOptions {
   Criterion criterion = Criterion::gini;
   int classes = 0;                                          // 0: regression
-  int targets = 1;                                          // more than one: vectors, whose scores are added
+  int targets = 1;                                          // more than one: vector targets, whose scores are added
   int max_depth = 0, max_leaf_nodes = 0, max_features = 0;  // 0: no limit
   double min_samples_split = 2, min_samples_leaf = 1, min_weight_leaf = 0, min_decrease = 0;
   bool random_thresholds = false;
@@ -75,30 +76,30 @@ struct CartTree {
   std::vector<double> impurity;
 };
 
-// Rows of a tree: their numbers and weights (all positive), and what each counts for in min_samples_*.
+// The rows of a tree: their numbers and weights (all positive), and whether the weights count in min_samples_*.
 struct CartRows {
   std::vector<std::uint32_t> row;
   const double* weight = nullptr;  // per row of the table, or null
   bool frequency = false;          // weights are counts
 };
 
-// Exactly one of the forms is given. y holds class codes or targets, those of one row side by side.
+// Exactly one of the representations is given. y holds class codes or targets; the targets of one row are adjacent.
 CartTree grow_cart(const Forms& table, const double* y, const CartRows& rows, const CartOptions& options,
                    std::uint64_t seed);
 
-// How often each row is drawn for one tree of a bagged ensemble. `order` lists the rows in an order that depends on
-// their contents only, and `count` holds how many copies of each there are (null: one): so the draws are the same
-// whether a row is repeated or weighted, and wherever it stands in the table.
+// The number of times each row is drawn for one tree of a bagged ensemble. `order` lists the rows in an order that
+// depends on their contents only, and `count` is the number of copies of each (null: one). The draws are therefore the
+// same whether a row is repeated or weighted, and wherever it is in the table.
 std::vector<double> bootstrap(const std::vector<std::uint32_t>& order, const double* count, index_t draws,
                               std::uint64_t seed, std::uint64_t tree);
-// Weights scaled so that every class that has any has the same sum, and the sum of all stays: once for each target,
-// with the given numbers of classes. y holds the codes of a single target, or `targets` indicators per row.
+// Scales the weights so that all classes that occur have the same total weight and the overall sum is unchanged; once
+// for each target, with the given numbers of classes. y holds the codes of one target, or `targets` indicators per row.
 void balance_classes(std::vector<double>& weight, const double* y, int targets, const std::vector<int>& classes);
-// Hashes of the contents of rows, started with the target and continued cell by cell; and rows in their order.
+// Hashes of the contents of rows, started with the target and continued cell by cell, and the rows sorted by them.
 inline std::uint64_t content_key(double y) { return mix64(std::bit_cast<std::uint64_t>(y)); }
 template <class T>
 std::uint64_t content_key(std::uint64_t key, T cell) {
-  // As float32, so that both precisions draw alike; -0 and 0 are one value.
+  // Hashed as float32, so that tables of either precision give the same draws; -0 and 0 are one value.
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(cell));
   return mix64(key ^ (bits << 1 == 0 ? 0u : bits));
 }

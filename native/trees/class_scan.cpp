@@ -1,7 +1,7 @@
-// Cuts of one feature by a walk over the rows in its order: for Gini with several classes, and for several targets.
+// Splits of one feature from the sorted rows: for Gini with several classes, and for several targets.
 //
-// A side with class weights n_c has the score sum n_c^2 / W. Adding a row of class c and weight w to it adds
-// w (2 n_c + w) to the sum: two passes, from the left and from the right, score all cuts in a time that does not depend
+// A side with class weights n_c has the score sum n_c^2 / W. Adding a row of class c and weight w increases the sum by
+// w (2 n_c + w). Two passes, from the left and from the right, therefore score all cuts in a time that does not depend
 // on the number of classes. All terms are positive, so nothing cancels.
 #include <algorithm>
 
@@ -10,10 +10,10 @@
 namespace hinge::trees::cart {
 namespace {
 
-// Up to this many rows insertion is quicker than counting their bins.
+// Up to this many rows insertion sort is faster than counting sort.
 constexpr index_t kFewRows = 48;
 
-// Keys code * 2^24 + place in increasing order of the codes, equal ones in the order of their places.
+// Sorts keys code * 2^24 + place by code; equal codes stay in order of place.
 void sort_keys(std::vector<std::uint32_t>& key) {
   const auto m = static_cast<index_t>(key.size());
   if (m <= kFewRows) {
@@ -33,7 +33,7 @@ void sort_keys(std::vector<std::uint32_t>& key) {
   key.swap(sorted);
 }
 
-// The weights of one side by class, and the sum of their squares.
+// The class weights of one side, and the sum of their squares.
 struct Side {
   double* tally;
   double squares = 0, weight = 0, count = 0;
@@ -54,7 +54,7 @@ struct Side {
   double score() const { return weight > 0 ? squares / weight : 0.0; }
 };
 
-// left += w y, then the sums of the squares of left and of total − left.
+// Adds w y to left, then returns the sums of squares of left and of total − left.
 HINGE_HOT std::pair<double, double> add_and_square(double* __restrict left, const double* __restrict total,
                                                    const double* __restrict y, double w, int n) {
   double a = 0, b = 0;

@@ -80,7 +80,8 @@ double cut_score(Criterion criterion, int classes, const double* left, const dou
     const auto [a, b] = sums_of_squares(left + 2, total + 2, channels - 2);
     return a / w + b / rest;
   }
-  // A leaf of zeros alone would predict a mean of zero, which the Poisson deviance of any event makes infinite.
+  // A leaf with only zero targets would predict a mean of zero, for which the Poisson deviance of any event is
+  // infinite.
   if (criterion == Criterion::poisson)
     for (int c = 2; c < channels; ++c)
       if (std::min(left[c], total[c] - left[c]) <= 1e-12 * total[c]) return -INFINITY;

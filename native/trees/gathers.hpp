@@ -1,4 +1,4 @@
-// Where loops over gathered numbers are written out for AVX-512: a compiler tuned for machines in general makes none.
+// Loops that gather are written with AVX-512 intrinsics: a compiler with generic tuning does not emit gathers.
 #pragma once
 #include "core/hot.hpp"
 

@@ -15,7 +15,7 @@ constexpr index_t kPiece = 1024;
 
 index_t pieces(index_t n) { return std::max<index_t>(1, (n + kPiece - 1) / kPiece); }
 
-// Pieces are handed out in bundles, so that the pool is not entered for each thousand rows.
+// Pieces are distributed in batches, so that the pool is not entered once per thousand rows.
 template <class F>
 void for_pieces(index_t n, const F& f) {
   const index_t count = pieces(n), parts = std::min<index_t>(64, count);
@@ -32,7 +32,7 @@ struct Peak {
   float g = 0, h = 0;
 };
 
-// The largest of n numbers that are not negative.
+// The largest of n nonnegative numbers.
 HINGE_INLINE float largest(const float* x, index_t n) {
   float top[kLanes] = {};
   index_t i = 0;
@@ -42,7 +42,7 @@ HINGE_INLINE float largest(const float* x, index_t n) {
   return *std::max_element(top, top + kLanes);
 }
 
-// The derivatives of a log-likelihood of classes at the probability p of one of them.
+// The derivatives of the log-likelihood of a class at its probability p.
 struct Pair {
   float g, h;
 };
@@ -66,7 +66,7 @@ HINGE_HOT Peak peak_of(const double* __restrict u, const double* __restrict v, i
   return {largest(g, n), largest(h, n)};
 }
 
-// Probabilities of the classes, as the bits of float.
+// Class probabilities, as the bits of float.
 HINGE_HOT void logistic_rows(const double* __restrict s, index_t n, std::uint32_t* __restrict p) {
   for (index_t i = 0; i < n; ++i) {
     const float x = static_cast<float>(s[i]), e = math::exp(-std::fabs(x)), q = 1.0f / (1.0f + e);
@@ -138,8 +138,8 @@ void loss_rows(const Loss& loss, const double* y, const double* s, const double*
   for (index_t i = 0; i < n; ++i) v[i] = curvature.bound * w[i];
 }
 
-// Rows of a piece, filled up to a full one by repeating the last: what a compiler makes of the end of a loop may round
-// otherwise than its body, and a row's numbers must not depend on where its block ends.
+// The rows of a piece, padded to full length by repeating the last row. The compiler may round differently in the
+// remainder of a loop than in its body, and the result for a row must not depend on where its block ends.
 struct FullPiece {
   std::vector<double> y, scores, weight;
   FullPiece(const Scored& at, index_t begin, index_t m) : y(kPiece), scores(at.outputs * kPiece) {
@@ -156,7 +156,7 @@ struct FullPiece {
   }
 };
 
-// f(rows of a full piece, out...) for the rows b ... b + m, whose results go to out (outputs x rows).
+// Calls f(rows of a full piece, out...) for the rows b ... b + m and copies its results to out (outputs x rows).
 template <class F, class... Out>
 void on_full_piece(const Scored& at, index_t b, index_t m, const F& f, Out*... out) {
   if (m == 0) return;
@@ -170,7 +170,7 @@ void on_full_piece(const Scored& at, index_t b, index_t m, const F& f, Out*... o
   run(std::vector<Out>(at.outputs * kPiece)...);
 }
 
-// The same for loops over words with two more numbers per row (`b` may be null).
+// The same for loops over words with two more arrays (`b` may be null).
 template <class F>
 void on_full_words(std::uint32_t* words, const double* a, const double* b, index_t m, const F& f) {
   if (m == kPiece) return f(words, a, b);
@@ -195,7 +195,7 @@ HINGE_INLINE std::uint32_t mix32(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-// Rounds to 64ths of a unit, and those at random to units.
+// Rounds to 64ths of a unit, and these stochastically to units.
 struct Rounder {
   float g_scale, h_scale;  // 64ths of a unit per one
   std::uint32_t key;
@@ -239,8 +239,8 @@ Rounder rounder(const Peak& most, std::uint64_t seed) {
   return {scale(most.g, Packed::kMostG), scale(most.h, Packed::kMostH), static_cast<std::uint32_t>(mix64(seed))};
 }
 
-// A power of two that keeps |sum| * unit below 2^61, and the largest number at about 2^36: the last bits, which depend
-// on how a loop was vectorised, are rounded away.
+// A power of two that keeps |sum| * unit below 2^61 and the largest number at about 2^36: this rounds away the last
+// bits, which depend on how a loop was vectorised.
 double power_of_two(double largest, double count) {
   if (!(largest > 0)) return 1.0;
   int exponent, sum_exponent;
@@ -274,7 +274,7 @@ Rounded Gradients::rounded(index_t output) const {
   return r;
 }
 
-// Derivatives before rounding, without weights: they come in with the rounding.
+// Derivatives before rounding, without weights, which are applied when rounding.
 void Gradients::measure_exact(const Differentiated& what, const Scored& at) {
   const index_t n = rows_;
   if (what.loss && what.loss->whole_arrays())
@@ -292,8 +292,8 @@ void Gradients::measure_exact(const Differentiated& what, const Scored& at) {
   });
 }
 
-// f(g, h, first row, rows) for pieces of the rows. Nothing but the words is kept of a row: the loss is evaluated twice,
-// for the extent and to be rounded.
+// Calls f(g, h, first row, rows) for pieces of the rows. Only the words of a row are stored, so the loss is evaluated
+// twice: once for the extent and once for the rounding.
 template <class F>
 void Gradients::evaluate(const Differentiated& what, const Scored& at, const F& f) {
   for_pieces(rows_, [&](index_t b, index_t e) {
@@ -370,8 +370,8 @@ void Gradients::round(const Differentiated& what, const Scored& at, const std::v
                       std::uint64_t seed, index_t first) {
   const index_t n = rows_;
   if (form_ == Rounding::exact) {
-    // Fixed point with a power-of-two unit. Weights multiply whole units, so that an integer weight is exactly the same
-    // as repetition.
+    // Fixed point with a power-of-two unit. Weights multiply integers, so that an integer weight is exactly equivalent
+    // to repeating the row.
     const double* w = at.weight;
     for (index_t k = 0; k < at.outputs; ++k) {
       double *g = g_.data() + k * n, *h = h_.data() + k * n;

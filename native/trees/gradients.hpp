@@ -1,4 +1,4 @@
-// From a loss to the gradients and Hessians that trees are fitted to, rounded to whole numbers for the histograms.
+// Gradients and Hessians of a loss, to which trees are fitted, rounded to integers for the histograms.
 //
 //   g = w l'(y, s),   h = w l''(y, s)  or  w times a bound of it
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace hinge::trees {
 
-// How the second derivative enters: the loss's own, or one number for every row (a bound of it).
+// The second derivative: that of the loss, or one bound of it for every row.
 struct Curvature {
   bool own = true;
   double bound = 1;
@@ -23,7 +23,7 @@ struct Scored {
   index_t rows, outputs;
 };
 
-// Integers have no NaN: what overflowed ends the fit before it is rounded.
+// Integers have no NaN, so an overflow must raise an error before the rounding.
 inline void require_finite(double x) {
   if (!std::isfinite(x))
     throw std::domain_error(
@@ -31,29 +31,29 @@ inline void require_finite(double x) {
         "Lower learning_rate, or rescale y.");
 }
 
-// The largest |g| and h of one output, and the weight of its rows: what the unit of the rounded numbers comes from.
+// The largest |g| and h of one output, and the weight of its rows: they determine the unit of the rounded numbers.
 struct Extent {
   double g = 0, h = 0, weight = 0;
   void merge(const Extent& o) { g = g > o.g ? g : o.g, h = h > o.h ? h : o.h, weight += o.weight; }
 };
 
-// Which gradients: of a loss of one output, or (null) of the softmax over the outputs, whose y holds codes.
+// The function that is differentiated: a loss of one output, or (null) the softmax over the outputs, where y has codes.
 struct Differentiated {
   const Loss* loss = nullptr;
   bool logistic = false;  // the loss is log(1 + exp(-ys))
   Curvature curvature;
 };
 
-// The rounded rows of every output, one after the other. A table in blocks has one object per block: the units come
-// from the extents of all blocks together, and random rounding from the numbers of the rows in the table.
+// The rounded rows, stored output by output. A table in blocks has one object per block: the units come from the
+// extents of all blocks, and stochastic rounding uses the row numbers in the table.
 class Gradients {
  public:
-  // exact: 64-bit fixed point. frequency: weights are counts, and count as such in a node.
+  // exact: 64-bit fixed point. frequency: weights are counts and are counted as such in a node.
   Gradients(const Scored& at, bool exact, bool frequency);
 
   // The extent of every output.
   std::vector<Extent> measure(const Differentiated& what, const Scored& at);
-  // After measure, with the same scores. first: the number of the first row.
+  // Call after measure, with the same scores. first: the number of the first row.
   void round(const Differentiated& what, const Scored& at, const std::vector<Extent>& extents, std::uint64_t seed,
              index_t first = 0);
 
@@ -67,11 +67,11 @@ class Gradients {
 
   index_t rows_;
   Rounding form_ = Rounding::packed;
-  std::vector<std::uint32_t> words_;  // of log-likelihoods, for a while: probabilities, as the bits of float
-  std::vector<double> g_, h_;         // exact: whole numbers
+  std::vector<std::uint32_t> words_;  // for log-likelihoods, temporarily: probabilities, as the bits of float
+  std::vector<double> g_, h_;         // exact: integers in double
   std::vector<std::int64_t> count_;
   std::vector<double> g_unit_, h_unit_;
-  std::vector<double> u_, v_;  // derivatives of a loss that is evaluated for all rows at once
+  std::vector<double> u_, v_;  // derivatives of a loss that is evaluated on whole arrays
 };
 
 }  // namespace hinge::trees

@@ -1,5 +1,5 @@
-// How trees are grown (tree_cart.hpp): what a node is, how its best cut is found (tree_search.cpp), and how nodes are
-// split until there is nothing left to split (tree_cart.cpp).
+// The growth of CART trees (cart.hpp): the state of a node, the search for its best cut (search.cpp), and the loop that
+// splits nodes until none can be split (cart.cpp).
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -19,13 +19,13 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 struct Cut {
   double score = -kInf;
   std::int32_t feature = -1;
-  std::uint32_t code = 0, next = 0;  // the last code on the left, the first on the right (kAbsent: none)
+  std::uint32_t code = 0, next = 0;  // last code on the left, first code on the right (kAbsent: none)
   bool missing_left = false, categorical = false;
   Set set{};
   double threshold = 0;
 };
 
-// The entries of one feature of a sparse table in a node.
+// The entries of one feature of a sparse table that are in a node.
 struct Span {
   std::int32_t feature;
   index_t begin, end;
@@ -33,35 +33,35 @@ struct Span {
 
 struct Node {
   index_t begin = 0, end = 0;
-  std::vector<Span> spans;  // of a sparse table: the features that have entries in the node, in increasing order
+  std::vector<Span> spans;  // sparse tables: the features with entries in the node, in increasing order
   int depth = 0;
   std::int32_t id = 0;
   std::uint64_t key = 1;
   std::uint32_t label = 0;
-  double lower = -kInf, upper = kInf;  // bounds of the value, under monotone constraints
+  double lower = -kInf, upper = kInf;  // bounds of the leaf value, under monotone constraints
   std::vector<double> total;
   double impurity = 0;
   bool final = false;
   Cut cut;
 };
 
-// A row of a list of rows in the order of their codes.
+// A row in a list sorted by code.
 struct Step {
   std::int32_t label;
   double weight, count;
 };
 
-// The rows of a node in the order of one feature, for several classes.
+// The rows of a node sorted by one feature, for several classes.
 struct Steps {
-  std::vector<Step> rows, absent;  // with a value; without one
-  std::vector<index_t> end;        // by group of equal codes: where its rows end
-  index_t zero = -1;               // the group of the rows without entries, on a sparse table
-  std::vector<double> rest;        // its statistics
-  std::vector<double> tally;       // weights of the classes on one side
+  std::vector<Step> rows, absent;  // rows with a value; rows without one
+  std::vector<index_t> end;        // the end of each group of equal codes
+  index_t zero = -1;               // sparse tables: the group of the rows without entries
+  std::vector<double> rest;        // the statistics of that group
+  std::vector<double> tally;       // class weights on one side
   std::vector<std::uint32_t> key;
 };
 
-// An entry of a sparse table, as a row lists it.
+// An entry of a sparse table in the list of its row.
 struct RowCell {
   std::uint32_t feature, code, row;
   bool operator<(const RowCell& other) const {
@@ -69,28 +69,28 @@ struct RowCell {
   }
 };
 
-// What one thread works with.
+// The working memory of one thread.
 struct Scratch {
   Prefixes prefix;
   std::vector<double> cells;  // histogram: codes x channels
   std::vector<double> missing, sum, local_w, local_y, local_c;
-  double squares = 0;            // of the weights of the classes in the node, their sum
-  std::vector<double> of_class;  // weights of the classes on one side, all zero between cuts
+  double squares = 0;            // sum of squares of the class weights in the node
+  std::vector<double> of_class;  // class weights on one side, all zero between cuts
   std::vector<std::uint32_t> rows;
   std::vector<Tally> weighted;
   std::vector<std::uint8_t> codes;
   std::vector<Tally> tallies = std::vector<Tally>(kGroup * kBins);
-  std::vector<std::int32_t> features;  // in the order they are tried
-  std::vector<index_t> swaps;          // that led to it
+  std::vector<std::int32_t> features;  // in the order in which they are tried
+  std::vector<index_t> swaps;          // that produced this order
   Steps steps;
   std::vector<Sorted::Entry> entries;
-  const Sorted::Entry* first = nullptr;  // entries in the node of the feature that is tried, on a sparse table
+  const Sorted::Entry* first = nullptr;  // sparse tables: entries of the current feature in the node
   const Sorted::Entry* last = nullptr;
-  std::vector<Span> spans;  // of the node, where its rows were read
+  std::vector<Span> spans;  // of the node, if they were read from its rows
   std::vector<RowCell> cells_of_rows;
-  std::vector<std::int32_t> place;  // by feature: which of the node's spans it has, or -1
+  std::vector<std::int32_t> place;  // by feature: the index of its span in the node, or -1
   std::vector<std::uint32_t> code;  // by row
-  std::vector<double> value, left;  // of the node's rows, on a table of cells; statistics of a side
+  std::vector<double> value, left;  // of the node's rows, for tables of cells; statistics of a side
   AbsoluteError absolute;
 };
 
@@ -135,22 +135,23 @@ class Grower {
     return {weight(row), weight(row) * y_[row]};
   }
 
-  // Statistics, impurity and whether the node can be split at all. Sums of whole numbers need not be taken again if
-  // those of the parent and of the sibling are known.
+  // Computes the statistics, the impurity and whether the node can be split. Integer sums are the difference of those
+  // of the parent and the sibling if these are given.
   void start(Node& node, const Node* parent = nullptr, const Node* sibling = nullptr) const;
 
   void add(CartTree& tree, Node& node) const;
 
-  // The median of target k in the node, and the loss there.
+  // The median of target k in the node, and its absolute loss.
   std::pair<double, double> median(const Node& node, int k) const;
 
-  // Fills prefix sums over the groups of equal codes in the node, in increasing order of code; missing rows apart.
+  // Fills prefix sums over the groups of equal codes in the node, in increasing order of code; missing rows are
+  // separate.
   void collect(const Node& node, index_t j, Scratch& s) const;
   void collect_nonzeros(const Node& node, index_t j, Scratch& s) const;
   template <class Code>
   void collect_codes(const Node& node, Scratch& s, const Code& code_of) const;
 
-  // Rows of the node gathered once, for histograms over many features.
+  // Gathers the rows of the node once, for histograms over many features.
   void gather(const Node& node, Scratch& s) const;
 
   bool allowed(const double* left, const double* total) const {
@@ -159,7 +160,7 @@ class Grower {
            total[0] - left[0] > 0;
   }
 
-  // Whether the values of the two sides of cut i are within the node's bounds and in the demanded order.
+  // Whether the values of the two sides of cut i are within the node's bounds and satisfy the monotone constraint.
   bool monotone(const Node& node, index_t j, const double* left, const Scratch& s, index_t i) const {
     if (o_.monotone.empty()) return true;
     const int direction = o_.monotone[j];
@@ -177,7 +178,7 @@ class Grower {
 
   void score(const Node& node, index_t j, Scratch& s, index_t n, bool missing_left) const;
 
-  // Targets, weights and codes of the node's rows, for the absolute error.
+  // Lists targets, weights and codes of the node's rows, for the absolute error.
   void list_targets(const Node& node, index_t j, Scratch& s, int target) const;
 
   // Scores of n cuts by the absolute error, summed over the targets; list(target) fills the items.
@@ -194,35 +195,36 @@ class Grower {
   }
   std::vector<double> medians_of_groups(const Node& node, index_t j, Scratch& s) const;
 
-  // Gini with several classes: the rows in the order of the feature, and the scores of all cuts, in a time that does
-  // not depend on the number of classes (class_scan.cpp).
+  // Gini with several classes: sorts the rows by the feature and scores all cuts, in a time that does not depend on the
+  // number of classes (class_scan.cpp).
   void list_classes(const Node& node, index_t j, Scratch& s) const;
   void scan_classes(Scratch& s, bool missing_left) const;
-  // Squared error of several targets: the best cut of a feature without missing values, without tables of the targets.
+  // Squared error of several targets: the best cut of a feature without missing values, without a histogram of targets.
   bool try_targets(const Node& node, index_t j, Scratch& s, Cut& best) const;
-  // The rows of the node in the order of their bins: keys bin * 2^24 + place.
+  // Sorts the rows of the node by bin: keys bin * 2^24 + place.
   void sort_rows(const Node& node, index_t j, Scratch& s) const;
 
-  // A random threshold between the smallest and the largest value of the node. False if there is but one value.
+  // Tries a random threshold between the smallest and largest value in the node. Returns false if the feature is
+  // constant.
   bool try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const;
-  // Gini with several classes: the score of the cut at `most`, in a time that does not depend on their number.
+  // Gini with several classes: the score of the cut at `most`, in a time that does not depend on the number of classes.
   double class_score(const Node& node, index_t m, double most, Scratch& s) const;
 
   bool try_random(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
-  // A cut whose left side has the statistics s.left, if it is allowed and beats the best one.
+  // Takes a cut whose left side has the statistics s.left, if it is allowed and beats the best one.
   bool take_random(const Node& node, index_t j, const Scratch& s, double score, bool missing_left, Cut& best) const;
 
   static void shift(Prefixes& p, const std::vector<double>& by, double sign);
 
-  // Categories: `order` sorts the groups, prefixes of that order are the candidates.
+  // Categories: sorts the groups by `order`; the prefixes of that order are the candidates.
   void try_order(const Node& node, index_t j, Scratch& s, const std::vector<double>& cells,
                  const std::vector<index_t>& order, Cut& best) const;
 
   void try_categories(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
   Search limits(const Node& node) const {
-    // Where rows do not count as much as they weigh, one row of any weight is enough.
+    // If weights are not counts, one row of any weight satisfies min_samples_leaf here.
     const double count = rows_.frequency || !rows_.weight ? o_.min_samples_leaf : 0.0;
     return {
         {node.total[1], node.total[2]}, std::max({count, o_.min_weight_leaf, kTiny}), o_.criterion == Criterion::gini};
@@ -236,10 +238,10 @@ class Grower {
 
   void try_small(const Node& node, Scratch& s, Cut& best) const;
 
-  // False if the feature is constant in the node.
+  // Returns false if the feature is constant in the node.
   bool try_feature(const Node& node, index_t j, Scratch& s, Cut& best) const;
 
-  // Features that may not be constant in the node: all, or those with entries.
+  // The number of features that may vary in the node: all, or those with entries.
   index_t candidates(const Node& node) const { return nonzeros_ ? static_cast<index_t>(node.spans.size()) : cols_; }
   bool try_candidate(const Node& node, index_t k, Scratch& s, Cut& best) const {
     if (!nonzeros_) return try_feature(node, k, s, best);
@@ -252,7 +254,7 @@ class Grower {
 
   // The best cut over max_features features that are not constant, drawn one by one (drawn.cpp).
   void try_drawn(const Node& node, Scratch& s, Cut& best) const;
-  // Of a sparse table whose entries are not moved: the features with entries in the node and their entries, from its
+  // For a sparse table whose entries are not moved: the features with entries in the node and their entries, from its
   // rows; and the entries of one feature in the node, from its column.
   const std::vector<Span>* spans_of(const Node& node, Scratch& s) const;
   void look_at_column(const Node& node, index_t j, Scratch& s) const;
@@ -269,35 +271,35 @@ class Grower {
     return cut.categorical ? contains(cut.set.data(), code) : code <= cut.code;
   }
 
-  // Reorders the rows of the node; returns the number on the left.
+  // Partitions the rows of the node; returns the number on the left.
   index_t partition(const Node& node, Scratch& s);
 
   index_t partition_rows(const Node& node, Scratch& s);
 
-  // The children's entries, after `side_` has been set for the rows of the node.
+  // Partitions the entries among the children, after `side_` has been set for the rows of the node.
   void part_spans(const Node& node, Node& left, Node& right, Scratch& s);
 
-  // Splits the node by its cut: two children, added to the tree, started but not searched.
+  // Splits the node at its cut: adds two children to the tree, started but not searched.
   std::pair<Node, Node> split(CartTree& tree, const Node& node, Scratch& s);
 
   void best_first(CartTree& tree, Node& root, Scratch& s);
 
-  // The whole subtree below a started node that is already in `tree`.
+  // Grows the subtree below a started node that is already in `tree`.
   void subtree(CartTree& tree, Node&& top, Scratch& s);
 
-  // Large nodes one by one (their features in parallel), then the subtrees of the small ones in parallel.
+  // Splits large nodes one by one (their features in parallel), then grows the subtrees of small nodes in parallel.
   void depth_first(CartTree& tree, Node& root, Scratch& s);
 
   void graft(CartTree& tree, std::int32_t id, const CartTree& branch) const;
 
   static constexpr index_t kParallel = 1 << 16;
   static constexpr index_t kMostReserved = 1 << 23;  // values of nodes
-  static constexpr double kSorting = 8;              // what a cell costs that is sorted, for one that is read
-  static constexpr index_t kFewDrawn = 8;  // features for one that is drawn, from which on entries are not moved
-  // Below so many rows per class sorting the rows of a node by their bins takes less time than a histogram of classes.
+  static constexpr double kSorting = 8;              // cost of sorting a cell, relative to reading it
+  static constexpr index_t kFewDrawn = 8;            // from this many features per drawn one on, entries are not moved
+  // With fewer rows per class than this, sorting the rows of a node by bin is faster than a histogram of classes.
   static constexpr index_t kRowsPerClass = 128;
-  static constexpr index_t kRowsPerBins = 4 * kBins;  // the same, for several targets
-  static constexpr index_t kMostRows = 1 << 24;       // that can be sorted so
+  static constexpr index_t kRowsPerBins = 4 * kBins;  // the same for several targets
+  static constexpr index_t kMostRows = 1 << 24;       // largest number of rows that keys of this form can hold
   static constexpr double kTiny = std::numeric_limits<double>::min();
 
   const Sorted* sorted_;
@@ -312,23 +314,23 @@ class Grower {
   index_t cols_, size_ = 0;
   int channels_, outputs_;
   double total_weight_ = 0;
-  bool shared_ = false;  // columns other than the first are read where they were sorted
+  bool shared_ = false;  // columns other than the first are not partitioned
   std::vector<Sorted::Entry> entries_;
   std::vector<Span> spans_;  // of the root
-  // Of a sparse table from which few features are drawn: entries stay where they are. The node of each row, and the
-  // cells of each row.
+  // Set for a sparse table of whose features few are drawn: entries are not moved. The node of each row, and the cells
+  // of each row, are stored instead.
   bool in_place_ = false;
   std::vector<std::uint32_t> label_;
-  std::atomic<std::uint32_t> labels_ = 0;  // that have been given
+  std::atomic<std::uint32_t> labels_ = 0;  // number of labels in use
   std::vector<index_t> cells_begin_;
   std::vector<RowCell> cells_of_rows_;
   std::vector<std::uint8_t> side_;
   std::vector<std::uint32_t> order_;
-  bool one_pass_ = false;  // tree_scan.hpp
-  bool by_class_ = false;  // class_scan.cpp
+  bool one_pass_ = false;  // use scan.hpp
+  bool by_class_ = false;  // use class_scan.cpp
   bool by_target_ = false;
-  bool whole_counts_ = false;    // statistics are sums of whole numbers: exact in any order
-  std::vector<Tally> weighted_;  // beside order_
+  bool whole_counts_ = false;    // statistics are sums of integers, exact in any order
+  std::vector<Tally> weighted_;  // in the order of order_
 };
 
 }  // namespace hinge::trees::cart

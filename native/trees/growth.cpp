@@ -8,8 +8,8 @@ namespace hinge::trees {
 namespace {
 
 constexpr index_t kPoolBytes = index_t{1} << 28;
-constexpr index_t kCut = 2048;         // rows that a thread counts at least when a group is cut by rows
-constexpr index_t kSlotsTogether = 4;  // slots that are searched in one piece of work
+constexpr index_t kCut = 2048;         // minimum number of rows per thread when the rows of a group are divided
+constexpr index_t kSlotsTogether = 4;  // slots searched in one piece of work
 
 }  // namespace
 
@@ -27,13 +27,13 @@ struct Growth::Tree {
   TreeBuilder& builder;
 };
 
-// Fills the histogram of `small` from its rows, that of `large` (which holds the parent's) by subtraction, and searches
-// both for their best splits. `large` is null for the root, whose histogram may be filled.
+// Fills the histogram of `small` from its rows and that of `large` (which holds the parent's) by subtraction, then
+// searches both for their best splits. `large` is null for the root; `filled` means that its histogram exists.
 void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   const Bins& bins = t.bins;
   const index_t groups = bins.groups, m = small.size();
   const bool narrow = t.rows.narrow(m);
-  Histogram& mine = pool_[small.histogram];
+  Histogram& counted = pool_[small.histogram];
   const bool all = small.begin == 0 && m == rows_.all();
   const std::uint32_t* which = all ? nullptr : rows_.at(small.begin);
   const bool was = large && t.rows.narrow(m + large->size()), is = large && t.rows.narrow(large->size());
@@ -41,10 +41,10 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
     t.builder.search(leaf, pool_[leaf.histogram], t.rows.narrow(leaf.size()), some, best);
   };
   const auto take_from_parent = [&](const Slots& some) {
-    subtract(pool_[large->histogram], was, is, mine, narrow, bins, some, t.rows.form);
+    subtract(pool_[large->histogram], was, is, counted, narrow, bins, some, t.rows.form);
   };
 
-  // Sums of integers do not depend on how the rows are cut, so this may look at the number of threads.
+  // Integer sums do not depend on the partition of the rows, so the partition may depend on the number of threads.
   const index_t threads = threads_here();
   const bool by_group = groups % threads == 0 || groups >= 8 * threads;
   const index_t cuts = filled || by_group ? 1 : std::clamp<index_t>(m / kCut, 1, threads);
@@ -53,11 +53,11 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   const auto count = [&](index_t task) {
     const index_t group = task / cuts, cut = task % cuts;
     const index_t begin = range_begin(m, cuts, cut), end = range_begin(m, cuts, cut + 1);
-    fill(cut == 0 ? mine : partial_[cut - 1], narrow, bins, group, t.rows, which ? which + begin : nullptr, begin,
+    fill(cut == 0 ? counted : partial_[cut - 1], narrow, bins, group, t.rows, which ? which + begin : nullptr, begin,
          end - begin);
   };
   const auto finish = [&](const Slots& some, Split* found) {
-    for (index_t c = 0; c < cuts - 1; ++c) merge(mine, partial_[c], narrow, bins, some);
+    for (index_t c = 0; c < cuts - 1; ++c) merge(counted, partial_[c], narrow, bins, some);
     if (large && was == is) take_from_parent(some);
     search(small, some, found[0]);
     if (large && was == is) search(*large, some, found[1]);
@@ -66,12 +66,12 @@ void Growth::find_splits(const Tree& t, Open& small, Open* large, bool filled) {
   std::vector<Slots> pieces;
   for (index_t group = 0; group < groups; ++group) {
     const Slots all = all_slots(bins, group);
-    const index_t together = by_group ? all.end - all.begin : kSlotsTogether;
-    for (index_t k = all.begin; k < all.end; k += together)
-      pieces.push_back({group, k, std::min(all.end, k + together)});
+    const index_t slots_per_piece = by_group ? all.end - all.begin : kSlotsTogether;
+    for (index_t k = all.begin; k < all.end; k += slots_per_piece)
+      pieces.push_back({group, k, std::min(all.end, k + slots_per_piece)});
   }
   std::vector<Split> found(2 * pieces.size());
-  if (by_group && !filled) {  // a group is a piece: the thread that has counted it finds it in its cache
+  if (by_group && !filled) {  // a group is one piece: its histogram is in the cache of the thread that filled it
     parallel_for(groups, [&](index_t group) {
       count(group);
       finish(pieces[group], &found[2 * group]);
@@ -98,8 +98,8 @@ Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions
 
   leaves_.clear();
   std::vector<Open> open;
-  // Open leaves keep their histograms for the subtraction below them, within a budget of memory; a leaf without one
-  // has both of its children counted from their rows.
+  // Open leaves keep their histograms, from which those of their children are subtracted, within a memory budget. For a
+  // leaf without one, both children are counted from their rows.
   const index_t bytes = static_cast<index_t>(bins.slots.size()) * kBins * static_cast<index_t>(sizeof(Cell));
   const index_t budget = std::min<index_t>(options.max_leaves + 1, std::max<index_t>(4, kPoolBytes / bytes));
   pool_.resize(budget);
@@ -161,7 +161,7 @@ Nodes Growth::grow(const Bins& bins, const Rounded& gradients, const GrowOptions
   return std::move(builder.tree);
 }
 
-// The leaves of the tree that is cut back hold the rows of those below them, which are side by side.
+// A leaf of the pruned tree holds the rows of the leaves it replaces, which are adjacent.
 void Growth::prune(Nodes& tree, double cost) {
   const std::int32_t n = tree.size();
   std::vector<index_t> begin(n, rows_.used()), end(n, 0);
@@ -175,7 +175,7 @@ void Growth::prune(Nodes& tree, double cost) {
     if (tree.left[k] < 0) leaves_.push_back({static_cast<std::int32_t>(k), begin[kept[k]], end[kept[k]]});
 }
 
-// Leaf values from gradients before they were rounded at random.
+// Computes leaf values from gradients before stochastic rounding.
 void Growth::values(const Tree& t) {
   if (!t.builder.fine()) return;
   struct Sums {

@@ -1,4 +1,4 @@
-// One tree, grown best leaf first (or level by level) on rounded gradients.
+// The growth of one tree on rounded gradients, best leaf first or level by level.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace hinge::trees {
 
-// Memory for growing tree after tree, and the leaves of the last one.
+// The working memory for growing one tree after another, and the leaves of the last tree.
 class Growth {
  public:
   struct Leaf {
@@ -15,7 +15,7 @@ class Growth {
     index_t begin, end;
   };
 
-  // Leaf values minimise the second-order model. root_histogram: that of all rows, taken if it is there already.
+  // Leaf values minimise the second-order model. root_histogram: the histogram of all rows, if it has been filled.
   Nodes grow(const Bins& bins, const Rounded& gradients, const GrowOptions& options, const Draw& draw,
              Histogram* root_histogram = nullptr);
 
@@ -24,7 +24,7 @@ class Growth {
 
  private:
   struct Open;
-  struct Tree;  // what is the same all over one tree
+  struct Tree;  // what stays constant during the growth of one tree
 
   void find_splits(const Tree& t, Open& small, Open* large, bool filled = false);
   void prune(Nodes& tree, double cost);
@@ -32,7 +32,7 @@ class Growth {
 
   LeafRows rows_;
   std::vector<Leaf> leaves_;
-  std::vector<Histogram> pool_, partial_;  // of the open leaves; of ranges of the rows of one
+  std::vector<Histogram> pool_, partial_;  // of the open leaves; of ranges of rows of one leaf
 };
 
 }  // namespace hinge::trees

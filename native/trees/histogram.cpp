@@ -8,15 +8,15 @@
 namespace hinge::trees {
 namespace {
 
-constexpr index_t kAhead = 48;  // rows fetched in advance when they are not consecutive
+constexpr index_t kAhead = 48;  // rows prefetched in advance if they are not consecutive
 
-// Two rows at a time: their additions to different cells overlap better than those of one row alone.
+// Two rows at a time: additions to the cells of two rows overlap better than those of one.
 template <int Width, class Form, bool Indexed>
 void accumulate(const std::uint8_t* cells, const std::uint32_t* rows, const std::uint32_t* which, index_t first,
                 index_t m, std::int64_t* sums) {
   const auto row_at = [&](index_t i) { return Indexed ? static_cast<index_t>(which[i]) : first + i; };
   const auto fetch = [&](index_t i) {
-    // `which` has room for reading ahead (see kPad in tree_rows.cpp): at worst a useless prefetch.
+    // `which` is padded for reading ahead (see kPad in rows.cpp): at worst a prefetch is useless.
     if constexpr (Indexed) {
       __builtin_prefetch(cells + static_cast<index_t>(which[i]) * kGroup);
       __builtin_prefetch(rows + which[i]);
@@ -60,7 +60,7 @@ HINGE_HOT void minus(std::int64_t* __restrict a, const std::int64_t* __restrict 
   for (index_t i = 0; i < n; ++i) a[i] -= b[i];
 }
 
-// f(where the cells of a slot begin in its group, how many there are).
+// Calls f(offset of the slot's cells in its group, number of cells).
 template <class F>
 void each_slot(const Bins& bins, const Slots& some, const F& f) {
   const index_t begin = bins.group_begin[some.group];
@@ -113,7 +113,7 @@ struct Lanes {
   typedef std::int64_t Sums __attribute__((vector_size(8 * C), may_alias));
 };
 
-// Rows 0 .. m of C sets of words, `stride` apart; sums[(slot * kBins + code) * C + set].
+// Rows 0 .. m of C sets of words at distance `stride`; sums[(slot * kBins + code) * C + set].
 template <int C, int Width>
 HINGE_HOT void accumulate_together(const std::uint8_t* cells, const std::uint32_t* words, index_t stride, index_t m,
                                    std::int64_t* sums) {
@@ -227,7 +227,7 @@ void subtract(Histogram& parent, bool was, bool is, Histogram& child, bool child
   }
   Cell* wide = parent.wide(bins, some.group);
   with_form(form, [&]<class Form>(Form) {
-    // In place: narrow cells are written behind the wide ones that are still to be read.
+    // In place: narrow cells are written behind the wide ones that have not been read yet.
     each_slot(bins, some, [&](index_t at, index_t n) {
       less_narrow<Form>(wide + at, b + at, n);
       if (is)

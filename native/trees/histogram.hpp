@@ -1,12 +1,12 @@
-// Histograms of gradients, in integers.
+// Gradient histograms in integers.
 //
-// Gradients and Hessians are rounded to integers once per tree, so sums are exact and do not depend on the order or
-// the number of threads. Three forms of the rounded rows (tree_gradients.hpp):
-//   packed    g in 10 bits, h in 8 bits, rounded at random so that sums are unbiased
-//   constant  the same Hessian everywhere: g in 32 bits, the count stands for h
+// Gradients and Hessians are rounded to integers once per tree, so sums are exact and depend neither on the order of
+// summation nor on the number of threads. The rounded rows (gradients.hpp) have three forms:
+//   packed    g in 10 bits, h in 8 bits, with stochastic rounding so that sums are unbiased
+//   constant  the same Hessian everywhere: g in 32 bits, and the count replaces h
 //   exact     g and h as 64-bit fixed point (2^-36 of the largest): for small data
-// The first two take one 64-bit addition per cell, and up to kBlock rows fit into such a cell: the histogram of a node
-// of no more rows is kept so ("narrow"), a third of the memory of the three numbers of a wide one.
+// The first two need one 64-bit addition per cell, and such a cell has room for up to kBlock rows. The histogram of a
+// node with no more rows is stored in this form ("narrow"), a third of the memory of a wide one with three numbers.
 #pragma once
 #include <vector>
 
@@ -22,10 +22,10 @@ struct Cell {
 
 constexpr index_t kBlock = 32768;
 
-// A row's word: [ g : 10 | what its rounding lost : 7 | h : 8 | what its rounding lost : 7 ], losses in 64ths.
+// A row's word: [ g : 10 | its rounding error : 7 | h : 8 | its rounding error : 7 ], errors in 64ths.
 // A narrow cell: [ g : 25 | h : 23 | count : 16 ].
 struct Packed {
-  static constexpr int kLost = 6;  // bits of a loss
+  static constexpr int kLost = 6;  // fractional bits of a rounding error
   static constexpr int kMostG = 511, kMostH = 255;
   static HINGE_INLINE std::uint32_t word(std::int32_t g, std::int32_t lost_g, std::int32_t h, std::int32_t lost_h) {
     return (static_cast<std::uint32_t>(g) << 22) | ((static_cast<std::uint32_t>(lost_g) & 127) << 15) |
@@ -71,9 +71,9 @@ enum class Rounding { packed, constant, exact };
 struct Rounded {
   Rounding form = Rounding::exact;
   const std::uint32_t* words = nullptr;                 // packed and constant
-  const double *exact_g = nullptr, *exact_h = nullptr;  // whole numbers
-  const std::int64_t* count = nullptr;                  // what a row counts for, if not one (exact only)
-  double g_unit = 1, h_unit = 1;                        // what one integer step is worth
+  const double *exact_g = nullptr, *exact_h = nullptr;  // integers in double
+  const std::int64_t* count = nullptr;                  // number of samples a row stands for, if not one (exact only)
+  double g_unit = 1, h_unit = 1;                        // value of one integer step
 
   bool narrow(index_t rows) const { return form != Rounding::exact && rows <= kBlock; }
   Cell exact_cell(index_t row) const {
@@ -90,7 +90,7 @@ decltype(auto) with_form(Rounding form, F&& f) {
 // Sum over rows[0 .. m), or 0 .. m if `which` is null.
 Cell add_up(const Rounded& rows, const std::uint32_t* which, index_t m);
 
-// The cells of all slots. A group has room for wide cells, which narrow ones take up from its beginning.
+// The cells of all slots. A group has room for wide cells; narrow cells are stored from its beginning.
 class Histogram {
  public:
   void make(const Bins& bins) {
@@ -99,7 +99,7 @@ class Histogram {
   std::int64_t* narrow(const Bins& bins, index_t group) { return data_.data() + bins.group_begin[group] * kBins * 3; }
   Cell* wide(const Bins& bins, index_t group) { return reinterpret_cast<Cell*>(narrow(bins, group)); }
 
-  // All numbers of wide cells, those of codes that do not occur included: sums over blocks of a table.
+  // All numbers of wide cells, including those of codes that do not occur: for sums over blocks of a table.
   bool made() const { return !data_.empty(); }
   void take(const std::int64_t* numbers, index_t n) { data_.assign(numbers, numbers + n); }
   const std::vector<std::int64_t>& numbers() const { return data_; }
@@ -111,7 +111,7 @@ class Histogram {
   std::vector<std::int64_t> data_;
 };
 
-// Some slots of a group, by their numbers among all.
+// Some slots of a group, as a range of slot numbers.
 struct Slots {
   index_t group, begin, end;
 };
@@ -119,21 +119,20 @@ inline Slots all_slots(const Bins& bins, index_t group) {
   return {group, bins.group_begin[group], bins.group_begin[group + 1]};
 }
 
-// The cells of one group over rows[0 .. m) (or first + 0 .. m if `which` is null).
+// Fills the cells of one group over rows[0 .. m) (or first + 0 .. m if `which` is null).
 void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Rounded& rows, const std::uint32_t* which,
           index_t first, index_t m);
 
-// The same over all rows for several sets of gradients in the packed form, whose words are one after the other: every
-// cell is found once for up to kWordSets of them. out[k] has the cells of set k.
+// The same over all rows for several sets of gradients in the packed form, stored one after another: each cell is
+// located once for up to kWordSets of them. out[k] receives the cells of set k.
 constexpr index_t kWordSets = 4;
 void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group, const std::uint32_t* words);
 
-// Adds the cells of some slots, of the same width.
+// Adds the cells of some slots; both histograms have the same width.
 void merge(Histogram& into, Histogram& more, bool narrow, const Bins& bins, const Slots& some);
 
-// What remains of some slots of a parent, in its place, without one of the children. `was` and `is`: whether it is
-// narrow before and after; where that changes, the slots must be all of a group, as narrow cells take the place of
-// others.
+// Subtracts a child from some slots of its parent, in place. `was` and `is`: whether the parent is narrow before and
+// after. If that changes, the slots must be all slots of a group, because narrow cells overwrite others.
 void subtract(Histogram& parent, bool was, bool is, Histogram& child, bool child_narrow, const Bins& bins,
               const Slots& some, Rounding form);
 

@@ -1,4 +1,4 @@
-// Exact line search in the leaves, for losses whose second-order model is no guide (kinks, flat parts).
+// Exact line search in the leaves, for losses whose second-order model is uninformative (kinks, flat parts).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,7 +9,7 @@
 namespace hinge::trees {
 namespace {
 
-// A minimiser of sum w rho_level(r - v): the middle of the interval of minimisers.
+// A minimiser of sum w rho_level(r - v): the midpoint of the interval of minimisers.
 double weighted_quantile(std::vector<double>& r, const std::vector<double>& w, double level) {
   const std::size_t n = r.size();
   if (w.empty()) {
@@ -43,7 +43,7 @@ struct Leaf {
     for (std::size_t i = 0; i < s.size(); ++i) at[i] = s[i] + v;
     return static_cast<index_t>(s.size());
   }
-  double slope(double v) {
+  double derivative(double v) {
     const index_t n = shift(v);
     u.resize(s.size());
     loss.slopes(y.data(), at.data(), w.data(), u.data(), n);
@@ -56,25 +56,25 @@ struct Leaf {
   }
 };
 
-// The zero of an increasing derivative: bracket, then bisect.
-double root_of_slope(Leaf& leaf, double start) {
-  if (leaf.slope(0.0) == 0) return 0.0;
+// The zero of an increasing derivative, by bracketing and bisection.
+double derivative_root(Leaf& leaf, double start) {
+  if (leaf.derivative(0.0) == 0) return 0.0;
   double step = std::max(std::fabs(start), 1e-3), low = 0, high = 0;
-  for (int k = 0; k < 60 && leaf.slope(low) > 0; ++k, step *= 2) low -= step;
-  for (int k = 0; k < 60 && leaf.slope(high) < 0; ++k, step *= 2) high += step;
+  for (int k = 0; k < 60 && leaf.derivative(low) > 0; ++k, step *= 2) low -= step;
+  for (int k = 0; k < 60 && leaf.derivative(high) < 0; ++k, step *= 2) high += step;
   for (int k = 0; k < 100 && high - low > 1e-10 * (std::fabs(low) + std::fabs(high)); ++k) {
     const double middle = 0.5 * (low + high);
-    (leaf.slope(middle) < 0 ? low : high) = middle;
+    (leaf.derivative(middle) < 0 ? low : high) = middle;
   }
   return 0.5 * (low + high);
 }
 
-// A value of the leaf that lowers phi, for losses that are not convex: the best of a geometric grid against the
-// gradient, refined by golden sections between its neighbours. 0 if none lowers it.
+// A leaf value that decreases phi, for nonconvex losses: the best of a geometric grid in the descent direction, refined
+// by golden-section search between its neighbours. 0 if none decreases phi.
 double lowest_value(Leaf& leaf, double start) {
-  const double slope = leaf.slope(0.0);
-  if (slope == 0 || !std::isfinite(slope)) return 0.0;
-  const double down = slope > 0 ? -1.0 : 1.0, before = leaf.value(0.0);
+  const double derivative = leaf.derivative(0.0);
+  if (derivative == 0 || !std::isfinite(derivative)) return 0.0;
+  const double down = derivative > 0 ? -1.0 : 1.0, before = leaf.value(0.0);
   double unit = std::max(std::fabs(start), 1e-3);
   while (unit > 1e-12 && !(leaf.value(down * unit) < before)) unit /= 4;
   double best = before, middle = 0;
@@ -115,7 +115,7 @@ void Booster::search_leaves(Nodes& tree, const Growth& growth, const Round& roun
     } else {
       if (w.empty()) w.assign(n, 1.0);
       Leaf rows{*round.loss, y, s, w, options_.split.l2, {}, {}};
-      value = round.convex ? root_of_slope(rows, value) : lowest_value(rows, value);
+      value = round.convex ? derivative_root(rows, value) : lowest_value(rows, value);
     }
   };
   const auto count = static_cast<index_t>(growth.leaves().size());

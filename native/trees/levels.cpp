@@ -10,15 +10,15 @@
 namespace hinge::trees {
 namespace {
 
-// Elsewhere masks are used.
+// Other machines use masks (predict.hpp).
 #if defined(HINGE_AVX512)
 
-// The entries of a level's table for the nodes in `at`: up to 32 of them, from two registers.
+// The entries of a level's table for the nodes in `at`: up to 32 entries, from two registers.
 HINGE_AVX512 inline __m512i pick(__m512i low, __m512i high, __m512i at, bool wide) {
   return wide ? _mm512_permutex2var_epi32(low, at, high) : _mm512_permutexvar_epi32(at, low);
 }
 
-// One level: of every row the node within the level. Tables may be read up to 32 entries on.
+// One level: updates the node of every row within the level. Reads up to 32 entries past the tables.
 HINGE_AVX512 void step(const float* columns, const float* threshold, const std::int32_t* offset, int level,
                        std::int32_t* node) {
   const bool wide = level > 4;
@@ -30,8 +30,8 @@ HINGE_AVX512 void step(const float* columns, const float* threshold, const std::
     const __m512i from = _mm512_add_epi32(pick(o0, o1, at, wide), lane);
     const __m512 x = _mm512_i32gather_ps(from, columns + i, 4);
     const __mmask16 right = _mm512_cmp_ps_mask(x, _mm512_castsi512_ps(pick(t0, t1, at, wide)), _CMP_GT_OQ);
-    const __m512i twice = _mm512_add_epi32(at, at);
-    _mm512_store_si512(node + i, _mm512_mask_add_epi32(twice, right, twice, _mm512_set1_epi32(1)));
+    const __m512i doubled = _mm512_add_epi32(at, at);
+    _mm512_store_si512(node + i, _mm512_mask_add_epi32(doubled, right, doubled, _mm512_set1_epi32(1)));
   }
 }
 
@@ -45,13 +45,13 @@ HINGE_AVX512 void step(const double* columns, const double* threshold, const std
     const __m256i from = _mm512_castsi512_si256(pick(o0, o1, _mm512_castsi256_si512(at), wide));
     const __m512d x = _mm512_i32gather_pd(_mm256_add_epi32(from, lane), columns + i, 8);
     const __mmask8 right = _mm512_cmp_pd_mask(x, _mm512_i32gather_pd(at, threshold, 8), _CMP_GT_OQ);
-    const __m256i twice = _mm256_add_epi32(at, at);
+    const __m256i doubled = _mm256_add_epi32(at, at);
     _mm256_store_si256(reinterpret_cast<__m256i*>(node + i),
-                       _mm256_mask_add_epi32(twice, right, twice, _mm256_set1_epi32(1)));
+                       _mm256_mask_add_epi32(doubled, right, doubled, _mm256_set1_epi32(1)));
   }
 }
 
-// The first four levels, whose few columns are read whole.
+// The first four levels, whose few columns are loaded completely.
 HINGE_AVX512 void top(const float* columns, const float* t, const std::int32_t* o, std::int32_t* node) {
   const __m512i one = _mm512_set1_epi32(1);
   const __m512i third = _mm512_loadu_si512(t + 3), fourth = _mm512_loadu_si512(t + 7);
@@ -59,8 +59,8 @@ HINGE_AVX512 void top(const float* columns, const float* t, const std::int32_t* 
     const auto load = [&](int k) HINGE_AVX512 { return _mm512_loadu_ps(columns + o[k] + i); };
     const auto either = [&](__mmask16 m, __m512 l, __m512 r) HINGE_AVX512 { return _mm512_mask_blend_ps(m, l, r); };
     const auto further = [&](__m512i at, __mmask16 right) HINGE_AVX512 {
-      const __m512i twice = _mm512_add_epi32(at, at);
-      return _mm512_mask_add_epi32(twice, right, twice, one);
+      const __m512i doubled = _mm512_add_epi32(at, at);
+      return _mm512_mask_add_epi32(doubled, right, doubled, one);
     };
     const __mmask16 a = _mm512_cmp_ps_mask(load(0), _mm512_set1_ps(t[0]), _CMP_GT_OQ);
     const __mmask16 b = _mm512_cmp_ps_mask(either(a, load(1), load(2)),
@@ -83,8 +83,8 @@ HINGE_AVX512 void top(const double* columns, const double* t, const std::int32_t
     const auto load = [&](int k) HINGE_AVX512 { return _mm512_loadu_pd(columns + o[k] + i); };
     const auto either = [&](__mmask8 m, __m512d l, __m512d r) HINGE_AVX512 { return _mm512_mask_blend_pd(m, l, r); };
     const auto further = [&](__m256i at, __mmask8 right) HINGE_AVX512 {
-      const __m256i twice = _mm256_add_epi32(at, at);
-      return _mm256_mask_add_epi32(twice, right, twice, one);
+      const __m256i doubled = _mm256_add_epi32(at, at);
+      return _mm256_mask_add_epi32(doubled, right, doubled, one);
     };
     const __mmask8 a = _mm512_cmp_pd_mask(load(0), _mm512_set1_pd(t[0]), _CMP_GT_OQ);
     const __mmask8 b = _mm512_cmp_pd_mask(either(a, load(1), load(2)),
@@ -100,7 +100,7 @@ HINGE_AVX512 void top(const double* columns, const double* t, const std::int32_t
   }
 }
 
-// Values of up to 64 leaves, from registers: 16 at a time by the low bits of the node, then by the two above them.
+// Values of up to 64 leaves, from registers: selects among 16 by the low bits of the node, then by the next two bits.
 HINGE_AVX512 void add_values(const double* value, const std::int32_t* node, double* sums) {
   __m512d v[8];
   for (int k = 0; k < 8; ++k) v[k] = _mm512_loadu_pd(value + 8 * k);
@@ -126,7 +126,7 @@ void add_values(const double*, const std::int32_t*, double*) {}
 
 #endif
 
-constexpr index_t kBeyond = 64;  // entries that may be read behind those of a level or tree
+constexpr index_t kBeyond = 64;  // padding behind the entries of a level or tree
 
 int depth_of(const Ensemble& e, std::int64_t base, std::int32_t node) {
   if (e.feature[base + node] < 0) return 0;
@@ -136,7 +136,7 @@ int depth_of(const Ensemble& e, std::int64_t base, std::int32_t node) {
 }  // namespace
 
 bool Levels::build(const Ensemble& e) {
-  constexpr std::int64_t kFewLeaves = 12;  // on average; so there are four levels or more
+  constexpr std::int64_t kFewLeaves = 12;  // average number of leaves; implies at least four levels
   if (!have_gathers()) return false;
   const index_t trees = static_cast<index_t>(e.start.size()) - 1;
   std::int64_t nodes = 0;

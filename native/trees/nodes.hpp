@@ -1,4 +1,4 @@
-// A binary tree as arrays. Children sit side by side (right = left + 1); a leaf has feature -1.
+// A binary tree as arrays. Siblings are adjacent (right = left + 1); a leaf has feature -1.
 #pragma once
 #include <array>
 #include <vector>
@@ -16,10 +16,10 @@ struct Nodes {
   std::vector<double> threshold;
   std::vector<std::int32_t> left;
   std::vector<std::uint8_t> missing_left;
-  std::vector<std::int32_t> set;    // which of `sets` a categorical split uses; -1 for a numeric one
+  std::vector<std::int32_t> set;    // index in `sets` for a categorical split; -1 for a numeric one
   std::vector<std::uint32_t> sets;  // 8 words each
   std::vector<double> value;        // `outputs` numbers per node
-  std::vector<double> gain;         // fall of the objective by the split; 0 in leaves
+  std::vector<double> gain;         // decrease of the objective by the split; 0 in leaves
   std::vector<double> weight;       // weight (or Hessian) of the training rows in the node
   std::vector<std::int64_t> count;  // training rows in the node
   std::vector<std::uint8_t> bin;    // split on binned data: bins <= bin go left
@@ -32,7 +32,7 @@ struct Nodes {
     return size() - 1;
   }
 
-  // Gives a node a split (split.hpp); its children are added by the caller.
+  // Stores a split (split.hpp) in a node; the caller adds its children.
   template <class Split>
   void split(std::int32_t node, const Split& s) {
     feature[node] = s.feature;
@@ -46,7 +46,7 @@ struct Nodes {
     }
   }
 
-  // The leaf of a row, whose bins code(feature) gives.
+  // The leaf of a row with the bins code(feature).
   template <class Code>
   std::int32_t leaf(const Code& code) const {
     std::int32_t node = 0;
@@ -54,7 +54,7 @@ struct Nodes {
     return node;
   }
 
-  // Whether a row with this bin of the node's feature goes left.
+  // Whether a row with bin b of the node's feature goes left.
   bool goes_left(std::int32_t node, std::uint8_t b) const {
     if (b == 255) return missing_left[node];
     return set[node] >= 0 ? contains(sets.data() + 8 * set[node], b) : b <= bin[node];

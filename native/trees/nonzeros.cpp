@@ -31,7 +31,7 @@ struct Column {
   }
 };
 
-// Joins the columns' entries; `make` gives those of one column and sets its code of zero and its feature.
+// Concatenates the columns' entries; `make` returns those of one column and sets its code of zero and its feature.
 template <class Make>
 Nonzeros join(index_t rows, index_t cols, const Make& make) {
   Nonzeros out;
@@ -74,7 +74,7 @@ Nonzeros sort_nonzeros(const Compressed<T>& x) {
     return entries;
   });
   if (x.cols == 0) return out;
-  // Rows in the order of the first column, as a dense table lists them.
+  // Rows in the order of the first column, as in a dense table.
   std::vector<std::uint8_t> nonzero(x.rows, 0);
   for (index_t k = 0; k < out.begin[1]; ++k) nonzero[out.entries[k].row] = 1;
   index_t k = 0;
@@ -102,7 +102,7 @@ Nonzeros bin_nonzeros(const Compressed<T>& x, const double* weight, const BinOpt
       for (const std::uint32_t row : column.rows) other[row] = 1;
       for (const std::uint32_t row : column.absent) other[row] = 1;
     }
-    auto left = static_cast<index_t>(sample.size());  // sampled rows that hold zero
+    auto left = static_cast<index_t>(sample.size());  // sampled rows with value zero
     for (const std::uint32_t row : column.rows) left -= drawn[row];
     for (const std::uint32_t row : column.absent) left -= drawn[row];
     bool placed = left == 0;

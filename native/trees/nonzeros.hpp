@@ -1,8 +1,8 @@
-// A sparse table for trees: the nonzero entries of every column in the order of their codes.
+// A sparse table for trees: the nonzero entries of every column, sorted by code.
 //
-// All rows without an entry share the code of zero, which is a code like any other. The statistics of those rows are
-// what the entries leave of the node's, so a search costs as much as there are entries. Codes are those that the same
-// table would have if it were dense: numbers of distinct values, or bins.
+// All rows without an entry have the code of zero, which is otherwise an ordinary code. Their statistics are those of
+// the node minus those of the entries, so the cost of a search is proportional to the number of entries. The codes are
+// the ones that the dense table would have: ranks of distinct values, or bins.
 #pragma once
 #include <vector>
 
@@ -26,7 +26,7 @@ struct Nonzeros {
   std::vector<std::uint32_t> zero;     // the code of zero
   std::vector<index_t> begin;          // cols + 1
   std::vector<Sorted::Entry> entries;  // those with another code; missing values last, with code kAbsent
-  std::vector<std::uint32_t> order;    // the rows, as the root of a tree lists them
+  std::vector<std::uint32_t> order;    // the rows, in the order of the root of a tree
 };
 
 template <class T>

@@ -43,14 +43,14 @@ Predictor::Predictor(Ensemble ensemble) : e_(std::move(ensemble)) {
   for (index_t t = 0; t < trees(); ++t) most = std::max(most, (e_.start[t + 1] - e_.start[t] + 1) / 2);
   mask_bits_ = !e_.additive ? 0 : most <= 32 ? 32 : most <= 64 ? 64 : 0;
   make_steps();
-  if (mask_bits_ == 0) {  // walks read nothing else
+  if (mask_bits_ == 0) {  // walking needs nothing else
     e_.feature = {}, e_.left = {}, e_.set = {}, e_.threshold = {}, e_.missing_left = {};
     return;
   }
   by_level_ = levels_.build(e_);
   threshold32_.resize(e_.threshold.size());
   std::transform(e_.threshold.begin(), e_.threshold.end(), threshold32_.begin(), round_down<float>);
-  // Leaves are numbered from left to right; a split's mask keeps everything but its left subtree.
+  // Leaves are numbered from left to right; the mask of a split clears its left subtree.
   split_start_.push_back(0);
   leaf_start_.push_back(0);
   for (index_t t = 0; t < trees(); ++t) {
@@ -147,13 +147,13 @@ namespace {
 
 constexpr index_t kTogether = 8;
 
-// Large trees do not stay in the cache from one part of the rows to the next: few parts, but enough for the threads
-// (the sums of a row do not depend on them).
+// Large trees do not stay in the cache between two parts of the rows: there are few parts, but enough for the threads
+// (the sum of a row does not depend on them).
 index_t walking_parts(index_t rows) {
   return std::max(parts_for(rows, 8192, 64), std::min(parts_for(rows, 256, 64), static_cast<index_t>(num_threads())));
 }
 
-// Where `count` <= kTogether rows end in a tree, as numbers of its nodes.
+// The leaf nodes of `count` <= kTogether rows in a tree.
 template <class T, class Row>
 HINGE_INLINE void walk(const Step* steps, const std::uint32_t* sets, const Table<T>& x, const Row& row, index_t count,
                        std::int32_t* node) {

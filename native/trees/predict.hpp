@@ -1,10 +1,10 @@
-// Predictions of many trees on raw tables.
+// Predictions of tree ensembles on raw tables.
 //
-// Trees of at most 64 leaves are evaluated without walking (QuickScorer; Lucchese et al. 2015): every leaf is a bit,
-// every split that sends a row right clears the bits of its left subtree, and the lowest bit left is the row's leaf.
-// All splits of a tree are applied to a block of rows at once, with vector instructions and no branches. Trees that are
-// shallow but full are descended level by level instead (tree_levels.hpp). Larger trees are walked, several rows at a
-// time so that their cache misses overlap.
+// Trees with at most 64 leaves are evaluated by bit masks (QuickScorer; Lucchese et al. 2015): every leaf is a bit,
+// every split that sends a row right clears the bits of its left subtree, and the lowest remaining bit is the row's
+// leaf. All splits of a tree are applied to a block of rows with vector instructions and no branches. Shallow and
+// nearly complete trees are evaluated level by level instead (levels.hpp). Larger trees are walked from the root,
+// several rows at a time so that their cache misses overlap.
 #pragma once
 #include <vector>
 
@@ -15,7 +15,7 @@
 namespace hinge::trees {
 
 struct Ensemble {
-  std::vector<std::int64_t> start;  // trees + 1: where the nodes of each tree begin
+  std::vector<std::int64_t> start;  // trees + 1: the first node of each tree
   std::vector<std::int32_t> feature, left, set;
   std::vector<double> threshold;
   std::vector<std::uint8_t> missing_left;
@@ -25,11 +25,11 @@ struct Ensemble {
   bool additive = true;  // tree t adds to output t % outputs; otherwise every tree adds to all outputs
 };
 
-// All that a walk needs of a node, in a quarter of a cache line. A leaf leads to itself.
+// The part of a node that a walk needs, in a quarter of a cache line. The child of a leaf is the leaf itself.
 struct Step {
-  double threshold;  // exact for tables of either precision; of a categorical split, the number of its set
+  double threshold;  // exact for tables of either precision; for a categorical split, the index of its set
   std::uint32_t feature : 30, categorical : 1, missing_left : 1;
-  std::int32_t left;  // within the tree; the right child comes next
+  std::int32_t left;  // within the tree; the right child is next to it
 };
 
 class Predictor {
@@ -42,10 +42,10 @@ class Predictor {
   // out (rows x outputs) += trees [first, last) on x
   template <class T>
   void add(const Table<T>& x, index_t first, index_t last, double* out) const;
-  // Sums over the trees whose sample did not hold the row: in_bag is trees x rows, out rows x outputs, count rows.
+  // Sums over the trees for which the row is out of bag: in_bag is trees x rows, out rows x outputs, count rows.
   template <class T>
   void add_out_of_bag(const Table<T>& x, const std::uint8_t* in_bag, double* out, double* count) const;
-  // out (rows x trees): the node where each row ends
+  // out (rows x trees): the leaf of each row
   template <class T>
   void leaves(const Table<T>& x, std::int32_t* out) const;
 
@@ -63,9 +63,9 @@ class Predictor {
   std::vector<Step> steps_;
   index_t largest_feature_ = -1;
   int mask_bits_ = 0;      // 32, 64 or 0 (walk)
-  bool by_level_ = false;  // blocks of rows without missing values go through levels_ instead
+  bool by_level_ = false;  // blocks of rows without missing values use levels_ instead
   Levels levels_;
-  // Splits in the order they are applied, tree after tree.
+  // Splits in the order in which they are applied, tree by tree.
   std::vector<std::int64_t> split_start_, leaf_start_;
   std::vector<std::int32_t> split_node_;
   std::vector<std::uint64_t> split_mask_;

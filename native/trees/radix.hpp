@@ -1,4 +1,4 @@
-// Numbers sorted by their digits, with what belongs to them.
+// Radix sort of numbers with a payload.
 #pragma once
 #include <bit>
 #include <type_traits>
@@ -12,7 +12,7 @@ namespace hinge::trees {
 template <class T>
 using Key = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-// Unsigned keys in the order of the numbers.
+// Unsigned keys in the same order as the numbers.
 template <class T>
 Key<T> to_key(T x) {
   auto bits = std::bit_cast<Key<T>>(x);
@@ -26,11 +26,10 @@ T from_key(Key<T> k) {
   return std::bit_cast<T>((k & sign) ? Key<T>(k & ~sign) : Key<T>(~k));
 }
 
-// Up to this many keys insertion is quicker than clearing the counts of the digits.
+// Up to this many keys insertion sort is faster than clearing the digit counts.
 constexpr std::size_t kFewKeys = 48;
 
-// Least-significant-digit radix sort with digits of 11 bits; passes in which all digits agree are skipped. Equal keys
-// stay in their order.
+// Stable least-significant-digit radix sort with digits of 11 bits; passes in which all digits agree are skipped.
 template <class K, class P>
 void radix_sort(std::vector<K>& keys, std::vector<P>& payload) {
   constexpr int digit = 11, size = 1 << digit, passes = (8 * sizeof(K) + digit - 1) / digit;

@@ -11,15 +11,15 @@
 namespace hinge::trees {
 namespace {
 
-constexpr index_t kPad = 64;  // room behind the row numbers, for prefetches that run ahead
+constexpr index_t kPad = 64;  // padding behind the row numbers, for prefetches that read ahead
 constexpr index_t kChunk = 1 << 13;
 
 struct Sides {
   index_t left = 0, right = 0;
 };
 
-// Moves the rows from `first` on that go left to the front, the others to `spare`, both in order, behind those that are
-// there; returns how many went left in all.
+// Moves the rows from `first` on that go left to the front and the others to `spare`, appending to both in order;
+// returns the total number that went left.
 template <class Test>
 HINGE_INLINE index_t separate(std::uint32_t* rows, index_t first, index_t n, std::uint32_t* spare, Sides sides,
                               const Test& left) {
@@ -35,8 +35,8 @@ HINGE_INLINE index_t separate(std::uint32_t* rows, index_t first, index_t n, std
   return nl;
 }
 
-// The same for as many rows as fill whole vectors: left are those whose bin, with `shift` added to the byte, is at most
-// `most`. Up to three bytes behind the column are read.
+// The same for as many rows as fill whole vectors: a row goes left if its byte plus `shift` is at most `most`. Reads up
+// to three bytes past the column.
 #if defined(HINGE_AVX512)
 HINGE_AVX512 Sides separate_many(std::uint32_t* rows, index_t n, std::uint32_t* spare, const std::uint8_t* column,
                                  int shift, int most) {
@@ -85,7 +85,7 @@ index_t LeafRows::split(const Bins& bins, const Nodes& tree, std::int32_t node, 
   const int bin = tree.bin[node];
   const bool missing_left = tree.missing_left[node];
   const std::uint32_t* set = tree.set[node] >= 0 ? tree.sets.data() + 8 * tree.set[node] : nullptr;
-  // Missing values that go left: 255 + 1 wraps to 0, below every threshold.
+  // If missing values go left, 255 + 1 wraps to 0, which is below every threshold.
   const int shift = missing_left ? 1 : 0;
   const bool many = !set && have_gathers() && bins.rows < std::numeric_limits<std::int32_t>::max();
   const auto run = [&](std::uint32_t* from, index_t n, std::uint32_t* spare) {
@@ -106,7 +106,7 @@ index_t LeafRows::split(const Bins& bins, const Nodes& tree, std::int32_t node, 
     std::copy(spare, spare + (n - left), rows + left);
     return left;
   }
-  // Chunk by chunk into `spare`, those that go right first; from there all pieces go to their places.
+  // Writes each chunk to `spare`, the rows that go right first; then all pieces are copied to their places.
   std::vector<Sides> sides(parts), to(parts);
   parallel_for(parts, [&](index_t p) {
     const index_t b = p * kChunk, size = std::min(kChunk, n - b), left = run(rows + b, size, spare + b);

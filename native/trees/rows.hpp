@@ -1,4 +1,4 @@
-// The rows of a tree, leaf after leaf.
+// The rows of a tree, ordered by leaf.
 #pragma once
 #include <vector>
 
@@ -9,11 +9,11 @@ namespace hinge::trees {
 
 class LeafRows {
  public:
-  // All rows, or each with probability `share`, drawn from the seed; the others are kept behind. first: the number of
-  // the first row in a table of which these are a block.
+  // All rows, or each with probability `share`, drawn from the seed; the others are stored behind them. first: the
+  // number of the first row in the table of which these rows are a block.
   void start(index_t n, double share, std::uint64_t seed, index_t first = 0);
 
-  // Puts those of rows[begin, end) that go left at a node before the others, both in order; returns their number.
+  // Moves the rows of [begin, end) that go left at a node before the others, preserving order; returns their number.
   index_t split(const Bins& bins, const Nodes& tree, std::int32_t node, index_t begin, index_t end);
 
   const std::uint32_t* at(index_t i) const { return rows_.data() + i; }

@@ -28,8 +28,8 @@ bool large_enough(const Search& search, const Tally& left) {
 
 constexpr double kSlack = 1e-10;  // of clearly_better
 
-// Whether any of the cuts may beat the threshold. Compared without divisions, which only a cut that may be the best is
-// worth.
+// The number of cuts that may beat the threshold. The comparison avoids divisions, which are only worth their cost for
+// a cut that may be the best.
 HINGE_HOT index_t count_promising(const double* __restrict w, const double* __restrict s, index_t n, double W, double S,
                                   double least, double threshold, bool gini) {
   index_t count = 0;
@@ -43,7 +43,7 @@ HINGE_HOT index_t count_promising(const double* __restrict w, const double* __re
   return count;
 }
 
-// The sums left of every cut between neighbouring codes, which are added in increasing order.
+// The sums on the left of every cut between adjacent codes, which are added in increasing order.
 struct Cuts {
   alignas(64) double w[kBins];
   alignas(64) double s[kBins];
@@ -72,7 +72,7 @@ struct Cuts {
   }
 };
 
-// Looks at every bin of a histogram that holds rows, and clears it.
+// Tries all nonempty bins of a histogram, and clears it.
 bool choose_bins(Tally* cells, int bins, const Search& search, Scan& best) {
   Cuts cuts;
   for (int b = 0; b < bins; ++b)
@@ -81,7 +81,7 @@ bool choose_bins(Tally* cells, int bins, const Search& search, Scan& best) {
   return cuts.choose(search, best);
 }
 
-// Many rows: every bin is looked at afterwards.
+// Many rows: a pass over the rows, then one over all bins.
 bool scan_large(const std::uint8_t* column, const std::uint32_t* order, const Tally* rows, index_t m, int bins,
                 const Search& search, Tally* cells, Scan& best) {
   for (index_t i = 0; i < m; ++i) {
@@ -113,7 +113,7 @@ auto tallies(std::integer_sequence<int, W...>) {
   return table;
 }
 
-// Calls f(k) for every byte k of a group that is 1, where all are 0 or 1.
+// Calls f(k) for every byte k of a group that is 1; all bytes are 0 or 1.
 template <class F>
 void each_one(const std::uint8_t* bytes, const F& f) {
   for (int half = 0; half < 2; ++half) {
@@ -123,7 +123,7 @@ void each_one(const std::uint8_t* bytes, const F& f) {
   }
 }
 
-// Features with the codes 0 and 1: the sums of the rows with 1, of which one-hot columns have few.
+// Features with the codes 0 and 1: sums over the rows with 1, which are few in one-hot columns.
 struct Ones {
   Tally sum[kGroup] = {};
   index_t count[kGroup] = {};
@@ -155,7 +155,7 @@ struct Ones {
   }
 };
 
-// Few rows: only the bins that occur.
+// Few rows: visits only the bins that occur.
 template <class Code>
 bool scan_few(const Code& code, const Tally* rows, index_t m, const Search& search, Tally* cells, Scan& best) {
   std::uint64_t touched[4] = {0, 0, 0, 0};
@@ -174,8 +174,8 @@ bool scan_few(const Code& code, const Tally* rows, index_t m, const Search& sear
   return cuts.choose(search, best);
 }
 
-// Very few rows: there are only 2^(m-1) - 1 ways to part them, so all are scored first. Features then only have to be
-// looked through for the best of those that they allow, and no longer than until the best of all is found.
+// Very few rows: there are only 2^(m-1) - 1 ways to divide them, so all are scored in advance. Features are then
+// searched for the best division they allow, until one allows the best of all.
 constexpr index_t kTable = 6;
 
 struct Partings {
@@ -282,9 +282,9 @@ index_t scan_group(const Bins& bins, index_t group, const std::uint32_t* order, 
   index_t found = -1;
   for (index_t k = 0; k < width; ++k) {
     const Slot& slot = bins.slots[begin + k];
-    Tally* own = cells + k * kBins;
+    Tally* slot_cells = cells + k * kBins;
     const double before = best.score;
-    choose_bins(own, slot.codes, search, best);
+    choose_bins(slot_cells, slot.codes, search, best);
     if (best.score > before) found = slot.parts[0].feature;
   }
   return found;

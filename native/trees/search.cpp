@@ -210,7 +210,7 @@ void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vecto
   }
   const index_t n = s.missing[0] > 0 ? p.groups : p.groups - 1;
   if (o_.criterion == Criterion::absolute) {
-    // The items' codes become places in the order.
+    // Replaces the codes of the items by their places in the order.
     std::vector<std::uint32_t> place(kBins, kAbsent), places(p.groups);
     for (index_t i = 0; i < p.groups; ++i) place[p.code[i]] = places[i] = static_cast<std::uint32_t>(i);
     absolute_scores(s, places.data(), n, false, p.score.data(), [&](int target) {
@@ -270,7 +270,7 @@ void Grower::try_categories(const Node& node, index_t j, Scratch& s, Cut& best) 
     for (int c = 2; c < channels_; ++c) by_share(c);
     return;
   }
-  // Few categories: every subset that holds the last one on the right.
+  // Few categories: tries every subset that has the last category on the right.
   for (unsigned subset = 1; subset < (1u << (g - 1)); ++subset) {
     order.clear();
     for (index_t i = 0; i < g; ++i)
@@ -299,10 +299,10 @@ bool Grower::try_scan(const Node& node, index_t j, Scratch& s, Cut& best) const 
 
 void Grower::try_groups(const Node& node, Scratch& s, Cut& best) const {
   const index_t m = node.end - node.begin, groups = bins_->groups;
-  const auto scan = [&](index_t group, Scratch& own, Cut& cut) {
+  const auto scan = [&](index_t group, Scratch& scratch, Cut& cut) {
     Scan found{cut.score};
     const index_t j = scan_group(*bins_, group, order_.data() + node.begin, weighted_.data() + node.begin, m,
-                                 limits(node), own.tallies.data(), found);
+                                 limits(node), scratch.tallies.data(), found);
     if (j >= 0) take_scan(node, j, found, cut);
   };
   if (m * cols_ < kParallel) {
@@ -311,8 +311,8 @@ void Grower::try_groups(const Node& node, Scratch& s, Cut& best) const {
   }
   std::vector<Cut> found(groups);
   parallel_for(groups, [&](index_t group) {
-    thread_local Scratch mine;
-    scan(group, mine, found[group]);
+    thread_local Scratch scratch;
+    scan(group, scratch, found[group]);
   });
   for (const Cut& cut : found)
     if (cut.feature >= 0 && clearly_better(cut.score, best.score)) best = cut;
@@ -373,11 +373,12 @@ void Grower::search(Node& node, Scratch& s) const {
     const index_t count = candidates(node), parts = std::min<index_t>(count, 32);
     std::vector<Cut> found(parts);
     parallel_for(parts, [&](index_t part) {
-      thread_local Scratch mine;  // kept between nodes and trees: fresh memory would cost more than the search
+      thread_local Scratch scratch;  // reused for all nodes and trees: allocating it would cost more than the search
       if (bins_ || cells_)
-        mine.local_w = s.local_w, mine.local_y = s.local_y, mine.local_c = s.local_c, mine.squares = s.squares;
+        scratch.local_w = s.local_w, scratch.local_y = s.local_y, scratch.local_c = s.local_c,
+        scratch.squares = s.squares;
       for (index_t k = range_begin(count, parts, part); k < range_begin(count, parts, part + 1); ++k)
-        try_candidate(node, k, mine, found[part]);
+        try_candidate(node, k, scratch, found[part]);
     });
     for (const Cut& cut : found)
       if (cut.feature >= 0 && clearly_better(cut.score, best.score)) best = cut;
@@ -388,10 +389,10 @@ void Grower::search(Node& node, Scratch& s) const {
     node.final = true;
     return;
   }
-  // The fall of W Q, measured against the node's own score.
-  double own = side_score(o_.criterion, o_.classes, node.total.data(), channels_);
-  if (o_.criterion == Criterion::absolute) own = -node.impurity * node.total[1];
-  const double fall = std::max(0.0, best.score - own);
+  // The decrease of W Q, relative to the node's own score.
+  double node_score = side_score(o_.criterion, o_.classes, node.total.data(), channels_);
+  if (o_.criterion == Criterion::absolute) node_score = -node.impurity * node.total[1];
+  const double fall = std::max(0.0, best.score - node_score);
   best.score = fall;
   if (fall / total_weight_or(node) + 1e-15 < o_.min_decrease) node.final = true;
   node.cut = std::move(best);

@@ -8,8 +8,8 @@
 namespace hinge::trees {
 namespace {
 
-// One feature on the path: the share of unknown rows that pass (zero), whether x passes (one), and the weight of the
-// subsets of a given size.
+// One feature on the path: the fraction of training rows that follow the path (zero), whether x follows it (one), and
+// the weight of the subsets of a given size.
 struct PathStep {
   std::int32_t feature;
   double zero, one, weight;
@@ -60,7 +60,7 @@ struct Walker {
   const std::vector<double>& weight;
   const Table<T>& x;
   index_t row, base;
-  double* phi;  // of the row and output: stride between features is `stride`
+  double* phi;  // of the row and output, `stride` apart by feature
   index_t stride;
 
   bool goes_left(index_t at) const {
@@ -71,7 +71,7 @@ struct Walker {
     return v == v ? static_cast<double>(v) <= e.threshold[at] : e.missing_left[at] != 0;
   }
 
-  // A node that waits: the path to its parent is `paths[level - 1]`, of which `depth` steps count.
+  // A node on the stack: the path to its parent is the first `depth` steps of `paths[level - 1]`.
   struct Waiting {
     index_t node, level;
     int depth;
@@ -79,8 +79,8 @@ struct Walker {
     std::int32_t feature;
   };
 
-  // Depth first, with a stack of its own: a tree may be deeper than the machine's. A feature is on a path once, so
-  // paths are no longer than there are features.
+  // Depth first with an explicit stack, because a tree may be deeper than the call stack allows. A feature occurs once
+  // on a path, so paths are no longer than the number of features.
   void walk(std::vector<std::vector<PathStep>>& paths, std::vector<Waiting>& stack) const {
     stack.assign(1, {0, 0, 0, 1, 1, -1});
     while (!stack.empty()) {

@@ -1,6 +1,6 @@
 // Shapley values of tree ensembles (TreeSHAP, Lundberg et al. 2020, Algorithm 2).
 //
-// phi_j is feature j's share of f(x) - E f, where features that are not known follow the training rows down the tree.
+// phi_j is feature j's contribution to f(x) - E f, where unknown features follow the training rows down the tree.
 // Polynomial time: O(leaves * depth^2) per row and tree.
 #pragma once
 #include "trees/predict.hpp"

@@ -29,7 +29,7 @@ Sorted sort_columns(const Table<T>& x, const std::vector<std::uint8_t>& categori
       else
         absent.push_back(static_cast<std::uint32_t>(i));
     }
-    radix_sort(keys, rows);  // rows of equal values stay in their order
+    radix_sort(keys, rows);  // stable: rows of equal values stay in order
     Sorted::Entry* out = s.entries.data() + j * x.rows;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const T value = from_key<T>(keys[i]);

@@ -11,15 +11,15 @@ namespace {
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 constexpr int kLanes = 8;
 
-// What scoring needs, in the whole numbers of the cells.
+// The quantities for scoring, in the integers of the cells.
 struct Limits {
   double g, h;  // of the node
   std::int64_t c, min_c;
   double l2, min_h;
 };
 
-// gain[i] of sending the first i + 1 entries left, as a multiple of g_unit^2 / h_unit; -infinity where a side would be
-// too small. gain has room for whole lanes.
+// gain[i] of sending the first i + 1 entries left, in units of g_unit^2 / h_unit; -infinity where a side would be too
+// small. gain is padded to whole vectors.
 template <class Sums>
 HINGE_HOT void score(const Sums& p, int n, const Limits& at, double* __restrict gain) {
   for (int i = 0; i < n; ++i) {
@@ -32,7 +32,7 @@ HINGE_HOT void score(const Sums& p, int n, const Limits& at, double* __restrict 
   for (int i = n; i % kLanes != 0; ++i) gain[i] = kNone;
 }
 
-// The first of the largest.
+// The index of the first maximum.
 HINGE_HOT int first_largest(const double* __restrict gain, int n) {
   using Numbers [[gnu::vector_size(kLanes * 8)]] = double;
   using Places [[gnu::vector_size(kLanes * 8)]] = std::int64_t;
@@ -56,7 +56,7 @@ HINGE_HOT int first_largest(const double* __restrict gain, int n) {
 
 bool unbounded(const Bounds& b) { return std::isinf(b.lower) && std::isinf(b.upper); }
 
-// One feature of one node.
+// The search on one feature of one node.
 template <class Sums>
 class Searcher {
  public:
@@ -100,7 +100,7 @@ class Searcher {
   double real_g(std::int64_t g) const { return static_cast<double>(g) * node_.unit.g; }
   double real_h(std::int64_t h) const { return static_cast<double>(h) * node_.unit.h; }
 
-  // With values clipped to the bounds and, for a monotone feature, in the demanded order.
+  // Scores with leaf values clipped to the bounds and, for a monotone feature, in the required order.
   void score_bounded(int n) {
     const auto model = [&](double g, double h, double v) { return -(2.0 * g * v + (h + o_.l2) * v * v); };
     const double G = real_g(node_.total.g), H = real_h(node_.total.h);
@@ -140,7 +140,7 @@ void improve(const typename Sums::Entry* cells, const Feature& feature, std::int
   double gain;
 
   if (feature.categorical) {
-    // Ordered by mean gradient, one of the prefixes is the best of all two-set splits (Fisher 1958).
+    // In the order of mean gradient, one of the prefixes is the best of all two-set splits (Fisher 1958).
     int order[kBins], n = 0;
     double key[kBins];
     for (int b = 0; b < feature.bins; ++b) {
@@ -153,7 +153,7 @@ void improve(const typename Sums::Entry* cells, const Feature& feature, std::int
     std::stable_sort(order, order + n, [&](int a, int b) { return key[a] < key[b]; });
     Entry sum{};
     for (int i = 0; i < n; ++i) search.sums.set(i, sum += cells[order[i]]);
-    // Without missing rows the last prefix is everything; with them it is "present against missing".
+    // Without missing rows the last prefix contains everything; with them it is "present against missing".
     const int at = search.best(missing ? n : n - 1, gain);
     if (at < 0 || !best.loses_to(gain, index)) return;
     search.record(best, at, gain, index);
@@ -171,7 +171,7 @@ void improve(const typename Sums::Entry* cells, const Feature& feature, std::int
     if (at < 0 || !best.loses_to(gain, index)) continue;
     search.record(best, at, gain, index);
     best.missing_left = missing ? pass == 1 : best.left.c > best.right.c;
-    // The last bin with rows on the left and the first one on the right: the threshold is half way between.
+    // The last bin with rows on the left and the first one on the right: the threshold is midway between their values.
     int last = at, next = at + 1;
     while (last > 0 && count(last) == 0) --last;
     while (next < feature.bins && count(next) == 0) ++next;

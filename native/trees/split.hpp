@@ -1,8 +1,8 @@
 // The best split of one node on one feature, from its histogram.
 //
-// With G and H the sums of gradients and Hessians of the rows in a node, the second-order model of the loss there is
-//   G v + (H + l2) v^2 / 2,   least at v = -G / (H + l2)   where it is   -G^2 / (H + l2) / 2,
-// and the gain of a split is the fall of twice that:  GL^2/(HL+l2) + GR^2/(HR+l2) - G^2/(H+l2).
+// Let G and H be the sums of gradients and Hessians of the rows in a node. The second-order model of the loss is
+//   G v + (H + l2) v^2 / 2,   minimal at v = -G / (H + l2)   with value   -G^2 / (H + l2) / 2,
+// and the gain of a split is the decrease of twice that:  GL^2/(HL+l2) + GR^2/(HR+l2) - G^2/(H+l2).
 // Under monotone constraints v is clipped to the bounds of the node before the model is evaluated.
 #pragma once
 #include "trees/histogram.hpp"
@@ -23,7 +23,7 @@ struct Bounds {
   double clip(double v) const { return v < lower ? lower : (v > upper ? upper : v); }
 };
 
-// What the whole numbers of a cell are worth.
+// The values of the integers in a cell.
 struct Units {
   double g = 1, h = 1;
 };
@@ -39,8 +39,8 @@ struct Split {
   double left_value = 0, right_value = 0;  // before shrinkage
   double threshold = 0;
 
-  // Whether a split with this gain is better: a fixed order among equal ones, so that the answer does not depend on who
-  // searched first.
+  // Whether a split with this gain is better. Ties have a fixed order, so that the result does not depend on which
+  // thread searched first.
   bool loses_to(double other, std::int32_t its_feature) const {
     if (other != gain) return other > gain;
     return its_feature >= 0 && (feature < 0 || its_feature < feature);
@@ -52,14 +52,14 @@ inline double leaf_value(const Cell& s, const Units& unit, double l2, const Boun
   return leaf_value(static_cast<double>(s.g) * unit.g, static_cast<double>(s.h) * unit.h, l2, bounds);
 }
 
-// A node whose splits are looked for.
+// A node whose splits are searched.
 struct NodeSums {
   Cell total;
   Units unit;
   Bounds bounds;
 };
 
-// Prefix sums over the cells of a feature: of wide ones,
+// Prefix sums over the cells of a feature: of wide cells,
 struct WideSums {
   using Entry = Cell;
   alignas(64) std::int64_t g_[kBins], h_[kBins], c_[kBins];
@@ -70,7 +70,7 @@ struct WideSums {
   static Cell wide(const Cell& v) { return v; }
 };
 
-// and of narrow ones.
+// and of narrow cells.
 template <class Form>
 struct NarrowSums {
   using Entry = std::int64_t;
@@ -82,14 +82,14 @@ struct NarrowSums {
   static Cell wide(std::int64_t v) { return widen<Form>(v); }
 };
 
-// Puts the best split on one feature into `best` if it is better. cells: the kBins cells of the feature (the last one
+// Stores the best split on one feature in `best` if it is better. cells: the kBins cells of the feature (the last one
 // is read only if it has missing values). direction: +1, -1 or 0 (monotone constraint).
 template <class Sums>
 void improve(const typename Sums::Entry* cells, const Feature& feature, std::int32_t index, const NodeSums& node,
              int direction, const SplitOptions& options, Split& best);
 
-// The same for several features of a shared slot at once, all of two bins and in increasing order. cells: those of the
-// slot, which add up to `total`.
+// The same for several features of a shared slot, all with two bins and in increasing order. cells: those of the slot,
+// which sum to `total`.
 template <class Sums>
 void improve_pairs(const typename Sums::Entry* cells, const typename Sums::Entry& total, const std::vector<Part>& parts,
                    const std::vector<Feature>& features, const NodeSums& node, const SplitOptions& options,

@@ -11,13 +11,13 @@
 namespace hinge::trees {
 namespace {
 
-constexpr index_t kAbreast = 4;  // features whose bytes lie side by side
+constexpr index_t kAbreast = 4;  // features with adjacent bytes
 constexpr index_t kRuns = 256;
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
-// Below the slack of clearly_better two scores are equal: what may win by being equal and first is looked at as well.
+// Scores within the slack of clearly_better are equal. A run that may win a tie by being first is searched as well.
 constexpr double kEqual = 2e-10;
 
-// cells (kAbreast x kRuns) += weights of the rows, each in its run.
+// Adds the weights of the rows to the cells of their runs (kAbreast x kRuns).
 void tally(const std::uint8_t* codes, const double* weight, index_t rows, double* cells) {
   for (index_t i = 0; i < rows; ++i) {
     std::uint32_t word;
@@ -63,19 +63,19 @@ Stumps::Stumps(std::shared_ptr<const Sorted> sorted, const double* y)
   make_codes();
 }
 
-// Runs of nearly equal length that do not part equal values.
+// Divides the rows into runs of nearly equal length, without separating equal values.
 void Stumps::make_runs() {
   parallel_for(d_, [&](index_t j) {
     const Sorted::Entry* e = sorted_->entries.data() + j * n_;
     Runs& runs = runs_[j];
-    const bool few = e[n_ - 1].code < kRuns;  // a run for every value
+    const bool few = e[n_ - 1].code < kRuns;  // one run per value
     index_t i = 0;
     while (i < n_) {
       runs.begin.push_back(i);
       const index_t left = kRuns - static_cast<index_t>(runs.one.size());
-      const index_t wanted = few ? 1 : (n_ - i + left - 1) / left;
+      const index_t length = few ? 1 : (n_ - i + left - 1) / left;
       const index_t begin = i;
-      for (index_t end = i + wanted; i < n_ && (i < end || e[i].code == e[i - 1].code);) ++i;
+      for (index_t end = i + length; i < n_ && (i < end || e[i].code == e[i - 1].code);) ++i;
       runs.one.push_back(e[begin].code == e[i - 1].code);
     }
     runs.begin.push_back(n_);
@@ -119,8 +119,8 @@ void Stumps::measure(index_t group, const double* by_class, const CartOptions& o
     const double total[3] = {static_cast<double>(n_), e.w[m], e.s[m]};
     Prefixes& p = e.prefix;
     p.reserve(3, m);
-    // The corners of every run: (a, b) after it (and so before the next), then with one of the classes of its rows
-    // only. Where a side is empty there is no quotient, and no cut.
+    // The corners of every run: (a, b) after it (and so before the next), then with the rows of only one class added.
+    // If a side is empty the score is undefined, and there is no cut.
     e.bound.assign(m, kLowest), e.best = kLowest;
     for (int corner = 0; corner < 3; ++corner) {
       for (index_t r = 0; r < m; ++r) {
@@ -139,7 +139,7 @@ void Stumps::measure(index_t group, const double* by_class, const CartOptions& o
   }
 }
 
-// The best cut inside the runs that may hold one of at least this score, and at their ends.
+// The best cut inside or at the end of the runs whose bound is at least this score.
 Stumps::Cut Stumps::look_inside(index_t j, const Edges& edges, double least, const double* signed_weight,
                                 const CartOptions& o) const {
   const Sorted::Entry* e = sorted_->entries.data() + j * n_;
@@ -192,7 +192,7 @@ CartTree Stumps::grow(const double* weight, const CartOptions& o, std::uint8_t* 
   return finish(best, weight, o, predicted);
 }
 
-// The cut as a tree, with sums over the rows of each side (a difference would leave rounding where a class is absent).
+// The cut as a tree. Each side is summed over its rows: a difference would leave rounding errors for an absent class.
 CartTree Stumps::finish(const Cut& cut, const double* weight, const CartOptions& o, std::uint8_t* predicted) const {
   const Sorted::Entry* e = sorted_->entries.data() + std::max<index_t>(0, cut.feature) * n_;
   const index_t lefts = cut.feature >= 0 ? cut.left : n_;
