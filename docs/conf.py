@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 os.environ.setdefault("MPLBACKEND", "agg")
 
+import docstrings  # noqa: E402
 import hinge  # noqa: E402
 import pages  # noqa: E402
 import reference  # noqa: E402
@@ -79,6 +80,9 @@ def show_outputs(app: Any, name: str, source: list[str]) -> None:
 
 def escape_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are written for people in an editor: make reStructuredText of them, before napoleon reads them."""
+    public = name.removeprefix("hinge.")
+    if what in ("class", "function") and public in docstrings.public_names():
+        lines[:] = docstrings.written_out(public, lines)
     lines[:] = reference.to_restructured_text(lines)
 
 

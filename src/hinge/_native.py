@@ -243,6 +243,11 @@ def set_num_threads(threads: int | None) -> None:
     """Use this many threads from now on, at most 1024; None for as many as the process may use.
 
     Results do not depend on it. Where the system refuses to make a thread, fewer are used.
+
+    Parameters
+    ----------
+    threads : int or None
+        How many, from 1 to 1024; None for as many as the process may use.
     """
     if threads is None:
         _core.set_num_threads(0)

@@ -53,6 +53,11 @@ def set_config(*, progress: bool | None = None, display: str | None = None) -> N
 def config_context(*, progress: bool | None = None, display: str | None = None) -> Iterator[None]:
     """Settings for a block of code; see :func:`set_config`.
 
+    Parameters
+    ----------
+    progress, display
+        As for :func:`set_config`; None leaves a setting as it is.
+
     Examples
     --------
     >>> import hinge as hg

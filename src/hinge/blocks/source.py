@@ -126,8 +126,10 @@ def scan(
         only once, is written to disk first.
     target : str, list of str or array
         The target: a column of the table, or an array of as many rows.
-    weight, offset : str or array, optional
-        Sample weights, and known parts of the scores (of generalised linear models).
+    weight : str or array, optional
+        Sample weights: a column of the table, or one number per row.
+    offset : str or array, optional
+        Known parts of the scores of generalised linear models, in the same forms.
     columns : list of str, optional
         The features; all other columns if absent. No other column is read.
     filter : expression or list of (column, operator, value), optional

@@ -83,6 +83,7 @@ def bias_variance(
         Draw the inputs once and only new targets after that: the fixed-design setting of the closed forms for least
         squares and ridge (:func:`ridge_moments`).
     random_state : int
+        Seed of the random numbers; the same one gives the same result.
 
     Examples
     --------

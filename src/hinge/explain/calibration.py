@@ -82,13 +82,17 @@ def calibration_curve(
     Parameters
     ----------
     y_true : array of n labels, of two classes
+        What was observed.
     y_prob : array of n probabilities of the positive class
+        What was predicted, between 0 and 1.
     pos_label : label, optional
         The positive class; the larger one by default.
     n_bins : int
+        How many bins [0, 1] is cut into.
     strategy : {"uniform", "quantile"}
         Bins of equal width, or of equally many examples.
     sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
 
     Returns
     -------
@@ -121,6 +125,23 @@ def expected_calibration_error(
 
     With a matrix of probabilities, of the most probable class (confidence against accuracy).
 
+    Parameters
+    ----------
+    y_true : array of n labels
+        What was observed.
+    y_prob : array of n probabilities, or n × k
+        Predicted probabilities of the positive class, or of each of k classes.
+    pos_label : label, optional
+        The positive class of two; the larger one by default.
+    classes : sequence of k labels, optional
+        What the columns of a matrix of probabilities belong to; the sorted labels of ``y_true`` by default.
+    n_bins : int
+        How many bins [0, 1] is cut into.
+    strategy : {"uniform", "quantile"}
+        Bins of equal width, or of equally many examples.
+    sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
+
     Examples
     --------
     >>> import hinge as hg
@@ -142,6 +163,19 @@ def brier_score(
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """The mean of (p − 1[y is positive])²; with a matrix of probabilities, the mean of Σ_j (p_j − 1[y = j])².
+
+    Parameters
+    ----------
+    y_true : array of n labels
+        What was observed.
+    y_prob : array of n probabilities, or n × k
+        Predicted probabilities of the positive class, or of each of k classes.
+    pos_label : label, optional
+        The positive class of two; the larger one by default.
+    classes : sequence of k labels, optional
+        What the columns of a matrix of probabilities belong to; the sorted labels of ``y_true`` by default.
+    sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
 
     Examples
     --------
@@ -170,6 +204,7 @@ class CalibrationReport:
     Attributes
     ----------
     ece, brier : float
+        The expected calibration error and the Brier score of the examples.
     ece_band, brier_band : (float, float)
         Central bootstrap intervals.
     prob_true, prob_pred, share : arrays
@@ -207,6 +242,27 @@ def calibration_report(
     random_state: Any = 0,
 ) -> CalibrationReport:
     """Measure calibration, with bands from resampling the examples (the bins stay).
+
+    Parameters
+    ----------
+    y_true : array of n labels
+        What was observed.
+    y_prob : array of n probabilities, or n × k
+        Predicted probabilities of the positive class, or of each of k classes.
+    pos_label : label, optional
+        The positive class of two; the larger one by default.
+    classes : sequence of k labels, optional
+        What the columns of a matrix of probabilities belong to; the sorted labels of ``y_true`` by default.
+    n_bins : int
+        How many bins [0, 1] is cut into.
+    strategy : {"uniform", "quantile"}
+        Bins of equal width, or of equally many examples.
+    n_bootstrap : int
+        How many times the examples are drawn anew, with replacement.
+    level : float
+        The coverage of the bands, strictly between 0 and 1.
+    random_state : int or Generator
+        Seed of the draws.
 
     Examples
     --------

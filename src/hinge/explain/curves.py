@@ -30,10 +30,13 @@ class LearningCurve:
     Attributes
     ----------
     train_sizes : array of m
+        How many rows each fit saw.
     train_scores, test_scores : arrays of m × folds
+        Scores of the rows a fit saw, and of those held out.
     fit_times : array of m × folds
         Seconds; with warm starts, of the step from the size before.
     scoring : str
+        The name of the score.
     """
 
     train_sizes: Array
@@ -65,8 +68,11 @@ class ValidationCurve:
     Attributes
     ----------
     param_name : str
+        The parameter that was varied.
     param_range : sequence of m values
+        Its values.
     train_scores, test_scores : arrays of m × folds
+        Scores of the rows a fit saw, and of those held out.
     """
 
     param_name: str
@@ -102,8 +108,11 @@ def learning_curve(
     Parameters
     ----------
     estimator : estimator
+        Any classifier or regressor; copies of it are fitted.
     X, y : data
+        The table and its targets.
     groups : array, optional
+        Which group a row belongs to, for splitters that keep groups together.
     train_sizes : sequence
         Fractions of the largest training set, or numbers of rows.
     cv : int, splitter or iterable of splits, optional
@@ -115,6 +124,7 @@ def learning_curve(
     shuffle : bool
         Take the rows of a fold in random order (classes in proportion) instead of as they come.
     random_state : int
+        Seed of the order of the rows, if they are shuffled.
     warm_start : {"auto", True, False}
         Begin every fit at the solution of the one before. "auto" does so where the optimum does not depend on the start:
         models with ``warm_start`` and a certificate.

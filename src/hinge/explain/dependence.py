@@ -29,8 +29,11 @@ class PartialDependence:
     Attributes
     ----------
     features : tuple of column numbers
+        The columns that were varied, one or two.
     names : tuple of str
+        Their names.
     grid_values : list of arrays, one per column
+        The values each was set to.
     average : array of the shape of the grid
         The mean prediction (of the probability of the chosen class, for classifiers).
     individual : array of rows × grid, or None
@@ -62,8 +65,11 @@ def partial_dependence(
     Parameters
     ----------
     estimator : fitted estimator
+        Any classifier or regressor that has been fitted.
     X : data
+        The rows to average over.
     features : column number or name, or a pair of them
+        One column, or two to vary together.
     grid_resolution : int
         Values per column; columns with fewer distinct ones are taken at all of those.
     percentiles : pair of float
@@ -195,6 +201,7 @@ class PartialDependenceDisplay:
     Parameters
     ----------
     results : list of PartialDependence
+        What :func:`partial_dependence` gave, one for each picture.
 
     Attributes
     ----------

@@ -71,8 +71,11 @@ def measure_drift(X: Any, X_test: Any, y: Any = None, y_test: Any = None, *, ran
     Parameters
     ----------
     X, X_test : tables with the same columns
+        The older rows and the newer ones.
     y, y_test : arrays of targets, optional
+        Their targets, to compare as well.
     random_state : int
+        Seed of the classifier that guesses which table a row is from, and of its folds.
 
     Examples
     --------

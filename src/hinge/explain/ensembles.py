@@ -86,6 +86,7 @@ def ensemble_variance(
     repeats : int
         Training sets.
     random_state : int
+        Seed of the random numbers; the same one gives the same result.
 
     Examples
     --------

@@ -134,7 +134,9 @@ class LinearGaussian(_Noisy):
     Parameters
     ----------
     coef : sequence of d numbers θ
+        The true weights; their number is the number of columns.
     intercept : float
+        The bias b.
     noise : float
         The standard deviation σ of ε.
 
@@ -167,7 +169,9 @@ class PolynomialCurve(_OnALine):
     Parameters
     ----------
     coefficients : sequence of numbers c₀, c₁, …
+        From the constant on: (0, 1, 0, −2) is x − 2x³.
     noise : float
+        The standard deviation of ε.
     """
 
     coefficients: Sequence[float] = (0.0, 1.0, 0.0, -2.0)
@@ -183,7 +187,12 @@ class StepCurve(_OnALine):
 
     Parameters
     ----------
-    edge, height, noise : float
+    edge : float
+        Where y jumps, between −1 and 1.
+    height : float
+        How far.
+    noise : float
+        The standard deviation of ε.
     """
 
     edge: float = 0.2
@@ -200,7 +209,10 @@ class SineCurve(_OnALine):
 
     Parameters
     ----------
-    frequency, noise : float
+    frequency : float
+        How many half waves there are from 0 to 1.
+    noise : float
+        The standard deviation of ε.
     """
 
     frequency: float = 1.0
@@ -217,6 +229,7 @@ class LogisticLabels(Generator):
     Parameters
     ----------
     coef : sequence of d numbers θ
+        The true weights; their number is the number of columns.
     intercept : float
         b.
     curvature : float

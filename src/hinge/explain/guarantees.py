@@ -26,6 +26,7 @@ class Guarantee:
     name : str
         "duality gap", "mistake bound", "support vectors", "out-of-bag", "leave-one-out", "sensitivity".
     value : float
+        The bound or estimate, as a number.
     sentence : str
         What it says.
     """
@@ -44,6 +45,7 @@ def guarantees(model: Any, X: Any = None, y: Any = None) -> tuple[Guarantee, ...
     Parameters
     ----------
     model : fitted estimator, or a pipeline that ends in one
+        What the promises are about.
     X, y : the training data, optional
         They allow the exact leave-one-out error of least squares and ridge.
 

@@ -30,8 +30,10 @@ class Importances:
     Attributes
     ----------
     importances : array of columns × repeats
+        The fall of the score in each repetition.
     importances_mean, importances_std : arrays, one entry per column
     names : tuple of str
+        The names of the columns.
     baseline : float
         The score with nothing shuffled.
     standard_error : array or None
@@ -83,7 +85,9 @@ def permutation_importance(
     Parameters
     ----------
     estimator : fitted estimator
+        Any classifier or regressor that has been fitted.
     X, y : data
+        The rows to score on.
     scoring : str or callable, optional
         A scikit-learn scorer; the estimator's ``score`` by default.
     n_repeats : int
@@ -91,7 +95,9 @@ def permutation_importance(
     n_jobs : int, optional
         Columns at a time (threads).
     random_state : int, RandomState or None
+        Seed of the shuffles.
     sample_weight : array, optional
+        How much each row counts in the score; all the same by default.
     max_samples : float
         The share of rows to use, or their number.
     measure : Measure, optional

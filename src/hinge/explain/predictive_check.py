@@ -96,6 +96,7 @@ def predictive_check(
     Parameters
     ----------
     model : BayesianLinearRegression, BayesianLogisticRegression, GaussianProcessRegressor or a conjugate pair
+        A model whose prior, or posterior if it is fitted, data are drawn from.
     X : inputs
         For a conjugate pair, the data themselves, and no y.
     y : array
@@ -107,6 +108,7 @@ def predictive_check(
     intercept : float, optional
         Where the bias is held before fitting: its prior is flat.
     random_state : int
+        Seed of the draws.
 
     Returns
     -------

@@ -357,7 +357,14 @@ class TablePrep(TransformerMixin, Estimator):
 
 @dataclass(frozen=True)
 class TableDescription:
-    """The encodings of :class:`TablePrep`: rows of (column, kind, outputs, missing, encoding)."""
+    """The encodings of :class:`TablePrep`: rows of (column, kind, outputs, missing, encoding).
+
+    Attributes
+    ----------
+    rows : tuple of (str, str, int, int, str)
+        For each column of the table: its name, its kind, how many columns it becomes, how many values are missing, and
+        how it is encoded.
+    """
 
     rows: tuple[tuple[str, str, int, int, str], ...]
 

@@ -22,8 +22,10 @@ class CountVectorizer(TextVectorizer):
     ----------
     input : {"content", "filename", "file"}
         Whether texts are given, or the names of their files, or files that are open.
-    encoding, decode_error : str
-        How bytes become text, and what happens where they do not: "strict", "ignore" or "replace".
+    encoding : str
+        How bytes become text.
+    decode_error : {"strict", "ignore", "replace"}
+        What happens where bytes are no text in this encoding.
     strip_accents : {"ascii", "unicode"} or function, optional
         Letters without their accents.
     lowercase : bool
@@ -40,8 +42,10 @@ class CountVectorizer(TextVectorizer):
         The shortest and longest runs of words (or characters) that are terms.
     analyzer : {"word", "char", "char_wb"} or function from text to terms
         Runs of words, of characters, or of characters inside words.
-    max_df, min_df : float or int
-        Terms in more, or in fewer, training texts are left out: a share if a float, a number if an int.
+    max_df : float or int
+        Terms in more training texts are left out: a share if a float, a number if an int.
+    min_df : float or int
+        Terms in fewer training texts are left out: a share if a float, a number if an int.
     max_features : int, optional
         Keep this many terms, those that occur most often.
     vocabulary : dict or list, optional

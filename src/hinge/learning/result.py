@@ -40,6 +40,8 @@ class Learned:
         Every setting that was tried on the folds, and the chosen one.
     test : array of int
         Positions of the held-out rows that gave the score; empty if the score is cross-validated.
+    request : Request
+        What :func:`hinge.learn` was called with.
     """
 
     request: Request

@@ -75,8 +75,10 @@ def learn(
     models : str or list of str, optional
         Families to try: linear, sparse, ratio, tree, additive, boosting, forest, kernel, network. All that suit the
         table by default.
-    drop, keep : lists of columns
-        Columns to leave out, and to keep whatever the profile makes of them.
+    drop : list of str
+        Columns to leave out.
+    keep : list of str
+        Columns to use whatever the profile makes of them.
     rows : int, optional
         Use this many rows, drawn at random.
     random_state : int

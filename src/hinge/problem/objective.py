@@ -28,7 +28,29 @@ FAR = 30.0  # a score that may be too large for an exponential
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A regularised empirical risk, ready to be minimised. Build one with :func:`make_objective`."""
+    """A regularised empirical risk, ready to be minimised. Build one with :func:`make_objective`.
+
+    Attributes
+    ----------
+    design : Design
+        The inputs X, dense or sparse, where they are.
+    y : array
+        Targets, coded as the loss wants them.
+    c : array of n
+        Sample weights, divided by their sum.
+    loss : Loss
+        ℓ.
+    penalty : Penalty
+        λΩ.
+    fit_intercept : bool
+        Whether there is a bias; it is not penalised.
+    outputs : int
+        Scores per example: the number of classes or targets.
+    offset : array, optional
+        Added to the scores, with no weight to be learned.
+    weight_sum : float
+        Σ sᵢ before the division, to translate between C, alpha and λ.
+    """
 
     design: Design
     y: Array
@@ -185,6 +207,25 @@ def make_objective(
     """Tie data, loss and penalty together.
 
     y must already be coded as the loss wants it (−1/+1, or 0…k−1 with ``classes=k``). X is used where it is.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The inputs; they are not copied.
+    y : array of n targets, or n × k
+        Finite numbers that the loss admits.
+    loss : Loss
+        A loss of this library, or any object with ``value`` and ``gradient``.
+    penalty : Penalty, optional
+        None by default: maximum likelihood, least squares.
+    sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
+    fit_intercept : bool
+        Whether there is a bias; it is not penalised.
+    offset : array of n, optional
+        Added to the scores, such as the logarithm of an exposure.
+    classes : int, optional
+        The number of classes, for losses over classes; the largest target plus one by default.
     """
     penalty, design = as_penalty(penalty), Design(X)
     targets = np.ascontiguousarray(y, dtype=np.float64)

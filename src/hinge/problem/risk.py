@@ -23,8 +23,11 @@ def risk(loss: Any, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | 
     loss : Loss
         A loss of this library or an object with ``value(y, s)``.
     y : array of n targets, coded as the loss wants them (−1/+1 for margins, 0 … k−1 for classes)
+        What the scores are compared with.
     scores : array of n scores, or n × k for losses over k classes
+        One per example, or one per example and class.
     sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
 
     Examples
     --------
@@ -52,8 +55,11 @@ def empirical_risk(predictor: Any, X: Any, y: ArrayLike, loss: Any, sample_weigh
         Of an estimator, ``decision_function`` gives the scores if it has one, else ``predict``; its labels are coded
         by ``classes_``.
     X, y : examples; y may hold any labels if the predictor is a classifier
+        Inputs and targets.
     loss : Loss
+        What is averaged.
     sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
 
     Examples
     --------

@@ -105,6 +105,11 @@ class TreeOutput(Chain):
     """Trees of labels: as :class:`Chain`, with T[y_parent(t), y_t] for every token t that is not a root.
 
     X is a list of pairs (tokens, parents), where parents[t] is the position of the parent of t, −1 for a root.
+
+    Parameters
+    ----------
+    features, constraints, min_count, order
+        As for :class:`Chain`; the label before is that of the parent.
     """
 
 

@@ -17,9 +17,12 @@ class Tree(Space):
 
     Parameters
     ----------
-    max_depth, max_leaf_nodes : int, optional
-        Limits; with neither, the tree stops at ``min_samples_leaf``.
+    max_depth : int, optional
+        The most splits between the root and a leaf.
+    max_leaf_nodes : int, optional
+        The most leaves. With neither limit, the tree stops at ``min_samples_leaf``.
     min_samples_leaf : int
+        The fewest rows of a leaf.
     """
 
     max_depth: int | None = None
@@ -37,7 +40,9 @@ class Forest(Space):
     Parameters
     ----------
     tree : Tree
+        The form of each tree.
     trees : int
+        How many.
     max_features : float
         The share of features each split may choose from.
     """
@@ -60,6 +65,7 @@ class Boosted(Space):
         With a :class:`Tree` the fast histogram boosting is used; any other regressor is fitted to −∂ℓ/∂s, followed by
         an exact line search for v_t.
     rounds : int
+        How many members.
     learning_rate : float
         The shrinkage η.
     subsample : float
@@ -85,6 +91,7 @@ class Stagewise(Space):
     Parameters
     ----------
     rounds : int
+        How many stumps.
     max_thresholds : int
         Candidates per feature: all midpoints if there are no more than this, otherwise that many quantiles.
     """

@@ -35,7 +35,9 @@ def query(
     Parameters
     ----------
     model : fitted classifier, or list of them for "committee"
+        What was fitted to the labels there are.
     X : the unlabelled pool
+        Rows whose labels are not known yet.
     strategy : {"margin", "uncertainty", "entropy", "committee", "random"} or function
         A function of (model, X) gives a number per row; the largest are queried.
     batch : int
@@ -102,8 +104,11 @@ class LabelCurve:
     labels : array
         Numbers of labels.
     scores : array of shape (repetitions, len(labels))
+        The score after so many labels.
     chosen : list of arrays
         The queried rows, in order, per repetition.
+    strategy : str
+        How the rows were chosen.
     """
 
     strategy: str
@@ -124,7 +129,15 @@ class LabelCurve:
 
 @dataclass(frozen=True)
 class LabelCurves:
-    """Curves of several strategies on the same data, "random" among them."""
+    """Curves of several strategies on the same data, "random" among them.
+
+    Attributes
+    ----------
+    curves : dict of LabelCurve
+        By the name of the strategy.
+    metric : str
+        The name of the score.
+    """
 
     curves: dict[str, LabelCurve]
     metric: str
@@ -167,11 +180,17 @@ def active_curves(
     learner : classifier
         With ``predict_proba`` or ``decision_function``.
     X, y : the pool and its labels, which a strategy sees only after asking
+        Rows to choose from.
     X_test, y_test : data to score on
+        Rows that are never chosen.
     strategies : names, or functions of (model, X)
-        As for :func:`query`; "random" is always run.
-    start, batch, budget : int
-        Labels to begin with, to ask for at a time, and to end with.
+        Strategies of :func:`query` to compare; "random" is always run.
+    start : int
+        Labels to begin with.
+    batch : int
+        Labels to ask for at a time.
+    budget : int
+        Labels to end with.
     repeats : int
         How often, with other random starts.
     members : int
@@ -179,6 +198,7 @@ def active_curves(
     scoring : str or callable, optional
         The learner's own score if absent.
     random_state : int
+        Seed of the starts; the same one gives the same curves.
 
     Returns
     -------

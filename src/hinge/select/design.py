@@ -32,7 +32,13 @@ CORNERS = 10  # so many features have all corners of their box tried
 
 @dataclass(frozen=True)
 class BoxDomain:
-    """All x with low ≤ x ≤ high, coordinate by coordinate."""
+    """All x with low ≤ x ≤ high, coordinate by coordinate.
+
+    Parameters
+    ----------
+    low, high : array of d
+        The lower and the upper corner.
+    """
 
     low: Any
     high: Any
@@ -46,7 +52,15 @@ class BoxDomain:
 
 @dataclass(frozen=True)
 class BallDomain:
-    """All x of d coordinates with ‖x‖ ≤ radius."""
+    """All x of d coordinates with ‖x‖ ≤ radius.
+
+    Parameters
+    ----------
+    d : int
+        The number of coordinates.
+    radius : float
+        The length of the longest x; above zero.
+    """
 
     d: int
     radius: float = 1.0

@@ -35,8 +35,10 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
         How many strengths per ρ, or the strengths.
     fit_intercept : bool
         Whether there is a bias b; it is not penalised.
-    max_iter, tol
-        A limit on iterations, and the relative duality gap to reach.
+    max_iter : int, optional
+        A limit on iterations.
+    tol : float
+        The relative duality gap to reach.
     cv : int, splitter or iterable, optional
         Five folds if absent.
     positive : bool
@@ -188,7 +190,14 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
 
 
 class LassoCV(ElasticNetCV):
-    """The lasso, ‖y − Xw − b‖²/(2n) + α‖w‖₁, with α chosen by cross-validation; see :class:`ElasticNetCV`."""
+    """The lasso, ‖y − Xw − b‖²/(2n) + α‖w‖₁, with α chosen by cross-validation; see :class:`ElasticNetCV`.
+
+    Parameters
+    ----------
+    eps, alphas, fit_intercept, precompute, max_iter, tol, copy_X, cv, verbose, n_jobs, positive, random_state,
+    selection, rule, solver
+        As for :class:`ElasticNetCV`.
+    """
 
     def __init__(
         self,

@@ -40,8 +40,10 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         Five stratified folds if absent.
     scoring : str or callable, optional
         A scikit-learn scorer; the negative log-loss if absent.
-    tol, max_iter
-        The relative duality gap to reach, and a limit on iterations.
+    max_iter : int, optional
+        A limit on iterations.
+    tol : float
+        The relative duality gap to reach.
     class_weight : dict or "balanced", optional
         Factors on the weights of the classes.
     refit : bool

@@ -15,8 +15,13 @@ from hinge.select.lasso import ElasticNetCV
 class MultiTaskElasticNetCV(ElasticNetCV):
     """:class:`MultiTaskElasticNet`, ‖Y − XW − b‖²/(2n) + α(ρ Σ_j ‖w_j‖₂ + (1−ρ)/2·‖W‖²), with α and ρ chosen by folds.
 
-    Parameters and attributes are those of :class:`ElasticNetCV` without ``positive``; the error of a fold is the mean
-    over its examples and targets.
+    Attributes are those of :class:`ElasticNetCV`; the error of a fold is the mean over its examples and targets.
+
+    Parameters
+    ----------
+    l1_ratio, eps, alphas, fit_intercept, max_iter, tol, cv, copy_X, verbose, n_jobs, random_state, selection, rule,
+    solver
+        As for :class:`ElasticNetCV`; ρ is the share of the norms of rows.
 
     Examples
     --------
@@ -73,7 +78,13 @@ class MultiTaskElasticNetCV(ElasticNetCV):
 
 
 class MultiTaskLassoCV(MultiTaskElasticNetCV):
-    """:class:`MultiTaskLasso`, ‖Y − XW − b‖²/(2n) + α Σ_j ‖w_j‖₂, with α chosen by folds: see :class:`ElasticNetCV`."""
+    """:class:`MultiTaskLasso`, ‖Y − XW − b‖²/(2n) + α Σ_j ‖w_j‖₂, with α chosen by folds: see :class:`ElasticNetCV`.
+
+    Parameters
+    ----------
+    eps, alphas, fit_intercept, max_iter, tol, cv, copy_X, verbose, n_jobs, random_state, selection, rule, solver
+        As for :class:`ElasticNetCV`.
+    """
 
     def __init__(
         self,

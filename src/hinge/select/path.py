@@ -127,6 +127,7 @@ def enet_path(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
+        The inputs.
     y : array of n targets, or n × k
         For k targets the weights of a feature are penalised together, as in :class:`MultiTaskElasticNet`.
     l1_ratio : float
@@ -141,13 +142,18 @@ def enet_path(
         Return the iterations of every fit as well.
     positive : bool
         Only weights ≥ 0 are allowed.
-    tol, max_iter
-        The relative duality gap to reach, and a limit on iterations.
+    max_iter : int, optional
+        A limit on iterations.
+    tol : float
+        The relative duality gap to reach.
     sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
     fit_intercept : bool
         Whether there is a bias (not returned); the data are not centred otherwise, as in scikit-learn.
-    precompute, Xy, copy_X, verbose, check_input, selection, random_state
+    precompute, Xy, copy_X, verbose, check_input
         Accepted for compatibility.
+    **params
+        ``selection`` and ``random_state``, accepted for compatibility.
 
     Returns
     -------
@@ -193,7 +199,15 @@ def enet_path(
 
 
 def lasso_path(X: Any, y: Any, **options: Any) -> Any:
-    """Lasso weights for many strengths: :func:`enet_path` with ``l1_ratio=1``."""
+    """Lasso weights for many strengths: :func:`enet_path` with ``l1_ratio=1``.
+
+    Parameters
+    ----------
+    X, y
+        As for :func:`enet_path`.
+    **options
+        Every other parameter of :func:`enet_path` but ``l1_ratio``.
+    """
     if "l1_ratio" in options:
         raise TypeError("lasso_path has no l1_ratio; use enet_path.")
     return enet_path(X, y, l1_ratio=1.0, **options)

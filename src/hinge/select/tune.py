@@ -46,6 +46,7 @@ class TuneResult:
     rows : array
         The share of the training rows every candidate was last tried on: 1 without halving.
     seconds : float
+        How long the search took.
     """
 
     candidates: list[dict[str, Any]]
@@ -133,6 +134,7 @@ def tune(
     learner : estimator
         Any learner; those of hinge share work.
     X, y : data
+        The table and its targets.
     grid : dict, list of dicts, or int
         Candidates as for scikit-learn's ``ParameterGrid``; or how many strengths to try along the learner's own path
         (``alpha``, ``C`` or ``max_iter``).
@@ -148,6 +150,8 @@ def tune(
         For splitters that keep groups together.
     search : {"grid", "halving"}
         "halving" tries all candidates on few rows and only the best 1/factor of them on ``factor`` times as many.
+    factor : int
+        See ``search``; 2 or more.
     refit : bool
         Fit the chosen candidate on all rows.
     complexity : function, optional

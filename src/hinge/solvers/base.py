@@ -124,7 +124,21 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
 
 @dataclass(frozen=True)
 class Record:
-    """One line of a history. Callbacks also see the iterate, where the solver has it at hand; histories drop it."""
+    """One line of a history. Callbacks also see the iterate, where the solver has it at hand; histories drop it.
+
+    Attributes
+    ----------
+    iteration : int
+        Counted as the solver counts.
+    seconds : float
+        Since the solver began.
+    objective : float
+        The value of what is minimised.
+    gap : float
+        The relative gap or residual; NaN where it was not computed.
+    w, b : arrays or None
+        Weights and bias, for callbacks.
+    """
 
     iteration: int
     seconds: float
@@ -168,7 +182,21 @@ class Stop:
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver returns: weights, bias, dual variables where it has them, and how it ended."""
+    """What a solver returns: weights, bias, dual variables where it has them, and how it ended.
+
+    Attributes
+    ----------
+    w, b : arrays
+        The weights, and the bias with one entry per output.
+    status : Status
+        How the run ended.
+    iterations : int
+        How many there were.
+    dual : array or None
+        Dual variables, from solvers that have them.
+    history : tuple of Record
+        One record per iteration, if a history was kept.
+    """
 
     w: Array
     b: Array

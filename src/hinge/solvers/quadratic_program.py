@@ -225,6 +225,13 @@ class HardMargin(NamedTuple):
 def hard_margin(X: Any, y: Array) -> HardMargin:
     """min ½‖w‖² subject to yᵢ(xᵢ'w + b) ≥ 1, as a quadratic program.
 
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The inputs.
+    y : array of −1 and +1
+        The classes.
+
     Raises
     ------
     ValueError

@@ -64,7 +64,17 @@ _MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
 
 @dataclass(frozen=True)
 class Result:
-    """A solution and its certificate."""
+    """A solution and its certificate.
+
+    Attributes
+    ----------
+    solution : Solution
+        What the solver returned.
+    certificate : Certificate
+        What the judge computed from its weights.
+    separation : Separation or None
+        The direction along which an unpenalised objective has no minimum, if there is one.
+    """
 
     solution: Solution
     certificate: Certificate

@@ -14,7 +14,13 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class Schedule:
-    """Base class: three numbers, and what to do after an epoch."""
+    """Base class: three numbers, and what to do after an epoch.
+
+    Parameters
+    ----------
+    step : float
+        The first step η₀ > 0.
+    """
 
     step: float = 0.1
     decay: ClassVar[float] = 0.0
@@ -35,12 +41,26 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Fixed(Schedule):
-    """η_t = step."""
+    """η_t = step.
+
+    Parameters
+    ----------
+    step : float
+        The step η > 0.
+    """
 
 
 @dataclass(frozen=True)
 class InverseTime(Schedule):
-    """η_t = step / (1 + decay·t)."""
+    """η_t = step / (1 + decay·t).
+
+    Parameters
+    ----------
+    step : float
+        The first step η₀ > 0.
+    decay : float
+        How fast steps shrink; t counts them.
+    """
 
     decay: float = 1.0  # type: ignore[misc]
     power: ClassVar[float] = 1.0
@@ -48,7 +68,15 @@ class InverseTime(Schedule):
 
 @dataclass(frozen=True)
 class InverseSqrt(Schedule):
-    """η_t = step / √(1 + decay·t)."""
+    """η_t = step / √(1 + decay·t).
+
+    Parameters
+    ----------
+    step : float
+        The first step η₀ > 0.
+    decay : float
+        How fast steps shrink; t counts them.
+    """
 
     decay: float = 1.0  # type: ignore[misc]
     power: ClassVar[float] = 0.5
@@ -56,7 +84,19 @@ class InverseSqrt(Schedule):
 
 @dataclass(frozen=True)
 class ReduceOnPlateau(Schedule):
-    """A fixed step, multiplied by ``factor`` whenever the loss has not fallen for ``patience`` epochs."""
+    """A fixed step, multiplied by ``factor`` whenever the loss has not fallen for ``patience`` epochs.
+
+    Parameters
+    ----------
+    step : float
+        The first step η₀ > 0.
+    factor : float
+        What the step is multiplied by, between 0 and 1.
+    patience : int
+        How many epochs without a fall to wait.
+    min_change : float
+        A fall of the loss counts if it is larger than this share of it.
+    """
 
     factor: float = 0.5
     patience: int = 2

@@ -52,6 +52,8 @@ class Separation:
         All margins yᵢ(⟨direction, xᵢ⟩ + bias) are ≥ 0.
     complete : bool
         Whether all margins are > 0 (separable) or some are 0 (quasi-separable).
+    classes : bool
+        Whether the targets are classes; otherwise counts or amounts, whose zeros are separated from the rest.
     """
 
     direction: np.ndarray
@@ -96,7 +98,9 @@ def separating_direction(X: Any, signs: np.ndarray, *, fit_intercept: bool = Tru
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
+        The inputs.
     signs : array of −1 and +1
+        The classes.
     fit_intercept : bool
         Whether the hyperplane may miss the origin.
     """

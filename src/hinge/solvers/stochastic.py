@@ -104,7 +104,17 @@ def _diverged(epoch: int) -> FloatingPointError:
 
 
 def minibatch_gradient(objective: Objective, w: Array, b: Array, rows: np.ndarray) -> tuple[Array, Array]:
-    """The gradient of the risk in w and b, estimated from some rows: its mean over random rows is the gradient."""
+    """The gradient of the risk in w and b, estimated from some rows: its mean over random rows is the gradient.
+
+    Parameters
+    ----------
+    objective : Objective
+        The risk.
+    w, b : arrays
+        Where the gradient is taken.
+    rows : array of int
+        The rows it is estimated from.
+    """
     return _row_gradient(objective, objective.design.source, w, b, rows)[1:]
 
 

@@ -48,7 +48,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class GradientNorm(Rule):
-    """Stop when ‖∇J‖₂ ≤ tol."""
+    """Stop when ‖∇J‖₂ ≤ tol.
+
+    Parameters
+    ----------
+    tol : float
+        The length of the gradient, in units of J per unit of w.
+    """
 
     tol: float = 1e-6
 
@@ -58,7 +64,13 @@ class GradientNorm(Rule):
 
 @dataclass(frozen=True)
 class ObjectiveChange(Rule):
-    """Stop when |J_k − J_{k−1}| ≤ tol · max(|J_k|, 1)."""
+    """Stop when |J_k − J_{k−1}| ≤ tol · max(|J_k|, 1).
+
+    Parameters
+    ----------
+    tol : float
+        The relative change of the objective.
+    """
 
     tol: float = 1e-9
 
@@ -70,7 +82,13 @@ class ObjectiveChange(Rule):
 
 @dataclass(frozen=True)
 class ParameterChange(Rule):
-    """Stop when ‖x_k − x_{k−1}‖₂ ≤ tol · max(‖x_k‖₂, 1), x = (w, b)."""
+    """Stop when ‖x_k − x_{k−1}‖₂ ≤ tol · max(‖x_k‖₂, 1), x = (w, b).
+
+    Parameters
+    ----------
+    tol : float
+        The relative change of the weights and the bias.
+    """
 
     tol: float = 1e-6
 
@@ -88,7 +106,9 @@ class HeldOutLoss(Rule):
     Parameters
     ----------
     X, y : held-out examples, y coded as the loss wants it (−1/+1, or 0 … k−1)
+        Examples the solver does not see.
     sample_weight : weights of the held-out examples, optional
+        How much each counts; all the same by default.
     patience : int
         How many looks without an improvement to wait for.
     min_change : float

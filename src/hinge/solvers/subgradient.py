@@ -136,6 +136,15 @@ def optimality_distance(objective: Objective, w: Array, b: Array, *, kink: float
 
     At kinks (examples whose score is within ``kink`` of one, weights at zero under an L1 penalty, weights at a bound)
     the subgradient may be chosen; this chooses the best ones, by least squares with bounds.
+
+    Parameters
+    ----------
+    objective : Objective
+        J.
+    w, b : arrays
+        Where the subdifferential is taken.
+    kink : float
+        How near a kink is taken to be on it, in units of the score or weight.
     """
     o = objective
     coordinates = o.penalty.coordinates(o.d)

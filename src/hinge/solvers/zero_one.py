@@ -38,10 +38,13 @@ class ZeroOneSolution:
     Attributes
     ----------
     coef : array of d weights
+        w.
     intercept : float
+        b.
     error : float
         The weighted share of mistakes: the least any (w, b) makes.
     classes : array of two labels
+        The label of negative scores and that of the others.
     hyperplanes : int
         How many were tried.
     """
@@ -72,8 +75,11 @@ def minimise_zero_one(
     Parameters
     ----------
     X : array of shape (n, d)
+        The inputs.
     y : array of n labels, two kinds
+        Any two labels.
     sample_weight : array of n weights, optional
+        How much each example counts; all the same by default.
     max_hyperplanes : int
         The largest n choose d that is tried.
 

@@ -76,6 +76,7 @@ class TableProfile:
     notes : list of Note
         Remarks on the data, with the codes of docs/remarks.md.
     task : {"binary", "multiclass", "real", "count"}
+        What kind of target it is.
     target : str
         The name of the target.
     y : array
@@ -154,6 +155,7 @@ def profile(
     target : str, optional
         The column to predict; optional for formats that name one.
     task : {"auto", "binary", "multiclass", "real", "count"}
+        What the target is: two classes, several, numbers or counts; "auto" infers it.
     drop : sequence of str
         Columns to leave out.
     keep : sequence of str

@@ -37,6 +37,7 @@ class RiskDecomposition:
     Attributes
     ----------
     n : int
+        Examples in a training set.
     risk : Estimate
         E R(f̃).
     optimisation, estimation : Estimate
@@ -98,6 +99,7 @@ def decompose_risk(
     points : int
         How many inputs stand for the distribution of x. f_F is fitted to all of them at once, with the true law of y.
     random_state : int
+        Seed of the random numbers; the same one gives the same result.
 
     Examples
     --------
@@ -174,10 +176,13 @@ def plot_decomposition(
     Parameters
     ----------
     parts : sequence of RiskDecomposition
+        What :func:`decompose_risk` gave, from left to right.
     x : sequence, optional
         Where on the horizontal axis; the numbers of examples by default.
     xlabel : str
+        The name of the horizontal axis.
     ax : matplotlib axes, optional
+        Where to draw; new axes by default.
 
     Returns
     -------

@@ -61,6 +61,7 @@ def diagnose(
     model : classifier or regressor
         Any estimator of this library or scikit-learn's conventions, or a pipeline; fitted to (X, y), or not fitted yet.
     X, y : the training data
+        A table and its targets. A fitted model should have been fitted to these rows.
     X_test, y_test : other data, optional
         Compared with the training data (drift), and the model is judged on them.
     cv : int, splitter or iterable of splits

@@ -51,6 +51,7 @@ class Finding:
     code : str
         Such as "H201"; explained in docs/diagnoses.md.
     severity : Severity
+        How urgent it is.
     seen : str
         What was measured.
     action : str

@@ -25,6 +25,7 @@ class PowerLaw:
     Attributes
     ----------
     limit, scale, exponent : float
+        The risk of infinitely many examples, the part that shrinks, and how fast it does.
     copies : array of shape (draws, 3)
         The same three numbers fitted to resampled curves.
     floor : float
@@ -86,6 +87,7 @@ def fit_power_law(
     Parameters
     ----------
     sizes : array of m numbers of examples
+        How many examples each fit saw.
     risks : array of shape (m, repeats)
         The held-out risk of every repeat at every size.
     floor : float
@@ -98,6 +100,7 @@ def fit_power_law(
     draws : int
         How many resampled curves (repeats drawn with replacement) are fitted for the standard errors.
     random_state : int
+        Seed of the resampled curves.
 
     Examples
     --------

@@ -82,9 +82,11 @@ class RiskReport:
     Attributes
     ----------
     model : str
+        The model, as Python would print it.
     measure : str
         How predictions are judged.
     rows, columns : int
+        Of the training data.
     used_rows : int
         How many rows the experiments were made on.
     train_risk, held_out_risk : Estimate
@@ -96,23 +98,31 @@ class RiskReport:
     terms : Terms
         The parts of the held-out risk.
     optimisation : Optimisation
+        What the solver left, by the certificate and by a longer run.
     learning : Learning or None
+        The learning curve and the law fitted to it; None if skipped.
     rivals : tuple of Rival
         Other classes on the same folds.
     probes : tuple of Probe
         The model with more and with less penalty.
     bias_variance : BiasVariance or None
+        Measured by refitting to bootstrap samples; None if skipped.
     reliability : Reliability or None
         Of probabilities.
     reach : Reach or None
         A 90 % prediction interval or set.
     guarantees : tuple of Guarantee
+        Bounds and exact estimates that come with this kind of model.
     data : DataProblems
+        Duplicates, outliers, collinear columns and the like.
     drift : Drift or None
+        How the test set differs from the training data; None without one.
     findings : tuple of Finding
         What stands out and what to do, the most urgent first.
     scale_sensitive : bool
         Whether the model would be another one if a column were measured in another unit.
+    predictions : (array, array)
+        Targets as the measure codes them and the predictions on held-out folds, for pictures.
     """
 
     model: str

@@ -30,10 +30,14 @@ def plot_posterior_contraction(
         After how many examples to draw; 0 is the prior.
     weights : (float, float)
         The true w₀ and w₁.
-    noise, prior_variance : float
+    noise : float
+        The standard deviation of ε.
+    prior_variance : float
+        The variance of the prior of each weight.
     functions : int
         How many lines.
     random_state : int
+        Seed of the examples and of the lines.
 
     Returns
     -------

@@ -22,7 +22,9 @@ class CalibrationDisplay:
     y_prob : array
         The probabilities.
     estimator_name : str, optional
+        A name for the legend.
     pos_label : label, optional
+        The class that the probabilities are of.
     band : (array, array), optional
         Where ``prob_true`` may lie.
 

@@ -45,7 +45,9 @@ class LearningCurveDisplay(_CurveDisplay):
     Parameters
     ----------
     train_sizes, train_scores, test_scores : arrays
+        The curve, as from :func:`learning_curve`.
     score_name : str
+        The name of the vertical axis.
     law : PowerLaw, optional
         Of the test error; drawn beyond the data if the score is 1 − error or −error.
 
@@ -105,9 +107,13 @@ class ValidationCurveDisplay(_CurveDisplay):
     Parameters
     ----------
     param_name : str
+        The parameter that was varied.
     param_range : sequence
+        Its values.
     train_scores, test_scores : arrays
+        Scores for every value and fold, as from :func:`validation_curve`.
     score_name : str
+        The name of the vertical axis.
 
     Attributes
     ----------

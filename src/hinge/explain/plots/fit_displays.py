@@ -20,6 +20,7 @@ class PredictionErrorDisplay:
     Parameters
     ----------
     y_true, y_pred : arrays
+        The targets and what was predicted for them.
 
     Attributes
     ----------
@@ -81,8 +82,11 @@ class CoefficientDisplay:
     Parameters
     ----------
     names : sequence of str
+        The name of each weight.
     coef, low, high : arrays
+        The weights and the ends of their intervals.
     level : float
+        The coverage of the intervals, such as 0.95.
 
     Attributes
     ----------

@@ -44,6 +44,7 @@ def plot_history(run: Any, *, against: str = "iteration", best: float | None = N
     best : float, optional
         The optimum; by default the lowest objective of the history.
     ax : matplotlib axes, optional
+        Where to draw; new axes by default.
 
     Returns
     -------
@@ -70,7 +71,17 @@ def plot_history(run: Any, *, against: str = "iteration", best: float | None = N
 
 
 def plot_losses(losses: Sequence[Loss], *, limit: float = 3.0, ax: Any = None) -> Any:
-    """Draw losses: against the margin m = ys if they are for two classes, against the residual r = y − s if not."""
+    """Draw losses: against the margin m = ys if they are for two classes, against the residual r = y − s if not.
+
+    Parameters
+    ----------
+    losses : sequence of Loss
+        All of margins, or all of residuals; each is labelled by its expression.
+    limit : float
+        The picture goes from −limit to limit.
+    ax : matplotlib axes, optional
+        Where to draw; new axes by default.
+    """
     ax = _axes(ax)
     t = np.linspace(-limit, limit, 601)
     kinds = {loss.target is Target.SIGN for loss in losses}
@@ -89,7 +100,17 @@ def plot_losses(losses: Sequence[Loss], *, limit: float = 3.0, ax: Any = None) -
 
 
 def plot_norm_contours(norms: Sequence[float] = (0.5, 1.0, 2.0, np.inf), *, radius: float = 1.0, ax: Any = None) -> Any:
-    """Draw ‖w‖_q = radius in the plane for several q: the diamond is q = 1, the circle 2, the square infinity."""
+    """Draw ‖w‖_q = radius in the plane for several q: the diamond is q = 1, the circle 2, the square infinity.
+
+    Parameters
+    ----------
+    norms : sequence of float
+        The exponents q > 0; below 1 the balls are not convex.
+    radius : float
+        The norm of the points that are drawn.
+    ax : matplotlib axes, optional
+        Where to draw; new axes by default.
+    """
     ax = _axes(ax)
     angle = np.linspace(0.0, 2.0 * np.pi, 1441)
     direction = np.array([np.cos(angle), np.sin(angle)])
@@ -115,6 +136,21 @@ def plot_risk_contours(
 
     The constrained optimum is where the lowest contour meets the ball; with the diamond that is often a corner, where
     one weight is zero. No bias is fitted.
+
+    Parameters
+    ----------
+    X, y : arrays
+        Examples with two columns, the targets coded as the loss wants them.
+    loss : Loss
+        What the risk is the mean of.
+    norm : {"l1", "l2"}
+        Whether the ball is the diamond or the circle.
+    radius : float
+        The radius of the ball.
+    levels : int
+        How many contours are drawn, besides the one that touches the ball.
+    ax : matplotlib axes, optional
+        Where to draw; new axes by default.
 
     Returns
     -------

@@ -56,8 +56,11 @@ class RocCurveDisplay(_ScoreDisplay):
     Parameters
     ----------
     fpr, tpr : arrays
+        The rates at every threshold, from (0, 0) to (1, 1).
     roc_auc : float
+        The area under the curve.
     name : str
+        A name for the legend.
 
     Attributes
     ----------
@@ -99,8 +102,11 @@ class PrecisionRecallDisplay(_ScoreDisplay):
     Parameters
     ----------
     precision, recall : arrays
+        Both at every threshold.
     average_precision : float
+        The precision, averaged over the steps of the recall.
     name : str
+        A name for the legend.
 
     Attributes
     ----------
@@ -135,7 +141,9 @@ class ConfusionMatrixDisplay:
     Parameters
     ----------
     confusion_matrix : array
+        Counts or shares, true classes down and predicted ones across.
     display_labels : sequence, optional
+        The names of the classes; their numbers by default.
 
     Attributes
     ----------

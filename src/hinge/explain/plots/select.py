@@ -19,6 +19,7 @@ def plot_tuning(result: Any, parameter: str | None = None, ax: Any = None) -> An
     parameter : str, optional
         The horizontal axis; by default the number with most values.
     ax : matplotlib axes, optional
+        Where to draw; new axes by default.
 
     Returns
     -------
@@ -69,6 +70,7 @@ def plot_labels(curves: Any, ax: Any = None) -> Any:
     curves : LabelCurves
         From :func:`hinge.active_curves`.
     ax : matplotlib axes, optional
+        Where to draw; new axes by default.
 
     Returns
     -------

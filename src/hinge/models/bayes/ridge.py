@@ -28,10 +28,14 @@ class BayesianRidge(EvidenceRegressor):
         A limit on iterations.
     tol : float
         Iterations stop when the weights change by less than this in all, and α and λ by less than this fraction.
-    alpha_1, alpha_2, lambda_1, lambda_2 : float
-        Shape and rate of the Gamma priors.
-    alpha_init, lambda_init : float, optional
-        Where to begin: 1/Var(y) and 1 by default.
+    alpha_1, alpha_2 : float
+        Shape and rate of the Gamma prior of the precision of the noise.
+    lambda_1, lambda_2 : float
+        Shape and rate of the Gamma prior of the precision of the weights.
+    alpha_init : float, optional
+        The first precision of the noise; 1/Var(y) by default.
+    lambda_init : float, optional
+        The first precision of the weights; 1 by default.
     compute_score : bool
         Keep the log marginal likelihood of every iteration in ``scores_``.
     fit_intercept : bool

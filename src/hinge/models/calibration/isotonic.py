@@ -32,7 +32,9 @@ def isotonic_regression(
     Parameters
     ----------
     y : array of n numbers
+        The values in the order in which f is to rise or fall.
     sample_weight : array of n weights > 0, optional
+        How much each example counts; all the same by default.
     y_min, y_max : float, optional
         Bounds on f.
     increasing : bool

@@ -50,11 +50,13 @@ class GLMInference(Sampled):
     covariance : array or None
         φ(A'WA)⁺. None for penalised fits: their weights are biased, and no standard error describes that.
     distribution, link : str
+        The names of the distribution and of the link.
     total, rank : float, int
         Σ sᵢ, the number of examples (a weight of 2 is an example twice), and the rank of A.
     dispersion : float
         φ: 1 where the distribution has none (unless requested), else Pearson's χ²/(Σs − rank).
     dispersion_estimated : bool
+        Whether φ was estimated from the data: tests then use t and F.
     deviance, null_deviance : float
         Σ sᵢ d(yᵢ, μᵢ), of the fit and of the best constant (of the offset alone if there is no bias).
     pearson : float

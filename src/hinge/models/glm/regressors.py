@@ -104,8 +104,14 @@ class PoissonRegressor(_LogRegressor):
 class GammaRegressor(_LogRegressor):
     """Gamma regression: positive targets with mean μ = e^{⟨w, x⟩ + b} and standard deviation in proportion to it.
 
-    Minimises  Σ sᵢ (yᵢ/μᵢ + log μᵢ + const) / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²). Parameters and attributes are those of
-    :class:`PoissonRegressor`.
+    Minimises  Σ sᵢ (yᵢ/μᵢ + log μᵢ + const) / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²). Attributes are
+    those of :class:`PoissonRegressor`.
+
+    Parameters
+    ----------
+    alpha, fit_intercept, solver, max_iter, tol, warm_start, verbose, l1_ratio, categorical_features, inference,
+    dispersion
+        As in :class:`PoissonRegressor`.
 
     Examples
     --------

@@ -32,8 +32,12 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     ----------
     kernel : str, Kernel or function
         A name as for :class:`SVC`, or any kernel.
-    gamma, coef0, degree
-        Parameters of kernels given by name; gamma=None is 1/d, coef0=None is 1 and degree=None is 3.
+    gamma : float, optional
+        The width or slope of kernels given by name; None is 1/d.
+    coef0 : float, optional
+        The constant of ``kernel="poly"`` and "sigmoid"; None is 1.
+    degree : int, optional
+        The degree of ``kernel="poly"``; None is 3.
     kernel_params : dict, optional
         Further arguments of a kernel that is a function.
     n_components : int

@@ -182,6 +182,7 @@ class KernelPerceptron(_KernelClassifier):
     shuffle : bool
         A new random order in every pass.
     random_state : int
+        Seed of the orders.
 
     Attributes
     ----------

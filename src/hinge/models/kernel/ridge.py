@@ -109,8 +109,12 @@ class KernelRidge(RegressorMixin, KernelEstimator):
         The penalty, zero or more. With zero, of the functions of least squared error the one of least norm.
     kernel : str, Kernel or function
         A name as for :class:`SVC`, or any kernel.
-    gamma, degree, coef0
-        Parameters of kernels given by name; gamma=None is 1/d.
+    gamma : float, optional
+        The width or slope of kernels given by name; None is 1/d.
+    degree : int
+        The degree of ``kernel="poly"``.
+    coef0 : float
+        The constant of ``kernel="poly"`` and "sigmoid".
     kernel_params : dict, optional
         Further arguments of a kernel that is a function.
     alphas : array, optional

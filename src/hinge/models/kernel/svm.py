@@ -53,8 +53,12 @@ class SVC(SupportVectorClassifier):
         How much errors cost; ``np.inf`` for a hard margin.
     kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "cosine", "precomputed"}, Kernel or function
         A name, any kernel expression such as ``hg.kernels.RBF(2.0) + hg.Linear()``, or a function of two arrays.
-    degree, gamma, coef0
-        Parameters of kernels given by name; gamma is a number, "scale" for 1/(d·var X) or "auto" for 1/d.
+    degree : int
+        The degree of ``kernel="poly"``.
+    gamma : float, "scale" or "auto"
+        The width or slope of kernels given by name: a number, 1/(d·var X), or 1/d.
+    coef0 : float
+        The constant of ``kernel="poly"`` and "sigmoid".
     shrinking : bool
         Leave out points that are settled until the rest has converged.
     probability : bool

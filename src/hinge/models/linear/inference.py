@@ -34,6 +34,7 @@ class Inference(Sampled):
     dof : float
         m − r.
     rank : int
+        The rank r of A.
     """
 
     names: tuple[str, ...]
@@ -85,7 +86,15 @@ def infer(
 
 @dataclass(frozen=True)
 class Moments:
-    """Bias, covariance and mean squared error ‖bias‖² + tr(covariance) of an estimator of θ."""
+    """Bias, covariance and mean squared error ‖bias‖² + tr(covariance) of an estimator of θ.
+
+    Attributes
+    ----------
+    bias : array of shape (d,)
+        E θ̂ − θ.
+    covariance : array of shape (d, d)
+        Cov θ̂.
+    """
 
     bias: Array
     covariance: Array
@@ -100,6 +109,17 @@ def ridge_moments(X: Array, theta: Array, *, sigma: float = 1.0, alpha: float = 
 
     bias = −α(αI + X'X)⁻¹θ and Cov = σ²[(αI + X'X)⁻¹ − α(αI + X'X)⁻²]; with α = 0 this is least squares: unbiased,
     σ²(X'X)⁻¹. More regularisation means less variance and more bias.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The inputs, held fixed; a column of ones makes a bias (that is penalised).
+    theta : array of shape (d,)
+        The true weights θ.
+    sigma : float
+        The standard deviation σ of the noise.
+    alpha : float
+        The strength α ≥ 0 of ridge; 0 is least squares.
 
     Examples
     --------
@@ -143,6 +163,7 @@ def noise_variance(X: Array, y: Array, *, alpha: float = 0.0, fit_intercept: boo
     Parameters
     ----------
     X, y : arrays of shape (n, d) and (n,)
+        Inputs and targets.
     alpha : float
         α ≥ 0, the ratio of σ² to the variance of the prior.
     fit_intercept : bool

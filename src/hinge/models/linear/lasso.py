@@ -173,8 +173,13 @@ class ElasticNet(SquaredWithPenalty):
 class Lasso(ElasticNet):
     """The lasso: minimises ‖y − Xw − b‖²/(2n) + α‖w‖₁; weights sᵢ replace 1/n by sᵢ/Σs.
 
-    At the optimum |⟨x_j, y − Xw − b⟩|/n = α where w_j ≠ 0 and ≤ α where w_j = 0. Parameters and attributes are those
-    of :class:`ElasticNet` without ``l1_ratio``.
+    At the optimum |⟨x_j, y − Xw − b⟩|/n = α where w_j ≠ 0 and ≤ α where w_j = 0. Attributes are those
+    of :class:`ElasticNet`.
+
+    Parameters
+    ----------
+    alpha, fit_intercept, precompute, copy_X, max_iter, tol, warm_start, positive, random_state, selection, solver
+        As in :class:`ElasticNet`; ``alpha=0`` is least squares.
     """
 
     def __init__(

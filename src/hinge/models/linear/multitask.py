@@ -134,7 +134,15 @@ class MultiTaskElasticNet(SquaredWithPenalty):
 
 
 class MultiTaskLasso(MultiTaskElasticNet):
-    """Multi-task lasso: minimises ‖Y − XW − b‖²/(2n) + α Σ_j ‖w_j‖₂; :class:`MultiTaskElasticNet` with ρ = 1."""
+    """Multi-task lasso: minimises ‖Y − XW − b‖²/(2n) + α Σ_j ‖w_j‖₂; :class:`MultiTaskElasticNet` with ρ = 1.
+
+    Parameters
+    ----------
+    alpha : float
+        The strength α ≥ 0.
+    fit_intercept, copy_X, max_iter, tol, warm_start, random_state, selection, solver
+        As in :class:`ElasticNet`.
+    """
 
     def __init__(
         self,

@@ -176,6 +176,7 @@ class LinearSVR(_RealLoss):
     C : float
         The weight of the data against the penalty, above zero.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
+        Errors beyond ε cost their size, or its square.
     fit_intercept : bool
         Whether there is a bias b.
     intercept_scaling, dual, verbose

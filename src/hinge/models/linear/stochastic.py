@@ -57,6 +57,7 @@ class SGDClassifier(StochasticModel, LinearClassifier):
         "hinge", "log_loss", "squared_hinge", "modified_huber", "perceptron", or a margin loss object; or a loss of
         regression on −1 and +1: "squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive".
     penalty : {"l2", "l1", "elasticnet", None}
+        ρ = 0, ρ = 1, ρ = ``l1_ratio``, or no penalty.
     alpha : float
         The strength α.
     l1_ratio : float
@@ -79,10 +80,14 @@ class SGDClassifier(StochasticModel, LinearClassifier):
         η_t = 1/(α(t₀ + t)), η₀/t^power_t, η₀, or η₀ divided by 5 when the loss stops falling. Steps that make the
         weights overflow are shortened. The last two are the passive-aggressive steps τx of the loss ℓ = "hinge",
         τ = min(η₀, ℓ/‖x‖²) and τ = ℓ/(‖x‖² + 1/(2η₀)).
-    eta0, power_t : float
-        See ``learning_rate``.
-    early_stopping, validation_fraction
-        Stop by what ``score`` measures on a held-out share of the examples, with the same share of each class.
+    eta0 : float
+        The first step η₀, or the bound on passive-aggressive ones; see ``learning_rate``.
+    power_t : float
+        The exponent of ``learning_rate="invscaling"``.
+    early_stopping : bool
+        Stop by what ``score`` measures on held-out examples.
+    validation_fraction : float
+        The share of examples held out for that, the same of each class.
     n_iter_no_change : int
         See ``tol``.
     class_weight : dict or "balanced", optional

@@ -55,6 +55,7 @@ class LinearSVC(Certifiable, MarginClassifier):
     Parameters
     ----------
     penalty : {"l2", "l1"}
+        ½‖w‖², or ‖w‖₁, which makes most weights exactly zero.
     loss : {"squared_hinge", "hinge"}
         Every loss works with every penalty.
     tol : float

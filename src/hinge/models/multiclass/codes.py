@@ -25,6 +25,15 @@ def design_code(k: int, bits: int | None = None, random_state: Any = 0) -> np.nd
 
     Up to 7 classes the default is the exhaustive code (all 2^(k−1) − 1 ways to split the classes); otherwise
     ⌈10 log₂ k⌉ bits. A shorter code is the best of many random ones, improved by exchanging columns.
+
+    Parameters
+    ----------
+    k : int
+        How many classes, at least 2.
+    bits : int, optional
+        How many problems of two classes; see above for the default.
+    random_state : int or RandomState
+        Seed of the random codes and exchanges.
     """
     most = 2 ** (k - 1) - 1 if k <= 20 else None
     if bits is None:

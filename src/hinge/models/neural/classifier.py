@@ -69,14 +69,20 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         Show progress.
     warm_start : bool
         Whether ``fit`` goes on from the weights there are.
-    momentum, nesterovs_momentum : float, bool
-        Of "sgd".
+    momentum : float
+        The share of the last step that "sgd" takes again, from 0 to 1.
+    nesterovs_momentum : bool
+        Whether "sgd" takes the gradient after the repeated step (Nesterov) and not before it.
     early_stopping : bool
         Hold out ``validation_fraction`` of the examples, stop when their score stops rising, and keep the best weights.
     validation_fraction : float
-    beta_1, beta_2, epsilon : float
-        Of "adam".
+        The share of examples held out for early stopping.
+    beta_1, beta_2 : float
+        How slowly the means of gradients and of their squares are forgotten by "adam".
+    epsilon : float
+        Added to the root of the mean square by "adam", against division by zero.
     n_iter_no_change : int
+        How many epochs without an improvement by ``tol`` to wait.
     max_fun : int
         Evaluations of the objective at most, for "lbfgs".
     loss : Loss, optional

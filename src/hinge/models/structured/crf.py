@@ -282,8 +282,14 @@ class TreeCRF(ChainCRF):
     """Conditional random field over trees of labels.
 
     As :class:`ChainCRF`, with  score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_{t not a root} T[y_parent(t), y_t];  Z and the
-    marginals by belief propagation, the best labelling by max-product. Parameters and attributes are those of
+    marginals by belief propagation, the best labelling by max-product. Attributes are those of
     :class:`ChainCRF`.
+
+    Parameters
+    ----------
+    alpha, l1_ratio, features, constraints, markov, order, all_pairs, min_count, pair_features, solver, tol, max_iter,
+    memory, eta0, batch_size, average, early_stopping, validation_fraction, n_iter_no_change, random_state
+        As in :class:`ChainCRF`; the label before is that of the parent.
 
     Examples
     --------

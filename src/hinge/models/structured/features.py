@@ -24,6 +24,11 @@ def word_shape(word: str) -> str:
 
     >>> word_shape("McDonald's-2024")
     "XxXxxx'x-ddd"
+
+    Parameters
+    ----------
+    word : str
+        Any text; other characters stay as they are.
     """
     shape: list[str] = []
     for c in word:

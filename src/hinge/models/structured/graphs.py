@@ -38,7 +38,9 @@ class GraphMarginals:
     Attributes
     ----------
     marginals : array of shape (n, k)
+        The probability of every label at every node.
     pair_marginals : array of shape (edges, k, k)
+        The probability of every pair of labels at the ends of every edge.
     log_partition : float
         Bethe's log Z; exact where ``exact`` is true.
     lower, upper : float
@@ -48,6 +50,7 @@ class GraphMarginals:
     converged : bool
         Whether the messages reached a fixed point; if not, the marginals are those of the last messages.
     iterations : int
+        Passes over the edges.
     contraction : float
         Below one: there is one fixed point, and the messages converge to it from any start.
     """
@@ -70,12 +73,15 @@ class GraphLabelling:
     Attributes
     ----------
     labels : array of n labels
+        The label of every node.
     score : float
+        The score of this labelling.
     upper : float
         No labelling has a higher score than this.
     gap : float
         upper − score: zero (but for rounding) means that no labelling is better.
     iterations : int
+        Passes over the edges.
     """
 
     labels: Index

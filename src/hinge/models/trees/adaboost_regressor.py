@@ -44,6 +44,7 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     learning_rate : float
         The shrinkage η.
     loss : {"linear", "square", "exponential"}
+        Whether Lᵢ is eᵢ, eᵢ² or 1 − exp(−eᵢ).
     random_state : int, RandomState or None
         The seed of members that need one.
 

@@ -231,12 +231,15 @@ class AnyBoost(_Named):
     estimator : regressor, optional
         ``DecisionTreeRegressor(max_depth=3)`` by default.
     n_estimators : int
+        The number of rounds.
     learning_rate : float
         The shrinkage η.
     subsample : float
         The share of rows each member is fitted to.
     line_search : bool
+        Whether v_t is searched for; otherwise v_t = 1.
     random_state : int
+        Seed of the subsamples and of members that need one.
 
     Attributes
     ----------
@@ -295,7 +298,9 @@ class ForwardStagewise(_Named):
     Parameters
     ----------
     loss : Loss
+        Any loss of one score; ``hg.Squared()`` by default.
     n_estimators : int
+        The number of rounds.
     max_thresholds : int
         Candidates per feature.
     random_state : int

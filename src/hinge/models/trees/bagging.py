@@ -25,12 +25,15 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     estimator : classifier, optional
         Any classifier; ``DecisionTreeClassifier()`` by default.
     n_estimators : int
+        How many members.
     max_samples : int or float, optional
         Draws per sample; as many as there are rows by default.
     max_features : int or float
         Features per member: how many, or what share.
-    bootstrap, bootstrap_features : bool
-        Draw rows, or features, with replacement.
+    bootstrap : bool
+        Draw rows with replacement; otherwise without.
+    bootstrap_features : bool
+        Draw features with replacement; otherwise without.
     oob_score : bool or callable
         Judge each row by the members that did not see it: ``oob_decision_function_`` and ``oob_score_`` (accuracy, or
         the value of ``oob_score(y, predicted)``).
@@ -141,7 +144,8 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     ----------
     estimator : regressor, optional
         Any regressor; ``DecisionTreeRegressor()`` by default.
-    n_estimators, max_samples, max_features, bootstrap, bootstrap_features, oob_score, random_state
+    n_estimators, max_samples, max_features, bootstrap, bootstrap_features, oob_score, random_state, warm_start, n_jobs,
+    verbose
         As for :class:`BaggingClassifier`; ``oob_prediction_`` and ``oob_score_`` (R²).
 
     Attributes

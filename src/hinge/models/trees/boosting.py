@@ -28,18 +28,31 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
     loss : str or Loss
         "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", or a loss: ``hg.Huber(1.35)``,
         ``hg.Quantile(0.9)``, ``hg.Tweedie(1.5)``, … or any object with value, gradient and optionally hessian.
-    quantile, alpha : float
-        The level of loss="quantile": ``quantile``, or if that is None ``alpha``.
+    quantile : float, optional
+        The level of ``loss="quantile"``, between 0 and 1; ``alpha`` if None.
+    alpha : float
+        The same under another name, used where ``quantile`` is None.
     learning_rate : float
         The shrinkage η.
     max_iter, n_estimators : int
         The number of rounds, under either of scikit-learn's two names (giving both is an error if they differ).
         ``n_estimators`` trees are grown whatever the number of rows, and the loss after each is recorded.
-    max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, l2_regularization, max_bins : numbers
-        As in scikit-learn; the defaults are those of its histogram boosting. Limits of rows may be fractions.
+    max_leaf_nodes : int, optional
+        The most leaves of a tree; None for no limit.
+    max_depth : int, optional
+        The most splits between the root and a leaf; no limit by default.
+    min_samples_leaf : int or float
+        The fewest rows of a leaf; a float is a share of all rows.
+    min_samples_split : int or float
+        The fewest rows of a node that is split; a float is a share of all rows.
+    l2_regularization : float
+        λ ≥ 0 in the value −G/(H + λ) of a leaf with gradients G and curvature H.
+    max_bins : int
+        How many bins a feature is cut into at most, from 2 to 255; missing values have one more.
     max_features : float, int, "sqrt", "log2" or None
         The share (or number) of features each split may choose from.
     categorical_features : "from_dtype", mask, indices, names or None
+        Which columns are categories; by default those of a data frame that say so, or hold text.
     monotonic_cst : list or dict, optional
         +1, 0 or −1 per feature.
     interaction_cst : list of lists of features, "pairwise" or "no_interactions", optional
@@ -49,13 +62,25 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
         "auto": with more than 10 000 rows.
     scoring : str, callable or None
         What early stopping watches: "loss" (which is to fall), or a score (which is to rise).
-    warm_start, validation_fraction, tol, verbose, random_state
-        As in scikit-learn.
+    validation_fraction : float, int or None
+        The rows held out for early stopping: a share, or how many; None for a quarter.
+    n_iter_no_change : int, optional
+        How many rounds without an improvement to wait; see ``early_stopping``.
+    tol : float
+        The least improvement that counts.
+    warm_start : bool
+        Fit again with more rounds: the trees there are stay, and the rest are added.
+    verbose : int
+        Above 0, record the loss of the training rows after each round; with ``n_estimators`` it is printed too.
+    random_state : int, RandomState or None
+        Seed of the held-out rows, of subsamples and of rounding; the same seed gives the same fit, whatever the number
+        of threads.
     subsample : float
         The share of rows each tree is grown on.
-    min_gain, min_impurity_decrease : float
-        The least gain worth a split; in the second form divided by the weight of all rows, which for squared error is
-        the fall of the impurity.
+    min_gain : float
+        The least gain of the objective that is worth a split.
+    min_impurity_decrease : float
+        The same, divided by the weight of all rows; for squared error that is the fall of the impurity.
     min_weight_fraction_leaf : float
         The least share of the weight of all rows in a leaf. Losses that leaves meet by Newton steps (log-likelihoods)
         know the weight only where weights are whole numbers, that is, counts of rows; else it is the share of the rows.
@@ -200,7 +225,11 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     loss : str or Loss
         "log_loss", "exponential", or a margin loss such as ``hg.Hinge()`` (two classes).
     class_weight : dict, "balanced" or None
-    learning_rate, max_iter, … :
+        Factors on the weights of the rows by class; "balanced" makes all classes weigh the same.
+    learning_rate, max_iter, max_leaf_nodes, max_depth, min_samples_leaf, l2_regularization, max_features, max_bins,
+    categorical_features, monotonic_cst, interaction_cst, warm_start, early_stopping, scoring, validation_fraction,
+    n_iter_no_change, tol, verbose, random_state, subsample, min_gain, grow, quantize, n_estimators, criterion,
+    min_samples_split, min_weight_fraction_leaf, min_impurity_decrease, init, ccp_alpha
         As for :class:`HistGradientBoostingRegressor`.
 
     Attributes

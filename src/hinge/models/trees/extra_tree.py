@@ -13,6 +13,12 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     :class:`DecisionTreeClassifier` with ``splitter="random"`` and ``max_features="sqrt"``: every split is the best of one
     random threshold for each of √d features.
 
+    Parameters
+    ----------
+    criterion, splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features,
+    random_state, max_leaf_nodes, min_impurity_decrease, class_weight, ccp_alpha, monotonic_cst, categorical_features
+        As for :class:`DecisionTreeClassifier`.
+
     Examples
     --------
     >>> import numpy as np, hinge as hg
@@ -52,6 +58,12 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     """A regression tree with random thresholds (Geurts et al. 2006).
 
     :class:`DecisionTreeRegressor` with ``splitter="random"`` and ``max_features=1.0``.
+
+    Parameters
+    ----------
+    criterion, splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features,
+    random_state, max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, categorical_features
+        As for :class:`DecisionTreeRegressor`.
 
     Examples
     --------

@@ -17,6 +17,7 @@ class RandomForestClassifier(ForestClassifier):
     Parameters
     ----------
     n_estimators : int
+        How many trees.
     criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes,
     min_impurity_decrease, ccp_alpha, monotonic_cst, categorical_features
         As for :class:`DecisionTreeClassifier`; every tree is pruned by itself.
@@ -25,6 +26,7 @@ class RandomForestClassifier(ForestClassifier):
     max_features : "sqrt", "log2", int, float or None
         Features per split; None is bagging.
     bootstrap : bool
+        Grow every tree on a bootstrap sample; otherwise on all rows.
     max_samples : int or float, optional
         Draws per bootstrap sample.
     oob_score : bool or callable
@@ -38,6 +40,7 @@ class RandomForestClassifier(ForestClassifier):
     n_jobs, verbose
         Accepted for compatibility; threads are set by ``hinge.set_num_threads``.
     max_bins : int
+        How many bins a feature is cut into at most, from 2 to 255.
     keep_leaves : bool
         Keep the leaves of the training rows.
 
@@ -66,8 +69,11 @@ class RandomForestRegressor(ForestRegressor):
 
     Parameters
     ----------
-    n_estimators, criterion, max_depth, … :
-        As for :class:`RandomForestClassifier` and :class:`DecisionTreeRegressor`.
+    criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes,
+    min_impurity_decrease, ccp_alpha, monotonic_cst, categorical_features
+        As for :class:`DecisionTreeRegressor`.
+    n_estimators, bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, max_samples, max_bins, keep_leaves
+        As for :class:`RandomForestClassifier`; the out-of-bag score is R².
     max_features : float
         All features by default, as in scikit-learn; one third is the textbook's choice.
 
@@ -94,8 +100,10 @@ class ExtraTreesClassifier(ForestClassifier):
 
     Parameters
     ----------
-    n_estimators, criterion, max_depth, … :
-        As for :class:`RandomForestClassifier`, with ``bootstrap=False``.
+    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features,
+    max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state, verbose, warm_start,
+    class_weight, ccp_alpha, max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves
+        As for :class:`RandomForestClassifier`, but for ``bootstrap=False``.
 
     Examples
     --------
@@ -149,8 +157,10 @@ class ExtraTreesRegressor(ForestRegressor):
 
     Parameters
     ----------
-    n_estimators, criterion, max_depth, … :
-        As for :class:`RandomForestRegressor`, with ``bootstrap=False``.
+    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features,
+    max_leaf_nodes, min_impurity_decrease, bootstrap, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha,
+    max_samples, monotonic_cst, categorical_features, max_bins, keep_leaves
+        As for :class:`RandomForestRegressor`, but for ``bootstrap=False``.
 
     Examples
     --------

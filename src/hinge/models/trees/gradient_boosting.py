@@ -42,15 +42,21 @@ class GradientBoostingRegressor(_Classic, HistGradientBoostingRegressor):
 
     Parameters
     ----------
-    loss, learning_rate, n_estimators, subsample, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
-    max_depth, min_impurity_decrease, init, random_state, max_features, alpha, verbose, max_leaf_nodes, warm_start,
-    validation_fraction, n_iter_no_change, tol, ccp_alpha
-        As in scikit-learn, with its defaults; ``loss`` may be any loss of hinge.
+    loss, learning_rate, subsample, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_depth,
+    min_impurity_decrease, init, random_state, max_features, alpha, verbose, max_leaf_nodes, warm_start,
+    validation_fraction, tol, ccp_alpha
+        As for :class:`HistGradientBoostingRegressor`, with the defaults of scikit-learn's class of this name.
+    n_estimators : int
+        The number of rounds.
+    n_iter_no_change : int, optional
+        Stop early, when the loss of held-out rows has not fallen by ``tol`` for this many rounds.
     criterion
         Accepted for compatibility: splits are judged by the second-order gain of the loss.
-    max_iter, quantile, l2_regularization, max_bins, categorical_features, monotonic_cst, interaction_cst,
-    early_stopping, scoring, min_gain, grow, quantize
-        Extras, as for :class:`HistGradientBoostingRegressor`; ``max_iter`` is another name of ``n_estimators``.
+    max_iter : int, optional
+        Another name of ``n_estimators``.
+    quantile, l2_regularization, max_bins, categorical_features, monotonic_cst, interaction_cst, early_stopping,
+    scoring, min_gain, grow, quantize
+        As for :class:`HistGradientBoostingRegressor`; scikit-learn's class has none of these.
 
     Examples
     --------
@@ -122,10 +128,15 @@ class GradientBoostingClassifier(_Classic, HistGradientBoostingClassifier):
 
     Parameters
     ----------
-    loss, learning_rate, n_estimators, … :
+    loss : str or Loss
+        "log_loss", "exponential", or a margin loss such as ``hg.Hinge()`` (two classes).
+    learning_rate, n_estimators, subsample, criterion, min_samples_split, min_samples_leaf, min_weight_fraction_leaf,
+    max_depth, min_impurity_decrease, init, random_state, max_features, verbose, max_leaf_nodes, warm_start,
+    validation_fraction, n_iter_no_change, tol, ccp_alpha, max_iter, l2_regularization, max_bins, categorical_features,
+    monotonic_cst, interaction_cst, early_stopping, scoring, min_gain, grow, quantize
         As for :class:`GradientBoostingRegressor`.
     class_weight : dict, "balanced" or None
-        An extra.
+        Factors on the weights of the rows by class; "balanced" makes all classes weigh the same.
 
     Examples
     --------

@@ -18,11 +18,17 @@ def export_text(
     Parameters
     ----------
     decision_tree : fitted tree
-    feature_names, class_names : lists of str, optional
+        A classifier or regressor of one tree.
+    feature_names : list of str, optional
+        What to call the columns; ``feature_0``, … by default.
+    class_names : list of str, optional
+        What to call the classes; their labels by default.
     max_depth : int
         Branches below are only mentioned.
-    spacing, decimals : int
-        The width of an indent, and digits after the point.
+    spacing : int
+        The width of an indent.
+    decimals : int
+        Digits after the point.
     show_weights : bool
         Show how much of every class there is in a leaf.
 

@@ -222,11 +222,23 @@ class DecisionTreeClassifier(ClassTargets, LogProba, ClassifierMixin, BaseTree):
         The impurity Q: 1 − Σp², −Σ p log₂ p (twice), or 1 − max p.
     splitter : {"best", "random", "hist"}
         Every midpoint, one random threshold per feature, or the midpoints between at most 255 bins.
-    max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, max_leaf_nodes : limits
-        As in scikit-learn; with whole-number weights a row counts as many times as its weight says.
+    max_depth : int, optional
+        The most splits between the root and a leaf; no limit by default.
+    min_samples_split : int or float
+        A node with fewer rows is not split; a float is a share of all rows. With whole-number weights a row counts as
+        many times as its weight says, here and below.
+    min_samples_leaf : int or float
+        A split that leaves fewer rows on one side is not made; a float is a share of all rows.
+    min_weight_fraction_leaf : float
+        The same as a share of the weight of all rows, from 0 to 0.5.
+    max_features : int, float, "sqrt", "log2" or None
+        How many features, drawn at random, a split may choose from: a number, a share, √d, log₂ d, or all.
+    max_leaf_nodes : int, optional
+        Grow the best leaf first until there are this many; no limit by default.
     min_impurity_decrease : float
         The least fall of impurity (as a share of the whole) that is worth a split.
     class_weight : dict, "balanced" or None
+        Factors on the weights of the rows by class; "balanced" makes all classes weigh the same.
     ccp_alpha : float
         The α of cost-complexity pruning.
     monotonic_cst : list or dict, optional

@@ -125,6 +125,15 @@ def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
     ``loss`` is what :func:`bayes_action` takes. For ``Bernoulli`` and losses of a margin, Y is −1 or +1; with a matrix of
     costs the action is the number of a row.
 
+    Parameters
+    ----------
+    distribution : Distribution
+        The law of Y: a posterior or a prediction, for one case or an array of them.
+    loss : Loss, function or matrix of costs
+        As for :func:`bayes_action`: what an action costs if Y comes out as it does.
+    action : number or array
+        The action a, one for each distribution.
+
     Examples
     --------
     >>> import hinge as hg

@@ -132,6 +132,7 @@ def check_psd(K: Any, X: Any = None, *, tol: float = 1e-8) -> NDArray[np.float64
     K : array of shape (n, n), or a kernel
         With a kernel, its matrix on X is checked.
     X : inputs, for a kernel
+        Inputs at which the kernel is evaluated.
     tol : float
         Eigenvalues down to −tol times the largest are taken for rounding errors.
     """

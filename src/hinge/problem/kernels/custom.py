@@ -60,7 +60,13 @@ class Function(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Rank1(Kernel):
-    """f(x) f(x') for a real function f of whole arrays: one feature."""
+    """f(x) f(x') for a real function f of whole arrays: one feature.
+
+    Parameters
+    ----------
+    function : callable
+        From an array of n inputs to n numbers.
+    """
 
     function: Callable[[Any], Any]
 

@@ -93,7 +93,13 @@ class RBF(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Laplacian(Kernel):
-    """exp(−γ‖x − x'‖₁)."""
+    """exp(−γ‖x − x'‖₁).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        γ > 0; how fast the similarity falls with distance.
+    """
 
     psd: ClassVar[bool] = True
 
@@ -127,6 +133,13 @@ class Matern(Kernel):
 
     ν = 1/2, 3/2 and 5/2 have closed forms; ν = ∞ is the RBF kernel of length scale ℓ. An array ℓ has one length scale
     per feature.
+
+    Parameters
+    ----------
+    length_scale : float or array of d
+        ℓ > 0, the distance at which function values are no longer much alike.
+    nu : float
+        ν > 0, the smoothness.
     """
 
     psd: ClassVar[bool] = True
@@ -205,7 +218,15 @@ class Matern(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class RationalQuadratic(Kernel):
-    """(1 + ‖x − x'‖²/(2αℓ²))^{−α}: a mixture of RBF kernels of many length scales."""
+    """(1 + ‖x − x'‖²/(2αℓ²))^{−α}: a mixture of RBF kernels of many length scales.
+
+    Parameters
+    ----------
+    length_scale : float or array of d
+        ℓ > 0, the distance at which function values are no longer much alike.
+    alpha : float
+        α > 0; the larger, the fewer length scales are mixed.
+    """
 
     psd: ClassVar[bool] = True
 
@@ -290,7 +311,13 @@ class Periodic(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class ChiSquared(Kernel):
-    """exp(−γ Σⱼ (xⱼ − x'ⱼ)² / (xⱼ + x'ⱼ)) for histograms, x ≥ 0."""
+    """exp(−γ Σⱼ (xⱼ − x'ⱼ)² / (xⱼ + x'ⱼ)) for histograms, x ≥ 0.
+
+    Parameters
+    ----------
+    gamma : float
+        γ > 0; how fast the similarity falls with distance.
+    """
 
     psd: ClassVar[bool] = True
 

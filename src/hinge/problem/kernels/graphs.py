@@ -53,6 +53,11 @@ class WeisfeilerLehman(Kernel):
     the pair of its label and the sorted labels of its neighbours (Shervashidze et al. 2011).
 
     Isomorphic graphs cannot be told apart. Inputs are :class:`Graph` objects.
+
+    Parameters
+    ----------
+    rounds : int
+        H ≥ 0: how many steps away two nodes may look different.
     """
 
     rounds: int = 3

@@ -37,7 +37,13 @@ class LinearKernel(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Kernel):
-    """The same value c ≥ 0 for all pairs."""
+    """The same value c ≥ 0 for all pairs.
+
+    Parameters
+    ----------
+    value : float
+        c ≥ 0.
+    """
 
     psd: ClassVar[bool] = True
 
@@ -71,6 +77,11 @@ class White(Kernel):
 
     Inputs count as the same only if they are the same rows of the same matrix: k(X, X) has v on its diagonal, the
     covariance of new inputs with old ones has none.
+
+    Parameters
+    ----------
+    noise : float
+        The variance v ≥ 0.
     """
 
     psd: ClassVar[bool] = True
@@ -170,7 +181,15 @@ def Quadratic() -> Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Sigmoid(Kernel):
-    """tanh(γ⟨x, x'⟩ + c). Not positive semidefinite in general."""
+    """tanh(γ⟨x, x'⟩ + c). Not positive semidefinite in general.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        The slope γ.
+    coef0 : float
+        The shift c.
+    """
 
     gamma: Any = 1.0
     coef0: float = 0.0

@@ -97,6 +97,15 @@ class Mismatch(_Words):
     Two words that agree in g places have f(g) words near both of them. Values are found from f(g) = Σ_k a_k C(g, k):
     a_k times the pairs that agree in k given places, over all choices of k places (few, while the words near one are
     many). All of it is whole numbers, so nothing is lost where terms cancel.
+
+    Parameters
+    ----------
+    length : int
+        The number of letters of a word.
+    mistakes : int
+        How many of them may be wrong.
+    alphabet : str
+        All letters there are, such as "ACGT"; it must be given.
     """
 
     length: int = 3

@@ -209,6 +209,7 @@ def probe_loss(loss: Any, y: ArrayLike | None = None) -> LossFacts:
     Parameters
     ----------
     loss : Loss or object with value(y, s) and gradient(y, s)
+        What is to be examined.
     y : array, optional
         Targets to take samples from.
 

@@ -127,7 +127,13 @@ class Gamma(LogLink):
 
 @dataclass(frozen=True)
 class Tweedie(LogLink):
-    """ℓ = y^{2−p}/((1−p)(2−p)) − y e^{(1−p)s}/(1−p) + e^{(2−p)s}/(2−p), 1 < p < 2: amounts with many zeros."""
+    """ℓ = y^{2−p}/((1−p)(2−p)) − y e^{(1−p)s}/(1−p) + e^{(2−p)s}/(2−p), 1 < p < 2: amounts with many zeros.
+
+    Parameters
+    ----------
+    power : float
+        p, strictly between 1 (Poisson) and 2 (gamma).
+    """
 
     power: float = 1.5
 
@@ -168,7 +174,13 @@ class Tweedie(LogLink):
 
 @dataclass(frozen=True)
 class NegativeBinomial(LogLink):
-    """ℓ = y log y − y s − (y + 1/α) log((1 + αy)/(1 + αe^s)): counts with variance μ + αμ²."""
+    """ℓ = y log y − y s − (y + 1/α) log((1 + αy)/(1 + αe^s)): counts with variance μ + αμ².
+
+    Parameters
+    ----------
+    alpha : float
+        The overdispersion α > 0: the variance is μ + αμ².
+    """
 
     alpha: float = 1.0
 

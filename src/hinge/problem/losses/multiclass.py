@@ -120,7 +120,13 @@ class StructuredLoss(Loss):
 
 @dataclass(frozen=True)
 class StructuredHinge(StructuredLoss):
-    """ℓ = max_{y'} [ Δ(y, y') − score(y) + score(y') ] with Δ(y, y') = Σ_t cost[y_t, y'_t]: the structured SVM."""
+    """ℓ = max_{y'} [ Δ(y, y') − score(y) + score(y') ] with Δ(y, y') = Σ_t cost[y_t, y'_t]: the structured SVM.
+
+    Parameters
+    ----------
+    cost : square table of numbers, optional
+        cost[y, y'] ≥ 0 for labels in sorted order; by default 1 for every wrong label.
+    """
 
     smooth: ClassVar[bool] = False
     twice: ClassVar[bool] = False

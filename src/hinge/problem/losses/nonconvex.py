@@ -22,6 +22,7 @@ class SigmoidLoss:
     Parameters
     ----------
     sharpness : float
+        How steep the loss is at the margin 0; above zero.
 
     Examples
     --------

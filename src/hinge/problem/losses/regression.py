@@ -130,7 +130,13 @@ class RelativeError(Loss):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """ℓ = r²/2 if |r| ≤ δ, else δ(|r| − δ/2): quadratic near zero, linear in the tails."""
+    """ℓ = r²/2 if |r| ≤ δ, else δ(|r| − δ/2): quadratic near zero, linear in the tails.
+
+    Parameters
+    ----------
+    delta : float
+        δ > 0, in units of y: residuals beyond it count as outliers.
+    """
 
     piecewise_quadratic: ClassVar[bool] = True
     softness: ClassVar[float] = 1.0
@@ -164,7 +170,13 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(Loss):
-    """ℓ = max(|r| − ε, 0): errors up to ε are free."""
+    """ℓ = max(|r| − ε, 0): errors up to ε are free.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε ≥ 0, in units of y: the error that is free.
+    """
 
     piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True
@@ -215,7 +227,13 @@ class EpsilonInsensitive(Loss):
 
 @dataclass(frozen=True)
 class SquaredEpsilonInsensitive(Loss):
-    """ℓ = max(|r| − ε, 0)²."""
+    """ℓ = max(|r| − ε, 0)².
+
+    Parameters
+    ----------
+    epsilon : float
+        ε ≥ 0, in units of y: the error that is free.
+    """
 
     piecewise_quadratic: ClassVar[bool] = True
     softness: ClassVar[float] = 0.5
@@ -253,7 +271,13 @@ class SquaredEpsilonInsensitive(Loss):
 
 @dataclass(frozen=True)
 class Quantile(Loss):
-    """ℓ = τ r if r ≥ 0, else (τ − 1) r, with r = y − s. The Bayes predictor is the τ-quantile of y given x."""
+    """ℓ = τ r if r ≥ 0, else (τ − 1) r, with r = y − s. The Bayes predictor is the τ-quantile of y given x.
+
+    Parameters
+    ----------
+    quantile : float
+        τ, strictly between 0 and 1; ½ is the median.
+    """
 
     piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True

@@ -190,7 +190,17 @@ class L2(CoordinatePenalty):
 
 @dataclass(frozen=True)
 class L1(CoordinatePenalty):
-    """Ω = λ Σ_j c_j |w_j|: the lasso. Optimal weights are exactly zero where the risk's gradient is below λc_j."""
+    """Ω = λ Σ_j c_j |w_j|: the lasso. Optimal weights are exactly zero where the risk's gradient is below λc_j.
+
+    Parameters
+    ----------
+    lam : float
+        The strength λ ≥ 0.
+    weights : array of d, optional
+        The factors c_j ≥ 0; all 1 by default, and 0 leaves a weight unpenalised.
+    positive : bool
+        Only weights ≥ 0 are allowed.
+    """
 
     lam: float = 1.0
     weights: Any = None
@@ -205,7 +215,19 @@ class L1(CoordinatePenalty):
 
 @dataclass(frozen=True)
 class Elastic(CoordinatePenalty):
-    """Ω = λ Σ_j c_j (ρ|w_j| + (1−ρ)/2 · w_j²), with ρ = ``l1_ratio`` between 0 and 1."""
+    """Ω = λ Σ_j c_j (ρ|w_j| + (1−ρ)/2 · w_j²), with ρ = ``l1_ratio`` between 0 and 1.
+
+    Parameters
+    ----------
+    lam : float
+        The strength λ ≥ 0.
+    l1_ratio : float
+        The share ρ of the L1 penalty: 1 is the lasso, 0 is ridge.
+    weights : array of d, optional
+        The factors c_j ≥ 0; all 1 by default, and 0 leaves a weight unpenalised.
+    positive : bool
+        Only weights ≥ 0 are allowed.
+    """
 
     lam: float = 1.0
     l1_ratio: float = 0.5
@@ -225,7 +247,13 @@ class Elastic(CoordinatePenalty):
 
 @dataclass(frozen=True)
 class Box(CoordinatePenalty):
-    """Ω = 0 if lower ≤ w_j ≤ upper for every j, +∞ otherwise. Zero must be allowed."""
+    """Ω = 0 if lower ≤ w_j ≤ upper for every j, +∞ otherwise. Zero must be allowed.
+
+    Parameters
+    ----------
+    lower, upper : float or array of d
+        The bounds of all weights, or of each: lower ≤ 0 ≤ upper.
+    """
 
     lower: Any = 0.0
     upper: Any = np.inf

@@ -12,7 +12,15 @@ from hinge.problem.penalties.base import Array, Penalty, check_strength
 
 @dataclass(frozen=True)
 class Lq(Penalty):
-    """Ω = λ Σ_j |w_j|^q with 0 < q < 1: sparser than the lasso, with local minima."""
+    """Ω = λ Σ_j |w_j|^q with 0 < q < 1: sparser than the lasso, with local minima.
+
+    Parameters
+    ----------
+    lam : float
+        The strength λ ≥ 0.
+    q : float
+        The exponent, strictly between 0 and 1.
+    """
 
     lam: float = 1.0
     q: float = 0.5
@@ -56,7 +64,13 @@ class Lq(Penalty):
 
 @dataclass(frozen=True)
 class L0(Penalty):
-    """Ω = λ · (number of weights that are not zero). Exact minimisation is subset search."""
+    """Ω = λ · (number of weights that are not zero). Exact minimisation is subset search.
+
+    Parameters
+    ----------
+    lam : float
+        What each weight that is not zero costs, λ ≥ 0.
+    """
 
     lam: float = 1.0
 

@@ -63,7 +63,13 @@ class _Ball(Penalty):
 
 @dataclass(frozen=True)
 class L1Ball(_Ball):
-    """‖w‖₁ ≤ radius: the lasso as a constraint."""
+    """‖w‖₁ ≤ radius: the lasso as a constraint.
+
+    Parameters
+    ----------
+    radius : float
+        The most that the absolute weights may add up to; above zero.
+    """
 
     ball: ClassVar[str | None] = "l1"
 
@@ -86,7 +92,13 @@ class L1Ball(_Ball):
 
 @dataclass(frozen=True)
 class L2Ball(_Ball):
-    """‖w‖₂ ≤ radius: ridge as a constraint."""
+    """‖w‖₂ ≤ radius: ridge as a constraint.
+
+    Parameters
+    ----------
+    radius : float
+        The most that the Euclidean length of w may be; above zero.
+    """
 
     ball: ClassVar[str | None] = "l2"
 
@@ -111,7 +123,13 @@ class L2Ball(_Ball):
 
 @dataclass(frozen=True)
 class MaxNorm(Penalty):
-    """Ω = λ max_j |w_j|. By Moreau's identity its prox is v minus the projection of v on an L1 ball."""
+    """Ω = λ max_j |w_j|. By Moreau's identity its prox is v minus the projection of v on an L1 ball.
+
+    Parameters
+    ----------
+    lam : float
+        The strength λ ≥ 0.
+    """
 
     lam: float = 1.0
 

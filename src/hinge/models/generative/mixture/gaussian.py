@@ -39,6 +39,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         How many components; or choose between 1 and ``max_components`` by the Bayesian information criterion, or by
         the likelihood of a fifth of the examples held out.
     covariance_type : {"full", "tied", "diag", "spherical"}
+        A covariance matrix for each component, one for all, a diagonal one each, or one variance each.
     tol : float
         Stop when the objective per example rises by less.
     reg_covar : float
@@ -53,6 +54,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
     weights_init, means_init, precisions_init : arrays, optional
         A start of one's own, in full or in part.
     random_state : int or RandomState
+        Seed of the starts.
     warm_start : bool
         Start from the last fit.
     verbose, verbose_interval

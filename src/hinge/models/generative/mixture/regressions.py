@@ -43,6 +43,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
     Parameters
     ----------
     n_components : int
+        How many regressions.
     tol : float
         Stop when the objective per example rises by less.
     max_iter : int
@@ -54,6 +55,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
     prior_observations : float
         ν, imagined observations with variance σ₀² per component.
     random_state : int or RandomState
+        Seed of the starts.
 
     Attributes
     ----------
