@@ -2,15 +2,17 @@
 
 python tools/mutants.py -n 250 --seed 0          a sample of all mutations (tools/mutations.py) of the FOLDERS
 python tools/mutants.py --file solvers/lbfgs.py     all mutations of one file
+python tools/mutants.py --known                     those of tools/known_mutations.py, each with its own tests
 
-1. A map from lines of code to tests, from one run of the TESTS under coverage; it is kept in build/mutants and made again
-   where tests have changed. Where the code has changed since, a file is taken to be reached by all tests that reached any
-   line of it; delete build/mutants/map.json for a new map.
+1. A map from lines of code to tests, from one run of the TESTS under coverage, but for those that take longer than a few
+   seconds (tools/cpu_seconds.py); it is kept in build/mutants and made again where tests have changed. Where the code has
+   changed since, a file is taken to be reached by all tests that reached any line of it; delete build/mutants/map.json for
+   a new map.
 2. The working tree is never touched. A mutant of a function is a forked process in which the function has got the changed
    code; a mutant of what runs at import (a default, a constant, an attribute of a class) is a copy of the package in a
    temporary folder (links, but for one file). The process runs the tests that reach the changed line, quickest first,
-   until one fails: the mutant is killed. It is killed, too, if it takes much longer than the tests do without it. It
-   survives if they pass.
+   until one fails: the mutant is killed. It is killed, too, if it takes much longer than the tests do without it, in
+   seconds of processor time. It survives if they pass. ``-j 2`` tries two at a time.
 3. Results are kept in build/mutants/results.json: a run that was stopped goes on, killed mutants stay killed as long as their
    file is as it was, and survivors are tried again when tests have changed.
 
@@ -27,19 +29,24 @@ import hashlib
 import importlib
 import inspect
 import json
+import math
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 import types
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock, local
 from typing import Any
 
+from known_mutations import KNOWN, Known
 from mutations import Mutation, functions, mutations
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,9 +61,10 @@ TESTS = (
 DEFAULTS = "tests/contracts/test_defaults.py"  # judges what runs at import, and reaches no line of its own
 KEPT = ROOT / "build" / "mutants"
 PYTEST = ("-q", "-p", "no:cacheprovider", "-m", "not slow", "--tb=line")
-BUDGET = 12.0  # seconds of tests per mutant, as they take without it
-TOGETHER = 6  # files of tests per run under coverage; the map is saved after each run
-PATIENCE = 3.0  # how many times that long a mutant may take
+BUDGET = 12.0  # seconds of tests per mutant, as they take without it (processor time, like all that follow)
+TOGETHER = 4  # files of tests per run under coverage; the map is saved after each run
+PATIENCE, START = 3.0, 30  # how many times that long a mutant may take, and for imports and collection
+WAIT = 600.0  # by the clock, if it does nothing at all
 # Imported once, before the processes of the mutants are forked; hinge itself is not.
 HEAVY = (
     "numpy", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "scipy.linalg", "sklearn.ensemble",
@@ -80,7 +88,7 @@ def sources() -> list[Path]:
 # --- 1. Which tests reach which lines -------------------------------------------------------------------------------
 
 
-def covering() -> Map:
+def covering(jobs: int = 1) -> Map:
     """{"lines": {file: {line: [test]}}, "times": {test: seconds}}, kept; tests that are new are measured."""
     path, files = KEPT / "map.json", [p for t in TESTS for p in _tests_in(ROOT / t)]
     kept: Map = {"code": {}, "tests": {}, "lines": {}, "times": {}}
@@ -95,11 +103,18 @@ def covering() -> Map:
         _forget(kept, {*changed, *(set(kept["tests"]) - set(now))})
         kept["tests"] = {name: key for name, key in kept["tests"].items() if name in now and name not in changed}
         KEPT.mkdir(parents=True, exist_ok=True)
-        for first in range(0, len(changed), TOGETHER):
-            part = changed[first : first + TOGETHER]
-            _measure(kept, part)
-            kept["tests"] |= {name: now[name] for name in part}
-            path.write_text(json.dumps(kept))
+        parts, lock = [changed[first : first + TOGETHER] for first in range(0, len(changed), TOGETHER)], Lock()
+
+        def measure(part: list[str]) -> None:
+            with tempfile.TemporaryDirectory() as folder:
+                _run_covered(Path(folder), part)
+                with lock:
+                    _adopt(kept, Path(folder), part)
+                    kept["tests"] |= {name: now[name] for name in part}
+                    path.write_text(json.dumps(kept))
+
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(measure, parts))
     return kept
 
 
@@ -114,30 +129,33 @@ def _forget(kept: Map, names: set[str]) -> None:
     kept["times"] = {test: t for test, t in kept["times"].items() if test.split("::")[0] not in names}
 
 
-def _measure(kept: Map, names: list[str]) -> None:
+def _run_covered(folder: Path, names: list[str]) -> None:
+    packages = [f"--cov=hinge.{name}" for name in FOLDERS]
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    subprocess.run(
+        [sys.executable, "-m", "pytest", *PYTEST, "-p", "cpu_seconds", *packages, "--cov-context=test", "--cov-report=",
+         f"--junitxml={folder / 'times.xml'}", *names],
+        cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(folder / "coverage"), "PYTHONPATH": path}, check=False,
+    )  # fmt: skip
+
+
+def _adopt(kept: Map, folder: Path, names: list[str]) -> None:
     import coverage
 
-    with tempfile.TemporaryDirectory() as folder:
-        data, times = Path(folder) / "coverage", Path(folder) / "times.xml"
-        packages = [f"--cov=hinge.{name}" for name in FOLDERS]
-        subprocess.run(
-            [sys.executable, "-m", "pytest", *PYTEST, *packages, "--cov-context=test", "--cov-report=",
-             f"--junitxml={times}", *names],
-            cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False,
-        )  # fmt: skip
-        failed = set()
-        for case in ElementTree.parse(times).getroot().iter("testcase"):
-            test = _node(case.get("classname") or "", case.get("name") or "", names)
-            kept["times"][test] = float(case.get("time") or 0.0)
-            if case.find("failure") is not None or case.find("error") is not None or case.find("skipped") is not None:
-                failed.add(test)
-        found = coverage.CoverageData(str(data))
-        found.read()
-        for file in found.measured_files():
-            lines = kept["lines"].setdefault(str(Path(file).relative_to(SOURCE)), {})
-            for line, contexts in found.contexts_by_lineno(file).items():
-                tests = {context.rsplit("|", 1)[0] for context in contexts if "|" in context}
-                lines[str(line)] = sorted({*lines.get(str(line), []), *(tests - failed)})
+    failed = set()
+    for case in ElementTree.parse(folder / "times.xml").getroot().iter("testcase"):
+        test = _node(case.get("classname") or "", case.get("name") or "", names)
+        seconds = [p.get("value") for p in case.iter("property") if p.get("name") == "seconds"]
+        kept["times"][test] = float((seconds or [case.get("time")])[0] or 0.0)
+        if case.find("failure") is not None or case.find("error") is not None or case.find("skipped") is not None:
+            failed.add(test)
+    found = coverage.CoverageData(str(folder / "coverage"))
+    found.read()
+    for file in found.measured_files():
+        lines = kept["lines"].setdefault(str(Path(file).relative_to(SOURCE)), {})
+        for line, contexts in found.contexts_by_lineno(file).items():
+            tests = {context.rsplit("|", 1)[0] for context in contexts if "|" in context}
+            lines[str(line)] = sorted({*lines.get(str(line), []), *(tests - failed)})
 
 
 def _node(classname: str, name: str, files: list[str]) -> str:
@@ -245,19 +263,27 @@ def patch(file: str, text: str, mutant: str) -> None:
 
 
 def attempt(file: str, text: str, mutant: str, tests: list[str], limit: float, warm: bool) -> str:
-    """killed, survived, timeout or "no such test": how tests of the package with one file changed end. Forks."""
+    """killed, survived, timeout or "no such test": how tests of the package with one file changed end. Forks.
+
+    "killed" is followed by the name of the test that failed, if the process lived to print it.
+    """
     with tempfile.TemporaryDirectory(prefix="mutant") as folder:
         if not warm:
             overlay(Path(folder), file, mutant)
         pid = os.fork()
         if pid == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit) + 5))
             os._exit(_child(folder, (file, text, mutant) if warm else None, tests))
-        ends = time.monotonic() + limit
+        ends = time.monotonic() + WAIT
         while time.monotonic() < ends:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 code = os.waitstatus_to_exitcode(status)
-                return "survived" if code == 0 else "no such test" if code in (4, 5) else "killed"
+                if code in (-signal.SIGXCPU, -signal.SIGKILL):
+                    return "timeout"
+                failed = re.search(r"^(?:FAILED|ERROR) (\S+)", (Path(folder) / "log").read_text(errors="replace"), re.M)
+                killed = f"killed by {failed[1]}" if failed else "killed"
+                return "survived" if code == 0 else "no such test" if code in (4, 5) else killed
             time.sleep(0.02)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
@@ -313,7 +339,8 @@ class Server:
     """A process that forks mutants, with these tests imported already."""
 
     def __init__(self, tests: list[str]) -> None:
-        env = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib"), "MPLBACKEND": "agg"}
+        packages = [place for place in sys.path if place.endswith("-packages")]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(packages), "MPLBACKEND": "agg"}
         self._process = subprocess.Popen(
             [sys.executable, "-S", __file__, "--serve"], cwd=ROOT, env=env, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -329,11 +356,6 @@ class Server:
         if not answer:
             raise RuntimeError("the process of the mutants has ended; its error is above.")
         return json.loads(answer)
-
-    def close(self) -> None:
-        assert self._process.stdin
-        self._process.stdin.close()
-        self._process.wait()
 
 
 def chosen(n: int, seed: int, only: str | None) -> list[tuple[str, Mutation]]:
@@ -360,47 +382,88 @@ def main() -> int:
     parser.add_argument("-n", type=int, default=250, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
     parser.add_argument("--file", help="all mutants of one file instead, below src/hinge")
+    parser.add_argument("--known", action="store_true", help="the changes of tools/known_mutations.py instead")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--most", type=float, default=100.0, help="exit with 1 if more than this percentage survives")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve()
         return 0
-    kept = covering()
-    path = KEPT / "results.json"
-    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    tests_now = hashlib.sha256(json.dumps(kept["tests"], sort_keys=True).encode()).hexdigest()[:16]
-    sample, fates, tried = chosen(options.n, options.seed, options.file), [], False
-    warm, cold = Server(sorted(kept["tests"])), Server([])
-    for number, (file, mutation) in enumerate(sample, start=1):
+    if options.known:
+        return known_mutations(options.jobs)
+    kept = covering(options.jobs)
+    sample = chosen(options.n, options.seed, options.file)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        judge = Judge(kept, len(sample))
+        fates = list(pool.map(judge, enumerate(sample, start=1)))
+    return summary(fates, options.most)
+
+
+def known_mutations(jobs: int) -> int:
+    """Print what became of each known mutation; 1 if one survives."""
+    own, lock, sound = local(), Lock(), dict[str, str]()
+
+    def fate(known: Known) -> str:
+        if not hasattr(own, "server"):
+            own.server = Server([])
+        text = (SOURCE / known.file).read_text(encoding="utf-8")
+        task = {"file": known.file, "text": text, "tests": [f"tests/{known.tests}"], "limit": WAIT}
+        with lock:
+            before = sound.get(known.tests) or sound.setdefault(known.tests, own.server(mutant=text, **task))
+        if before != "survived":
+            raise RuntimeError(f"tests/{known.tests} fails without any mutation ({before})")
+        found = own.server(mutant=known.apply(text), **task)
+        print(f"{known.about} ({known.file}): {found}", flush=True)
+        return found
+
+    with ThreadPoolExecutor(jobs) as pool:
+        fates = list(pool.map(fate, KNOWN))
+    killed = sum(found.startswith("killed") for found in fates)
+    print(f"{killed} of {len(fates)} killed")
+    return int(killed < len(fates))
+
+
+class Judge:
+    """Finds the fate of mutants, each thread with processes of its own; what is known already is not tried again."""
+
+    def __init__(self, kept: Map, count: int) -> None:
+        self._kept, self._count, self._lock, self._own = kept, count, Lock(), local()
+        self._path = KEPT / "results.json"
+        self._results: dict[str, Any] = json.loads(self._path.read_text()) if self._path.exists() else {}
+        self._tests_now = hashlib.sha256(json.dumps(kept["tests"], sort_keys=True).encode()).hexdigest()[:16]
+
+    def __call__(self, item: tuple[int, tuple[str, Mutation]]) -> tuple[str, Mutation, Any]:
+        number, (file, mutation) = item
         text = (SOURCE / file).read_text(encoding="utf-8")
         key = f"{file}:{digest(SOURCE / file)}:{mutation.begin}:{mutation.end}:{mutation.new}"
-        known = results.get(key)
-        if known is None or (known["fate"] == "survived" and known["tests"] != tests_now):
-            tests = reaching(kept, file, mutation.line, text)
-            limit = PATIENCE * sum(kept["times"].get(t, 1.0) for t in tests) + 60.0
-            if tests and not tried:
-                tried = True
-                if warm(file=file, text=text, mutant=text, tests=tests, limit=limit) != "survived":
-                    raise RuntimeError(f"the tests fail without any mutation: {tests[:3]} …")
-            mutant = mutation.apply(text)
-            server = cold if changed_functions(text, mutant, file) is None else warm
-            fate = server(file=file, text=text, mutant=mutant, tests=tests, limit=limit) if tests else "survived"
-            if fate == "no such test":  # the mutant changes what is collected, or the map is old
-                fate = "killed"
-                if server(file=file, text=text, mutant=text, tests=tests, limit=limit) == "no such test":
-                    raise RuntimeError(f"pytest cannot find the tests of {file}: {tests[:3]} …; delete {KEPT}/map.json")
-            known = results[key] = {"fate": fate, "tests": tests_now, "count": len(tests)}
-            path.write_text(json.dumps(results, indent=0))
-        fates.append((file, mutation, known))
+        known = self._results.get(key)
+        if known is None or (known["fate"] == "survived" and known["tests"] != self._tests_now):
+            tests = reaching(self._kept, file, mutation.line, text)
+            fate = self._try(file, text, mutation.apply(text), tests) if tests else "survived"
+            known = {"fate": fate, "tests": self._tests_now, "count": len(tests)}
+            with self._lock:
+                self._results[key] = known
+                self._path.write_text(json.dumps(self._results, indent=0))
         if known["fate"] == "survived":
-            print(
-                f"[{number}/{len(sample)}] survived  {shown(file, mutation, text)}   ({known['count']} tests)",
-                flush=True,
-            )
-    warm.close()
-    cold.close()
-    return summary(fates, options.most)
+            line = f"[{number}/{self._count}] survived  {shown(file, mutation, text)}   ({known['count']} tests)"
+            print(line, flush=True)
+        return file, mutation, known
+
+    def _try(self, file: str, text: str, mutant: str, tests: list[str]) -> str:
+        limit = PATIENCE * sum(self._kept["times"].get(t, 1.0) for t in tests) + START
+        task = {"file": file, "text": text, "tests": tests, "limit": limit}
+        if not hasattr(self._own, "warm"):
+            self._own.warm, self._own.cold = Server(sorted(self._kept["tests"])), Server([])
+            if self._own.warm(mutant=text, **task) != "survived":
+                raise RuntimeError(f"the tests fail without any mutation: {tests[:3]} …")
+        server = self._own.cold if changed_functions(text, mutant, file) is None else self._own.warm
+        fate = server(mutant=mutant, **task).split(" by ")[0]
+        if fate == "no such test":  # the mutant changes what is collected, or the map is old
+            fate = "killed"
+            if server(mutant=text, **task) == "no such test":
+                raise RuntimeError(f"pytest cannot find the tests of {file}: {tests[:3]} …; delete {KEPT}/map.json")
+        return fate
 
 
 def shown(file: str, mutation: Mutation, text: str) -> str:

@@ -33,6 +33,7 @@ NEWTON_UNKNOWNS = 4000  # as in native/multiclass/newton.cpp
 FEATURE_ROWS = 2000  # up to so many rows a kernel matrix is factored for Newton's method
 RANK = 1e-12  # eigenvalues below this share of the largest are zero
 LAST_SHARE = 0.3  # of the tolerance: no step is made more exactly
+NEAR = 1e-8  # a relative gap below which B² stays: few steps are left to make, and biases are rounded to ε B²
 
 
 class Pace(NamedTuple):
@@ -180,6 +181,6 @@ def solve_multiclass(
         if judged.converged or stopped or passes >= max_iter or not biases:
             break
         accuracy = max(min(accuracy, pace.share * judged.relative_gap), LAST_SHARE * tol)
-        growth = min(growth * pace.growth, LARGEST)
+        growth = min(growth * pace.growth, LARGEST) if judged.relative_gap > NEAR else growth
         centre = space.at_mean(W, b)
     return MulticlassSolution(W, b, dual, passes, steps, stopped, judged)
