@@ -83,7 +83,8 @@ template <class T>
 void code_columns(const Table<T>& x, std::vector<Feature>& features, std::uint8_t* by_col);
 // then slots and groups, from the features of all blocks together and without rows (no features share a slot);
 Bins make_layout(std::vector<Feature> features);
-// and every block with that layout.
+// and every block with that layout: whole, or the bytes of its groups alone (groups x rows x kGroup).
+Unset<std::uint8_t> codes_by_group(const Bins& layout, const std::uint8_t* codes, index_t rows);
 Bins with_codes(const Bins& layout, const std::uint8_t* codes, index_t rows);
 
 // Cuts distinct values (increasing, with their weights, which are not read if every value has its own bin) into bins of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -310,17 +310,9 @@ class Coded:
     """Codes (features × rows), targets and weights of the rows of a block."""
 
     key: tuple[int, int]
-    codes: Any  # None where the native code holds them
+    codes: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
-    version: int = field(default=0)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def moving(self) -> dict[str, Any]:
-        """What changes between visits."""
-        return {"version": self.version}
 
 
 def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tuple[Coded | None, Found]:
