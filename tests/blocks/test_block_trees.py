@@ -108,6 +108,20 @@ def test_the_bits_of_one_block_whatever_the_cut_and_the_place(model, kind, weigh
             np.testing.assert_array_equal(value, getattr(whole.trees_, name), err_msg=name)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bins_do_not_depend_on_the_memory_allowed(weighted, rng):
+    """Rows for the edges that do not fit go to files; the bins come from all of them."""
+    X, score, w = table(rng)
+    y, w = targets("labels", score, rng), w if weighted else None
+    model = hg.HistGradientBoostingClassifier(max_iter=3, max_bins=31, early_stopping=False)
+    roomy, tight, tiny = (
+        clone(model).fit(hg.scan(X, target=y, weight=w, memory=memory)) for memory in ("1GB", "1MB", "200kB")
+    )
+    assert roomy.reading_.coded_bytes == 0 < tight.reading_.coded_bytes
+    assert_same_bits(roomy, tight)
+    assert_same_bits(roomy, tiny)
+
+
 @pytest.mark.usefixtures("joined")
 @pytest.mark.parametrize(
     "model", [hg.HistGradientBoostingClassifier(max_iter=40), hg.HistGradientBoostingRegressor(max_iter=40)]
