@@ -145,91 +145,184 @@ Nodes route_of(const nb::dict& d, index_t cols) {
   return t;
 }
 
-void bind_block(nb::module_& m) {
-  nb::class_<BoostBlock>(m, "BoostBlock")
-      .def(
+// Targets, scores (outputs x rows) and weights of a block.
+Scored scored(const Vector& y, const Matrix& scores, const std::optional<Vector>& weight) {
+  const index_t rows = size_of(y), outputs = static_cast<index_t>(scores.shape(0));
+  expect(outputs >= 1 && static_cast<index_t>(scores.shape(1)) == rows && (!weight || size_of(*weight) == rows),
+         "scores and weight must fit y");
+  for (index_t i = 0; outputs > 1 && i < rows; ++i)
+    expect(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(outputs), "y must hold codes of its classes");
+  return {y.data(), scores.data(), weight ? weight->data() : nullptr, rows, outputs};
+}
+
+// The form of the rounded gradients, and what whole numbers are worth, from the extents of all rows.
+Rounded units_of(const BlockRound& round, index_t outputs, index_t output, bool exact, bool weighted) {
+  expect(output >= 0 && output < outputs && round.extents.size() == static_cast<std::size_t>(outputs),
+         "output is out of range");
+  const double none = 0;
+  const Scored at{&none, &none, weighted ? &none : nullptr, 0, outputs};
+  Gradients gradients(at, exact, false);
+  gradients.round(round.what, at, round.extents, round.seed);
+  return gradients.rounded(output);
+}
+
+void bind_gradients(nb::module_& m) {
+  m.def(
+      "boost_extents",
+      [](Vector y, Matrix scores, std::optional<Vector> weight, bool exact, const nb::dict& d) {
+        const Scored at = scored(y, scores, weight);
+        const BlockRound round = block_round(d, at.outputs);
+        const std::vector<Extent> found =
+            enter([&](Monitor&) { return Gradients(at, exact, false).measure(round.what, at); });
+        std::vector<double> out;
+        for (const Extent& e : found) out.insert(out.end(), {e.g, e.h, e.weight});
+        return own(std::move(out), found.size(), 3);
+      },
+      "y"_a.noconvert(), "scores"_a.noconvert(), "weight"_a.noconvert().none(), "exact"_a, "round"_a);
+  m.def(
+      "boost_gradients",
+      [](Vector y, Matrix scores, std::optional<Vector> weight, bool exact, const nb::dict& d,
+         index_t first) -> nb::object {
+        const Scored at = scored(y, scores, weight);
+        const BlockRound round = block_round(d, at.outputs);
+        expect(round.extents.size() == static_cast<std::size_t>(at.outputs) && first >= 0, "extents or first is wrong");
+        const auto n = static_cast<std::size_t>(at.rows), k = static_cast<std::size_t>(at.outputs);
+        std::vector<std::uint32_t> words(exact ? 0 : n * k);
+        std::vector<double> numbers(exact ? 2 * n * k : 0);
+        enter([&](Monitor&) {
+          Gradients gradients(at, exact, false);
+          gradients.measure(round.what, at);
+          gradients.round(round.what, at, round.extents, round.seed, first);
+          const Rounded r = gradients.rounded(0);  // those of the other outputs come behind
+          if (!exact) {
+            std::copy(r.words, r.words + n * k, words.begin());
+            return;
+          }
+          std::copy(r.exact_g, r.exact_g + n * k, numbers.begin());
+          std::copy(r.exact_h, r.exact_h + n * k, numbers.begin() + static_cast<std::ptrdiff_t>(n * k));
+        });
+        return exact ? nb::cast(own(std::move(numbers), 2, n * k)) : nb::cast(own(std::move(words), k, n));
+      },
+      "y"_a.noconvert(), "scores"_a.noconvert(), "weight"_a.noconvert().none(), "exact"_a, "round"_a, "first"_a);
+}
+
+template <class T>
+using InOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Codes = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// Sums with the layout that it refers to.
+struct OwnedSums {
+  std::shared_ptr<const Bins> layout;
+  Rounding form;
+  index_t outputs, output;
+  RouteSums sums;
+};
+
+void expect_codes(const Bins& layout, const Codes& codes, std::size_t rows) {
+  expect(static_cast<index_t>(codes.shape(0)) == layout.groups && codes.shape(1) == rows && codes.shape(2) == kGroup,
+         "codes must be groups x rows x 16");
+}
+
+// Nodes out of a file are checked before they are trusted.
+template <class Word>
+void expect_nodes(const InOut<Word>& nodes, const Nodes& route) {
+  Word most = 0;
+  for (std::size_t i = 0; i < nodes.shape(0); ++i)
+    most = std::max(most, static_cast<Word>(nodes.data()[i] & NodeWord<Word>::kNumber));
+  expect(route.size() > 0 && static_cast<std::int64_t>(most) < route.size() &&
+             static_cast<std::int64_t>(route.size()) <= static_cast<std::int64_t>(NodeWord<Word>::kNumber) + 1,
+         "the nodes of the rows do not fit the route");
+}
+
+template <class Word>
+void bind_nodes(nb::module_& m, nb::class_<OwnedSums>& sums) {
+  m.def(
+      "boost_start",
+      [](InOut<Word> nodes, index_t first, double share, std::uint64_t seed) {
+        start_nodes(nodes.data(), size_of(nodes), first, share, seed);
+      },
+      "nodes"_a.noconvert(), "first"_a, "share"_a, "seed"_a);
+  m.def(
+      "boost_follow",
+      [](const Bins& layout, Codes codes, const nb::dict& route_arrays, InOut<Word> nodes) {
+        const Nodes route = route_of(route_arrays, layout.cols);
+        expect_codes(layout, codes, nodes.shape(0)), expect_nodes(nodes, route);
+        enter([&](Monitor&) { follow_route(layout, codes.data(), size_of(nodes), route, nodes.data()); });
+      },
+      "layout"_a, "codes"_a.noconvert(), "route"_a, "nodes"_a.noconvert());
+  m.def(
+      "boost_add",
+      [](nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> scores, InOut<Word> nodes, Vector values) {
+        constexpr Word number = NodeWord<Word>::kNumber;
+        expect(scores.shape(0) == nodes.shape(0), "scores must fit the nodes");
+        for (std::size_t i = 0; i < nodes.shape(0); ++i) {
+          const auto node = static_cast<std::size_t>(nodes.data()[i] & number);
+          expect(node < values.shape(0), "the values do not fit the nodes");
+          scores.data()[i] += values.data()[node];
+        }
+      },
+      "scores"_a.noconvert(), "nodes"_a.noconvert(), "values"_a.noconvert());
+  sums.def(
+      "add",
+      [](OwnedSums& t, Codes codes, const nb::dict& route_arrays, nb::object gradients, std::optional<Vector> counts,
+         InOut<Word> nodes) {
+        const Bins& layout = *t.layout;
+        const Nodes route = route_of(route_arrays, layout.cols);
+        const index_t rows = size_of(nodes);
+        expect_codes(layout, codes, nodes.shape(0)), expect_nodes(nodes, route);
+        Rounded r;
+        r.form = t.form;
+        std::vector<std::int64_t> count;
+        if (t.form == Rounding::exact) {
+          const auto numbers = nb::cast<Matrix>(gradients);
+          expect(numbers.shape(0) == 2 && static_cast<index_t>(numbers.shape(1)) == rows * t.outputs &&
+                     (!counts || size_of(*counts) == rows),
+                 "gradients must fit the nodes");
+          r.exact_g = numbers.data() + t.output * rows, r.exact_h = r.exact_g + rows * t.outputs;
+          if (counts) count.assign(counts->data(), counts->data() + rows), r.count = count.data();
+        } else {
+          const auto words = nb::cast<In2<std::uint32_t>>(gradients);
+          expect(static_cast<index_t>(words.shape(0)) == t.outputs && static_cast<index_t>(words.shape(1)) == rows,
+                 "gradients must fit the nodes");
+          r.words = words.data() + t.output * rows;
+        }
+        enter([&](Monitor&) {
+          follow_route(layout, codes.data(), rows, route, nodes.data());
+          t.sums.add(codes.data(), rows, r, nodes.data(), route.size());
+        });
+      },
+      "codes"_a.noconvert(), "route"_a, "gradients"_a, "counts"_a.noconvert().none(), "nodes"_a.noconvert());
+}
+
+void bind_sums(nb::module_& m) {
+  nb::class_<OwnedSums> sums(m, "BoostSums");
+  sums.def(
           "__init__",
-          [](BoostBlock* self, const Bins& layout, In2<std::uint8_t> codes, index_t first, Vector y,
-             std::optional<Vector> weight, index_t outputs, bool exact, bool frequency) {
-            const auto rows = static_cast<index_t>(codes.shape(1));
-            expect(size_of(y) == rows && (!weight || size_of(*weight) == rows), "y and weight must fit the codes");
-            expect(outputs >= 1 && first >= 0 && (!frequency || weight), "outputs, first or frequency is out of range");
-            for (index_t i = 0; outputs > 1 && i < rows; ++i)
-              expect(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(outputs),
-                     "y must hold codes of its classes");
-            check_codes(layout, codes);
-            enter([&](Monitor&) {
-              new (self) BoostBlock(layout, codes.data(), rows, first, copy(y),
-                                    weight ? copy(*weight) : std::vector<double>{}, outputs, exact, frequency);
-            });
+          [](OwnedSums* self, std::shared_ptr<Bins> layout, const nb::dict& d, index_t outputs, index_t output,
+             bool exact, bool weighted, In1<std::int32_t> wanted, In1<std::uint8_t> full) {
+            const Rounding form = units_of(block_round(d, outputs), outputs, output, exact, weighted).form;
+            expect(wanted.shape(0) == full.shape(0) && std::all_of(wanted.data(), wanted.data() + wanted.shape(0),
+                                                                   [](std::int32_t t) { return t >= 0; }),
+                   "wanted and full do not fit");
+            const Bins& bins = *layout;
+            new (self)
+                OwnedSums{std::move(layout), form, outputs, output, RouteSums(bins, form, copy(wanted), copy(full))};
           },
-          "layout"_a, "codes"_a.noconvert(), "first"_a, "y"_a.noconvert(), "weight"_a.noconvert().none(), "outputs"_a,
-          "exact"_a, "frequency"_a)
-      .def("scores",
-           [](BoostBlock& b) {
-             return own(std::vector<double>(b.scores()), static_cast<std::size_t>(b.outputs()),
-                        static_cast<std::size_t>(b.rows()));
-           })
-      .def(
-          "set_scores",
-          [](BoostBlock& b, Matrix s) {
-            expect(static_cast<index_t>(s.shape(0)) == b.outputs() && static_cast<index_t>(s.shape(1)) == b.rows(),
-                   "scores must have one row per output and one column per example");
-            std::copy(s.data(), s.data() + s.size(), b.scores().begin());
-          },
-          "scores"_a.noconvert())
-      .def(
-          "measure",
-          [](BoostBlock& b, const nb::dict& d) {
-            const BlockRound round = block_round(d, b.outputs());
-            const std::vector<Extent> found = enter([&](Monitor&) { return b.measure(round.what); });
-            std::vector<double> out;
-            for (const Extent& e : found) out.insert(out.end(), {e.g, e.h, e.weight});
-            return own(std::move(out), found.size(), 3);
-          },
-          "round"_a)
-      .def(
-          "count",
-          [](BoostBlock& b, const nb::dict& d, index_t output, const nb::dict& route_arrays, In1<std::int32_t> nodes,
-             In1<std::uint8_t> full, index_t cells) {
-            const BlockRound round = block_round(d, b.outputs());
-            const Nodes route = route_of(route_arrays, b.cols());
-            const std::vector<std::int32_t> wanted = copy(nodes);
-            expect(output >= 0 && output < b.outputs() &&
-                       round.extents.size() == static_cast<std::size_t>(b.outputs()) &&
-                       full.shape(0) == wanted.size() && cells == b.cells() &&
-                       std::all_of(
-                           wanted.begin(), wanted.end(), [&](std::int32_t t) { return t >= 0 && t < route.size(); }),
-                   "the nodes to be counted do not fit the route");
-            const auto counted = static_cast<std::size_t>(
-                std::count_if(full.data(), full.data() + full.shape(0), [](std::uint8_t f) { return f != 0; }));
-            const std::size_t n = wanted.size();
-            std::vector<std::int64_t> sums(counted * static_cast<std::size_t>(cells)), rest(5 * n);
-            std::vector<Fine> fine(n);
-            std::vector<Cell> totals(n);
-            enter([&](Monitor&) {
-              b.count(round, output, route, wanted, copy(full), sums.data(), fine.data(), totals.data());
-            });
-            for (std::size_t k = 0; k < n; ++k) {
-              const std::int64_t numbers[] = {fine[k].g, fine[k].h, totals[k].g, totals[k].h, totals[k].c};
-              std::copy(numbers, numbers + 5, rest.begin() + static_cast<std::ptrdiff_t>(5 * k));
-            }
-            return nb::make_tuple(own(std::move(sums), counted, static_cast<std::size_t>(cells)),
-                                  own(std::move(rest), n, 5));
-          },
-          "round"_a, "output"_a, "route"_a, "wanted"_a.noconvert(), "full"_a.noconvert(), "cells"_a)
-      .def(
-          "add",
-          [](BoostBlock& b, const nb::dict& d, index_t output, const nb::dict& route_arrays, Vector values) {
-            const BlockRound round = block_round(d, b.outputs());
-            const Nodes route = route_of(route_arrays, b.cols());
-            expect(output >= 0 && output < b.outputs() &&
-                       round.extents.size() == static_cast<std::size_t>(b.outputs()) &&
-                       static_cast<std::int32_t>(values.shape(0)) == route.size(),
-                   "the values do not fit the route");
-            enter([&](Monitor&) { b.add(round, output, route, copy(values)); });
-          },
-          "round"_a, "output"_a, "route"_a, "values"_a.noconvert());
+          "layout"_a, "round"_a, "outputs"_a, "output"_a, "exact"_a, "weighted"_a, "wanted"_a.noconvert(),
+          "full"_a.noconvert())
+      .def("sums", [](OwnedSums& t) {
+        const std::size_t n = t.sums.totals().size(), width = static_cast<std::size_t>(t.sums.node_cells());
+        std::vector<std::int64_t> rest, cells = enter([&](Monitor&) { return t.sums.cells(); });
+        for (std::size_t k = 0; k < n; ++k) {
+          const Fine& fine = t.sums.fine()[k];
+          const Cell& total = t.sums.totals()[k];
+          rest.insert(rest.end(), {fine.g, fine.h, total.g, total.h, total.c});
+        }
+        const std::size_t full = width ? cells.size() / width : 0;
+        return nb::make_tuple(own(std::move(cells), full, width), own(std::move(rest), n, 5));
+      });
+  bind_nodes<std::uint16_t>(m, sums);
+  bind_nodes<std::uint32_t>(m, sums);
 }
 
 // A growth with the layout that it refers to.
@@ -245,14 +338,7 @@ void bind_growth(nb::module_& m) {
           [](OwnedGrowth* self, std::shared_ptr<Bins> layout, const nb::dict& options, const nb::dict& d,
              index_t outputs, index_t output, bool exact, bool weighted, double features, double rows) {
             const BlockRound round = block_round(d, outputs);
-            expect(output >= 0 && output < outputs && round.extents.size() == static_cast<std::size_t>(outputs),
-                   "output is out of range");
-            // The units of the numbers, from the extents of all rows.
-            const double none = 0;
-            const Scored at{&none, &none, weighted ? &none : nullptr, 0, outputs};
-            Gradients gradients(at, exact, false);
-            gradients.round(round.what, at, round.extents, round.seed);
-            const Rounded rounded = gradients.rounded(output);
+            const Rounded rounded = units_of(round, outputs, output, exact, weighted);
             const Draw draw{round.seed, round.seed + static_cast<std::uint64_t>(output), round.rows, features};
             GrowOptions grow = grow_options(options, layout->cols);
             const Bins& bins = *layout;
@@ -317,6 +403,17 @@ void bind_tree_blocks(nb::module_& m) {
       },
       "layout"_a, "codes"_a.noconvert());
   m.def(
+      "tree_groups",
+      [](const Bins& layout, In2<std::uint8_t> codes) {
+        expect(static_cast<index_t>(codes.shape(0)) == layout.cols, "codes must have one row per column of the layout");
+        const std::size_t rows = codes.shape(1), groups = static_cast<std::size_t>(layout.groups);
+        auto* bytes = new Unset<std::uint8_t>(
+            enter([&](Monitor&) { return codes_by_group(layout, codes.data(), static_cast<index_t>(rows)); }));
+        nb::capsule owner(bytes, [](void* p) noexcept { delete static_cast<Unset<std::uint8_t>*>(p); });
+        return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<3>>(bytes->data(), {groups, rows, kGroup}, owner);
+      },
+      "layout"_a, "codes"_a.noconvert());
+  m.def(
       "tree_sample",
       [](index_t rows, index_t sample, std::uint64_t seed) {
         expect(rows >= 0 && rows < (index_t{1} << 32) && sample >= 1, "there are too many rows, or none");
@@ -335,7 +432,8 @@ void bind_tree_blocks(nb::module_& m) {
         return own(std::move(out));
       },
       "seed"_a, "first"_a, "rows"_a);
-  bind_block(m);
+  bind_gradients(m);
+  bind_sums(m);
   bind_growth(m);
 }
 

@@ -326,6 +326,10 @@ Bins make_layout(std::vector<Feature> features) {
   return bins;
 }
 
+Unset<std::uint8_t> codes_by_group(const Bins& layout, const std::uint8_t* codes, index_t rows) {
+  return std::move(with_codes(layout, codes, rows).by_group);
+}
+
 Bins with_codes(const Bins& layout, const std::uint8_t* codes, index_t rows) {
   Bins bins;
   bins.rows = rows, bins.cols = layout.cols;

@@ -82,7 +82,8 @@ template <class T>
 void code_columns(const Table<T>& x, std::vector<Feature>& features, std::uint8_t* by_col);
 // then slots and groups, from the features of all blocks and without rows (features do not share slots);
 Bins make_layout(std::vector<Feature> features);
-// and finally each block with that layout.
+// and finally each block with that layout: complete, or only the bytes of its groups (groups x rows x kGroup).
+Unset<std::uint8_t> codes_by_group(const Bins& layout, const std::uint8_t* codes, index_t rows);
 Bins with_codes(const Bins& layout, const std::uint8_t* codes, index_t rows);
 
 // Divides distinct values (increasing, with their weights, which are not read if every value has its own bin) into bins

@@ -1,91 +1,178 @@
 #include "trees/boost_block.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/pool.hpp"
+#include "core/random.hpp"
 
 namespace hinge::trees {
+namespace {
 
-BoostBlock::BoostBlock(const Bins& layout, const std::uint8_t* codes, index_t rows, index_t first,
-                       std::vector<double> y, std::vector<double> weight, index_t outputs, bool exact, bool frequency)
-    : bins_(with_codes(layout, codes, rows)),
-      first_(first),
-      outputs_(outputs),
-      y_(std::move(y)),
-      weight_(std::move(weight)),
-      scores_(rows * outputs, 0.0),
-      gradients_(scored(), exact, frequency),
-      placed_(outputs) {}
+constexpr index_t kPlaced = 8192;  // rows that are placed and sorted together
+constexpr index_t kSpare = 64;     // room behind the numbers of rows, for prefetches that run ahead
 
-Scored BoostBlock::scored() const {
-  return {y_.data(), scores_.data(), weight_.empty() ? nullptr : weight_.data(), bins_.rows, outputs_};
+// A node as a row needs it to go on: where its byte is, and the limit up to which it goes left. A leaf leads to itself.
+struct RouteStep {
+  const std::uint8_t* byte;
+  const std::uint32_t* set;  // categories that go left; null for a number
+  std::int32_t left;
+  std::uint8_t shift, missing_left;
+  std::int16_t most;
+
+  std::int32_t next(index_t row) const {
+    const std::uint8_t code = byte[row * kGroup];
+    if (set) return left + !(code == kMissing ? missing_left : contains(set, code));
+    return left + !(static_cast<std::uint8_t>(code + shift) <= most);  // 255 + 1 is 0, below every limit
+  }
+};
+
+std::vector<RouteStep> steps_of(const Bins& layout, const std::uint8_t* codes, index_t rows, const Nodes& route) {
+  std::vector<RouteStep> steps(route.size());
+  for (std::int32_t t = 0; t < route.size(); ++t) {
+    if (route.left[t] < 0) {
+      steps[t] = {codes, nullptr, t, 0, 0, 255};
+      continue;
+    }
+    const index_t f = route.feature[t];
+    index_t group = 0;
+    while (layout.group_begin[group + 1] <= f) ++group;  // slots of a layout are its features
+    const std::uint8_t missing_left = route.missing_left[t];
+    steps[t] = {codes + group * rows * kGroup + (f - layout.group_begin[group]),
+                route.set[t] >= 0 ? route.sets.data() + 8 * route.set[t] : nullptr,
+                route.left[t],
+                missing_left,
+                missing_left,
+                static_cast<std::int16_t>(route.bin[t] + missing_left)};
+  }
+  return steps;
 }
 
-std::vector<Extent> BoostBlock::measure(const Differentiated& what) {
-  is_rounded_ = false;
-  return gradients_.measure(what, scored());
+template <class Word>
+void take_steps(const std::vector<RouteStep>& steps, const std::vector<std::uint8_t>& inner, index_t begin, index_t end,
+                Word* nodes) {
+  constexpr Word number = NodeWord<Word>::kNumber;
+  for (bool moving = true; moving;) {
+    std::uint8_t any = 0;
+    for (index_t i = begin; i < end; ++i) {
+      const Word word = nodes[i];
+      const auto next = static_cast<Word>(steps[word & number].next(i));
+      nodes[i] = static_cast<Word>(next | (word & NodeWord<Word>::kLeftOut));
+      any |= inner[next];
+    }
+    moving = any;
+  }
 }
 
-Rounded BoostBlock::rounded(const BlockRound& round, index_t output) {
-  if (!is_rounded_ || round_ != round.seed) {
-    gradients_.measure(round.what, scored());
-    gradients_.round(round.what, scored(), round.extents, round.seed, first_);
-    is_rounded_ = true, round_ = round.seed;
-  }
-  return gradients_.rounded(output);
+}  // namespace
+
+template <class Word>
+void start_nodes(Word* nodes, index_t rows, index_t first, double share, std::uint64_t seed) {
+  std::fill_n(nodes, rows, Word{0});
+  if (share >= 1) return;
+  const Random random(seed, 0x5A3B);  // as LeafRows::start draws them
+  for (index_t i = 0; i < rows; ++i)
+    if (!(random.uniform_at(first + i) < share)) nodes[i] = NodeWord<Word>::kLeftOut;
 }
 
-// Sorts the rows by the nodes of the route, from where they were left.
-const BoostBlock::Placed& BoostBlock::place(const BlockRound& round, index_t output, const Nodes& route) {
-  Placed& p = placed_[output];
-  if (p.begin.empty() || p.round != round.seed) {
-    p.rows.start(rows(), round.rows, round.seed, first_);
-    p.begin = {0}, p.end = {p.rows.used()}, p.split.clear(), p.round = round.seed;
-  }
-  const std::size_t nodes = route.feature.size();
-  p.begin.resize(nodes), p.end.resize(nodes), p.split.resize(nodes);
-  for (std::int32_t t = 0; t < route.size(); ++t) {  // children come after their parents
-    const std::int32_t l = route.left[t];
-    if (l < 0 || p.split[t]) continue;
-    const index_t left = p.rows.split(bins_, route, t, p.begin[t], p.end[t]);
-    p.begin[l] = p.begin[t], p.end[l] = p.begin[l + 1] = p.begin[t] + left, p.end[l + 1] = p.end[t];
-    p.split[t] = 1;
-  }
-  return p;
+template <class Word>
+void follow_route(const Bins& layout, const std::uint8_t* codes, index_t rows, const Nodes& route, Word* nodes) {
+  const std::vector<RouteStep> steps = steps_of(layout, codes, rows, route);
+  std::vector<std::uint8_t> inner(route.size());
+  for (std::int32_t t = 0; t < route.size(); ++t) inner[t] = route.left[t] >= 0;
+  if (std::none_of(inner.begin(), inner.end(), [](std::uint8_t i) { return i != 0; })) return;
+  const index_t chunks = (rows + kPlaced - 1) / kPlaced;
+  parallel_for(chunks,
+               [&](index_t c) { take_steps(steps, inner, c * kPlaced, std::min(rows, (c + 1) * kPlaced), nodes); });
 }
 
-void BoostBlock::count(const BlockRound& round, index_t output, const Nodes& route,
-                       const std::vector<std::int32_t>& wanted, const std::vector<std::uint8_t>& full,
-                       std::int64_t* cells, Fine* fine, Cell* totals) {
-  const Rounded gradients = rounded(round, output);
-  const Placed& p = place(round, output, route);
-  std::vector<std::size_t> counted;
-  for (std::size_t k = 0; k < wanted.size(); ++k) {
-    const index_t begin = p.begin[wanted[k]], m = p.end[wanted[k]] - begin;
-    totals[k] = add_up(gradients, p.rows.at(begin), m);
-    if (gradients.form == Rounding::packed) fine_sums(gradients.words, p.rows.at(begin), m, fine[k].g, fine[k].h);
-    if (full[k]) counted.push_back(k);
-  }
-  std::vector<Histogram> histograms(counted.size());
-  for (Histogram& h : histograms) h.make(bins_);
-  parallel_for(static_cast<index_t>(counted.size()) * bins_.groups, [&](index_t task) {
-    const std::size_t at = static_cast<std::size_t>(task / bins_.groups);
-    const std::int32_t t = wanted[counted[at]];
-    fill(histograms[at], false, bins_, task % bins_.groups, gradients, p.rows.at(p.begin[t]), 0, p.end[t] - p.begin[t]);
+RouteSums::RouteSums(const Bins& layout, Rounding form, std::vector<std::int32_t> wanted,
+                     std::vector<std::uint8_t> full)
+    : layout_(layout), form_(form), wanted_(std::move(wanted)), fine_(wanted_.size()), totals_(wanted_.size()) {
+  for (std::size_t k = 0; k < wanted_.size(); ++k)
+    if (full[k]) counted_.push_back(k);
+  wide_.resize(counted_.size() * static_cast<std::size_t>(node_cells()));
+  if (form_ != Rounding::exact) narrow_.resize(wide_.size() / 3);
+  held_.resize(counted_.size());
+}
+
+std::int64_t* RouteSums::narrow(std::size_t k, index_t group) {
+  return narrow_.data() + (static_cast<index_t>(k * layout_.slots.size()) + layout_.group_begin[group]) * kBins;
+}
+
+Cell* RouteSums::wide(std::size_t k, index_t group) {
+  const index_t slot = static_cast<index_t>(k * layout_.slots.size()) + layout_.group_begin[group];
+  return reinterpret_cast<Cell*>(wide_.data() + slot * kBins * 3);
+}
+
+template <class Word>
+void RouteSums::add(const std::uint8_t* codes, index_t rows, const Rounded& gradients, const Word* nodes,
+                    std::int32_t route_size) {
+  // Sorts the rows by wanted node. Those of other nodes, and those that do not count, come last.
+  const std::size_t n = wanted_.size();
+  std::vector<std::uint32_t> rank(static_cast<std::size_t>(route_size), static_cast<std::uint32_t>(n));
+  for (std::size_t k = 0; k < n; ++k) rank[wanted_[k]] = static_cast<std::uint32_t>(k);
+  const auto place = [&](index_t i) {
+    const Word word = nodes[i];
+    return word & NodeWord<Word>::kLeftOut ? static_cast<std::uint32_t>(n) : rank[word];
+  };
+  const index_t chunks = (rows + kPlaced - 1) / kPlaced;
+  std::vector<index_t> at(static_cast<std::size_t>(chunks) * (n + 1));
+  parallel_for(chunks, [&](index_t c) {
+    index_t* mine = at.data() + c * static_cast<index_t>(n + 1);
+    for (index_t i = c * kPlaced; i < std::min(rows, (c + 1) * kPlaced); ++i) ++mine[place(i)];
   });
-  for (const Histogram& h : histograms) cells = std::copy(h.numbers().begin(), h.numbers().end(), cells);
-}
-
-void BoostBlock::add(const BlockRound& round, index_t output, const Nodes& route, const std::vector<double>& values) {
-  const Placed& p = place(round, output, route);
-  double* s = scores_.data() + output * rows();
-  for (std::int32_t t = 0; t < route.size(); ++t)
-    if (route.left[t] < 0)
-      for (index_t i = p.begin[t]; i < p.end[t]; ++i) s[*p.rows.at(i)] += values[t];
-  for (index_t i = p.rows.used(); i < rows(); ++i) {  // those that the sample of the round does not hold
-    const index_t row = *p.rows.at(i);
-    s[row] += values[route.leaf([&](std::int32_t f) { return bins_.col(f)[row]; })];
+  std::vector<index_t> begin(n + 2);
+  index_t sum = 0;
+  for (std::size_t k = 0; k <= n; ++k) {
+    begin[k] = sum;
+    for (index_t c = 0; c < chunks; ++c) sum += std::exchange(at[static_cast<std::size_t>(c) * (n + 1) + k], sum);
+  }
+  begin[n + 1] = sum;
+  rows_.resize(static_cast<std::size_t>(rows + kSpare));
+  parallel_for(chunks, [&](index_t c) {
+    index_t* mine = at.data() + c * static_cast<index_t>(n + 1);
+    for (index_t i = c * kPlaced; i < std::min(rows, (c + 1) * kPlaced); ++i)
+      rows_[static_cast<std::size_t>(mine[place(i)]++)] = static_cast<std::uint32_t>(i);
+  });
+  const auto which = [&](std::size_t k) { return begin[k + 1] - begin[k] == rows ? nullptr : rows_.data() + begin[k]; };
+  const auto size = [&](std::size_t k) { return begin[k + 1] - begin[k]; };
+  parallel_for(static_cast<index_t>(n), [&](index_t task) {
+    const auto k = static_cast<std::size_t>(task);
+    totals_[k] += add_up(gradients, which(k), size(k));
+    if (form_ != Rounding::packed) return;
+    Fine more;
+    fine_sums(gradients.words, rows_.data() + begin[k], size(k), more.g, more.h);
+    fine_[k].g += more.g, fine_[k].h += more.h;
+  });
+  parallel_for(static_cast<index_t>(counted_.size()) * layout_.groups, [&](index_t task) {
+    const auto k = static_cast<std::size_t>(task / layout_.groups);
+    const index_t group = task % layout_.groups;
+    add_codes(layout_, group, codes + group * rows * kGroup, gradients, which(counted_[k]), size(counted_[k]), held_[k],
+              form_ == Rounding::exact ? nullptr : narrow(k, group), wide(k, group));
+  });
+  for (std::size_t k = 0; k < counted_.size(); ++k) {
+    const index_t all = held_[k] + size(counted_[k]);
+    held_[k] = all <= kBlock ? all : (all - 1) % kBlock + 1;
   }
 }
+
+const std::vector<std::int64_t>& RouteSums::cells() {
+  if (form_ != Rounding::exact)
+    parallel_for(static_cast<index_t>(counted_.size()) * layout_.groups, [&](index_t task) {
+      const auto k = static_cast<std::size_t>(task / layout_.groups);
+      const index_t group = task % layout_.groups;
+      widen_narrow(layout_, group, form_, narrow(k, group), wide(k, group));
+    });
+  std::fill(held_.begin(), held_.end(), 0);
+  return wide_;
+}
+
+template void start_nodes(std::uint16_t*, index_t, index_t, double, std::uint64_t);
+template void start_nodes(std::uint32_t*, index_t, index_t, double, std::uint64_t);
+template void follow_route(const Bins&, const std::uint8_t*, index_t, const Nodes&, std::uint16_t*);
+template void follow_route(const Bins&, const std::uint8_t*, index_t, const Nodes&, std::uint32_t*);
+template void RouteSums::add(const std::uint8_t*, index_t, const Rounded&, const std::uint16_t*, std::int32_t);
+template void RouteSums::add(const std::uint8_t*, index_t, const Rounded&, const std::uint32_t*, std::int32_t);
 
 }  // namespace hinge::trees

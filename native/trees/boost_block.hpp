@@ -1,14 +1,13 @@
-// A block of a table that is boosted: its codes, targets and scores, and where its rows are in the trees that grow.
+// Blocks of a table that is boosted: where their rows are in the trees that grow, and the sums over them.
 //
-// Every method takes what it needs of the round, so that a block which was read from a file again, with its scores but
-// without rounded gradients and sorted rows, gives the same answers.
+// All that is known of a row (its codes, rounded gradients and node) is in arrays of the caller, in memory or read from
+// files. A pass over the blocks moves their rows along a route (block_growth.hpp) and adds them to the sums of the
+// nodes that are wanted. Sums are whole numbers: blocks may come in any order and in any cut.
 #pragma once
-#include <memory>
 #include <vector>
 
 #include "trees/block_growth.hpp"
 #include "trees/gradients.hpp"
-#include "trees/rows.hpp"
 
 namespace hinge::trees {
 
@@ -20,46 +19,51 @@ struct BlockRound {
   std::vector<Extent> extents;
 };
 
-class BoostBlock {
+// The node of a row: its number in a route, and whether the row counts in the tree.
+template <class Word>
+struct NodeWord {
+  static constexpr Word kLeftOut = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+  static constexpr Word kNumber = static_cast<Word>(kLeftOut - 1);
+};
+
+// Puts rows, of which the first has this number in the table, into the root.
+template <class Word>
+void start_nodes(Word* nodes, index_t rows, index_t first, double share, std::uint64_t seed);
+
+// Moves rows to the ends of a route. codes: groups x rows x kGroup.
+template <class Word>
+void follow_route(const Bins& layout, const std::uint8_t* codes, index_t rows, const Nodes& route, Word* nodes);
+
+// Sums of the wanted nodes of a route over the blocks that were added.
+class RouteSums {
  public:
-  // first: the number of the first row in the table. weight may be empty.
-  BoostBlock(const Bins& layout, const std::uint8_t* codes, index_t rows, index_t first, std::vector<double> y,
-             std::vector<double> weight, index_t outputs, bool exact, bool frequency);
-  BoostBlock(const BoostBlock&) = delete;
+  // The layout belongs to the caller. full: whether histograms are needed, or sums alone.
+  RouteSums(const Bins& layout, Rounding form, std::vector<std::int32_t> wanted, std::vector<std::uint8_t> full);
 
-  std::vector<double>& scores() { return scores_; }  // outputs x rows
-  index_t rows() const { return bins_.rows; }
-  index_t outputs() const { return outputs_; }
-  index_t cols() const { return bins_.cols; }
-  index_t cells() const { return static_cast<index_t>(bins_.slots.size()) * kBins * 3; }
+  // Adds rows, which are at the ends of a route of `route_size` nodes.
+  template <class Word>
+  void add(const std::uint8_t* codes, index_t rows, const Rounded& gradients, const Word* nodes,
+           std::int32_t route_size);
 
-  std::vector<Extent> measure(const Differentiated& what);
-  // What whole numbers are worth in the tree of an output.
-  Rounded rounded(const BlockRound& round, index_t output);
-  // The sums of the nodes of a route: cells of those that are `full`, fine sums and totals of all.
-  void count(const BlockRound& round, index_t output, const Nodes& route, const std::vector<std::int32_t>& wanted,
-             const std::vector<std::uint8_t>& full, std::int64_t* cells, Fine* fine, Cell* totals);
-  // Adds the value of the node of the route that a row ends in to its score.
-  void add(const BlockRound& round, index_t output, const Nodes& route, const std::vector<double>& values);
+  // Cells of the nodes that are full one after the other, and fine sums and totals of all: what BlockGrowth takes.
+  const std::vector<std::int64_t>& cells();
+  const std::vector<Fine>& fine() const { return fine_; }
+  const std::vector<Cell>& totals() const { return totals_; }
+  index_t node_cells() const { return static_cast<index_t>(layout_.slots.size()) * kBins * 3; }
 
  private:
-  struct Placed {  // the rows in the tree of one output, by nodes of the route
-    LeafRows rows;
-    std::vector<index_t> begin, end;
-    std::vector<std::uint8_t> split;
-    std::uint64_t round = 0;
-  };
+  std::int64_t* narrow(std::size_t k, index_t group);
+  Cell* wide(std::size_t k, index_t group);
 
-  Scored scored() const;
-  const Placed& place(const BlockRound& round, index_t output, const Nodes& route);
-
-  Bins bins_;
-  index_t first_, outputs_;
-  std::vector<double> y_, weight_, scores_;
-  Gradients gradients_;
-  std::vector<Placed> placed_;
-  std::uint64_t round_ = 0;
-  bool is_rounded_ = false;
+  const Bins& layout_;
+  Rounding form_;
+  std::vector<std::int32_t> wanted_;
+  std::vector<std::size_t> counted_;  // the places in `wanted` of those whose histograms are needed
+  std::vector<std::int64_t> narrow_, wide_;
+  std::vector<index_t> held_;  // rows in narrow cells
+  std::vector<Fine> fine_;
+  std::vector<Cell> totals_;
+  std::vector<std::uint32_t> rows_;  // of a block, by wanted node
 };
 
 }  // namespace hinge::trees

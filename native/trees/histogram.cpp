@@ -76,13 +76,19 @@ void clear_wide(const Bins& bins, index_t group, Cell* cells) {
 }
 
 template <class Form>
-void add_rows(const Bins& bins, index_t group, const Rounded& r, const std::uint32_t* which, index_t first, index_t m,
-              std::int64_t* sums) {
+void add_to(const Bins& bins, index_t group, const std::uint8_t* cells, const Rounded& r, const std::uint32_t* which,
+            index_t first, index_t m, std::int64_t* sums) {
   const index_t width = bins.group_begin[group + 1] - bins.group_begin[group];
   constexpr auto widths = std::make_integer_sequence<int, kGroup>{};
-  each_slot(bins, group, [&](index_t at, index_t n) { std::fill_n(sums + at, n, 0); });
   const auto run = which ? accumulators<Form, true>(widths)[width - 1] : accumulators<Form, false>(widths)[width - 1];
-  run(bins.group(group), r.words, which, first, m, sums);
+  run(cells, r.words, which, first, m, sums);
+}
+
+template <class Form>
+void add_rows(const Bins& bins, index_t group, const Rounded& r, const std::uint32_t* which, index_t first, index_t m,
+              std::int64_t* sums) {
+  each_slot(bins, group, [&](index_t at, index_t n) { std::fill_n(sums + at, n, 0); });
+  add_to<Form>(bins, group, bins.group(group), r, which, first, m, sums);
 }
 
 template <class Form>
@@ -95,10 +101,9 @@ void add_blocks(const Bins& bins, index_t group, const Rounded& r, const std::ui
   }
 }
 
-void add_exact(const Bins& bins, index_t group, const Rounded& r, const std::uint32_t* which, index_t first, index_t m,
-               Cell* out) {
+void add_exact(const Bins& bins, index_t group, const std::uint8_t* cells, const Rounded& r, const std::uint32_t* which,
+               index_t first, index_t m, Cell* out) {
   const index_t width = bins.group_begin[group + 1] - bins.group_begin[group];
-  const std::uint8_t* cells = bins.group(group);
   for (index_t i = 0; i < m; ++i) {
     const index_t row = which ? static_cast<index_t>(which[i]) : first + i;
     const std::uint8_t* cell = cells + row * kGroup;
@@ -201,8 +206,30 @@ void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Ro
     });
   Cell* cells = out.wide(bins, group);
   clear_wide(bins, group, cells);
-  if (rows.form == Rounding::exact) return add_exact(bins, group, rows, which, first, m, cells);
+  if (rows.form == Rounding::exact) return add_exact(bins, group, bins.group(group), rows, which, first, m, cells);
   with_form(rows.form, [&]<class Form>(Form) { add_blocks<Form>(bins, group, rows, which, first, m, cells); });
+}
+
+void add_codes(const Bins& layout, index_t group, const std::uint8_t* codes, const Rounded& rows,
+               const std::uint32_t* which, index_t m, index_t held, std::int64_t* narrow, Cell* wide) {
+  if (rows.form == Rounding::exact) return add_exact(layout, group, codes, rows, which, 0, m, wide);
+  with_form(rows.form, [&]<class Form>(Form) {
+    for (index_t at = 0; at < m;) {
+      if (held == kBlock) widen_narrow(layout, group, rows.form, narrow, wide), held = 0;
+      const index_t size = std::min(kBlock - held, m - at);
+      add_to<Form>(layout, group, codes, rows, which ? which + at : nullptr, at, size, narrow);
+      held += size, at += size;
+    }
+  });
+}
+
+void widen_narrow(const Bins& layout, index_t group, Rounding form, std::int64_t* narrow, Cell* wide) {
+  with_form(form, [&]<class Form>(Form) {
+    each_slot(layout, group, [&](index_t k, index_t n) {
+      widen_all<Form>(narrow + k, n, wide + k);
+      std::fill_n(narrow + k, n, 0);
+    });
+  });
 }
 
 void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group, const std::uint32_t* words) {

@@ -123,7 +123,16 @@ inline Slots all_slots(const Bins& bins, index_t group) {
 void fill(Histogram& out, bool narrow, const Bins& bins, index_t group, const Rounded& rows, const std::uint32_t* which,
           index_t first, index_t m);
 
-// The same over all rows for several sets of gradients in the packed form, stored one after another: each cell is
+// Sums that grow with the blocks of a table (boost_block.hpp). Adds rows which[0 .. m) (0 .. m if null) of a block,
+// whose codes of one group are given, to its narrow cells, which have `held` rows; whenever these have kBlock, they are
+// moved to the wide ones. After it they have (held + m) modulo kBlock, or kBlock. The exact form uses the wide ones
+// alone.
+void add_codes(const Bins& layout, index_t group, const std::uint8_t* codes, const Rounded& rows,
+               const std::uint32_t* which, index_t m, index_t held, std::int64_t* narrow, Cell* wide);
+// Adds narrow cells to the wide ones, and clears them.
+void widen_narrow(const Bins& layout, index_t group, Rounding form, std::int64_t* narrow, Cell* wide);
+
+// What `fill` gives over all rows for several sets of gradients in the packed form, stored one after another: each cell is
 // located once for up to kWordSets of them. out[k] receives the cells of set k.
 constexpr index_t kWordSets = 4;
 void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group, const std::uint32_t* words);

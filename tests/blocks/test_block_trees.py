@@ -89,16 +89,37 @@ def test_the_bits_of_one_block_whatever_the_cut_and_the_place(model, kind, weigh
         *((hg.scan(blocks),) if weighted else ()),
     ):
         assert_same_bits(whole, clone(model).fit(source))
-    monkeypatch.setattr("hinge.models.blocks.boosting.IN_MEMORY", 0.0)  # codes go to files
-    stored = clone(model).fit(hg.scan(X, target=y, weight=given, block_rows=2003))
-    assert stored.reading_.coded_bytes > 0
-    assert_same_bits(whole, stored)
+    most, outputs = 0, whole.baseline_.size
+    everything = int((w > 0).sum()) * (6 * outputs + 8 * (1 + weighted + outputs) + 32)
+    for share in (0.9, 0.4, 0.05):  # codes go to files, then targets and scores, then the rest
+        monkeypatch.setattr("hinge.models.blocks.boosting.IN_MEMORY", share * everything / 1e9)
+        stored = clone(model).fit(hg.scan(X, target=y, weight=given, block_rows=2003, memory="1GB"))
+        assert stored.reading_.coded_bytes > most
+        most = stored.reading_.coded_bytes
+        assert_same_bits(whole, stored)
+    threads = clone(model).fit(hg.scan(X, target=y, weight=given, block_rows=2003, executor=3, memory="1GB"))
+    assert threads.reading_.coded_bytes > 0
+    assert_same_bits(whole, threads)
     # The mean that boosting starts from is rounded otherwise in memory; from the same start the trees have the same bits.
     monkeypatch.setattr("hinge.models.trees.boosting_loss.BoostedLoss.start", lambda *_: whole.baseline_)
     memory = clone(model).fit(X, y, sample_weight=given)
     for name, value in vars(memory.trees_).items():
         if isinstance(value, np.ndarray):
             np.testing.assert_array_equal(value, getattr(whole.trees_, name), err_msg=name)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bins_do_not_depend_on_the_memory_allowed(weighted, rng):
+    """Rows for the edges that do not fit go to files; the bins come from all of them."""
+    X, score, w = table(rng)
+    y, w = targets("labels", score, rng), w if weighted else None
+    model = hg.HistGradientBoostingClassifier(max_iter=3, max_bins=31, early_stopping=False)
+    roomy, tight, tiny = (
+        clone(model).fit(hg.scan(X, target=y, weight=w, memory=memory)) for memory in ("1GB", "1MB", "200kB")
+    )
+    assert roomy.reading_.coded_bytes == 0 < tight.reading_.coded_bytes
+    assert_same_bits(roomy, tight)
+    assert_same_bits(roomy, tiny)
 
 
 @pytest.mark.usefixtures("joined")

@@ -1,17 +1,20 @@
 """States of blocks that stay where they are between passes: in memory, in files, or with the workers of a cluster.
 
-A state is made from a block once and then visited by function after function, each of which may change it. Its ``version``
-tells a function whether it has been there before: a task that a cluster computes again changes nothing twice.
+A state is a set of named arrays, some of which may be in files. It is made from a block once and then visited by function
+after function, each of which may change it. Its ``version`` tells a function whether it has been there before: a task that a
+cluster computes again changes nothing twice.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hinge.blocks.block import Block
 from hinge.blocks.executors import Cluster
@@ -21,61 +24,109 @@ from hinge.blocks.spool import Folder
 from hinge.blocks.totals import Pairwise, PartTotal, merge
 
 Visit = Callable[..., Any]
+AHEAD = 3  # sets of arrays that are in use, ready, and being read
 
 
 @dataclass
-class Stored:
-    """A state in two files: what never changes, and what does (the result of the state's ``moving``)."""
+class ArrayFile:
+    """An array in a file of its own."""
 
     path: Path
-    rows: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
     @classmethod
-    def new(cls, path: Path, state: Any) -> Stored:
-        """Files for a state that is new."""
-        place = cls(path, len(state))
-        place._write(path.with_suffix(".fixed"), state)
-        place.save(state)
-        return place
-
-    def load(self) -> Any:
-        """The state."""
-        with self.path.with_suffix(".fixed").open("rb") as file:
-            state = pickle.load(file)
-        with self.path.open("rb") as file:
-            vars(state).update(pickle.load(file))
-        return state
-
-    def save(self, state: Any) -> None:
-        """Store what has changed."""
-        self._write(self.path, state.moving())
+    def of(cls, path: Path, array: np.ndarray) -> ArrayFile:
+        """A file with the contents of an array."""
+        file = cls(path, array.shape, array.dtype)
+        with path.open("wb") as out:
+            out.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+        return file
 
     @property
-    def size(self) -> int:
-        """Bytes of both files."""
-        return self.path.stat().st_size + self.path.with_suffix(".fixed").stat().st_size
+    def nbytes(self) -> int:
+        """Bytes of the file."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
-    def __len__(self) -> int:
-        return self.rows
+    def read(self, room: np.ndarray | None = None) -> np.ndarray:
+        """The array, in ``room`` (bytes) where that is large enough."""
+        size = self.nbytes
+        target = np.empty(size, dtype=np.uint8) if room is None or len(room) < size else room[:size]
+        with self.path.open("rb", buffering=0) as file:
+            got, view = 0, memoryview(target)
+            while got < size:
+                more = file.readinto(view[got:])
+                if not more:
+                    raise OSError(f"{self.path} is shorter than it was written; was the temporary folder cleared?")
+                got += more
+        return target.view(self.dtype).reshape(self.shape)
+
+
+@dataclass
+class State:
+    """Named arrays of one block; those named in ``filed`` are kept in files of ``folder``."""
+
+    key: tuple[int, int]
+    arrays: dict[str, Any]
+    folder: Path | None = None
+    filed: frozenset[str] = frozenset()
+    version: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def get(self, name: str, room: np.ndarray | None = None) -> Any:
+        """An array; None if there is none of that name."""
+        held = self.arrays.get(name)
+        return held.read(room) if isinstance(held, ArrayFile) else held
+
+    def put(self, name: str, array: Any) -> None:
+        """Keep an array in the place of an earlier one."""
+        if array is not None and self.folder is not None and name in self.filed:
+            array = ArrayFile.of(self.folder / f"{self.key[0]:08d}-{self.key[1]:08d}.{name}", array)
+        self.arrays[name] = array
+
+    def put_all(self, folder: Path | None, filed: frozenset[str]) -> None:
+        """Move the arrays that belong in files there."""
+        self.folder, self.filed = folder, filed
+        for name in filed & self.arrays.keys():
+            self.put(name, self.arrays[name])
 
     def remove(self) -> None:
-        """Remove both files."""
-        self.path.unlink()
-        self.path.with_suffix(".fixed").unlink()
+        """Remove the files."""
+        for held in self.arrays.values():
+            if isinstance(held, ArrayFile):
+                held.path.unlink()
 
-    @staticmethod
-    def _write(path: Path, value: Any) -> None:
-        partial = path.with_name(path.name + ".part")
-        with partial.open("wb") as file:
-            pickle.dump(value, file, protocol=5)
-        partial.replace(path)
+
+class Rooms:
+    """Room for the arrays that are read ahead, used in turn: memory is taken from the system once."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+        self._rooms: dict[tuple[int, str], np.ndarray] = {}
+        self.bytes = 0
+
+    def load(self, state: State, names: Sequence[str]) -> dict[str, Any]:
+        """Some arrays of a state; those of AHEAD − 1 more calls are valid at the same time."""
+        self._turn = (self._turn + 1) % AHEAD
+        found = {}
+        for name in names:
+            held = state.arrays.get(name)
+            if isinstance(held, ArrayFile):
+                room = self._rooms.get((self._turn, name))
+                if room is None or len(room) < held.nbytes:
+                    room = self._rooms[self._turn, name] = np.empty(held.nbytes, dtype=np.uint8)
+                found[name] = held.read(room)
+                self.bytes += held.nbytes
+            else:
+                found[name] = held
+        return found
 
 
 @dataclass
 class Made:
     """States in order, and the sum of what their making found."""
 
-    states: list[Any]
+    states: list[State]
     found: Any
 
     def merge(self, other: Made) -> Made:
@@ -83,42 +134,54 @@ class Made:
         return Made(self.states + other.states, merge(self.found, other.found))
 
 
-def make(block: Block, folder: Path | None, build: Visit, parameters: tuple[Any, ...]) -> Made | None:
+def make(
+    block: Block, folder: Path | None, filed: frozenset[str], build: Visit, parameters: tuple[Any, ...]
+) -> Made | None:
     """The statistic of the pass that makes states: build(block, \\*parameters) gives a state, or None, and what it found."""
     state, found = build(block, *parameters)
     if state is None:
         return Made([], found)
-    if folder is None:
-        return Made([state], found)
-    return Made([Stored.new(folder / f"{block.key[0]:08d}-{block.key[1]:08d}.state", state)], found)
+    state.put_all(folder, filed)
+    return Made([state], found)
 
 
-def _visit(state: Any, visit: Visit, parameters: tuple[Any, ...]) -> Any:
-    """The result of one visit; a stored state that has changed is saved."""
-    if not isinstance(state, Stored):
-        return visit(state, *parameters)
-    return _visit_loaded(state, state.load(), visit, parameters)
+@dataclass(frozen=True, eq=False)
+class Tour:
+    """Visits of some states, one after the other: function(state, arrays, \\*parameters) or, where ``start`` makes an object
+    that sums are added to, function(state, arrays, sums, \\*parameters)."""
+
+    function: Visit
+    needs: Sequence[str]
+    parameters: tuple[Any, ...]
+    start: Callable[[], Any] | None = None
+
+    def over(self, loaded: Iterator[tuple[State, dict[str, Any]]]) -> Any:
+        """The sum of the results, or the object that they were added to."""
+        if self.start is None:
+            sums = Pairwise()
+            for state, arrays in loaded:
+                sums.add(self.function(state, arrays, *self.parameters))
+                del state, arrays
+            return sums.result()
+        kept = self.start()
+        for state, arrays in loaded:
+            self.function(state, arrays, kept, *self.parameters)
+            del state, arrays
+        return kept.result()
+
+    def of_states(self, states: Sequence[State] | Iterator[State]) -> Any:
+        """The same; arrays are read when they are needed."""
+        return self.over((state, {name: state.get(name) for name in self.needs}) for state in states)
 
 
-def _visit_loaded(place: Stored, held: Any, visit: Visit, parameters: tuple[Any, ...]) -> Any:
-    before = held.version
-    result = visit(held, *parameters)
-    if held.version != before:
-        place.save(held)
-    return result
-
-
-def _visit_all(result: Any, visit: Visit, parameters: tuple[Any, ...]) -> tuple[Any, Any]:
+def _visit_all(result: Any, tour: Tour) -> tuple[Any, Any]:
     """The task of a cluster: visits the states of one part, and gives them back with the sum of the results."""
     made = getattr(result, "value", result)
-    sums = Pairwise()
-    for state in made.states if made is not None else ():
-        sums.add(_visit(state, visit, parameters))
-    return made, sums.result()
+    return made, tour.of_states(made.states if made is not None else [])
 
 
-def _visit_sum(result: Any, visit: Visit, parameters: tuple[Any, ...]) -> Any:
-    return _visit_all(result, visit, parameters)[1]
+def _visit_sum(result: Any, tour: Tour) -> Any:
+    return _visit_all(result, tour)[1]
 
 
 def _first(pair: tuple[Any, Any]) -> Any:
@@ -138,16 +201,19 @@ class Resident:
 
     Parameters
     ----------
-    stored : bool
-        Keep them in files of a temporary folder, and read them one by one, instead of in memory. On a cluster they are
-        with the workers, which make them again where they are lost.
+    filed : names
+        Which arrays are kept in files of a temporary folder, and read block by block. On a cluster all are with the workers,
+        which make them again where they are lost.
     """
 
-    def __init__(self, passes: Passes, build: Visit, *parameters: Any, stored: bool) -> None:
+    def __init__(self, passes: Passes, build: Visit, *parameters: Any, filed: frozenset[str]) -> None:
         self.executor = passes.source.executor
-        self.folder = Folder() if stored and not isinstance(self.executor, Cluster) else None
-        arguments = (None if self.folder is None else self.folder.path, build, parameters)
+        on_cluster = isinstance(self.executor, Cluster)
+        self.filed = frozenset() if on_cluster else filed
+        self.folder = Folder() if self.filed else None
+        arguments = (None if self.folder is None else self.folder.path, self.filed, build, parameters)
         self.passes = self.bytes = 0  # over the states, and read from their files
+        self.rooms = Rooms()
         if isinstance(self.executor, Cluster):
             source = passes.source
             work = PartTotal(make, arguments, source.roles, source.block_rows, False)
@@ -175,40 +241,70 @@ class Resident:
             group = []
 
     def _joined(self, group: list[Any], join: Callable[[list[Any]], Any]) -> Any:
-        if not isinstance(group[0], Stored):
-            return join(group)
-        whole = join([place.load() for place in group])
-        for place in group:
-            place.remove()
-        return Stored.new(group[0].path, whole)
+        whole = join(group)
+        for state in group:
+            state.remove()
+        whole.put_all(None if self.folder is None else self.folder.path, self.filed)
+        return whole
 
-    def visit(self, function: Visit, *parameters: Any, changes: bool = False) -> Any:
-        """Σ function(state, \\*parameters) over all states, in the order of the blocks; ``changes``: it changes them."""
+    def visit(
+        self, function: Visit, needs: Sequence[str], *parameters: Any, start: Callable[[], Any] | None = None,
+        changes: bool = False,
+    ) -> Any:  # fmt: skip
+        """Σ function(state, arrays, \\*parameters) over all states, in the order of the blocks.
+
+        ``needs``: the names of the arrays. ``start`` makes an object for sums of whole numbers, whose order does not matter:
+        function(state, arrays, sums, \\*parameters) adds to it, and its result() is what can be summed. ``changes``: the
+        function changes what the states of a cluster must not lose.
+        """
         self.passes += 1
+        tour = Tour(function, needs, parameters, start)
+        if isinstance(self.executor, Cluster):
+            return self._on_cluster(self.executor, tour, changes)
+        if self.executor.workers > 1:
+            return self._by_threads(self.executor.workers, tour)
+        if self.folder is None:
+            return tour.of_states(self.states)
+        before = self.rooms.bytes
+        total = tour.over(prefetched((state, self.rooms.load(state, needs)) for state in self.states))
+        self.bytes += self.rooms.bytes - before
+        return total
+
+    def _by_threads(self, workers: int, tour: Tour) -> Any:
         sums = Pairwise()
-        for result in self._results(function, parameters, changes):
-            sums.add(result)
+        with ThreadPoolExecutor(workers, thread_name_prefix="hinge-block") as pool:
+            if tour.start is None:
+                for result in pool.map(lambda state: tour.of_states([state]), self.states):
+                    sums.add(result)
+            else:
+                waiting, lock = iter(self.states), threading.Lock()
+
+                def shared() -> Iterator[State]:
+                    while True:
+                        with lock:
+                            state = next(waiting, None)
+                        if state is None:
+                            return
+                        yield state
+
+                for job in [pool.submit(tour.of_states, shared()) for _ in range(workers)]:
+                    sums.add(job.result())
+        self.bytes += sum(
+            held.nbytes
+            for state in self.states
+            for name in tour.needs
+            if isinstance(held := state.arrays.get(name), ArrayFile)
+        )
         return sums.result()
 
-    def _results(self, function: Visit, parameters: tuple[Any, ...], changes: bool) -> Iterator[Any]:
-        if isinstance(self.executor, Cluster):
-            if not changes:
-                tasks = [self.executor.then(_visit_sum, part, function, parameters) for part in self.states]
-                yield from self.executor.gather(tasks)
-                return
-            pairs = [self.executor.then(_visit_all, part, function, parameters) for part in self.states]
-            results = [self.executor.then(_second, pair) for pair in pairs]
-            self.states = [self.executor.then(_first, pair) for pair in pairs]
-            yield from self.executor.gather(results)
-            return
-        if self.executor.workers > 1:
-            with ThreadPoolExecutor(self.executor.workers, thread_name_prefix="hinge-block") as pool:
-                yield from pool.map(lambda state: _visit(state, function, parameters), self.states)
-            return
-        if self.folder is None:
-            for state in self.states:
-                yield function(state, *parameters)
-            return
-        for place, held in prefetched((place, place.load()) for place in self.states):
-            self.bytes += place.size
-            yield _visit_loaded(place, held, function, parameters)
+    def _on_cluster(self, cluster: Cluster, tour: Tour, changes: bool) -> Any:
+        if changes:
+            pairs = [cluster.then(_visit_all, part, tour) for part in self.states]
+            tasks = [cluster.then(_second, pair) for pair in pairs]
+            self.states = [cluster.then(_first, pair) for pair in pairs]
+        else:
+            tasks = [cluster.then(_visit_sum, part, tour) for part in self.states]
+        sums = Pairwise()
+        for result in cluster.gather(tasks):
+            sums.add(result)
+        return sums.result()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,10 @@ from hinge._cached import cached_property
 from hinge._native import core
 from hinge.blocks.block import Block
 from hinge.blocks.exact import ExactSum
+from hinge.blocks.executors import Cluster
 from hinge.blocks.passes import Passes
+from hinge.blocks.resident import ArrayFile
+from hinge.blocks.spool import Folder
 from hinge.blocks.survey import Labels, check_target
 from hinge.models.blocks.fit import adopt_names
 from hinge.models.blocks.predict import nameless
@@ -249,17 +253,24 @@ class Layout:
 
 
 class Piled(NamedTuple):
-    """Rows of several blocks, in order."""
+    """Rows of several blocks, in order, each as its columns in a few sets; their weights."""
 
-    parts: list[tuple[np.ndarray, np.ndarray | None]]
+    parts: list[tuple[list[Any], np.ndarray | None]]
 
     def merge(self, other: Piled) -> Piled:
         """Those of both."""
         return Piled(self.parts + other.parts)
 
+    def columns(self, k: int) -> np.ndarray:
+        """One set of columns, of all rows."""
+        held = [sets[k] for sets, _ in self.parts]
+        return np.ascontiguousarray(np.concatenate([x.read() if isinstance(x, ArrayFile) else x for x in held]))
 
-def sampled(block: Block, reader: Reader, facts: TargetFacts, rows: np.ndarray) -> Piled | None:
-    """The rows of a block that the edges come from."""
+
+def sampled(
+    block: Block, reader: Reader, facts: TargetFacts, rows: np.ndarray, cuts: list[slice], folder: Path | None
+) -> Piled | None:
+    """The rows of a block that the edges come from, in memory or in files of a folder."""
     live = live_rows(block)
     here = np.arange(block.rows)[live]
     first = facts.firsts[block.key]
@@ -268,18 +279,36 @@ def sampled(block: Block, reader: Reader, facts: TargetFacts, rows: np.ndarray) 
     ]
     if not len(chosen):
         return None
-    return Piled([(reader.table(block)[chosen], facts.weight_of(block, chosen))])
+    X = reader.table(block)[chosen]
+    sets: list[Any] = [X[:, cut] for cut in cuts]
+    if folder is not None:
+        name = f"{block.key[0]:08d}-{block.key[1]:08d}"
+        sets = [ArrayFile.of(folder / f"{name}.{k}", columns) for k, columns in enumerate(sets)]
+    return Piled([(sets, facts.weight_of(block, chosen))])
 
 
 def find_layout(passes: Passes, reader: Reader, facts: TargetFacts, max_bins: int, seed: int) -> Layout:
-    """The bins, from the rows that they would come from in memory (from fewer, if those do not fit)."""
-    d = passes.source.n_features
-    most = int(np.clip(SAMPLE_SHARE * passes.source.memory_allowed / (8 * d), 1000, SAMPLE))
-    piled = passes.total(sampled, reader, facts, core.tree_sample(facts.rows, most, seed), keep=False)
-    X = np.concatenate([x for x, _ in piled.parts])
+    """The bins, from the rows that they would come from in memory.
+
+    Rows that do not fit go to files, and the edges of some columns are found at a time; on a cluster fewer are drawn.
+    """
+    source = passes.source
+    d, allowed = source.n_features, SAMPLE_SHARE * source.memory_allowed
+    rows = min(SAMPLE, facts.rows)
+    most, cuts, folder = SAMPLE, [slice(0, d)], None
+    if isinstance(source.executor, Cluster):
+        most = int(np.clip(allowed / (8 * d), 1000, SAMPLE))
+    elif 8 * d * rows > allowed:
+        width = int(np.clip(allowed / (16 * rows), 1, d))  # two copies are made of the columns at hand
+        cuts = [slice(j, min(j + width, d)) for j in range(0, d, width)]
+        folder = Folder()
+    drawn = core.tree_sample(facts.rows, most, seed)
+    place = None if folder is None else folder.path
+    piled: Piled = passes.total(sampled, reader, facts, drawn, cuts, place, keep=False)
     weight = np.concatenate([w for _, w in piled.parts]) if facts.weights.given else None
     flags = reader.coder.flags(d)
-    low, high, counts = core.tree_features(np.ascontiguousarray(X), weight, flags, max_bins)
+    found = [core.tree_features(piled.columns(k), weight, flags[cut], max_bins) for k, cut in enumerate(cuts)]
+    low, high, counts = (np.concatenate(arrays) for arrays in zip(*found))
     return Layout(low, high, counts, np.maximum(counts, 1), flags, np.zeros(d, dtype=np.uint8))
 
 
@@ -310,17 +339,9 @@ class Coded:
     """Codes (features × rows), targets and weights of the rows of a block."""
 
     key: tuple[int, int]
-    codes: Any  # None where the native code holds them
+    codes: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
-    version: int = field(default=0)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def moving(self) -> dict[str, Any]:
-        """What changes between visits."""
-        return {"version": self.version}
 
 
 def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tuple[Coded | None, Found]:
