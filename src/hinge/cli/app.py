@@ -105,6 +105,8 @@ def fit(
     group: Annotated[str | None, typer.Option(help="A column of groups that no split divides.", show_default=False)] = None,
     time_column: Annotated[str | None, typer.Option(help="A column of times: the score is that of the last rows.", show_default=False)] = None,
     test: Annotated[Path | None, typer.Option(help="Another table with the target, to score the model on as well.", show_default=False)] = None,
+    metric: Annotated[str | None, typer.Option(help="What models are chosen by: log_loss, brier, accuracy, balanced_accuracy, auc, rmse, mae, poisson_deviance.", show_default=False)] = None,
+    positive: Annotated[str | None, typer.Option(help="Which of two classes precision, lift and thresholds are of.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report. FILE may be - for standard input."""
@@ -125,7 +127,7 @@ def fit(
         command = "hinge " + shlex.join(sys.argv[1:])
         request = Request(
             file, target, task, time, models, seed, tuple(drop or ()), tuple(keep or ()), rows, command, context.obj, simple,
-            weight, exposure, offset, group, time_column, test,
+            weight, exposure, offset, group, time_column, test, metric, positive,
         )  # fmt: skip
         folder = out or default_folder(file)
         if folder.exists() and not folder.is_dir():

@@ -9,7 +9,7 @@ import numpy as np
 
 from hinge.errors import UserError
 from hinge.learning.model_inputs import load_fitted, read_for
-from hinge.learning.scores import METRIC, details, measure_for
+from hinge.learning.scores import details, measure_for
 from hinge.select.estimate import mean_of
 from hinge.tables.number_formats import format_number
 
@@ -40,25 +40,23 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
         assert y is not None
         mean = float(np.mean(y)) if a.labels is None else 1.0
         predictions = a.outputs(frame), b.outputs(other)
-        measure = measure_for(a.task, a.labels, mean)
+        measure = measure_for(a.task, a.labels, mean, a.card.get("metric_name"))
         scored = [measure.pointwise(y, p) for p in predictions]
         both = [measure.estimate(loss) for loss in scored]
         cells.append(
             (
-                f"{METRIC[a.task]} on {file.name}",
+                f"{measure.name} on {file.name}",
                 *(s.brief() for s in both),
             )
         )
         figures = [details(y, p, a.task) for p in predictions]
-        cells += [
-            (name, *(format_number(f[name], 4) for f in figures)) for name in figures[0] if name != METRIC[a.task]
-        ]
+        cells += [(name, *(format_number(f[name], 4) for f in figures)) for name in figures[0] if name != measure.name]
         difference = scored[0] - scored[1]
         mean_gap = mean_of(difference)
         gap, low, high = mean_gap.value, mean_gap.low, mean_gap.high
         better = second if gap > 0 else first
         sure = low > 0 or high < 0
-        unit = {"real": "squared error", "count": "deviance"}.get(a.task, "log loss")
+        unit = "squared error" if measure.root else measure.name
         verdict = (
             f"{better} is better: mean {unit} lower by {format_number(abs(gap))} a row (95 % interval of the difference "
             f"{format_number(low)} to {format_number(high)})."

@@ -16,7 +16,6 @@ import numpy as np
 from hinge.errors import USAGE, UserError
 from hinge.learning import effects as column_effects
 from hinge.learning.model_inputs import TableModel, load_fitted, read_for
-from hinge.learning.scores import METRIC
 from hinge.learning.words import word_effects, words_of_row
 from hinge.tables.number_formats import format_number
 
@@ -88,10 +87,10 @@ def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[
 
 
 def _single(fitted: TableModel, p: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, str]:
-    """The one number that is explained: the mean, or the probability of a class (the likeliest of many)."""
+    """The one number that is explained: the mean, or the probability of a class (the positive one of two, the likeliest of many)."""
     if fitted.labels is None:
         return p, f"predicted {fitted.target}"
-    k = 1 if fitted.task == "binary" else int(np.argmax(own[0]))
+    k = int(fitted.card.get("positive", 1)) if fitted.task == "binary" else int(np.argmax(own[0]))
     return p[:, k], f"probability of {fitted.labels[k]}"
 
 
@@ -99,7 +98,7 @@ def _whole(fitted: TableModel, file: Path, seed: int) -> tuple[dict[str, Any], l
     frame, y, _, _ = read_for(fitted, file, with_target=True)
     assert y is not None
     effects = column_effects.importances(fitted.pipeline, frame, y, fitted.measure, seed)
-    unit = METRIC[fitted.task]
+    unit = fitted.measure.name
     width = max(len(e.name) for e in effects)
     lines = [f"rise of the {unit} when a column is shuffled (95 % interval):", ""]
     lines += [

@@ -13,7 +13,7 @@ from hinge.files import write_whole
 from hinge.learning import effects
 from hinge.learning.model_inputs import TableModel, load_fitted, read_for
 from hinge.learning.request import checksum, versions
-from hinge.learning.scores import METRIC, best_constant, constant_losses, details, explained, measure_for
+from hinge.learning.scores import best_constant, constant_losses, details, explained, measure_for
 from hinge.learning.search import certificate_of
 from hinge.report.document import document
 from hinge.report.evidence import BoardRow, Evidence
@@ -43,21 +43,22 @@ def gather(fitted: TableModel, frame: Any, y: np.ndarray, file: Path, notes: lis
     card, task, classes = fitted.card, fitted.task, fitted.labels
     prediction = fitted.outputs(frame)
     mean = float(np.mean(y)) if classes is None else 1.0
-    measure = measure_for(task, classes, mean)
+    measure = measure_for(task, classes, mean, card.get("metric_name"))
     loss = measure.pointwise(y, prediction)
-    base = constant_losses(measure, y, best_constant(y, classes))
+    base = constant_losses(measure, y, best_constant(y, classes, card.get("metric_name")))
     score = measure.estimate(loss)
+    positive = int(card.get("positive", 1))
     unknown = {"score": float("nan"), "error": float("nan")}  # JSON has no NaN
     rows: list[dict[str, Any]] = [row | {k: v for k, v in unknown.items() if row[k] is None} for row in card["board"]]
     board = [BoardRow(**row) for row in rows]
     evidence = Evidence(
         title=f"{fitted.target} in {file.name}", source=card["data"], target=fitted.target, task=task,
-        metric=METRIC[task], classes=card["classes"], rows=card["rows"], columns=card["columns"],
+        metric=measure.name, classes=card["classes"], rows=card["rows"], columns=card["columns"],
         left_out=card["left_out"], notes=[Note("D12", "", f"{file.name}: {text}") for text in notes], board=board,
         chosen=card["chosen"], formula=card["formula"], objective=card["objective"], reason=card["reason"],
         held_out=f"the {len(y)} rows of {file.name} (trained on {card['rows']} rows of {card['data']})", y=y,
         prediction=prediction, score=score.value, error=score.standard_error, trivial=measure.estimate(base).value,
-        explained=explained(loss, base), details=details(y, prediction, task), train_rows=card["rows"],
+        explained=explained(loss, base), details=details(y, prediction, task, positive), positive=positive, train_rows=card["rows"],
         sample_rows=card["rows"], target_values=y, command=f"hinge {' '.join(sys.argv[1:])}", seed=card["seed"],
         versions=versions(), checksum=checksum(file),
     )  # fmt: skip

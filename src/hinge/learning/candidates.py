@@ -20,6 +20,7 @@ class Shape:
     width: int
     categorical: np.ndarray  # which prepared columns are codes of categories
     seed: int
+    median: bool = False  # whether real targets are scored by the absolute error, which medians minimise
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
             given.setdefault("early_stopping", True)
             if shape.task == "count":
                 given["loss"] = "poisson"
+            elif shape.task == "real" and shape.median:
+                given["loss"] = "absolute_error"
             if given.pop("additive", False):
                 given["interaction_cst"] = [[0]]
         if kind == "RandomForest":
@@ -180,7 +183,8 @@ def _network(layers: tuple[int, ...], alpha: float) -> Callable[[Shape], Any]:
 def _constant(shape: Shape) -> Any:
     """A tree of one leaf: the best constant."""
     suffix = "Classifier" if shape.task in ("binary", "multiclass") else "Regressor"
-    return getattr(_hg(), "DecisionTree" + suffix)(min_impurity_decrease=np.finfo(float).max)
+    given = {"criterion": "absolute_error"} if shape.task == "real" and shape.median else {}
+    return getattr(_hg(), "DecisionTree" + suffix)(min_impurity_decrease=np.finfo(float).max, **given)
 
 
 BOOST = "HistGradientBoosting"

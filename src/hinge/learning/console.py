@@ -11,7 +11,7 @@ from hinge.errors import argument
 from hinge.learning.leaderboard import board_rows, bytes_text, seconds_text
 from hinge.learning.monitor import Monitor
 from hinge.learning.request import Request
-from hinge.learning.scores import METRIC
+from hinge.learning.scores import METRICS, TITLES
 from hinge.learning.search import Trial
 from hinge.tables.number_formats import format_number
 from hinge.tables.profile import TableProfile
@@ -24,10 +24,12 @@ class ConsoleMonitor(Monitor):
 
     def __init__(self, console: Any) -> None:
         self.console = console
+        self.metric: str | None = None
 
     def table(self, request: Request, profile: TableProfile) -> None:
         from rich.markup import escape
 
+        self.metric = request.metric
         kinds = [column.kind for column in profile.columns]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS if kind in kinds)
         plural = "s" * (len(kinds) > 1)
@@ -46,10 +48,12 @@ class ConsoleMonitor(Monitor):
 
         began = time.perf_counter()
         with Live(console=self.console, refresh_per_second=4, transient=True) as live:
-            yield lambda results: live.update(draw(results, task, left=seconds - (time.perf_counter() - began)))
+            yield lambda results: live.update(
+                draw(results, self.metric or METRICS[task][0], left=seconds - (time.perf_counter() - began))
+            )
 
     def choice(self, results: list[Trial], task: str, chosen: Trial) -> None:
-        self.console.print(draw(results, task, chosen))
+        self.console.print(draw(results, self.metric or METRICS[task][0], chosen))
         self.console.print()
 
 
@@ -63,7 +67,7 @@ def describe_task(profile: TableProfile) -> str:
     return {"real": "real number", "count": "count"}[profile.task]
 
 
-def draw(results: list[Trial], task: str, chosen: Trial | None = None, left: float | None = None) -> Any:
+def draw(results: list[Trial], metric: str, chosen: Trial | None = None, left: float | None = None) -> Any:
     """The table for a terminal."""
     from rich.table import Table
 
@@ -71,7 +75,7 @@ def draw(results: list[Trial], task: str, chosen: Trial | None = None, left: flo
     table = Table(title=title, title_justify="left", title_style="dim", header_style="bold", box=None, pad_edge=False)
     table.add_column("model", no_wrap=True, min_width=10)
     table.add_column("setting", no_wrap=True, style="dim")
-    for name in (f"CV {METRIC[task]} ± se", "explained", "fit", "predict/row", "size", "certificate"):
+    for name in (f"CV {TITLES[metric]} ± se", "explained", "fit", "predict/row", "size", "certificate"):
         table.add_column(name, justify="right", no_wrap=True)
     rows = board_rows(results, chosen)
     best = min((r.score for r in rows if r.state == "done"), default=float("nan"))

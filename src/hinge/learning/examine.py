@@ -18,7 +18,7 @@ from hinge.learning.leaderboard import board_rows
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request, checksum, versions
 from hinge.learning.roles import Roles
-from hinge.learning.scores import METRIC, best_constant, constant_losses, details, explained
+from hinge.learning.scores import best_constant, constant_losses, details, explained, positive_class
 from hinge.learning.search import Search, certificate_of, fit_model, inner
 from hinge.learning.suspects import suspicious
 from hinge.learning.timeout import OutOfTime, limit
@@ -37,6 +37,11 @@ OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H601")
 CURVE_ROWS, HELD_ROWS, COEFFICIENT_ROWS = 100_000, 5000, 50_000
 DIAGNOSED_ROWS = (3000, 30_000)
 DIAGNOSIS_FITS = 12  # about
+DIAGNOSED_BY = {
+    "brier": "Brier score",
+    "accuracy": "error rate",
+    "mae": "absolute error",
+}  # where it is not the default
 LEAST_DIAGNOSIS = 2.5  # seconds: a report without its findings is worth less than a report that is late
 
 
@@ -60,6 +65,7 @@ def examine(
     assert best.score is not None
     assert chosen.score is not None
     grouped = request.group is not None
+    positive = positive_class(request.positive, data.classes)
     truth, prediction, base, how = _held_out(refit, rows, trained, request.time_column is not None, grouped)
     loss = search.measure.pointwise(truth, prediction)
     if refit.weight is not None and len(rows.test):
@@ -73,14 +79,14 @@ def examine(
     done = sum(trial.state == "done" for trial in search.results)
     evidence = Evidence(
         title=f"{data.target} from {request.path.name}", source=str(request.path), target=data.target, task=search.task,
-        metric=METRIC[search.task], classes=[] if data.classes is None else [str(c) for c in data.classes],
+        metric=search.measure.name, classes=[] if data.classes is None else [str(c) for c in data.classes],
         rows=len(data.y), columns=[asdict(c) for c in data.columns], left_out=data.left_out,
         notes=[*data.notes, *_notes(refit, base - loss)], board=board_rows(search.results, chosen),
         chosen=chosen.family.name, formula=space, objective=objective,
         reason=formulas.reason(chosen.family.name, chosen.score, best.family.name, best.score, done), held_out=how,
         scored="held out" if len(rows.test) else "cross-validated", y=truth, prediction=prediction, score=score.value,
         error=score.standard_error, trivial=search.measure.estimate(base).value, explained=explained(loss, base),
-        details=details(truth, prediction, search.task), train_rows=len(rows.train), sample_rows=len(rows.sample),
+        details=details(truth, prediction, search.task, positive), positive=positive, train_rows=len(rows.train), sample_rows=len(rows.sample),
         target_values=data.y, command=request.command, seed=request.seed, versions=versions(),
         checksum=checksum(request.path),
     )  # fmt: skip
@@ -104,7 +110,7 @@ def _held_out(
     if len(rows.test):
         truth = refit.targets[rows.test]
         prediction = search.measure.output(trained, refit.frame[rows.test])
-        constant = best_constant(refit.y[rows.train], search.classes)
+        constant = best_constant(refit.y[rows.train], search.classes, search.metric)
         drawn = (
             f"the last {format_number(len(rows.test))} rows by time, "
             if ordered
@@ -204,7 +210,7 @@ def _findings(
             warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
             report = diagnose(
                 trained, refit.frame[rows], search.labels(refit.y[rows]), **other, cv=3,
-                measure="log loss" if search.classes is not None else "squared error",
+                measure=DIAGNOSED_BY.get(search.metric or "", "log loss" if search.classes is not None else "squared error"),
                 skip=["rivals", "probes", "bias_variance"], max_rows=most, random_state=search.seed,
                 row_names=numbers[rows],
             )  # fmt: skip

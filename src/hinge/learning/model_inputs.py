@@ -91,7 +91,7 @@ class TableModel(BaseEstimator):
 
     @property
     def measure(self) -> Measure:
-        return measure_for(self.task, self.labels)
+        return measure_for(self.task, self.labels, metric=self.card.get("metric_name"))
 
     def __getattr__(self, name: str) -> Any:
         # Only classifiers have these, as scikit-learn's conventions ask.

@@ -28,7 +28,7 @@ def outside_score(model: TableModel, data: TableProfile, source: Any, seed: int)
     output = model.with_exposure(model.outputs(frame), table)
     loss = measure.pointwise(y, output)
     score = measure.estimate(loss)
-    constant = np.broadcast_to(best_constant(data.y, data.classes), output.shape)
+    constant = np.broadcast_to(best_constant(data.y, data.classes, model.card.get("metric_name")), output.shape)
     base = measure.pointwise(y, model.with_exposure(constant, table))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

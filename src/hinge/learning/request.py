@@ -36,6 +36,8 @@ class Request:
     group: str | None = None
     time_column: str | None = None
     test: Any = None
+    metric: str | None = None
+    positive: str | None = None
 
     @property
     def path(self) -> Path:

@@ -21,7 +21,7 @@ USES = {
     "offset": "the offset of rows",
     "group": "groups of rows, which are not divided between training and test",
 }
-COPIES = 0.01  # the share of copied rows from which copies stay together
+TOGETHER = "equal rows were kept together, either all in the training or all in the test part of a split"
 
 
 @dataclass
@@ -142,11 +142,13 @@ def apply_roles(request: Request, data: TableProfile, values: dict[str, np.ndarr
         roles.exposure = exposure
         data.y = data.y / exposure
     if roles.group is None and roles.order is None:
-        roles.group = _copies(data)
+        roles.group = copies(data)
+        if roles.group is not None:
+            data.notes.append(Note("D08", "", TOGETHER))
     return roles
 
 
-def _copies(data: TableProfile) -> np.ndarray | None:
+def copies(data: TableProfile) -> np.ndarray | None:
     """Groups of equal rows, if there are many of them: a copy of a training row is no test."""
     import polars as pl
 
@@ -154,7 +156,4 @@ def _copies(data: TableProfile) -> np.ndarray | None:
         return None
     whole = data.frame.with_columns(pl.Series("\0target", data.y))
     hashes = whole.hash_rows().to_numpy()
-    data.notes.append(
-        Note("D08", "", "equal rows were kept together, either all in the training or all in the test part of a split")
-    )
     return np.unique(hashes, return_inverse=True)[1]

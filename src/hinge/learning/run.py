@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hinge.config import shows_progress
-from hinge.errors import UserError
+from hinge.errors import UserError, argument
 from hinge.learning.candidates import families, named
 from hinge.learning.ensemble import add_ensemble
 from hinge.learning.examine import Split, examine
@@ -22,6 +22,7 @@ from hinge.learning.refit import Refit
 from hinge.learning.request import Request
 from hinge.learning.result import Learned
 from hinge.learning.roles import Roles, apply_roles, read_roles, role_columns
+from hinge.learning.scores import metric_name, positive_class
 from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search, Trial
 from hinge.report.evidence import Evidence
 from hinge.tables.profile import TableProfile, profile
@@ -56,6 +57,8 @@ def learn(
     group: str | None = None,
     time_column: str | None = None,
     test: Any = None,
+    metric: str | None = None,
+    positive: Any = None,
 ) -> Learned:
     """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
 
@@ -99,6 +102,12 @@ def learn(
         A column of times: rows are held out, and folds are made, by time; the score is that of the last fifth.
     test : path or data frame, optional
         Another table with the target: the model is scored on it as well, and columns that differ from training are named.
+    metric : str, optional
+        What models are chosen and scored by: "log_loss", "brier", "accuracy", "balanced_accuracy" for classes, "auc" for two,
+        "rmse", "mae" for numbers, "poisson_deviance" for counts. The first that suits the target by default. Every one is
+        reported as a loss: the error rate for accuracy, 1 − AUC for the area.
+    positive : optional
+        Which of two classes precision, recall, lift and thresholds are of; the last in their order by default.
     progress : bool, optional
         Print what was read, and the comparison of models while they are tried. Needs the package rich.
         None: as :func:`hinge.set_config` has it.
@@ -123,6 +132,7 @@ def learn(
     request = Request(
         table, target, task, seconds, listed, random_state, tuple(drop), tuple(keep), rows, simple=simple, weight=weight,
         exposure=exposure, offset=offset, group=group, time_column=time_column, test=test,
+        metric=metric, positive=None if positive is None else str(positive),
     )  # fmt: skip
     return run(request, _monitor() if shows_progress(progress) else None)
 
@@ -142,6 +152,7 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
     monitor = monitor or Monitor()
     named(request.models)  # mistakes in the arguments are reported before the table is read
     check_task(request.task)
+    metric_name(request.metric)
     table = as_table(request.source)
     if request.rows is not None and request.rows < table.frame.height:
         drawn = np.sort(np.random.default_rng(request.seed).permutation(table.frame.height)[: request.rows])
@@ -158,6 +169,12 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
         raise UserError(
             f"{request.path}: {len(data.y)} rows with a target are too few to learn from; {LEAST_ROWS} are the least."
         )
+    request.metric = None if request.metric is None else metric_name(request.metric, data.task)
+    if request.metric == "auc" and roles.factor is not None:
+        raise UserError(
+            f"{argument('metric', 'auc')}: ranks have no weights; leave out {argument('weight')} or choose another."
+        )
+    positive_class(request.positive, data.classes)
     monitor.table(request, data)
     train, test = hold_out(data.y, data.task, request.seed, roles)
     sample = _sample(data.y, train, data.task, request)
@@ -185,7 +202,7 @@ def _search(
     search = Search.over(
         data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds, roles[sample]
     )
-    search.simple = request.simple
+    search.simple, search.metric = request.simple, request.metric
     search.afterwards = lambda best: after_search(
         best, len(train), len(data.y), request.seconds, 1 if request.simple else 2
     )
@@ -275,6 +292,8 @@ def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[
         "left_out": data.left_out,
         "notes": [[n.code, n.column, n.text] for n in evidence.notes],
         "metric": evidence.metric,
+        "metric_name": request.metric,
+        "positive": evidence.positive,
         "rows": evidence.rows,
         "data": request.path.name,
         "data_sha256": evidence.checksum,

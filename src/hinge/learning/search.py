@@ -101,6 +101,7 @@ class Search:
     results: list[Trial] = field(default_factory=list)
     mean: float = 1.0
     weight: np.ndarray | None = None  # of every row, in fits and scores
+    metric: str | None = None  # what models are chosen by; that of the task for None
     simple: bool = True
     _counted: dict[Any, CountedTexts] = field(default_factory=dict)
     _count_seconds: dict[str, float] = field(default_factory=dict)  # per row, by encoding
@@ -134,7 +135,7 @@ class Search:
 
     @cached_property
     def measure(self) -> Measure:
-        return measure_for(self.task, self.classes, self.mean)
+        return measure_for(self.task, self.classes, self.mean, self.metric)
 
     def losses(self, rows: np.ndarray, output: np.ndarray) -> np.ndarray:
         """The losses of predictions for these rows of the search, times their weights."""
@@ -464,7 +465,7 @@ def fit_model(
 ) -> Any:  # fmt: skip
     """A model of this setting on prepared rows; ``watch`` may hold weights, and rows for early stopping."""
     categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
-    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed)
+    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed, search.metric == "mae")
     model = setting.make(shape)
     if changes:
         model.set_params(**changes)

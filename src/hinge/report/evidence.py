@@ -107,3 +107,4 @@ class Evidence:
     versions: dict[str, str] = field(default_factory=dict)
     checksum: str = ""
     seconds: float = 0.0
+    positive: int = 1  # which of two classes the curves and thresholds are of

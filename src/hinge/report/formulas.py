@@ -11,6 +11,7 @@ LOSSES = {
     "Softmax": "log Σ_c e^(f_c(xᵢ)) − f_{yᵢ}(xᵢ)",
     "Squared": "½ (yᵢ − f(xᵢ))²",
     "Poisson": "e^(f(xᵢ)) − yᵢ f(xᵢ)",
+    "Absolute": "|yᵢ − f(xᵢ)|",
 }
 LOSS_WORDS = {
     "binary": "Logistic", "multiclass": "Softmax", "real": "Squared", "count": "Poisson",
@@ -32,7 +33,8 @@ SPACES = {
 
 def formula(family: str, setting: str, model: Any, task: str) -> tuple[str, str]:
     """The hypothesis space, and the objective minimised over it."""
-    loss = LOSSES[LOSS_WORDS[task]]
+    medians = "absolute_error" in (getattr(model, "loss", ""), getattr(model, "criterion", ""))
+    loss = LOSSES["Absolute" if medians else LOSS_WORDS[task]]
     if family == "ensemble":
         return SPACES[family], f"choose  α  to minimise  Σᵢ ℓ(yᵢ, f(xᵢ))  out of fold   ({setting})"
     if family in ("linear", "sparse"):

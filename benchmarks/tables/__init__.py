@@ -1,0 +1,14 @@
+"""``hg.learn`` against what a practitioner would try, on held-out rows of real tables.
+
+    python -m benchmarks.tables [--seconds 60] [--splits 3] [--tables NAME …] [--libraries NAME …] [--folder DIR]
+
+Every library gets the same training rows and the same columns (those that ``hg.learn`` keeps): LightGBM with early stopping on a
+tenth of the rows, CatBoost, scikit-learn's histogram boosting, a forest, linear models on one-hot columns, and tf-idf with
+logistic regression (C by cross-validation) for texts. Libraries that are not installed are left out. Scores are mean losses
+(log loss, squared error, Poisson deviance) on test rows.
+
+Each fit runs in a process of its own, so that its memory is its own and a failure costs one cell. Its result is appended to
+``records.jsonl`` in the folder, and the losses of its test rows are kept beside it: a run that was stopped goes on where it was,
+and a table can be made at any time (``--summary``). Splits come first and tables differ as much as possible from one to the next,
+so that a part of a run is a fair part.
+"""

@@ -1,0 +1,105 @@
+"""What a practitioner would try: one function a library, from training rows to a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables.problems import Problem
+
+
+def lightgbm(p: Problem, train: np.ndarray) -> Any:
+    """1000 rounds at most, stopped early on a tenth of the rows."""
+    import lightgbm as gbm
+
+    make = gbm.LGBMClassifier if p.classify else gbm.LGBMRegressor
+    objective: dict[str, Any] = {"objective": "poisson"} if p.data.task == "count" else {}
+    order = np.random.default_rng(0).permutation(train)
+    held, own = order[: len(order) // 10], order[len(order) // 10 :]
+    X = p.table[p.flat]
+    if p.classify and len(np.unique(p.labels[own])) < len(np.unique(p.labels[train])):
+        own = order
+    model = make(n_estimators=1000, verbose=-1, random_state=0, **objective)
+    stop = gbm.early_stopping(50, verbose=False)
+    return model.fit(X.iloc[own], p.labels[own], eval_set=[(X.iloc[held], p.labels[held])], callbacks=[stop])
+
+
+def catboost(p: Problem, train: np.ndarray) -> Any:
+    import catboost as cat  # type: ignore[import-not-found]
+
+    make = cat.CatBoostClassifier if p.classify else cat.CatBoostRegressor
+    X = p.table[p.flat].copy()
+    categories = [c for c in p.names("category", "boolean") if c in X]
+    for c in categories:
+        X[c] = X[c].astype(str)
+    loss = {"loss_function": "Poisson"} if p.data.task == "count" else {}
+    model = make(verbose=False, random_seed=0, cat_features=categories, allow_writing_files=False, **loss)
+    model.fit(X.iloc[train], p.labels[train])
+    model.prepare = lambda table: table.assign(**{c: table[c].astype(str) for c in categories})
+    return model
+
+
+def hist_boosting(p: Problem, train: np.ndarray) -> Any:
+    from sklearn import ensemble
+
+    make = ensemble.HistGradientBoostingClassifier if p.classify else ensemble.HistGradientBoostingRegressor
+    loss = {"loss": "poisson"} if p.data.task == "count" else {}
+    X = p.table[p.flat].copy()
+    for c in p.names("category", "boolean"):
+        if len(X[c].cat.categories) > 250:
+            X[c] = X[c].cat.codes
+    return make(categorical_features="from_dtype", random_state=0, **loss).fit(X.iloc[train], p.labels[train])
+
+
+def forest(p: Problem, train: np.ndarray) -> Any:
+    from sklearn import ensemble
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    make = ensemble.RandomForestClassifier if p.classify else ensemble.RandomForestRegressor
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
+    prep = make_column_transformer((codes, p.names("category", "boolean")), remainder="passthrough")
+    model = make(n_estimators=300, min_samples_leaf=2, random_state=0, n_jobs=-1)
+    return make_pipeline(prep, model).fit(p.table[p.flat].iloc[train], p.labels[train])
+
+
+def linear(p: Problem, train: np.ndarray) -> Any:
+    from sklearn import linear_model
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    prep = make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), p.names("number", "date")),
+        (OneHotEncoder(handle_unknown="ignore", min_frequency=5), p.names("category", "boolean")),
+    )
+    model = (
+        linear_model.LogisticRegressionCV(cv=3, max_iter=500) if p.classify
+        else linear_model.PoissonRegressor(alpha=1e-3, max_iter=500) if p.data.task == "count" else linear_model.RidgeCV()
+    )  # fmt: skip
+    return make_pipeline(prep, model).fit(p.table[p.flat].iloc[train], p.labels[train])
+
+
+def tfidf(p: Problem, train: np.ndarray) -> Any:
+    """Words and pairs of words of the first column of text."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegressionCV, RidgeCV
+    from sklearn.pipeline import make_pipeline
+
+    words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=2)
+    model = (
+        LogisticRegressionCV(Cs=[1, 10, 100], cv=3, scoring="neg_log_loss", max_iter=300) if p.classify else RidgeCV()
+    )
+    prep = make_column_transformer(*((words, name) for name in p.names("text")))
+    return make_pipeline(prep, model).fit(p.table.iloc[train], p.labels[train])
+
+
+RIVALS: dict[str, Callable[[Problem, np.ndarray], Any]] = {
+    "LightGBM": lightgbm, "CatBoost": catboost, "HistGradientBoosting": hist_boosting, "forest": forest, "linear": linear,
+    "tf-idf": tfidf,
+}  # fmt: skip
