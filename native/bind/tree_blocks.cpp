@@ -138,9 +138,9 @@ Nodes route_of(const nb::dict& d, index_t cols) {
   const std::size_t n = t.feature.size();
   bool ok = n > 0 && t.bin.size() == n && t.left.size() == n && t.missing_left.size() == n && t.set.size() == n;
   for (std::size_t k = 0; ok && k < n; ++k)
-    ok = t.left[k] < 0 || (t.left[k] > static_cast<std::int32_t>(k) && t.left[k] + 1 < static_cast<std::int32_t>(n) &&
+    ok = t.left[k] < 0 || (t.left[k] > static_cast<std::int32_t>(k) && t.left[k] < static_cast<std::int32_t>(n) - 1 &&
                            t.feature[k] >= 0 && t.feature[k] < cols && t.set[k] >= -1 &&
-                           8 * (static_cast<std::size_t>(t.set[k] + 1)) <= t.sets.size());
+                           t.set[k] < static_cast<std::int64_t>(t.sets.size() / 8));
   expect(ok, "the arrays of the route are inconsistent");
   return t;
 }

@@ -38,9 +38,10 @@ TRANSFORMERS = {
 }  # fmt: skip
 _TRANSFORMER_HOME = {name: module for module, names in TRANSFORMERS.items() for name in names}
 
-# Where hinge's own classes may come from, besides its public names.
+# Where hinge's own classes may come from, besides its public names; of the blocks only totals, not what reads files.
 _ROOMS = re.compile(
-    r"hinge\.(problem|solvers|tables|models|features|select|explain)(\.[a-z][a-z0-9_]*)*:_?[A-Z][A-Za-z0-9_]*"
+    r"hinge\.((problem|solvers|tables|models|features|select|explain)(\.[a-z][a-z0-9_]*)*"
+    r"|blocks\.(exact|kinks|moments|problem|survey)):_?[A-Z][A-Za-z0-9_]*"
 )
 # Public names and their homes.
 _HOME = {

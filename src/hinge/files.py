@@ -27,6 +27,8 @@ import hinge
 from hinge.file_values import Reader, Writer
 
 SCHEMA = 1
+# What reading raises where a file is not as it should be.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
@@ -57,18 +59,22 @@ def save(model: Any, path: str | os.PathLike[str], *, card: dict[str, Any] | Non
     state = writer.encode(model, "model")
     if not isinstance(state, dict) or "estimator" not in state:
         raise TypeError(f"model must be an estimator, got {type(model).__name__}: {model!r}.")
-    metadata = {
-        "format": "hinge",
-        "schema": str(SCHEMA),
-        "hinge": hinge.__version__,
-        "model": json.dumps(state, ensure_ascii=True, allow_nan=False, separators=(",", ":")),
-        "sha256": "0" * 64,
-    }
+    metadata = {"model": _json(state)}
     if card is not None:
-        metadata["card"] = json.dumps(card, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    blank = safetensors.numpy.save(writer.arrays, metadata=metadata)
+        metadata["card"] = _json(card)
+    write_whole(Path(path), _sealed(writer.arrays, metadata))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def _sealed(arrays: dict[str, Any], metadata: dict[str, str]) -> bytes:
+    """The content of a file with its version and checksum."""
+    header = {"format": "hinge", "schema": str(SCHEMA), "hinge": hinge.__version__, "sha256": "0" * 64}
+    blank = safetensors.numpy.save(arrays, metadata=header | metadata)
     digest = hashlib.sha256(blank).hexdigest().encode()
-    write_whole(Path(path), blank.replace(b'"sha256":"' + b"0" * 64, b'"sha256":"' + digest, 1))
+    return blank.replace(b'"sha256":"' + b"0" * 64, b'"sha256":"' + digest, 1)
 
 
 def size(model: Any) -> int:
@@ -106,8 +112,25 @@ def load_with_card(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         if not isinstance(card, dict):
             raise ValueError("its card is damaged.")
         return _decode_model(content, metadata), card
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded: {error}") from error
+
+
+def pack(value: Any, mark: str) -> bytes:
+    """Any value that files may hold, as the content of a file; ``mark`` tells it from others."""
+    writer = Writer()
+    return _sealed(writer.arrays, {"mark": mark, "value": _json(writer.encode(value, "value"))})
+
+
+def unpack(content: bytes, mark: str) -> Any:
+    """What :func:`pack` was given; a ValueError where the mark is another, or the content is damaged."""
+    try:
+        metadata = _checked_metadata(content)
+        if metadata.get("mark") != mark:
+            raise ValueError("its mark is another.")
+        return _decoded(content, metadata["value"])
+    except MALFORMED as error:
+        raise ValueError(f"it cannot be read: {error}") from error
 
 
 def _checked_metadata(content: bytes) -> dict[str, str]:
@@ -138,12 +161,16 @@ def _checked_metadata(content: bytes) -> dict[str, str]:
     return metadata
 
 
-def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
+def _decoded(content: bytes, state: str) -> Any:
     try:
         arrays = safetensors.numpy.load(content)
     except safetensors.SafetensorError as error:
         raise ValueError(f"its arrays are damaged ({error}).") from None
-    model = Reader(arrays).decode(json.loads(metadata["model"]), 0)
+    return Reader(arrays).decode(json.loads(state), 0)
+
+
+def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
+    model = _decoded(content, metadata["model"])
     if not hasattr(model, "get_params") or not hasattr(model, "fit"):
         raise ValueError("it does not hold an estimator.")
     return model

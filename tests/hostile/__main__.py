@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from hostile import allocation, runner
@@ -41,13 +42,16 @@ def restart(allocation_fails: bool) -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def long_cases(group: runner.Group, state: dict[str, int], deadline: float, batch: int = 500):
-    """Random cases, batch by batch, from where the last run stopped."""
+def long_cases(
+    group: runner.Group, state: dict[str, int], deadline: float, inputs: int, batch: int = 500
+) -> Iterator[list[str]]:
+    """Random cases, batch by batch, from where the last run stopped, until the deadline or the last of the inputs."""
     assert group.random is not None
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and state.get(group.name, 0) < inputs:
         first = state.get(group.name, 0)
-        yield [group.random(seed) for seed in range(first, first + batch)]
-        state[group.name] = first + batch
+        last = min(first + batch, inputs)
+        yield [group.random(seed) for seed in range(first, last)]
+        state[group.name] = last
 
 
 def main() -> int:
@@ -55,6 +59,7 @@ def main() -> int:
     parser.add_argument("groups", nargs="*", choices=[*GROUPS, []])
     parser.add_argument("--seconds", type=float, default=0.0, help="random cases for so long; 0: the fast part")
     parser.add_argument("--state", type=Path, default=Path(".hostile_state.json"), help="where a long run stopped")
+    parser.add_argument("--inputs", type=int, default=10**9, help="the number of random cases a group ends with")
     parser.add_argument("--case", help="one case, in this process")
     options = parser.parse_args()
     restart("allocation" in (options.groups or GROUPS))
@@ -68,16 +73,17 @@ def main() -> int:
     began = time.monotonic()
     for group in chosen:
         group.prepare()
-        start, counts = time.monotonic(), Counter[str]()
+        start, counts, slowest = time.monotonic(), Counter[str](), runner.Outcome(group.name, "", "ok")
         if options.seconds:
             if group.random is None:
                 continue
-            batches = long_cases(group, state, start + options.seconds / len(chosen))
+            batches = long_cases(group, state, start + options.seconds / len(chosen), options.inputs)
         else:
             batches = iter([[*dict.fromkeys([*saved(group.name), *group.cases()])]])
         for batch in batches:
             for outcome in runner.run(group, batch):
                 counts[outcome.verdict] += 1
+                slowest = max(slowest, outcome, key=lambda one: one.seconds)
                 counts["shown"] += outcome.bad
                 if outcome.bad and counts["shown"] <= SHOWN:
                     print(f"{outcome.verdict}: {outcome.group}: {outcome.case}\n    {outcome.detail}", flush=True)
@@ -87,6 +93,7 @@ def main() -> int:
                 options.state.write_text(json.dumps(state))
         del counts["shown"]
         print(f"{group.name}: {runner.summary(counts, time.monotonic() - start)}", flush=True)
+        print(f"    the slowest: {slowest.seconds:.1f} s of the processor, {slowest.case}", flush=True)
         total += counts
     print(f"all: {runner.summary(total, time.monotonic() - began)}")
     return int(any(total[verdict] for verdict in ("crash", "hang", "wrong", "unclear")))

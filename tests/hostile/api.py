@@ -221,11 +221,14 @@ def run(case: str) -> None:
         parameters = [slot for slot in changes if slot not in ("X", "predict", "y") and changes[slot] in PARAMETERS]
         # A function that was passed in place of a kernel or a score raises errors of its own.
         passed = [getattr(PARAMETERS[changes[slot]], "__name__", slot) for slot in parameters]
-        if not NAMED.search(str(error)) and not any(
-            word in str(error) for word in (name, *passed, *(slot.rstrip("s") for slot in parameters))
-        ):
-            raise RuntimeError(f"no argument is named: {type(error).__name__}: {error}") from error
+        check_named(error, [name, *passed, *(slot.rstrip("s") for slot in parameters)])
         raise
+
+
+def check_named(error: Exception, words: list[str]) -> None:
+    """An error that names no argument, nor any of the words, is unclear."""
+    if not NAMED.search(str(error)) and not any(word in str(error) for word in words):
+        raise RuntimeError(f"no argument is named: {type(error).__name__}: {error}") from error
 
 
 def attempt(name: str, changes: dict[str, str]) -> None:

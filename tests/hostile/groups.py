@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostile import allocation, api, command, machine, model_files, sparse, structured
+from hostile import allocation, api, checkpoints, command, machine, model_files, sources, sparse, structured
 from hostile.runner import Group
 
 GROUPS: dict[str, Group] = {
@@ -11,6 +11,8 @@ GROUPS: dict[str, Group] = {
         sparse.GROUP,
         structured.GROUP,
         model_files.GROUP,
+        checkpoints.GROUP,
+        sources.GROUP,
         api.GROUP,
         command.GROUP,
         machine.GROUP,

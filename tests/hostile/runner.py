@@ -63,6 +63,7 @@ class Outcome:
     case: str
     verdict: str
     detail: str = ""
+    seconds: float = 0.0  # of the processor, where the child survived
 
     @property
     def bad(self) -> bool:
@@ -98,8 +99,8 @@ def _one_child(group: Group, cases: list[str]) -> Iterator[Outcome]:
                     os.kill(pid, signal.SIGKILL)
                     yield Outcome(group.name, cases[done], "hang", f"no answer within {group.seconds:g} s")
                     return
-                verdict, detail = json.loads(line)
-                yield Outcome(group.name, cases[done], verdict, detail)
+                verdict, detail, seconds = json.loads(line)
+                yield Outcome(group.name, cases[done], verdict, detail, seconds)
                 done += 1
         finally:
             os.close(receive)
@@ -158,7 +159,9 @@ def _child(group: Group, cases: list[str], send: int, errors: int) -> None:
     warnings.simplefilter("ignore")
     try:
         for case in cases:
-            answer = json.dumps(judge(group.run, case)).encode() + b"\n"
+            began = time.process_time()
+            verdict = judge(group.run, case)
+            answer = json.dumps([*verdict, time.process_time() - began]).encode() + b"\n"
             while answer:
                 answer = answer[os.write(send, answer) :]
     finally:

@@ -19,6 +19,7 @@ from hinge.blocks.block import Roles
 from hinge.blocks.parts import Rows, Stream
 from hinge.blocks.source import Source
 from hinge.errors import UserError
+from hinge.files import pack, unpack, write_whole
 
 PROBLEM, SUFFIX = "problem.json", ".total"
 
@@ -74,8 +75,9 @@ def _array_digest(array: Any) -> str | None:
 class Checkpoint:
     """The totals of a fit in a folder.
 
-    Files are written under other names and renamed, so that a kill leaves whole ones. They are pickles: go on only from
-    folders that you have written yourself.
+    Files appear whole or not at all, so that a kill leaves whole ones. They hold data and nothing that is executed, as
+    model files do; whoever wrote the folder decides what the fit finds. A total that is damaged, or of a kind that files
+    cannot hold, is computed again.
     """
 
     def __init__(self, folder: str | Path, problem: dict[str, str]) -> None:
@@ -84,9 +86,12 @@ class Checkpoint:
         self.next = 0
         place = self.folder / PROBLEM
         if not place.exists():
-            self._write(place, json.dumps(problem, indent=1).encode())
+            write_whole(place, json.dumps(problem, indent=1).encode())
             return
-        found = json.loads(place.read_text())
+        try:
+            found = dict(json.loads(place.read_bytes()))
+        except (RecursionError, TypeError, ValueError):
+            raise UserError(f"{place} is not of a checkpoint. Give another folder, or remove this one.") from None
         different = [name for name in problem if found.get(name) != problem[name]]
         if different:
             name = different[0]
@@ -100,35 +105,32 @@ class Checkpoint:
         path = self.folder / f"{self.next:06d}{SUFFIX}"
         if not path.exists():
             return False, None
-        with path.open("rb") as file:
-            known = pickle.load(file)
-            if known != key:
-                return False, None
-            value = pickle.load(file)
+        try:
+            value = unpack(path.read_bytes(), key)
+        except ValueError:
+            return False, None
         self.next += 1
         return True, value
 
     def record(self, key: str, value: Any) -> None:
         """Keep the next total; those of an earlier run that come after it are removed."""
+        try:
+            content = pack(value, key)
+        except TypeError:  # labels that are dates, for example
+            return
         for path in self._totals():
             if int(path.stem) > self.next:
                 path.unlink()
-        content = pickle.dumps(key, protocol=5) + pickle.dumps(value, protocol=5)
-        self._write(self.folder / f"{self.next:06d}{SUFFIX}", content)
+        write_whole(self.folder / f"{self.next:06d}{SUFFIX}", content)
         self.next += 1
 
     def remove(self) -> None:
         """Remove what was written, after a fit that has ended; the folder too if nothing else is in it."""
-        for path in [*self._totals(), self.folder / PROBLEM]:
+        unfinished = [path for name in (SUFFIX, PROBLEM) for path in self.folder.glob(f".*{name}.*")]  # of a kill
+        for path in [*self._totals(), *unfinished, self.folder / PROBLEM]:
             path.unlink(missing_ok=True)
         if not any(self.folder.iterdir()):
             self.folder.rmdir()
 
     def _totals(self) -> list[Path]:
-        return sorted(self.folder.glob(f"*{SUFFIX}"))
-
-    @staticmethod
-    def _write(path: Path, content: bytes) -> None:
-        partial = path.with_name(path.name + ".part")
-        partial.write_bytes(content)
-        partial.replace(path)
+        return sorted(path for path in self.folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 
+from hinge._native import check_indices
 from hinge.blocks.block import Block, Piece, Roles, make_block
 from hinge.errors import UserError
 from hinge.tables.frames import as_frame
@@ -102,9 +103,24 @@ def as_piece(given: Any) -> Piece:
     if isinstance(given, tuple):
         if not 1 <= len(given) <= 4:
             raise TypeError(f"A block must be a data frame or (X, target, weight, offset); got {len(given)} entries.")
-        given = tuple(None if part is None else part if hasattr(part, "shape") else np.asarray(part) for part in given)
-        return Piece(*given)
-    return Piece(given if as_frame(given) is not None or scipy.sparse.issparse(given) else np.asarray(given))
+        X, *rest = given
+        return Piece(_data(X), *(None if part is None else np.asarray(part) for part in rest))
+    return Piece(_data(given))
+
+
+def _data(given: Any) -> Any:
+    return given if as_frame(given) is not None else as_matrix(given)
+
+
+def as_matrix(given: Any) -> Any:
+    """An array, or a CSR matrix whose indices are sound: SciPy's slices trust them."""
+    if scipy.sparse.issparse(given):
+        check_indices(given)
+        return given.tocsr()
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise ValueError(f"X must be an array, a data frame or a sparse matrix; got a {type(given).__name__}.") from None
 
 
 def length(data: Any) -> int:

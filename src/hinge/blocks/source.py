@@ -16,7 +16,7 @@ from hinge.blocks.files import default_rows, file_parts, open_files
 from hinge.blocks.lazy import LazyFramePart, dask_arrays, dask_frame, is_dask, is_dataset, is_lazy_frame
 from hinge.blocks.mapped import mapped_parts
 from hinge.blocks.memory import memory_bytes, total_memory
-from hinge.blocks.parts import Part, Rows, Stream, as_piece, length
+from hinge.blocks.parts import Part, Rows, Stream, as_matrix, as_piece, length
 from hinge.blocks.prefetch import prefetched
 from hinge.blocks.spool import Spool
 from hinge.errors import UserError
@@ -243,7 +243,7 @@ class _Request:
             width = len(roles.features or ())
         else:
             self._refuse_names()
-            data = what.tocsr() if scipy.sparse.issparse(what) else np.asarray(what)
+            data = as_matrix(what)
             rest = [None if part is None else np.asarray(part) for part in (self.target, self.weight, self.offset)]
             for name, part in zip(("target", "weight", "offset"), rest):
                 if part is not None and (part.ndim == 0 or len(part) != data.shape[0]):
