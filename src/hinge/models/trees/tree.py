@@ -11,24 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge._parameters import (
-    Columns,
-    Constraints,
-    Estimator,
-    at_least,
-    between,
-    count,
-    fraction,
-    numbers,
-    one_of,
-    shared,
-)
+from hinge._parameters import Constraints, Estimator, one_of, shared
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.inputs import (
     INT32,
     Binned,
-    Coder,
     Prepared,
     Presorted,
     Unsorted,
@@ -40,7 +28,7 @@ from hinge.models.trees.inputs import (
     predict_table,
     weights_of,
 )
-from hinge.models.trees.limits import CLASSIFICATION, REGRESSION, cart_options, feature_count, limit_of_rows
+from hinge.models.trees.limits import CLASSIFICATION, REGRESSION, TREE_LIMITS, cart_options, feature_count
 from hinge.models.trees.pruning import PruningPath, choose_alpha, prune_trees, pruning_path
 from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
 from hinge.models.trees.view import TreeView
@@ -51,19 +39,10 @@ class BaseTree(Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("random_state"),
+        **TREE_LIMITS,
         "criterion": [one_of(*CLASSIFICATION)],
         "splitter": [one_of("best", "random", "hist")],
-        "max_depth": [count(), None],
-        "min_samples_split": [count(2), fraction()],
-        "min_samples_leaf": [count(), fraction()],
-        "min_weight_fraction_leaf": [between(0, 0.5)],
-        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
-        "max_leaf_nodes": [count(2), None],
-        "min_impurity_decrease": [at_least(0)],
         "class_weight": [dict, list, one_of("balanced"), None],
-        "ccp_alpha": [at_least(0)],
-        "monotonic_cst": [numbers(-1, flat=True), dict, None],
-        "categorical_features": [Columns(), one_of("from_dtype"), None],
     }
 
     _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.allow_nan": True, "input_tags.sparse": True}
@@ -369,4 +348,4 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
         return self._numbers(self._values(X))
 
 
-__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count", "limit_of_rows"]
+__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
