@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
 from hinge._parameters import Constraints, above, count, one_of, shared
@@ -98,6 +99,8 @@ class ChainCRF(StructuredEstimator):
         The weights P, label pairs row by row; None without ``pair_features``.
     validation_scores_ : array or None
         The held-out accuracy after each iteration, with ``early_stopping``.
+    solver_ : str
+        The solver that ran: with an L1 penalty "lbfgs" is its variant "owlqn".
     certificate_ : Certificate
         Objective, duality gap and how they were reached.
     n_iter_ : int
@@ -213,6 +216,12 @@ class ChainCRF(StructuredEstimator):
         if not self.certificate_.converged and status != EARLY:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
         return self
+
+    @property
+    def solver_(self) -> str:
+        """The solver that ran."""
+        check_is_fitted(self)
+        return self.certificate_.solver
 
     def _check_solver(self) -> None:
         if self.solver == "sgd" and self.l1_ratio > 0:
