@@ -199,13 +199,14 @@ class ChainCRF(StructuredEstimator):
         data = encoded.native(), codes, corpus.weights, layout, self._blank()
         if self.solver == "sgd":
             found = core.crf_sgd(
-                *data, l2, self.eta0 or 0.0, self.batch_size, self.average, self.max_iter, self.tol, self.random_state,
-                *corpus.watch(),
+                *data, l2=l2, eta0=self.eta0 or 0.0, batch=self.batch_size, average=self.average, epochs=self.max_iter,
+                tol=self.tol, seed=self.random_state, **corpus.watch(),
             )  # fmt: skip
         else:
             found = core.crf_fit(
-                *data, l1, l2, np.zeros(layout.size), self.memory, self.max_iter, self.tol, *corpus.watch()
-            )
+                *data, l1=l1, l2=l2, start=np.zeros(layout.size), memory=self.memory, max_iter=self.max_iter,
+                tol=self.tol, **corpus.watch(),
+            )  # fmt: skip
         w, self.n_iter_, status, scores = found
         self._keep_validation(scores)
         self.certificate_ = crf_certificate(

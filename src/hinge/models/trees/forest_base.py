@@ -210,8 +210,8 @@ class BaseForest(Members, Estimator):
         bags = np.zeros((0, n), dtype=np.uint8)
         if self.n_estimators > first:
             grown, bags = core.grow_trees(
-                table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
-                order, bool(self.oob_score),
+                table.native, y.ravel(), weight, frequency, options, trees=self.n_estimators - first, first=first,
+                seed=self._seed, draws=draws, order=order, want_bags=bool(self.oob_score),
             )  # fmt: skip
             self.trees_ = self._keep(grown, before)
         if not (self.oob_score and first):

@@ -88,7 +88,10 @@ class BaseTree(Estimator):
         check_sums(weight, y)
         options = self.options_for(table, weight)
         seed = int(check_random_state(self.random_state).randint(INT32))
-        grown, _ = core.grow_trees(table.native, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
+        grown, _ = core.grow_trees(
+            table.native, y, weight, is_frequency(weight), options, trees=1, first=0, seed=seed, draws=0, order=None,
+            want_bags=False,
+        )  # fmt: skip
         return self.keep(grown[0], table)
 
     def options_for(self, table: Prepared, weight: np.ndarray | None) -> dict[str, Any]:
