@@ -56,7 +56,7 @@ def sample_size(max_samples: Any, total: int, *, replace: bool = True) -> int:
 
 
 class BaseForest(Members, Estimator):
-    """What all forests share."""
+    """What all forests share; the defaults are those of regression."""
 
     _random_thresholds = False
     criterion: str
@@ -79,27 +79,28 @@ class BaseForest(Members, Estimator):
 
     def __init__(
         self,
-        n_estimators: int,
-        criterion: str,
-        max_depth: int | None,
-        min_samples_split: float,
-        min_samples_leaf: float,
-        min_weight_fraction_leaf: float,
-        max_features: Any,
-        max_leaf_nodes: int | None,
-        min_impurity_decrease: float,
-        bootstrap: bool,
-        oob_score: Any,
-        n_jobs: int | None,
-        random_state: Any,
-        verbose: int,
-        warm_start: bool,
-        ccp_alpha: float,
-        max_samples: Any,
-        monotonic_cst: Any,
-        categorical_features: Any,
-        max_bins: int,
-        keep_leaves: bool,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int = 255,
+        keep_leaves: bool = False,
     ) -> None:
         self.n_estimators = n_estimators
         self.criterion = criterion

@@ -17,6 +17,7 @@ from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.inputs import (
     INT32,
     Binned,
+    Coder,
     Prepared,
     Presorted,
     Unsorted,
@@ -110,6 +111,20 @@ class BaseTree(Estimator):
         self.missing_features_ = table.missing
         if self.ccp_alpha > 0:
             self.trees_ = prune_trees(self.trees_, self.ccp_alpha)
+        return self
+
+    def keep_member(
+        self, trees: Trees, ensemble: Any, coder: Coder, *, outputs: int, shares_of_gain: np.ndarray | None = None
+    ) -> Any:
+        """A tree of an ensemble becomes the fit, with what the ensemble learned of the table."""
+        self.trees_, self._coder, self.n_outputs_ = trees, coder, outputs
+        self.n_features_in_ = ensemble.n_features_in_
+        self.max_features_ = feature_count(ensemble.max_features, self.n_features_in_)
+        self.missing_features_ = np.ones(self.n_features_in_, dtype=bool)  # rules show where a missing value would go
+        if hasattr(ensemble, "feature_names_in_"):
+            self.feature_names_in_ = ensemble.feature_names_in_
+        if shares_of_gain is not None:
+            self._shares_of_gain = shares_of_gain
         return self
 
     def _table(self, X: Any) -> Any:
