@@ -12,15 +12,10 @@ import pytest
 import sklearn.utils
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Hidden,
-    generate_valid_param,
-    make_constraint,
-)
+from sklearn.utils._param_validation import HasMethods, Hidden, generate_valid_param, make_constraint
 
 import hinge as hg
-from hinge._parameters import Estimator, table
+from hinge._parameters import Estimator, table, with_defaults
 from kit.estimators import make_data, public_classes, public_estimators
 
 CLASSES = public_classes()
@@ -192,3 +187,18 @@ def test_ranges_hold_those_of_scikit_learn(cls):
             if not accepts and key not in NARROWER:
                 refused.append(key)
     assert not refused
+
+
+def test_a_constructor_with_other_defaults_is_the_same_but_for_them():
+    class Base(Estimator):
+        def __init__(self, first=1, *, second=2, third=3):
+            self.first, self.second, self.third = first, second, third
+
+    class Other(Base):
+        __init__ = with_defaults(Base.__init__, second="other")
+
+    assert Base().get_params() == {"first": 1, "second": 2, "third": 3}
+    assert Other(5, third=6).get_params() == {"first": 5, "second": "other", "third": 6}
+    assert clone(Other(second=0)).second == 0
+    with pytest.raises(TypeError, match="no keyword parameters fourth"):
+        with_defaults(Base.__init__, fourth=4)

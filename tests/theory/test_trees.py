@@ -238,7 +238,7 @@ def test_importances_find_the_features_that_matter(rng):
     y = X[:, 2] + 0.7 * X[:, 5] + 0.1 * rng.normal(size=1500)
     forest = hg.RandomForestRegressor(30, max_features=0.4, random_state=0, keep_leaves=True).fit(X[:1000], y[:1000])
     assert set(np.argsort(forest.feature_importances_)[-2:]) == {2, 5}
-    falls = forest.permutation_importances(X[1000:], y[1000:], random_state=0).mean(axis=1)
+    falls = hg.permutation_importance(forest, X[1000:], y[1000:], random_state=0).importances_mean
     assert set(np.argsort(falls)[-2:]) == {2, 5}
     assert np.all(np.abs(np.delete(falls, [2, 5])) < 0.05)
     quantiles = forest.predict_quantiles(X[1000:], [0.1, 0.5, 0.9])

@@ -20,8 +20,6 @@ import scipy.sparse
 
 from hinge.features.tokenize import TOKEN
 
-ANALYZERS = ("word", "char_wb")
-
 
 @dataclass(frozen=True, eq=False)
 class Units:

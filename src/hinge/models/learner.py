@@ -129,6 +129,8 @@ class Learner(CallbackSupportMixin, Estimator):
     ----------
     certificate_ : Certificate
         How close the fit is to the optimum.
+    solver_ : str
+        The solver that ran.
     coef_, intercept_ : arrays
         Weights and bias, for linear spaces.
     classes_ : array
@@ -232,6 +234,14 @@ class Learner(CallbackSupportMixin, Estimator):
         for name, value in fit.attributes.items():
             setattr(self, name, value)
         return self
+
+    @property
+    def solver_(self) -> str:
+        """The solver that ran."""
+        check_is_fitted(self)
+        if self.certificate_ is None:
+            raise AttributeError(f"{self.space!r} is not fitted by a solver: it has no solver_.")
+        return self.certificate_.solver
 
     def _check_used(self, space: Space) -> None:
         """Refuse parameters that are set but play no part in minimising over this space."""

@@ -217,24 +217,19 @@ class SequentialDesign:
         self.A_ -= np.outer(u, u) / s
 
 
-def _parts(A: np.ndarray, intercept: bool) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, float]]:
+def _split(M: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """v'Mv with v = (1, x) as x'Qx + 2g'x + c."""
-
-    def split(M: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        return (M[1:, 1:], M[1:, 0], float(M[0, 0])) if intercept else (M, np.zeros(len(M)), 0.0)
-
-    return split
+    return M[1:, 1:], M[1:, 0], float(M[0, 0])
 
 
 def _best_in_ball(A: np.ndarray, criterion: str, intercept: bool, radius: float) -> np.ndarray:
     if not intercept:
         return radius * scipy.linalg.eigh(A)[1][:, -1]
-    split = _parts(A, intercept)
     if criterion == "variance":
-        Q, g, _ = split(A)
+        Q, g, _ = _split(A)
         return largest_on_ball(Q, g, radius)
-    numerator, denominator = split(A @ A), split(A)
-    x, ratio = largest_on_ball(*split(A)[:2], radius), -np.inf
+    numerator, denominator = _split(A @ A), _split(A)
+    x, ratio = largest_on_ball(*_split(A)[:2], radius), -np.inf
     for _ in range(100):  # Dinkelbach: the best ratio is the root of max N − ratio·(1 + D)
         top = float(x @ numerator[0] @ x + 2 * numerator[1] @ x) + numerator[2]
         bottom = 1.0 + float(x @ denominator[0] @ x + 2 * denominator[1] @ x) + denominator[2]

@@ -33,7 +33,7 @@ class KernelSharing(Sharing):
         # An indefinite kernel has many stationary points: which one is found depends on the start.
         return named_kernel(learner.kernel, learner.gamma, learner.degree, learner.coef0).psd
 
-    def gram(self, learner: Any, kernel: Kernel, X: Any, fold: Fold) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def gram(self, kernel: Kernel, X: Any, fold: Fold) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kernel values, and the rows of them that are training and test points; no more memory than 1 GB."""
         resolved = kernel.resolve(X, fold.weight)
         if fold.full is None:
@@ -89,7 +89,7 @@ class KernelRidgeFactor(KernelSharing):
         X, y, weights = check_kernel_fit(
             clone(learner), kernel, fold.X, fold.y, fold.weight, multi_output=True, y_numeric=True
         )
-        K, train, test = self.gram(learner, kernel, X, fold)
+        K, train, test = self.gram(kernel, X, fold)
         alphas = np.array([float(v.get("alpha", learner.alpha)) for v in values])
         path = ridge_path(K[np.ix_(train, train)], np.asarray(y, dtype=np.float64), alphas, weights)
         across = K[np.ix_(test, train)]
@@ -131,7 +131,7 @@ class SupportVectors(KernelSharing):
             model._set_class_weights(y, codes, weights)
             weights = ones_or(weights, len(y)) * model.class_weight_[codes]
             machines = _machines(model, codes)
-        K, train, test = self.gram(learner, kernel, X, fold)
+        K, train, test = self.gram(kernel, X, fold)
         ones = ones_or(weights, len(y))
         Cs = np.array([float(v.get("C", learner.C)) for v in values])
         starts: list[np.ndarray | None] = [None] * len(machines)

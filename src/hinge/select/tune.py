@@ -210,14 +210,12 @@ def tune(
                 scores = task.fill(range(len(candidates)), splits, 1.0, journal, bar, n_jobs)
             else:
                 scores, rows = task.halve(splits, journal, bar, n_jobs)
-    shares = np.array([len(test) for _, test in splits], dtype=float) if shortcut is None else None
-    return _choose(task, scores, shares, rows, RULES[rule], complexity, refit, began)
+    return _choose(task, scores, rows, RULES[rule], complexity, refit, began)
 
 
 def _choose(
     task: Search,
     scores: np.ndarray,
-    shares: Any,
     rows: np.ndarray,
     rule: str,
     complexity: Any,

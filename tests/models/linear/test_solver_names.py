@@ -7,16 +7,16 @@ import inspect
 import numpy as np
 import pytest
 from sklearn import linear_model
+from sklearn.base import clone
 
 import hinge as hg
-from hinge.models.linear.base import LinearModel
+from hinge.solvers.base import Solver
 from hinge.solvers.run import SOLVERS, admissible, choose
 from hinge.solvers.scikit_learn_names import COUNTERPARTS, counterpart
-from kit.estimators import make_data, public_estimators
+from kit.estimators import make_data, public_classes, public_estimators
 
-WITH_SOLVER = [
-    e for e in public_estimators() if isinstance(e, LinearModel) and "solver" in inspect.signature(type(e)).parameters
-]
+# Estimators that take any solver; the others list the names that they take.
+WITH_SOLVER = [e for e in public_estimators() if Solver in type(e)._parameter_constraints.get("solver", ())]
 DROP_IN = [
     "Ridge", "RidgeClassifier", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
     "QuantileRegressor",
@@ -35,6 +35,50 @@ def test_the_solver_that_ran_is_shown(estimator):
     X, y = make_data(estimator)
     assert estimator.fit(X, y).solver_ == estimator.certificate_.solver
     assert estimator.solver_ in SOLVERS
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", WITH_SOLVER, ids=lambda e: type(e).__name__)
+def test_the_name_of_the_solver_that_ran_runs_it_again(estimator):
+    X, y = make_data(estimator)
+    ran = clone(estimator).fit(X, y)
+    again = clone(estimator).set_params(solver=ran.solver_).fit(X, y)
+    assert again.solver_ == ran.solver_
+    # Two solutions may differ, as where every number between two targets is a median; their objective may not.
+    assert again.certificate_.primal == pytest.approx(ran.certificate_.primal, rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize("estimator", WITH_SOLVER, ids=lambda e: type(e).__name__)
+def test_a_name_of_no_solver_is_refused(estimator):
+    X, y = make_data(estimator)
+    with pytest.raises(ValueError, match="nonsense"):
+        clone(estimator).set_params(solver="nonsense").fit(X, y)
+
+
+def test_every_estimator_with_a_solver_is_checked_here_or_lists_its_names():
+    several = {type(e).__name__ for e in WITH_SOLVER}
+    assert len(several) >= 24
+    for cls in public_classes():
+        if "solver" in inspect.signature(cls).parameters and cls.__name__ not in several:
+            (names,) = cls._parameter_constraints["solver"]
+            assert len(names.options) >= 2
+            assert inspect.signature(cls).parameters["solver"].default in names.options
+
+
+@pytest.mark.parametrize(
+    ("l1_ratio", "solver", "ran"), [(0.0, "lbfgs", "lbfgs"), (0.5, "lbfgs", "owlqn"), (0.0, "sgd", "sgd")]
+)
+def test_chains_show_the_solver_that_ran(l1_ratio, solver, ran):
+    X = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}, {"a": 1.0}, {"a": 1.0}]]
+    model = hg.ChainCRF(alpha=0.1, l1_ratio=l1_ratio, solver=solver)
+    assert model.fit(X, [["x", "y"], ["y", "x", "x"]]).solver_ == ran
+
+
+def test_trees_have_no_solver(rng):
+    X = rng.normal(size=(30, 2))
+    model = hg.Learner(hg.Tree(max_depth=2)).fit(X, X[:, 0])
+    with pytest.raises(AttributeError, match="not fitted by a solver"):
+        _ = model.solver_
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

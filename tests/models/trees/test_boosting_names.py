@@ -13,7 +13,7 @@ import hinge as hg
 from hinge._native import core
 from hinge.models.trees.arrays import SHAPE
 from hinge.models.trees.boosting_loss import BoostedLoss, rounds_of
-from hinge.models.trees.boosting_options import WeightFacts
+from hinge.models.trees.boosting_options import WeightFacts, boosting_options
 from hinge.models.trees.inputs import Binned, Coder
 
 NAMES = [
@@ -183,7 +183,7 @@ def test_out_of_sample_improvement_is_the_fall_of_the_loss_on_rows_left_out(clas
     seed = int(np.random.RandomState(5).randint(np.iinfo(np.int32).max))
     table = Binned(X, Coder(), None, 255, seed).native
     booster = core.Booster(
-        table, labels, None, loss.outputs, True, False, model._options(6, 400, loss, WeightFacts.of(None, 400))
+        table, labels, None, loss.outputs, True, False, boosting_options(model, 6, 400, loss, WeightFacts.of(None, 400))
     )
     booster.start(model.baseline_)
     boost = rounds_of(booster, loss, 0.1, 0.6, 1.0)

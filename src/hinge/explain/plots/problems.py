@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.plots.axes import axes_or_new as _axes
+from hinge.explain.plots.axes import axes_or_new
 from hinge.problem.losses import Loss
 from hinge.problem.losses.base import Target
 from hinge.problem.objective import make_objective
@@ -53,7 +53,7 @@ def plot_history(run: Any, *, against: str = "iteration", best: float | None = N
     if against not in ("iteration", "seconds"):
         raise ValueError(f"against must be 'iteration' or 'seconds', got {against!r}.")
     records = history_of(run)
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     x = [getattr(r, against) for r in records]
     value = np.array([r.objective for r in records])
     lowest = np.nanmin(value) if best is None else best
@@ -82,7 +82,7 @@ def plot_losses(losses: Sequence[Loss], *, limit: float = 3.0, ax: Any = None) -
     ax : matplotlib axes, optional
         Where to draw; new axes by default.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     t = np.linspace(-limit, limit, 601)
     kinds = {loss.target is Target.SIGN for loss in losses}
     if len(kinds) > 1:
@@ -111,7 +111,7 @@ def plot_norm_contours(norms: Sequence[float] = (0.5, 1.0, 2.0, np.inf), *, radi
     ax : matplotlib axes, optional
         Where to draw; new axes by default.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     angle = np.linspace(0.0, 2.0 * np.pi, 1441)
     direction = np.array([np.cos(angle), np.sin(angle)])
     for q in norms:
@@ -162,7 +162,7 @@ def plot_risk_contours(
     objective = make_objective(X, y, loss, NoPenalty(), fit_intercept=False)
     if objective.d != 2:
         raise ValueError(f"X has {objective.d} columns; the picture is of two weights.")
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     free = solve(objective, tol=1e-8)
     bound = solve(objective.with_penalty((L1Ball if norm == "l1" else L2Ball)(radius)), tol=1e-8)
     reach = 1.3 * max(radius, float(np.max(np.abs(free.w))))

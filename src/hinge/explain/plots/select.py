@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.explain.plots.problems import _axes
+from hinge.explain.plots.axes import axes_or_new
 
 
 def plot_tuning(result: Any, parameter: str | None = None, ax: Any = None) -> Any:
@@ -25,7 +25,7 @@ def plot_tuning(result: Any, parameter: str | None = None, ax: Any = None) -> An
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     names = sorted({name for c in result.candidates for name in c})
     if parameter is None:
         parameter = max(names, key=lambda n: len({c.get(n) for c in result.candidates if _is_number(c.get(n))}))
@@ -76,7 +76,7 @@ def plot_labels(curves: Any, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     for name, curve in curves.curves.items():
         style = {"color": "0.5", "linestyle": "--"} if name == "random" else {}
         line = ax.plot(curve.labels, curve.mean, label=name, **style)[0]

@@ -81,8 +81,9 @@ class Run:
         """Go through the examples once; the weighted share that was mistaken."""
         model, walk = self.model, self.walk
         walk.b, walk.late_b, walk.age, rows, times = core.perceptron_epoch(
-            self.design.native, self.y, self.s, walk.w, walk.late, walk.b, walk.late_b, walk.age, model.fit_intercept,
-            float(model.eta0), model.shuffle, self.seed, len(walk.counts),
+            self.design.native, self.y, self.s, walk.w, walk.late, walk.b, walk.late_b, walk.age,
+            intercept=model.fit_intercept, rate=float(model.eta0), shuffle=model.shuffle, seed=self.seed,
+            epoch=len(walk.counts),
         )  # fmt: skip
         walk.counts.append(len(rows))
         self.last = rows[-SUSPECTS:]

@@ -115,8 +115,9 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
         w, late, age, mistakes = np.zeros((d + 1, k)), np.zeros((d + 1, k)), 0.0, []
         for epoch in range(self.max_iter):
             wrong, age = core.multiclass_perceptron_epoch(
-                design.native, codes, weights, w, late, age, self.fit_intercept, self.shuffle, self.random_state, epoch
-            )
+                design.native, codes, weights, w, late, age, intercept=self.fit_intercept, shuffle=self.shuffle,
+                seed=self.random_state, epoch=epoch,
+            )  # fmt: skip
             mistakes.append(wrong)
             if (report is not None and report(None)) or wrong == 0:
                 break

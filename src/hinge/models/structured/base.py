@@ -35,9 +35,10 @@ class Corpus:
     held_codes: np.ndarray | None = None
     patience: int = 0
 
-    def watch(self) -> tuple[Any, Any, int]:
-        """The last arguments of every trainer: held-out sequences, their labels, and how long to wait."""
-        return None if self.held is None else self.held.native(), self.held_codes, self.patience
+    def watch(self) -> dict[str, Any]:
+        """Arguments of every trainer: held-out sequences, their labels, and how long to wait."""
+        held = None if self.held is None else self.held.native()
+        return {"held": held, "held_y": self.held_codes, "patience": self.patience}
 
 
 class StructuredEstimator(Estimator):

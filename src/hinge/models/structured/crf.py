@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
 from hinge._parameters import Constraints, above, count, one_of, shared
@@ -98,6 +99,8 @@ class ChainCRF(StructuredEstimator):
         The weights P, label pairs row by row; None without ``pair_features``.
     validation_scores_ : array or None
         The held-out accuracy after each iteration, with ``early_stopping``.
+    solver_ : str
+        The solver that ran: with an L1 penalty "lbfgs" is its variant "owlqn".
     certificate_ : Certificate
         Objective, duality gap and how they were reached.
     n_iter_ : int
@@ -196,13 +199,14 @@ class ChainCRF(StructuredEstimator):
         data = encoded.native(), codes, corpus.weights, layout, self._blank()
         if self.solver == "sgd":
             found = core.crf_sgd(
-                *data, l2, self.eta0 or 0.0, self.batch_size, self.average, self.max_iter, self.tol, self.random_state,
-                *corpus.watch(),
+                *data, l2=l2, eta0=self.eta0 or 0.0, batch=self.batch_size, average=self.average, epochs=self.max_iter,
+                tol=self.tol, seed=self.random_state, **corpus.watch(),
             )  # fmt: skip
         else:
             found = core.crf_fit(
-                *data, l1, l2, np.zeros(layout.size), self.memory, self.max_iter, self.tol, *corpus.watch()
-            )
+                *data, l1=l1, l2=l2, start=np.zeros(layout.size), memory=self.memory, max_iter=self.max_iter,
+                tol=self.tol, **corpus.watch(),
+            )  # fmt: skip
         w, self.n_iter_, status, scores = found
         self._keep_validation(scores)
         self.certificate_ = crf_certificate(
@@ -213,6 +217,12 @@ class ChainCRF(StructuredEstimator):
         if not self.certificate_.converged and status != EARLY:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
         return self
+
+    @property
+    def solver_(self) -> str:
+        """The solver that ran."""
+        check_is_fitted(self)
+        return self.certificate_.solver
 
     def _check_solver(self) -> None:
         if self.solver == "sgd" and self.l1_ratio > 0:

@@ -85,8 +85,8 @@ class StructuredPerceptron(StructuredEstimator):
         corpus = self._read(X, y, None, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
         unary, pair, cross, triples, self.n_iter_, _, self.mistakes_, _, _, _, scores = core.chain_perceptron(
-            corpus.encoded.native(), corpus.codes, self._blank(layout), self.max_iter, self.average, self.random_state,
-            self.shuffle, *corpus.watch(),
+            corpus.encoded.native(), corpus.codes, self._blank(layout), epochs=self.max_iter, average=self.average,
+            seed=self.random_state, shuffle=self.shuffle, **corpus.watch(),
         )  # fmt: skip
         self._keep_validation(scores)
         self._adopt(unary, pair, crossed, cross, triples)

@@ -98,8 +98,8 @@ class StructuredSVM(StructuredEstimator):
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
         unary, pair, cross, triples, self.n_iter_, done, _, primal, gap, early, scores = core.chain_svm(
             corpus.encoded.native(), corpus.codes, corpus.weights, self._blank(layout),
-            cost_matrix(self.cost, len(self.classes_)), self.alpha, self.max_iter, self.tol, self.random_state,
-            *corpus.watch(),
+            cost_matrix(self.cost, len(self.classes_)), l2=self.alpha, epochs=self.max_iter, tol=self.tol,
+            seed=self.random_state, **corpus.watch(),
         )  # fmt: skip
         self._keep_validation(scores)
         self._adopt(unary, pair, crossed, cross, triples)

@@ -9,21 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from hinge._native import core
-from hinge._parameters import (
-    Columns,
-    Constraints,
-    Estimator,
-    Groups,
-    above,
-    at_least,
-    between,
-    count,
-    fraction,
-    has,
-    numbers,
-    one_of,
-    shared,
-)
+from hinge._parameters import Constraints, Estimator, Groups, above, at_least, between, count, has, one_of, shared
 from hinge.models.base import drop_absent
 from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callbacks
 from hinge.models.trees.arrays import Trees
@@ -33,7 +19,7 @@ from hinge.models.trees.boosting_options import INTERACTIONS, WeightFacts, boost
 from hinge.models.trees.boosting_start import fitted_start
 from hinge.models.trees.boosting_sum import BoostedSum
 from hinge.models.trees.inputs import INT32, Binned, check_targets, fit_table, is_frequency, predict_table, weights_of
-from hinge.models.trees.limits import feature_count
+from hinge.models.trees.limits import TREE_LIMITS, feature_count
 from hinge.models.trees.members import tree_limits
 
 CRITERIA = (None, "friedman_mse", "squared_error", "deprecated")
@@ -47,16 +33,11 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "warm_start", "tol", "verbose", "random_state"),
+        **TREE_LIMITS,
         "loss": [str, has("value", "gradient")],
         "learning_rate": [above(0)],
-        "max_leaf_nodes": [count(2), None],
-        "max_depth": [count(), None],
-        "min_samples_leaf": [count(), fraction()],
         "l2_regularization": [at_least(0)],
-        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
         "max_bins": [count(2, 255)],
-        "categorical_features": [Columns(), one_of("from_dtype"), None],
-        "monotonic_cst": [numbers(-1, flat=True), dict, None],
         "interaction_cst": [one_of(*INTERACTIONS), Groups(), None],
         "early_stopping": ["boolean", one_of("auto")],
         "scoring": [str, callable, None],
@@ -68,11 +49,7 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
         "quantize": ["boolean", one_of("auto")],
         "n_estimators": [count(), None],
         "criterion": [one_of("friedman_mse", "squared_error", "deprecated"), None],
-        "min_samples_split": [count(2), fraction()],
-        "min_weight_fraction_leaf": [between(0, 0.5)],
-        "min_impurity_decrease": [at_least(0)],
         "init": [one_of("zero"), has("fit", "predict"), None],
-        "ccp_alpha": [at_least(0)],
     }
 
     _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.allow_nan": True, "input_tags.sparse": True}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from hinge._parameters import with_defaults
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -27,31 +26,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     array([False,  True])
     """
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "gini",
-        splitter: str = "random",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = "sqrt",
-        random_state: Any = 0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-    ) -> None:
-        super().__init__(
-            criterion=criterion, splitter=splitter, max_depth=max_depth, min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
-            max_features=max_features, random_state=random_state, max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease, class_weight=class_weight, ccp_alpha=ccp_alpha,
-            monotonic_cst=monotonic_cst, categorical_features=categorical_features,
-        )  # fmt: skip
+    __init__ = with_defaults(DecisionTreeClassifier.__init__, splitter="random", max_features="sqrt")
 
 
 class ExtraTreeRegressor(DecisionTreeRegressor):
@@ -73,30 +48,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     array([  25., 3025.])
     """
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        splitter: str = "random",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        random_state: Any = 0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-    ) -> None:
-        super().__init__(
-            criterion=criterion, splitter=splitter, max_depth=max_depth, min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
-            max_features=max_features, random_state=random_state, max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease, ccp_alpha=ccp_alpha, monotonic_cst=monotonic_cst,
-            categorical_features=categorical_features,
-        )  # fmt: skip
+    __init__ = with_defaults(DecisionTreeRegressor.__init__, splitter="random", max_features=1.0)
 
 
 __all__ = ["ExtraTreeClassifier", "ExtraTreeRegressor"]

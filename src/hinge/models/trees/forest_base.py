@@ -8,24 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge._parameters import (
-    Columns,
-    Constraints,
-    Estimator,
-    above,
-    at_least,
-    between,
-    count,
-    fraction,
-    numbers,
-    one_of,
-    shared,
-)
+from hinge._parameters import Constraints, Estimator, above, count, shared
 from hinge.models.base import drop_absent
 from hinge.models.trees.arrays import DETAILS, Trees, add_gains, as_shares
 from hinge.models.trees.inputs import (
@@ -43,7 +30,7 @@ from hinge.models.trees.inputs import (
     predict_table,
     weights_of,
 )
-from hinge.models.trees.limits import cart_options
+from hinge.models.trees.limits import TREE_LIMITS, cart_options
 from hinge.models.trees.members import Members, forest_trees
 from hinge.models.trees.out_of_bag import forget_out_of_bag, warn_of_few
 from hinge.models.trees.pruning import prune_trees
@@ -69,7 +56,7 @@ def sample_size(max_samples: Any, total: int, *, replace: bool = True) -> int:
 
 
 class BaseForest(Members, Estimator):
-    """What all forests share."""
+    """What all forests share; the defaults are those of regression."""
 
     _random_thresholds = False
     criterion: str
@@ -80,19 +67,10 @@ class BaseForest(Members, Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("bootstrap", "n_jobs", "random_state", "verbose", "warm_start"),
+        **TREE_LIMITS,
         "n_estimators": [count()],
-        "max_depth": [count(), None],
-        "min_samples_split": [count(2), fraction()],
-        "min_samples_leaf": [count(), fraction()],
-        "min_weight_fraction_leaf": [between(0, 0.5)],
-        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
-        "max_leaf_nodes": [count(2), None],
-        "min_impurity_decrease": [at_least(0)],
         "oob_score": ["boolean", callable],
-        "ccp_alpha": [at_least(0)],
         "max_samples": [count(), above(0), None],
-        "monotonic_cst": [numbers(-1, flat=True), dict, None],
-        "categorical_features": [Columns(), one_of("from_dtype"), None],
         "max_bins": [count(2, 255)],
         "keep_leaves": ["boolean"],
     }
@@ -101,27 +79,28 @@ class BaseForest(Members, Estimator):
 
     def __init__(
         self,
-        n_estimators: int,
-        criterion: str,
-        max_depth: int | None,
-        min_samples_split: float,
-        min_samples_leaf: float,
-        min_weight_fraction_leaf: float,
-        max_features: Any,
-        max_leaf_nodes: int | None,
-        min_impurity_decrease: float,
-        bootstrap: bool,
-        oob_score: Any,
-        n_jobs: int | None,
-        random_state: Any,
-        verbose: int,
-        warm_start: bool,
-        ccp_alpha: float,
-        max_samples: Any,
-        monotonic_cst: Any,
-        categorical_features: Any,
-        max_bins: int,
-        keep_leaves: bool,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: Any = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: Any = None,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        max_bins: int = 255,
+        keep_leaves: bool = False,
     ) -> None:
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -232,8 +211,8 @@ class BaseForest(Members, Estimator):
         bags = np.zeros((0, n), dtype=np.uint8)
         if self.n_estimators > first:
             grown, bags = core.grow_trees(
-                table.native, y.ravel(), weight, frequency, options, self.n_estimators - first, first, self._seed, draws,
-                order, bool(self.oob_score),
+                table.native, y.ravel(), weight, frequency, options, trees=self.n_estimators - first, first=first,
+                seed=self._seed, draws=draws, order=order, want_bags=bool(self.oob_score),
             )  # fmt: skip
             self.trees_ = self._keep(grown, before)
         if not (self.oob_score and first):
@@ -317,30 +296,3 @@ class BaseForest(Members, Estimator):
         """A sparse matrix of (row, node), one for every node a row passes, and where the nodes of each tree begin."""
         check_is_fitted(self)
         return self.trees_.paths(predict_table(self, X, self._coder, sparse=True)), self.trees_.start
-
-    def permutation_importances(self, X: Any, y: Any, *, n_repeats: int = 5, random_state: Any = 0) -> np.ndarray:
-        """How much the score on X, y falls when a feature is shuffled: (features × repeats).
-
-        Use data the forest was not grown on.
-        """
-        check_is_fitted(self)
-        table = predict_table(self, X, self._coder)
-        rng = check_random_state(random_state)
-        falls = np.empty((table.shape[1], n_repeats))
-        base = self._score_table(table, y)
-        for j in range(table.shape[1]):
-            kept = table[:, j].copy()
-            table = np.array(table)
-            for r in range(n_repeats):
-                table[:, j] = kept[rng.permutation(len(kept))]
-                falls[j, r] = base - self._score_table(table, y)
-            table[:, j] = kept
-        return falls
-
-    def _score_table(self, table: np.ndarray, y: Any) -> float:
-        from sklearn.metrics import accuracy_score, r2_score
-
-        means = self.trees_.sums(table) / len(self.trees_)
-        if isinstance(self, ClassifierMixin):
-            return float(accuracy_score(y, self._labels(means)))
-        return float(r2_score(y, means))

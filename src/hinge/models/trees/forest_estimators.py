@@ -115,40 +115,6 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
         "criterion": [one_of(*REGRESSION)],
     }
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: Any = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: Any = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        max_bins: int = 255,
-        keep_leaves: bool = False,
-    ) -> None:
-        super().__init__(
-            n_estimators=n_estimators, criterion=criterion, max_depth=max_depth, min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf, min_weight_fraction_leaf=min_weight_fraction_leaf,
-            max_features=max_features, max_leaf_nodes=max_leaf_nodes, min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap, oob_score=oob_score, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
-            warm_start=warm_start, ccp_alpha=ccp_alpha, max_samples=max_samples, monotonic_cst=monotonic_cst,
-            categorical_features=categorical_features, max_bins=max_bins, keep_leaves=keep_leaves,
-        )  # fmt: skip
-
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
         self.oob_prediction_ = self._numbers(mean)
         predicted = self.oob_prediction_[covered]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hinge._parameters import Constraints, count
+from hinge._parameters import Constraints, count, with_defaults
 from hinge.models.trees.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from hinge.models.trees.boosting_base import ROUNDS
 from hinge.models.trees.members import Members
 
+# What differs from the histogram form.
+DEFAULTS: dict[str, Any] = {
+    "n_estimators": ROUNDS, "max_iter": None, "max_depth": 3, "max_leaf_nodes": None, "min_samples_leaf": 1,
+    "max_features": None, "tol": 1e-4, "criterion": "friedman_mse",
+}  # fmt: skip
 CLASSIC: Constraints = {"n_estimators": [count()], "max_iter": [count(), None]}
 
 
@@ -69,55 +74,7 @@ class GradientBoostingRegressor(_Classic, HistGradientBoostingRegressor):
 
     _parameter_constraints: ClassVar[Constraints] = CLASSIC
 
-    def __init__(
-        self,
-        loss: Any = "squared_error",
-        *,
-        learning_rate: float = 0.1,
-        n_estimators: int = ROUNDS,
-        subsample: float = 1.0,
-        criterion: str | None = "friedman_mse",
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_depth: int | None = 3,
-        min_impurity_decrease: float = 0.0,
-        init: Any = None,
-        random_state: Any = 0,
-        max_features: Any = None,
-        alpha: float = 0.9,
-        verbose: int = 0,
-        max_leaf_nodes: int | None = None,
-        warm_start: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-4,
-        ccp_alpha: float = 0.0,
-        max_iter: int | None = None,
-        quantile: float | None = None,
-        l2_regularization: float = 0.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        early_stopping: Any = "auto",
-        scoring: Any = "loss",
-        min_gain: float = 0.0,
-        grow: str = "leaf",
-        quantize: Any = "auto",
-    ) -> None:
-        super().__init__(
-            loss, quantile=quantile, alpha=alpha, learning_rate=learning_rate, max_iter=max_iter,  # type: ignore[arg-type]
-            max_leaf_nodes=max_leaf_nodes, max_depth=max_depth, min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization, max_features=max_features, max_bins=max_bins,
-            categorical_features=categorical_features, monotonic_cst=monotonic_cst, interaction_cst=interaction_cst,
-            warm_start=warm_start, early_stopping=early_stopping, scoring=scoring,
-            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol, verbose=verbose,
-            random_state=random_state, subsample=subsample, min_gain=min_gain, grow=grow, quantize=quantize,
-            n_estimators=n_estimators, criterion=criterion, min_samples_split=min_samples_split,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, min_impurity_decrease=min_impurity_decrease, init=init,
-            ccp_alpha=ccp_alpha,
-        )  # fmt: skip
+    __init__ = with_defaults(HistGradientBoostingRegressor.__init__, **DEFAULTS)
 
 
 class GradientBoostingClassifier(_Classic, HistGradientBoostingClassifier):
@@ -148,54 +105,7 @@ class GradientBoostingClassifier(_Classic, HistGradientBoostingClassifier):
 
     _parameter_constraints: ClassVar[Constraints] = CLASSIC
 
-    def __init__(
-        self,
-        loss: Any = "log_loss",
-        *,
-        learning_rate: float = 0.1,
-        n_estimators: int = ROUNDS,
-        subsample: float = 1.0,
-        criterion: str | None = "friedman_mse",
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_depth: int | None = 3,
-        min_impurity_decrease: float = 0.0,
-        init: Any = None,
-        random_state: Any = 0,
-        max_features: Any = None,
-        verbose: int = 0,
-        max_leaf_nodes: int | None = None,
-        warm_start: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        tol: float = 1e-4,
-        ccp_alpha: float = 0.0,
-        max_iter: int | None = None,
-        class_weight: Any = None,
-        l2_regularization: float = 0.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        early_stopping: Any = "auto",
-        scoring: Any = "loss",
-        min_gain: float = 0.0,
-        grow: str = "leaf",
-        quantize: Any = "auto",
-    ) -> None:
-        super().__init__(
-            loss, class_weight=class_weight, learning_rate=learning_rate, max_iter=max_iter,  # type: ignore[arg-type]
-            max_leaf_nodes=max_leaf_nodes, max_depth=max_depth, min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization, max_features=max_features, max_bins=max_bins,
-            categorical_features=categorical_features, monotonic_cst=monotonic_cst, interaction_cst=interaction_cst,
-            warm_start=warm_start, early_stopping=early_stopping, scoring=scoring,
-            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol, verbose=verbose,
-            random_state=random_state, subsample=subsample, min_gain=min_gain, grow=grow, quantize=quantize,
-            n_estimators=n_estimators, criterion=criterion, min_samples_split=min_samples_split,
-            min_weight_fraction_leaf=min_weight_fraction_leaf, min_impurity_decrease=min_impurity_decrease, init=init,
-            ccp_alpha=ccp_alpha,
-        )  # fmt: skip
+    __init__ = with_defaults(HistGradientBoostingClassifier.__init__, **DEFAULTS)
 
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]

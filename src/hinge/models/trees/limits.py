@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from hinge._parameters import Columns, Constraints, at_least, between, count, fraction, numbers, one_of
 from hinge.models.trees.inputs import INT32, monotone_list
 from hinge.models.trees.targets import Shape
 
@@ -22,6 +23,20 @@ REGRESSION: tuple[str, ...] = (
     "poisson",
     "friedman_mse",
 )  # the last is an old name of the first
+
+# The ranges of the parameters that bound trees, alone and in ensembles.
+TREE_LIMITS: Constraints = {
+    "max_depth": [count(), None],
+    "min_samples_split": [count(2), fraction()],
+    "min_samples_leaf": [count(), fraction()],
+    "min_weight_fraction_leaf": [between(0, 0.5)],
+    "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
+    "max_leaf_nodes": [count(2), None],
+    "min_impurity_decrease": [at_least(0)],
+    "ccp_alpha": [at_least(0)],
+    "monotonic_cst": [numbers(-1, flat=True), dict, None],
+    "categorical_features": [Columns(), one_of("from_dtype"), None],
+}
 
 
 def feature_count(max_features: Any, d: int) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hinge.models.trees.arrays import Trees
-from hinge.models.trees.limits import feature_count
 from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 LIMITS = (
@@ -32,7 +31,8 @@ def boosted_trees(model: Any) -> np.ndarray:
     for t in range(len(model.trees_)):
         limits = next(limits for rounds, limits in fits if t // outputs < rounds)  # of the fit that grew it
         view = DecisionTreeRegressor(splitter="hist", random_state=model.random_state, **limits)
-        found[divmod(t, outputs)] = _fitted(view, model, _alone(model.trees_, t, 1, unit=model.learning_rate))
+        tree = _alone(model.trees_, t, 1, unit=model.learning_rate)
+        found[divmod(t, outputs)] = view.keep_member(tree, model, model._coder, outputs=1)
     return found
 
 
@@ -41,24 +41,14 @@ def forest_trees(model: Any) -> list[Any]:
     template, views = model.estimator_, []
     names = ["classes_", "n_classes_"] if isinstance(template, DecisionTreeClassifier) else []
     for t in range(len(model.trees_)):
-        view = _fitted(type(template)(**template.get_params()), model, _alone(model.trees_, t, model.trees_.outputs))
-        view.n_outputs_ = model.n_outputs_
-        view._shares_of_gain = model._gains[[t]].toarray()[0].astype(np.float64)
+        view = type(template)(**template.get_params())
+        shares = model._gains[[t]].toarray()[0].astype(np.float64)
+        tree = _alone(model.trees_, t, model.trees_.outputs)
+        view.keep_member(tree, model, model._coder, outputs=model.n_outputs_, shares_of_gain=shares)
         for name in names:
             setattr(view, name, getattr(model, name))
         views.append(view)
     return views
-
-
-def _fitted(view: Any, model: Any, trees: Trees) -> Any:
-    """A tree of the model with what it learned of the table."""
-    view.trees_, view._coder, view.n_outputs_ = trees, model._coder, 1
-    view.n_features_in_ = model.n_features_in_
-    view.max_features_ = feature_count(model.max_features, model.n_features_in_)
-    view.missing_features_ = np.ones(model.n_features_in_, dtype=bool)  # rules say where a missing value would go
-    if hasattr(model, "feature_names_in_"):
-        view.feature_names_in_ = model.feature_names_in_
-    return view
 
 
 def _alone(trees: Trees, t: int, outputs: int, unit: float = 1.0) -> Trees:

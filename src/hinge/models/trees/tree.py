@@ -11,18 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import core
-from hinge._parameters import (
-    Columns,
-    Constraints,
-    Estimator,
-    at_least,
-    between,
-    count,
-    fraction,
-    numbers,
-    one_of,
-    shared,
-)
+from hinge._parameters import Constraints, Estimator, one_of, shared
 from hinge.models.base import LogProba, drop_absent
 from hinge.models.trees.arrays import Trees, add_gains, as_shares
 from hinge.models.trees.inputs import (
@@ -40,7 +29,7 @@ from hinge.models.trees.inputs import (
     predict_table,
     weights_of,
 )
-from hinge.models.trees.limits import CLASSIFICATION, REGRESSION, cart_options, feature_count, limit_of_rows
+from hinge.models.trees.limits import CLASSIFICATION, REGRESSION, TREE_LIMITS, cart_options, feature_count
 from hinge.models.trees.pruning import PruningPath, choose_alpha, prune_trees, pruning_path
 from hinge.models.trees.targets import ClassTargets, RealTargets, per_target
 from hinge.models.trees.view import TreeView
@@ -51,19 +40,10 @@ class BaseTree(Estimator):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("random_state"),
+        **TREE_LIMITS,
         "criterion": [one_of(*CLASSIFICATION)],
         "splitter": [one_of("best", "random", "hist")],
-        "max_depth": [count(), None],
-        "min_samples_split": [count(2), fraction()],
-        "min_samples_leaf": [count(), fraction()],
-        "min_weight_fraction_leaf": [between(0, 0.5)],
-        "max_features": [count(), fraction(), one_of("sqrt", "log2"), None],
-        "max_leaf_nodes": [count(2), None],
-        "min_impurity_decrease": [at_least(0)],
         "class_weight": [dict, list, one_of("balanced"), None],
-        "ccp_alpha": [at_least(0)],
-        "monotonic_cst": [numbers(-1, flat=True), dict, None],
-        "categorical_features": [Columns(), one_of("from_dtype"), None],
     }
 
     _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.allow_nan": True, "input_tags.sparse": True}
@@ -109,7 +89,10 @@ class BaseTree(Estimator):
         check_sums(weight, y)
         options = self.options_for(table, weight)
         seed = int(check_random_state(self.random_state).randint(INT32))
-        grown, _ = core.grow_trees(table.native, y, weight, is_frequency(weight), options, 1, 0, seed, 0, None, False)
+        grown, _ = core.grow_trees(
+            table.native, y, weight, is_frequency(weight), options, trees=1, first=0, seed=seed, draws=0, order=None,
+            want_bags=False,
+        )  # fmt: skip
         return self.keep(grown[0], table)
 
     def options_for(self, table: Prepared, weight: np.ndarray | None) -> dict[str, Any]:
@@ -128,6 +111,20 @@ class BaseTree(Estimator):
         self.missing_features_ = table.missing
         if self.ccp_alpha > 0:
             self.trees_ = prune_trees(self.trees_, self.ccp_alpha)
+        return self
+
+    def keep_member(
+        self, trees: Trees, ensemble: Any, coder: Coder, *, outputs: int, shares_of_gain: np.ndarray | None = None
+    ) -> Any:
+        """A tree of an ensemble becomes the fit, with what the ensemble learned of the table."""
+        self.trees_, self._coder, self.n_outputs_ = trees, coder, outputs
+        self.n_features_in_ = ensemble.n_features_in_
+        self.max_features_ = feature_count(ensemble.max_features, self.n_features_in_)
+        self.missing_features_ = np.ones(self.n_features_in_, dtype=bool)  # rules show where a missing value would go
+        if hasattr(ensemble, "feature_names_in_"):
+            self.feature_names_in_ = ensemble.feature_names_in_
+        if shares_of_gain is not None:
+            self._shares_of_gain = shares_of_gain
         return self
 
     def _table(self, X: Any) -> Any:
@@ -381,4 +378,4 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
         return self._numbers(self._values(X))
 
 
-__all__ = ["Coder", "DecisionTreeClassifier", "DecisionTreeRegressor", "cart_options", "feature_count", "limit_of_rows"]
+__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
