@@ -1,4 +1,4 @@
-"""Voting: different estimators, fitted to the same examples, decide together."""
+"""Voting: a combined prediction of different estimators fitted to the same examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class BaseVoting(NamedMembers):
-    """What the classifier and the regressor share."""
+    """Base of the classifier and the regressor."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("n_jobs", "verbose"),
@@ -65,7 +65,7 @@ class BaseVoting(NamedMembers):
 
 
 class VotingClassifier(ClassifierMixin, BaseVoting):
-    """Several classifiers that vote.
+    """A majority or probability vote of several classifiers.
 
     Hard:  argmax_c Σ_m w_m 1[f_m(x) = c].  Soft:  argmax_c Σ_m w_m P_m(y = c | x) / Σ_m w_m.
 
@@ -123,13 +123,13 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         self.flatten_transform = flatten_transform
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotingClassifier:
-        """Fit every member to all examples; a weight of 2 means the same as having the example twice."""
+        """Fit every member to all examples; a weight of 2 is equivalent to repeating the example."""
         X, y = check_passed_on(self, X, y)
         self._fit_members(X, code_labels(self, y), sample_weight)
         return self
 
     def _votes(self, X: Any) -> NDArray[np.intp]:
-        """The class number that each member predicts, one column per member."""
+        """The code of the class that each member predicts, one column per member."""
         check_is_fitted(self)
         return np.column_stack([member.predict(X) for member in self.estimators_]).astype(np.intp)
 
@@ -139,11 +139,11 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
 
     @available_if(lambda self: self.voting == "soft")
     def predict_proba(self, X: Any) -> Array:
-        """The members' probabilities, averaged; with soft voting only."""
+        """The weighted mean of the members' probabilities; only with soft voting."""
         return np.average(self._probabilities(X), axis=0, weights=self._shares())
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class with most of the votes, or of the highest mean probability; the first of several."""
+        """The class with the most votes, or with the highest mean probability; the first in case of ties."""
         if self.voting == "soft":
             return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         votes, k = self._votes(X), len(self.classes_)
@@ -153,7 +153,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         return self.classes_[np.argmax(counts, axis=1)]
 
     def transform(self, X: Any) -> np.ndarray:
-        """What every member predicts: class numbers (n × members), or probabilities with soft voting."""
+        """The predictions of every member: class codes (n × members), or probabilities with soft voting."""
         if self.voting == "hard":
             return self._votes(X)
         each = self._probabilities(X)
@@ -171,7 +171,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
 class VotingRegressor(RegressorMixin, BaseVoting):
     """The weighted mean of several regressors, f(x) = Σ_m w_m f_m(x) / Σ_m w_m.
 
-    Its squared error is the mean of the members' less their spread, Σ_m w_m (f_m − f)² / Σ_m w_m.
+    Its squared error is the mean of the members' squared errors minus their spread, Σ_m w_m (f_m − f)² / Σ_m w_m.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class VotingRegressor(RegressorMixin, BaseVoting):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotingRegressor:
-        """Fit every member to all examples; a weight of 2 means the same as having the example twice."""
+        """Fit every member to all examples; a weight of 2 is equivalent to repeating the example."""
         X, y = check_passed_on(self, X, y)
         self._fit_members(X, y, sample_weight)
         return self
@@ -210,7 +210,7 @@ class VotingRegressor(RegressorMixin, BaseVoting):
         return np.average(self.transform(X), axis=1, weights=self._shares())
 
     def transform(self, X: Any) -> Array:
-        """What every member predicts (n × members)."""
+        """The predictions of every member (n × members)."""
         check_is_fitted(self)
         return np.column_stack([member.predict(X) for member in self.estimators_])
 
