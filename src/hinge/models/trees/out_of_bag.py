@@ -1,4 +1,4 @@
-"""Scores of rows by the members of an ensemble that did not see them."""
+"""Out-of-bag scores: rows are scored by the members of an ensemble that were not fitted to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 def out_of_bag_score(
     judge: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, classes: bool
 ) -> float:
-    """The value of a callable ``oob_score``; otherwise the accuracy or R², NaN where too few rows were out of a bag."""
+    """The value of a callable ``oob_score``; otherwise the accuracy or R², NaN if too few rows are out of bag."""
     if callable(judge):
         return float(judge(y, predicted))
     if classes:
@@ -23,7 +23,7 @@ def out_of_bag_score(
 
 
 def forget_out_of_bag(model: Any) -> None:
-    """Remove the attributes of an earlier fit with ``oob_score``: they are of other members."""
+    """Remove the attributes of an earlier fit with ``oob_score``, which belong to other members."""
     for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
         vars(model).pop(name, None)
 
