@@ -164,7 +164,7 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(Loss):
-    """ℓ = max(|r| − ε, 0): errors up to ε are free."""
+    """ℓ = max(|r| − ε, 0): errors up to ε have no loss."""
 
     piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True
