@@ -52,7 +52,7 @@ class WeisfeilerLehman(Kernel):
     """Σ over rounds h = 0 … H and labels of #label(G)·#label(G'), where a round replaces every node's label by
     the pair of its label and the sorted labels of its neighbours (Shervashidze et al. 2011).
 
-    Isomorphic graphs cannot be told apart. Inputs are :class:`Graph` objects.
+    Isomorphic graphs have the same features. Inputs are :class:`Graph` objects.
     """
 
     rounds: int = 3
@@ -85,13 +85,13 @@ class WeisfeilerLehman(Kernel):
         return scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
     def _labels(self, graph: Graph, names: dict[Hashable, int]) -> list[int]:
-        """The labels of all nodes in all rounds, as numbers that mean the same in every graph."""
+        """The labels of all nodes in all rounds, as integers shared by all graphs."""
         now = [names.setdefault(("label", label), len(names)) for label in graph.labels]
         found, lists = list(now), graph.neighbours()
         for _ in range(int(self.rounds)):
             now = [
-                names.setdefault((own, tuple(sorted(now[other] for other in near))), len(names))
-                for own, near in zip(now, lists, strict=True)
+                names.setdefault((label, tuple(sorted(now[other] for other in near))), len(names))
+                for label, near in zip(now, lists, strict=True)
             ]
             found += now
         return found
