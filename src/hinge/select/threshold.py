@@ -22,12 +22,12 @@ Array = NDArray[np.float64]
 
 
 def _inner_has(method: str) -> Any:
-    """Whether the classifier, fitted or as given, has a method."""
+    """Whether the classifier, fitted or unfitted, has a method."""
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
 
 
 class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
-    """A binary classifier that predicts the positive class where its score reaches a threshold."""
+    """A binary classifier that predicts the positive class if its score reaches a threshold."""
 
     estimator: Any
     estimator_: Any
@@ -63,7 +63,7 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return "predict_proba" if hasattr(inner, "predict_proba") else "decision_function"
 
     def _positive(self, pos_label: Any) -> int:
-        """The number of the positive class: the second, unless another is named."""
+        """The code of the positive class: the second, unless another is named."""
         if pos_label is None:
             return 1
         found = np.flatnonzero(self.classes_ == pos_label)
@@ -101,9 +101,9 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
 
 class FixedThresholdClassifier(ThresholdClassifier):
-    """A binary classifier with a threshold of one's own: the positive class where its score ≥ threshold.
+    """A binary classifier with a given threshold: predicts the positive class if its score ≥ threshold.
 
-    Where a false negative costs c₁ and a false positive c₀, the threshold of least expected cost on a probability is
+    If a false negative costs c₁ and a false positive c₀, the threshold on a probability with the smallest expected cost is
     c₀/(c₀ + c₁) (``hg.cost_threshold``).
 
     Parameters
@@ -149,7 +149,7 @@ class FixedThresholdClassifier(ThresholdClassifier):
         self.response_method = response_method
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FixedThresholdClassifier:
-        """Fit the classifier; a weight of 2 means the same as having the example twice."""
+        """Fit the classifier; a weight of 2 is equivalent to repeating the example."""
         X, y = self._check(X, y)
         self._positive(self.pos_label)
         self.estimator_ = fit_part(
@@ -158,7 +158,7 @@ class FixedThresholdClassifier(ThresholdClassifier):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The positive class where the score reaches the threshold."""
+        """The positive class if the score reaches the threshold."""
         check_is_fitted(self)
         positive = self._positive(self.pos_label)
         threshold = self.threshold
@@ -170,8 +170,8 @@ class FixedThresholdClassifier(ThresholdClassifier):
 class TunedThresholdClassifierCV(ThresholdClassifier):
     """A binary classifier whose threshold maximises a measure on held-out examples.
 
-    On every fold the measure is computed at thresholds t between the least and the largest held-out score; the curves are
-    interpolated at common thresholds and averaged, and the best of those is taken.
+    On every fold the measure is computed at thresholds t between the smallest and largest held-out score; the curves are
+    interpolated at common thresholds and averaged, and the threshold with the best average is used.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         self.store_cv_results = store_cv_results
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TunedThresholdClassifierCV:
-        """Choose the threshold and fit; a weight of 2 means the same as having the example twice."""
+        """Choose the threshold and fit; a weight of 2 is equivalent to repeating the example."""
         X, y = self._check(X, y)
         weight = check_weights(sample_weight, np.empty((_num_samples(X), 0)))
         scorer = check_scoring(self.estimator, scoring=self.scoring)
@@ -276,7 +276,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         return self
 
     def _folds(self, X: Any, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
-        """The splits; None for a classifier that is fitted already."""
+        """The splits; None for a fitted classifier."""
         if isinstance(self.cv, str):
             if self.refit:
                 raise ValueError("When cv='prefit', refit cannot be True; set refit=False.")
@@ -302,7 +302,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         if isinstance(self.thresholds, Integral):
             low, high = scores.min(), scores.max()
             thresholds = np.linspace(low, high, int(self.thresholds))
-            if low == high:  # one threshold calls all of them positive, the next number none
+            if low == high:  # one threshold predicts all positive, the next number none
                 thresholds = np.array([low, np.nextafter(low, np.inf)])
         else:
             thresholds = np.sort(np.asarray(self.thresholds, dtype=np.float64))
@@ -310,7 +310,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         return thresholds, scorer._sign * np.asarray(values, dtype=np.float64)
 
     def _choose(self, curves: list[tuple[Array, Array]]) -> None:
-        """The threshold with the highest mean of the curves; the first of several."""
+        """The threshold with the highest mean of the curves; the first in case of ties."""
         if isinstance(self.thresholds, Integral):
             low, high = min(t[0] for t, _ in curves), max(t[-1] for t, _ in curves)
             if all(np.isclose(thresholds[0], thresholds[-1]) for thresholds, _ in curves):
@@ -329,7 +329,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
             self.cv_results_ = {"thresholds": common, "scores": means}
 
     def predict(self, X: Any) -> np.ndarray:
-        """The positive class where the score reaches ``best_threshold_``."""
+        """The positive class if the score reaches ``best_threshold_``."""
         check_is_fitted(self)
         positive = self._positive(self._pos_label)
         return self._labels(self._scores(self.estimator_, X, positive), self.best_threshold_, positive)
