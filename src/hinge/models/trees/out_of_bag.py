@@ -9,11 +9,11 @@ import numpy as np
 
 
 def out_of_bag_score(
-    judge: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, classes: bool
+    scoring: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, classes: bool
 ) -> float:
     """The value of a callable ``oob_score``; otherwise the accuracy or R², NaN if too few rows are out of bag."""
-    if callable(judge):
-        return float(judge(y, predicted))
+    if callable(scoring):
+        return float(scoring(y, predicted))
     if classes:
         right = (predicted == y).reshape(len(y), -1).all(axis=1)  # all labels of the row
         return float(np.average(right, weights=weight)) if len(y) else float("nan")
@@ -28,9 +28,9 @@ def forget_out_of_bag(model: Any) -> None:
         vars(model).pop(name, None)
 
 
-def warn_of_few(seen: np.ndarray, members: str) -> None:
+def warn_of_few(covered: np.ndarray, members: str) -> None:
     """Warn, as scikit-learn does, if some rows were in every bag."""
-    if not np.all(seen):
+    if not np.all(covered):
         warnings.warn(
             f"Some inputs do not have OOB scores. This probably means too few {members} were used to compute any "
             "reliable oob estimates.",
