@@ -6,10 +6,12 @@ import ast
 import contextlib
 import importlib
 import inspect
+import io
 import re
 import runpy
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -176,6 +178,55 @@ def test_native_includes_point_downward(path):
 def test_bindings_keep_to_the_stable_abi(path):
     """One wheel serves Python 3.12 and later: macros that read the insides of objects do not exist there."""
     assert not re.findall(r"\bPy\w+_(?:GET_\w+|DATA|KIND|ITEMS|AS_\w+|SET_ITEM)\b|\b_Py\w+", path.read_text())
+
+
+# Words of a narrator. The field has its own: certificate, score, request, argument, prediction.
+NARRATED = {"told", "said", "heard", "voices", "asked", "ours", "theirs", "judge"}
+# Folders whose names and comments are in the field's words; add yours.
+PLAIN_ROOMS = (
+    "native/core", "native/problem", "native/trees", "native/sequence", "native/generative", "native/network",
+    "native/multiclass", "native/neighbors", "src/hinge/problem/losses", "src/hinge/problem/penalties",
+    "src/hinge/problem/kernels", "src/hinge/problem/decisions", "src/hinge/explain", "src/hinge/select",
+    *(f"src/hinge/models/{family}" for family in (
+        "structured", "generative", "bayes", "neural", "conformal", "glm", "trees", "committee", "neighbors",
+    )),
+)  # fmt: skip
+
+
+def words_of(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, word) for the words of identifiers and comments; strings are left out, since error messages quote users."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        parts = [(t.start[0], t.string) for t in tokens if t.type in (tokenize.NAME, tokenize.COMMENT)]
+    else:
+        parts = [(n, re.sub(r'"(\\.|[^"])*"', "", line)) for n, line in enumerate(text.splitlines(), 1)]
+    for line, part in parts:
+        yield from ((line, word) for word in re.findall(r"[a-z]+", part.lower()))
+
+
+@pytest.mark.parametrize("folder", PLAIN_ROOMS)
+def test_names_and_comments_use_the_words_of_the_field(folder):
+    files = sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".cpp", ".hpp"))
+    assert files
+    found = [f"{p.relative_to(ROOT)}:{n}: {word}" for p in files for n, word in words_of(p) if word in NARRATED]
+    assert not found, "\n".join(found)
+
+
+def test_comments_of_the_core_name_files_that_exist():
+    names = {path.name for path in NATIVE}
+    for path in NATIVE:
+        for n, line in enumerate(path.read_text().splitlines(), 1):
+            for name in re.findall(r"\b\w+\.[ch]pp\b", line.partition("//")[2]):
+                assert name in names, f"{path.relative_to(ROOT)}:{n} mentions {name}"
+
+
+def test_the_glossary_names_code_that_exists():
+    rows = re.findall(r"^\| [^|]+ \| (`[^|]+) \|", (ROOT / "docs" / "notation.md").read_text(), re.MULTILINE)
+    names = {name for row in rows for quoted in re.findall(r"`([^`]+)`", row) for name in re.findall(r"\w+", quoted)}
+    assert len(names) > 30
+    source = set(re.findall(r"\w+", " ".join(path.read_text() for path in [*SOURCES, *NATIVE])))
+    assert not names - source
 
 
 def test_import_hinge_loads_nothing_heavy():

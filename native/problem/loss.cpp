@@ -101,7 +101,7 @@ auto names(List<Ls...>) {
 
 void Loss::pointwise(int which, const double* y, const double* s, double* out, index_t n) const {
   const double one = 1;
-  double slope = 0;
+  double gradient_unused = 0;
   for (index_t i = 0; i < n; ++i) {
     switch (which) {
       case 0:
@@ -111,7 +111,7 @@ void Loss::pointwise(int which, const double* y, const double* s, double* out, i
         slopes(y + i, s + i, &one, out + i, 1);
         break;
       case 2:
-        curvature(y + i, s + i, &one, &slope, out + i, 1);
+        curvature(y + i, s + i, &one, &gradient_unused, out + i, 1);
         break;
       default:
         out[i] = conjugate(y + i, s + i, &one, 1);

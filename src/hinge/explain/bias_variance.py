@@ -1,8 +1,8 @@
-"""Bias and variance of a learner, measured by fitting it again and again.
+"""Bias and variance of a learner, measured by repeated fits.
 
     E (f̂(x) − y)² = (E f̂(x) − f*(x))² + Var f̂(x) + Var(y | x)        risk = bias² + variance + noise
 
-With a generator all three are known (the noise in closed form); with resampled data bias² and noise come as one number.
+With a generator all three are known (the noise in closed form); with resampled data bias² and noise are one number.
 """
 
 from __future__ import annotations
@@ -116,15 +116,15 @@ def bias_variance(
 
 def _from_outputs(outputs: Array, source: Generator, x: Array) -> BiasVariance:
     m = len(outputs)
-    truth, noise = source.mean(x), float(np.mean(source.variance(x)))
+    mean, noise = source.mean(x), float(np.mean(source.variance(x)))
     average = outputs.mean(axis=0)
     variance = outputs.var(axis=0, ddof=1)
-    # (average − truth)² overstates bias² by the variance of an average of m fits.
-    bias2 = (average - truth) ** 2 - variance / m
-    distance = ((outputs - truth) ** 2).mean(axis=1)  # one number per fit: fits are independent, inputs are shared
+    # (average − mean)² overestimates bias² by the variance of an average of m fits.
+    bias2 = (average - mean) ** 2 - variance / m
+    distance = ((outputs - mean) ** 2).mean(axis=1)  # one per fit: fits are independent, inputs are shared
     risk = Estimate(float(distance.mean()) + noise, mean_of(distance).standard_error)
     around = ((outputs - average) ** 2).mean(axis=1) * m / (m - 1)
-    slant = 2.0 * ((outputs - average) * (average - truth)).mean(axis=1)
+    slant = 2.0 * ((outputs - average) * (average - mean)).mean(axis=1)
     bias = Estimate(float(np.mean(bias2)), mean_of(slant).standard_error)
     return BiasVariance(
         risk, Estimate(float(np.mean(variance)), mean_of(around).standard_error), bias, noise,
@@ -133,12 +133,12 @@ def _from_outputs(outputs: Array, source: Generator, x: Array) -> BiasVariance:
 
 
 def bootstrap_parts(data: Resampler, learner: Any, repeats: int) -> BiasVariance:
-    """Bias² + noise and variance from fits to bootstrap samples, judged where they have not looked."""
+    """Bias² + noise and variance from fits to bootstrap samples, evaluated on out-of-bag rows."""
     n = row_count(data.X)
     rng = np.random.default_rng([data.random_state, 1])
     count, total, square = np.zeros(n), None, None
     loss = np.zeros(n)
-    truth = _as_numbers(data)
+    targets = _as_numbers(data)
     for _ in range(repeats):
         drawn = rng.integers(0, n, size=n)
         out = np.setdiff1d(np.arange(n), drawn)
@@ -151,15 +151,15 @@ def bootstrap_parts(data: Resampler, learner: Any, repeats: int) -> BiasVariance
         total[out] += predicted
         square[out] += predicted**2
         count[out] += 1
-        loss[out] += _distance(predicted, truth[out])
-    seen = count >= 2
-    if total is None or square is None or not np.any(seen):
+        loss[out] += _distance(predicted, targets[out])
+    repeated = count >= 2
+    if total is None or square is None or not np.any(repeated):
         raise ValueError("too few repeats, or too few examples, to see every example left out twice.")
-    m = count[seen]
-    average = total[seen] / m[:, None]
-    variance = _weigh((square[seen] - m[:, None] * average**2) / (m[:, None] - 1), truth)
-    rest = _distance(average, truth[seen]) - variance / m
-    return BiasVariance(mean_of(loss[seen] / m), mean_of(variance), None, None, mean_of(rest), repeats)
+    m = count[repeated]
+    average = total[repeated] / m[:, None]
+    variance = _weigh((square[repeated] - m[:, None] * average**2) / (m[:, None] - 1), targets)
+    bias_and_noise = _distance(average, targets[repeated]) - variance / m
+    return BiasVariance(mean_of(loss[repeated] / m), mean_of(variance), None, None, mean_of(bias_and_noise), repeats)
 
 
 def _columns(predicted: Array) -> Array:
@@ -167,15 +167,15 @@ def _columns(predicted: Array) -> Array:
 
 
 def _as_numbers(data: Resampler) -> Array:
-    """Targets as a column, labels as one column of 0 and 1 per class."""
+    """Targets as a column, or labels as one 0/1 column per class."""
     classes = data.measure.classes
     return data.targets[:, None] if classes is None else np.eye(len(classes))[data.targets]
 
 
-def _weigh(values: Array, truth: Array) -> Array:
-    """Summed over classes and halved, as in the Brier score; a single column as it is."""
-    return values[:, 0] if truth.shape[1] == 1 else 0.5 * values.sum(axis=1)
+def _weigh(values: Array, targets: Array) -> Array:
+    """Half the sum over classes, as in the Brier score; a single column unchanged."""
+    return values[:, 0] if targets.shape[1] == 1 else 0.5 * values.sum(axis=1)
 
 
-def _distance(predicted: Array, truth: Array) -> Array:
-    return _weigh((predicted - truth) ** 2, truth)
+def _distance(predicted: Array, targets: Array) -> Array:
+    return _weigh((predicted - targets) ** 2, targets)

@@ -1,6 +1,6 @@
-"""Whether predicted probabilities are frequencies: reliability curves, calibration error, Brier score.
+"""Calibration of predicted probabilities: reliability curves, calibration error, Brier score.
 
-A classifier is calibrated if, among examples to which it gives probability p, a fraction p is positive. The expected
+A classifier is calibrated if a fraction p of the examples with predicted probability p is positive. The expected
 calibration error is Σ_b (W_b/W) |frequency in bin b − mean probability in bin b|; the Brier score is the mean squared
 difference between probability and outcome, which calibration alone does not make small.
 """
@@ -60,7 +60,7 @@ def _bins(p: Array, n_bins: int, strategy: str) -> NDArray[np.intp]:
 
 
 def _curve(y: Array, p: Array, w: Array, place: NDArray[np.intp], n_bins: int) -> tuple[Array, Array, Array]:
-    """Frequencies, mean probabilities and shares of the bins that hold something."""
+    """Frequencies, mean probabilities and weights of the nonempty bins."""
     total = np.bincount(place, w, minlength=n_bins)
     used = total > 0
     frequency = np.bincount(place, w * y, minlength=n_bins)[used] / total[used]
@@ -77,7 +77,7 @@ def calibration_curve(
     strategy: str = "uniform",
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Frequencies of the positive class against mean predicted probabilities, bin by bin.
+    """Frequencies of the positive class against mean predicted probabilities, by bin.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def expected_calibration_error(
 ) -> float:
     """Σ_b (W_b/W) |frequency − mean probability| over bins b of the predicted probability.
 
-    With a matrix of probabilities, of the most probable class (confidence against accuracy).
+    With a matrix of probabilities it uses the most probable class (confidence against accuracy).
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _squares(y_true: Any, y_prob: Any, pos_label: Any, classes: Any) -> Array:
 
 @dataclass(frozen=True)
 class CalibrationReport:
-    """Calibration error and Brier score with bootstrap bands, and the reliability curve with its own.
+    """Calibration error, Brier score and reliability curve, each with bootstrap bands.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ def calibration_report(
     level: float = 0.95,
     random_state: Any = 0,
 ) -> CalibrationReport:
-    """Measure calibration, with bands from resampling the examples (the bins stay).
+    """Measure calibration, with bands from resampling the examples (the bins are fixed).
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def calibration_report(
 class Reliability:
     """Predicted probabilities against observed frequencies.
 
-    With two classes the probability of the second is judged; with more, that of the predicted class.
+    With two classes it evaluates the probability of the second; with more, that of the predicted class.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ class Reliability:
 
     @property
     def off(self) -> bool:
-        """Miscalibration that is both certain (p < 0.01) and large enough to matter (ECE ≥ 0.03)."""
+        """Whether miscalibration is both significant (p < 0.01) and large enough to matter (ECE ≥ 0.03)."""
         return self.p < 0.01 and self.ece >= 0.03
 
 
@@ -345,7 +345,7 @@ def reliability(codes: Array, probabilities: Array, bins: int = 10) -> Reliabili
     observed, predicted, share = _curve(hit, p, np.ones(len(p)), place, bins)
     count = np.bincount(place, minlength=bins)
     ece = float(share @ np.abs(observed - predicted))
-    # Σ (y − p)² against what it should be, Σ p(1 − p).
+    # Σ (y − p)² against its expectation, Σ p(1 − p).
     promise = float(np.sum((1.0 - 2.0 * p) ** 2 * p * (1.0 - p)))
     excess = float(np.sum((hit - p) * (1.0 - 2.0 * p)))
     z = excess / np.sqrt(promise) if promise > 0 else (0.0 if excess == 0 else np.inf)

@@ -1,4 +1,4 @@
-"""Learning curves and validation curves: over-fitting made visible."""
+"""Learning curves and validation curves, which show over-fitting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hinge.models.meta import final_step, take_rows
 from hinge.select.resample import growing_fits, spread_order
 
 Array = np.ndarray
-# Parameters that say how many terms a boosted model has: more of them go on from where fewer ended.
+# Parameters for the number of terms of a boosted model, whose fits can be continued with more terms.
 ROUNDS = ("max_iter", "n_estimators")
 
 
@@ -49,13 +49,13 @@ class LearningCurve:
         yield from (self.train_sizes, self.train_scores, self.test_scores)
 
     def errors(self, scores: Array) -> Array:
-        """Scores as risks: minus the score if it is a negated loss, 1 − score (accuracy, R²) otherwise."""
+        """Scores as risks: the negative score if it is a negated loss, otherwise 1 − score (accuracy, R²)."""
         return -scores if self.scoring.startswith("neg_") else 1.0 - scores
 
     def law(self, random_state: int = 0) -> PowerLaw:
-        """The inverse power law R(n) = a + b n^(−c) of the test error, to be carried to more examples.
+        """The inverse power law R(n) = a + b n^(−c) of the test error, for extrapolation to more examples.
 
-        The limit a is not below the training error at the largest size, which a minimiser of it is above.
+        The limit a is at least the training error at the largest size, which is a lower bound for a minimiser of it.
         """
         floor = float(self.errors(self.train_scores)[-1].mean())
         return fit_power_law(self.train_sizes, self.errors(self.test_scores), floor=floor, random_state=random_state)
@@ -219,7 +219,7 @@ def validation_curve(
 
 
 class Steps:
-    """Fits one after the other: from scratch, or each from where the one before ended."""
+    """Successive fits, cold or warm-started from the previous one."""
 
     def __init__(self, estimator: Any, warm_start: bool | str, *, rounds: bool = False) -> None:
         if warm_start not in (True, False, "auto"):
@@ -229,27 +229,27 @@ class Steps:
         able = "warm_start" in last.get_params(deep=False)
         if warm_start is True and not able:
             raise ValueError(f"{type(last).__name__} has no warm_start.")
-        self.wanted = able and warm_start is not False
+        self.warm = able and warm_start is not False
         self.sure = warm_start is True
         self.model: Any = None
 
     def fit(self, changes: dict[str, Any], X: Any, y: Any) -> Any:
         if self.model is None:
             self.model = clone(self.estimator)
-            if self.wanted:
+            if self.warm:
                 final_step(self.model).set_params(warm_start=True)
-        elif not self.wanted or not (self.sure or self._same_result()):
+        elif not self.warm or not (self.sure or self._same_result()):
             self.model = clone(self.estimator)
-            self.wanted = False
+            self.warm = False
         self.model.set_params(**changes)
         return self.model.fit(X, y)
 
     def _same_result(self) -> bool:
-        """Whether a warm start leads where a cold one does: an optimum that is proved, or more rounds of boosting."""
+        """Whether a warm start gives the same result as a cold one: a certified optimum, or more rounds of boosting."""
         last = final_step(self.model)
         if hasattr(last, "trees_"):
             return self.rounds and getattr(last, "early_stopping", False) is False
-        return getattr(last, "certificate_", None) is not None and not hasattr(last, "t_")  # t_: stochastic steps
+        return getattr(last, "certificate_", None) is not None and not hasattr(last, "t_")  # t_: stochastic solvers
 
 
 def _folds(estimator: Any, X: Any, y: Any, groups: Any, cv: Any) -> list[tuple[Array, Array]]:

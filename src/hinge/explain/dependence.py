@@ -1,4 +1,4 @@
-"""Partial dependence: how predictions change with one or two columns, all else as it is in the data."""
+"""Partial dependence: predictions as a function of one or two columns, averaged over the other columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hinge.models.trees.arrays import Trees
 from hinge.tables.frames import column_values, with_column
 
 Array = np.ndarray
-# Rows predicted at a time when columns are set to the values of the grid.
+# Rows predicted at a time for the values of the grid.
 BLOCK = 200_000
 
 
@@ -60,7 +60,7 @@ def partial_dependence(
 ) -> PartialDependence:
     """f̄(v) = (1/n) Σ f(xᵢ with the chosen columns set to v).
 
-    Linear regressors are evaluated in closed form; trees once between any two thresholds, since nothing changes there.
+    Linear regressors are evaluated in closed form, trees once between adjacent thresholds, where they are constant.
 
     Parameters
     ----------
@@ -141,10 +141,10 @@ def _linear(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array) -> A
     """For linear regressors every row's line has the same slope: f(xᵢ) + Σ w_j (v_j − x_ij)."""
     if not isinstance(estimator, LinearRegressor) or np.ndim(estimator.coef_) != 1 or points.dtype.kind != "f":
         return None
-    whole = np.asarray(estimator.predict(X), dtype=np.float64)
+    predicted = np.asarray(estimator.predict(X), dtype=np.float64)
     w = estimator.coef_[list(chosen)].astype(np.float64)
-    own = np.column_stack([column_values(X, j) for j in chosen]).astype(np.float64) @ w
-    return (whole - own)[:, None] + (points @ w)[None, :]
+    contribution = np.column_stack([column_values(X, j) for j in chosen]).astype(np.float64) @ w
+    return (predicted - contribution)[:, None] + (points @ w)[None, :]
 
 
 def _evaluate(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array, target: Any) -> Array:
@@ -165,7 +165,7 @@ def _evaluate(estimator: Any, X: Any, chosen: tuple[int, ...], points: Array, ta
 
 
 def _distinct(estimator: Any, chosen: tuple[int, ...], points: Array) -> tuple[Array, Array]:
-    """One point for all that no tree can tell apart, and where each point's is."""
+    """One representative of all points that no tree separates, and the index of each point's representative."""
     last = final_step(estimator)
     trees = getattr(last, "trees_", None)
     if last is not estimator or not isinstance(trees, Trees) or points.dtype.kind != "f" or np.any(trees.set >= 0):
@@ -196,7 +196,7 @@ def _respond(estimator: Any, X: Any, target: Any) -> Array:
 
 
 class PartialDependenceDisplay:
-    """Partial dependence of several columns, one picture each; lines per row (ICE) on request.
+    """Partial dependence of several columns, one plot each, optionally with one line per row (ICE).
 
     Parameters
     ----------
@@ -227,9 +227,9 @@ class PartialDependenceDisplay:
         cls, estimator: Any, X: Any, features: Sequence[Any], *, kind: str = "average", subsample: int = 200,
         random_state: int = 0, fig: Any = None, **options: Any,
     ) -> PartialDependenceDisplay:  # fmt: skip
-        """Compute and draw; ``options`` go to :func:`partial_dependence`.
+        """Compute and draw; ``options`` are passed to :func:`partial_dependence`.
 
-        ``subsample`` is how many rows have a line of their own with ``kind="individual"`` or "both".
+        ``subsample`` is the number of rows drawn as lines with ``kind="individual"`` or "both".
         """
         results = [
             partial_dependence(estimator, X, f, kind="average" if isinstance(f, list | tuple) else kind, **options)

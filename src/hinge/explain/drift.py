@@ -1,8 +1,8 @@
-"""Do two samples come from one distribution?
+"""Tests whether two samples come from one distribution.
 
-Two answers. A classifier is trained to tell the rows of one from the rows of the other and judged on rows it has not
-seen: if there is no drift its area under the ROC curve is ½, and the U statistic says how surprising any other value
-is. And column by column, Kolmogorov–Smirnov for numbers and χ² for categories, with Holm's correction for the number of
+There are two tests. A classifier is trained to distinguish the rows of the two samples and evaluated on held-out rows:
+without drift its area under the ROC curve is ½, and the U statistic gives the p-value of any other value. And each
+column is tested, by Kolmogorov–Smirnov for numbers and χ² for categories, with Holm's correction for the number of
 columns.
 """
 
@@ -25,7 +25,7 @@ FEW = 10
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """How a column differs: the statistic (KS distance, or Cramér's V), and p after correction."""
+    """The difference in one column: the statistic (KS distance, or Cramér's V), and the corrected p-value."""
 
     name: str
     test: str
@@ -35,7 +35,7 @@ class ColumnDrift:
 
 @dataclass(frozen=True)
 class Drift:
-    """How two samples differ.
+    """The difference between two samples.
 
     Attributes
     ----------
@@ -56,17 +56,17 @@ class Drift:
 
     @property
     def found(self) -> bool:
-        """Drift that is both certain (p < 0.001) and large enough to matter (AUC ≥ 0.6)."""
+        """Whether drift is both significant (p < 0.001) and large enough to matter (AUC ≥ 0.6)."""
         return self.p < 1e-3 and self.auc >= 0.6
 
     @property
     def drifted(self) -> tuple[str, ...]:
-        """The columns that differ for certain (corrected p < 0.01)."""
+        """The columns that differ significantly (corrected p < 0.01)."""
         return tuple(c.name for c in self.columns if c.p < 0.01)
 
 
 def measure_drift(X: Any, X_test: Any, y: Any = None, y_test: Any = None, *, random_state: int = 0) -> Drift:
-    """Compare training data with test data, or last month's with this month's.
+    """Compare training data with test data, or older with newer data.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ def measure_drift(X: Any, X_test: Any, y: Any = None, y_test: Any = None, *, ran
 def two_sample_test(
     table: Array, side: Array, random_state: int = 0, folds: int = 3, repeats: int = 3
 ) -> tuple[float, float]:
-    """The cross-validated AUC of boosted trees that guess the side of a row, and its p-value under no difference.
+    """The cross-validated AUC of boosted trees that predict the sample of a row, and its p-value under no difference.
 
-    Without a difference the AUC of one fold has the mean ½ and the variance σ² = (n₀ + n₁ + 1)/(12 n₀n₁) of the U statistic,
-    whatever the classifier. Those of K folds are not independent: each fold's rows trained the other folds' classifiers.
-    With the correlation n_test/n of Nadeau & Bengio (2003), here 1/K, their mean has the variance σ²(1 + (K − 1)/K)/K.
-    The mean over several divisions into folds depends less on chance; its variance is at most that of one division.
+    Without a difference the AUC of one fold has mean ½ and the variance σ² = (n₀ + n₁ + 1)/(12 n₀n₁) of the U statistic, for
+    any classifier. The AUCs of K folds are dependent, because each fold's rows train the other folds' classifiers. With the
+    correlation n_test/n of Nadeau & Bengio (2003), here 1/K, their mean has the variance σ²(1 + (K − 1)/K)/K. The mean over
+    several divisions into folds is less random; its variance is at most that of one division.
     """
     rng = np.random.default_rng(random_state)
     fold = np.empty(len(side), dtype=int)
@@ -133,18 +133,18 @@ def two_sample_test(
             variances.append((n0 + n1 + 1) / (12.0 * n0 * n1))
     if not aucs:
         return 0.5, 1.0
-    used = len(aucs) / repeats  # folds with rows of both sides
+    used = len(aucs) / repeats  # folds with rows of both samples
     mean, error = float(np.mean(aucs)), float(np.sqrt(np.mean(variances) * (1.0 + (used - 1.0) / folds) / used))
     return mean, float(scipy.stats.norm.sf((mean - 0.5) / error))
 
 
 def compare_column(name: str, one: Array, two: Array, category: bool) -> ColumnDrift:
-    """One column: KS, or χ² for categories and numbers with few values; being missing counts as a value of its own."""
+    """One column: KS, or χ² for categories and numbers with few values; a missing value is a category."""
     missing = np.isnan(one), np.isnan(two)
-    known = np.concatenate([one[~missing[0]], two[~missing[1]]])
-    if category or np.any(missing[0]) or np.any(missing[1]) or len(np.unique(known)) <= FEW:
-        if not category and len(np.unique(known)) > FEW:  # numbers with gaps: tenths of the range, and the gaps
-            cuts = np.unique(np.quantile(known, np.linspace(0, 1, FEW + 1)[1:-1]))
+    present = np.concatenate([one[~missing[0]], two[~missing[1]]])
+    if category or np.any(missing[0]) or np.any(missing[1]) or len(np.unique(present)) <= FEW:
+        if not category and len(np.unique(present)) > FEW:  # numbers with missing values: quantile bins, and missing
+            cuts = np.unique(np.quantile(present, np.linspace(0, 1, FEW + 1)[1:-1]))
             one, two = np.searchsorted(cuts, one).astype(float), np.searchsorted(cuts, two).astype(float)
             one, two = np.where(missing[0], -1.0, one), np.where(missing[1], -1.0, two)
         return _chi2(name, np.nan_to_num(one, nan=-1.0), np.nan_to_num(two, nan=-1.0))
@@ -157,7 +157,7 @@ def _chi2(name: str, one: Array, two: Array) -> ColumnDrift:
     k = codes.max() + 1
     counts = np.stack([np.bincount(codes[: len(one)], minlength=k), np.bincount(codes[len(one) :], minlength=k)])
     total = counts.sum(axis=0)
-    rare = total < 10  # χ² is not to be trusted there: the rare values are taken together
+    rare = total < 10  # rare values are pooled, because χ² is unreliable for them
     if np.any(rare):
         counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
     counts = counts[:, counts.sum(axis=0) > 0]
@@ -175,7 +175,7 @@ def compare_target(y: Array, y_test: Array) -> ColumnDrift:
 
 
 def holm(columns: list[ColumnDrift]) -> list[ColumnDrift]:
-    """p-values corrected for their number (Holm 1979): the chance of even one false alarm stays below the level."""
+    """p-values corrected for their number (Holm 1979), which bounds the probability of any false alarm by the level."""
     order = np.argsort([c.p for c in columns], kind="stable")
     corrected, running = np.empty(len(columns)), 0.0
     for rank, j in enumerate(order):

@@ -1,9 +1,9 @@
-"""Why averaging stops helping: the variance of a mean of correlated trees.
+"""The limit of averaging: the variance of a mean of correlated trees.
 
     Var((1/T) Σ_t h_t(x)) = ρσ² + (1 − ρ)σ²/T
 
 over training sets and the trees' own randomness, where σ² is the variance of one tree and ρ the correlation of two trees
-of the same forest. More trees remove the second part only; samples and candidates drawn at random lower ρ.
+of the same forest. More trees decrease only the second term; random samples and random candidate features decrease ρ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class EnsembleVariance:
-    """The variance of an average of T members, split by what averaging removes.
+    """The variance of an average of T members, as a limit and a term that averaging removes.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class EnsembleVariance:
 
     @property
     def limit(self) -> float:
-        """ρσ²: what no number of members removes."""
+        """ρσ²: the variance that no number of members removes."""
         return self.correlation * self.variance
 
     def __str__(self) -> str:

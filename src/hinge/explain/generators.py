@@ -1,6 +1,6 @@
-"""Sources of examples whose best predictor is known: where the parts of a risk can be computed, not estimated.
+"""Distributions of examples with a known best predictor, for which the parts of a risk can be computed exactly.
 
-A generator draws inputs from a known distribution and targets from a known law given the inputs, so that the Bayes
+A generator draws inputs from a known distribution and targets from a known conditional distribution, so that the Bayes
 predictor f*(x) = argmin_a E[ℓ(y, a) | x] and its risk are exact: E[y | x] and E Var(y | x) for squared error.
 """
 
@@ -22,7 +22,7 @@ Array = np.ndarray
 
 
 class Generator(ABC):
-    """Examples (x, y) with a known law. The loss is squared; for labels 0 and 1, of the probability of 1 (Brier)."""
+    """Examples (x, y) with a known distribution. The loss is squared; for labels 0 and 1, the Brier loss of P(y = 1)."""
 
     labels = False
 
@@ -49,7 +49,7 @@ class Generator(ABC):
         return X, self.targets(X, rng)
 
     def mean_of(self, model: Any, X: Array) -> Array:
-        """What a fitted model takes E[y | x] to be."""
+        """A fitted model's estimate of E[y | x]."""
         if not self.labels:
             return np.asarray(model.predict(X), dtype=np.float64)
         if not hasattr(model, "predict_proba"):
@@ -58,13 +58,13 @@ class Generator(ABC):
 
     @abstractmethod
     def quadrature(self, points: int) -> Array:
-        """Inputs, all of one weight, that stand for the distribution of x.
+        """Equally weighted inputs that represent the distribution of x.
 
-        All risks of a decomposition are means over the same points, so its identity holds to rounding.
+        All risks of a decomposition are means over the same points, so its identity holds up to rounding.
         """
 
     def law(self, X: Array) -> Distribution:
-        """The distribution of y at each input: normal with ``mean`` and ``variance`` unless a subclass knows better."""
+        """The distribution of y at each input; by default normal with ``mean`` and ``variance``."""
         return Bernoulli(self.mean(X)) if self.labels else Normal(self.mean(X), np.sqrt(self.variance(X)))
 
     def bayes(self, X: Array, loss: Loss | None = None) -> Array:
@@ -74,7 +74,7 @@ class Generator(ABC):
         return self.mean(X) if loss is None else np.asarray(bayes_action(self.law(X), loss), dtype=np.float64)
 
     def output_of(self, model: Any, X: Array, loss: Loss | None = None) -> Array:
-        """What a fitted model predicts, as the loss takes it: E[y | x], a score, or a label 0 or 1."""
+        """A fitted model's prediction in the form of the loss: E[y | x], a score, or a label 0 or 1."""
         if loss is None or not self.labels:
             return self.mean_of(model, X)
         if isinstance(loss, ZeroOne):
@@ -84,7 +84,7 @@ class Generator(ABC):
         return np.asarray(model.decision_function(X), dtype=np.float64)
 
     def risk(self, prediction: Array, X: Array, loss: Loss | None = None) -> float:
-        """E ℓ(y, f(x)) over the inputs X and the law of y: exact in y, a mean in x.
+        """E ℓ(y, f(x)) over the inputs X and the distribution of y: exact in y, a mean in x.
 
         Without a loss, ℓ is (y − f)² for numbers and the log loss for labels, of which f is the probability of 1.
         """
@@ -100,7 +100,7 @@ class Generator(ABC):
 
 
 def gaussian_quadrature(points: int, d: int) -> Array:
-    """About so many points spread like N(0, I): a Sobol' sequence through the quantile function."""
+    """About ``points`` points distributed as N(0, I): a Sobol' sequence through the quantile function."""
     sequence = scipy.stats.qmc.Sobol(d, seed=12345).random_base2(max(1, math.ceil(math.log2(points))))
     return scipy.stats.norm.ppf(np.clip(sequence, 1e-12, 1.0 - 1e-12))
 

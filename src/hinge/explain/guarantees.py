@@ -1,4 +1,4 @@
-"""What theory promises about a fitted model, read off the model itself."""
+"""Theoretical guarantees of a fitted model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hinge.problem.kernels import RBF, LinearKernel, Precomputed
 
 Array = np.ndarray
 
-MOST_POINTS = 5000  # support points whose matrix of inner products is formed
+MOST_POINTS = 5000  # maximum number of support points whose Gram matrix is formed
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A bound or an honest estimate that comes with the model.
+    """A bound or an honest estimate for a model.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Guarantee:
 
 
 def guarantees(model: Any, X: Any = None, y: Any = None) -> tuple[Guarantee, ...]:
-    """Everything a fitted model can promise.
+    """All guarantees that apply to a fitted model.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _gap(last: Any) -> Guarantee | None:
 
 
 def _sensitivity(last: Any) -> Guarantee | None:
-    """|f(x + h) − f(x)| ≤ ‖w‖‖h‖, by Cauchy and Schwarz, in the space where f is linear."""
+    """|f(x + h) − f(x)| ≤ ‖w‖‖h‖, by Cauchy–Schwarz, in the space in which f is linear."""
     expansion = getattr(last, "function_", None)
     if isinstance(expansion, Expansion):
         return _kernel_sensitivity(expansion)
@@ -112,7 +112,7 @@ def _kernel_sensitivity(f: Expansion) -> Guarantee | None:
 
 
 def _feature_rate(kernel: Any) -> float | None:
-    """The least c with ‖φ(x + h) − φ(x)‖ ≤ c‖h‖: √(2γ) for exp(−γ‖h‖²), since 2 − 2exp(−t) ≤ 2t; 1 for ⟨x, z⟩."""
+    """The smallest c with ‖φ(x + h) − φ(x)‖ ≤ c‖h‖: √(2γ) for exp(−γ‖h‖²), since 2 − 2exp(−t) ≤ 2t; 1 for ⟨x, z⟩."""
     if isinstance(kernel, LinearKernel):
         return 1.0
     if isinstance(kernel, RBF):

@@ -1,4 +1,4 @@
-"""Permutation importance: how much worse a model gets when one column is shuffled."""
+"""Permutation importance: the decrease of a model's score when one column is shuffled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Importances:
-    """How much the score falls when a column is shuffled.
+    """The decrease of the score when a column is shuffled.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Importances:
         return self.importances.std(axis=1)
 
     def plot(self, *, most: int = 20, ax: Any = None) -> Any:
-        """Draw boxes of the most important columns, the most important on top; returns the axes."""
+        """Draw box plots of the most important columns, the most important on top; returns the axes."""
         ax = axes_or_new(ax)
         order = np.argsort(self.importances_mean, kind="stable")[-most:]
         ax.boxplot(self.importances[order].T, orientation="horizontal", tick_labels=[self.names[j] for j in order])
@@ -77,10 +77,10 @@ def permutation_importance(
     measure: Measure | None = None,
     seconds: float = np.inf,
 ) -> Importances:
-    """Shuffle one column after the other and score again; best done on rows the model was not fitted to.
+    """Shuffle one column at a time and score again, preferably on rows the model was not fitted to.
 
-    Columns that cannot matter (a weight of zero, no split in any tree) are not tried: their importance is zero. For linear
-    models a shuffled column changes the scores by (x' − x)w, so that nothing else is computed again.
+    Columns without influence (a weight of zero, no split in any tree) are not tried: their importance is zero. For linear
+    models a shuffled column changes the scores by (x' − x)w, so nothing else is recomputed.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _loss_importance(
     began = time.perf_counter()
     base = measure.losses(estimator, X, targets)
     cost = (time.perf_counter() - began) * np.sum(~idle) * repeats
-    if cost > seconds:  # one repeat, then fewer rows: every column has its turn
+    if cost > seconds:  # one repeat and fewer rows, so that every column is tried
         repeats = 1
         few = np.arange(max(min(300, len(targets)), int(len(targets) * min(1.0, 3 * seconds / cost))))
         X, targets, base = take_rows(X, few), targets[few], base[few]
@@ -181,12 +181,12 @@ def _count(max_samples: float, n: int) -> int:
 
 
 def shuffled(X: Any, j: int, order: Array) -> Any:
-    """A copy of X with column j in another order."""
+    """A copy of X with column j permuted."""
     return with_column(X, j, column_values(X, j)[order])
 
 
 def idle_columns(estimator: Any, d: int) -> Array:
-    """Columns that no prediction depends on; nothing is claimed of models that are neither linear nor trees."""
+    """Columns on which no prediction depends; none for models that are neither linear nor trees."""
     idle = np.zeros(d, dtype=bool)
     if estimator is not final_step(estimator):
         return idle
@@ -203,7 +203,7 @@ def idle_columns(estimator: Any, d: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LinearScores:
-    """The scores of a linear model, and what they become when a column is shuffled."""
+    """The scores of a linear model, and their values when a column is shuffled."""
 
     estimator: Any
     X: Array
@@ -213,7 +213,7 @@ class LinearScores:
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, weight: Any) -> LinearScores | None:
-        """None if the model is not linear in dense columns, or its ``predict`` is more than its scores."""
+        """None if the model is not linear in dense columns, or if ``predict`` is not determined by its scores."""
         from hinge.models.linear.base import LinearClassifier, LinearRegressor
 
         if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or np.ndim(y) != 1:
@@ -229,7 +229,7 @@ class LinearScores:
         return cls(estimator, X, y, weight, scores) if np.allclose(scores, linear, rtol=1e-6, atol=1e-8) else None
 
     def shuffled(self, j: int, order: Array) -> float:
-        """R² or accuracy with column j in another order."""
+        """R² or accuracy with column j permuted."""
         from sklearn.metrics import accuracy_score, r2_score
 
         weight = np.ravel(self.estimator.coef_)[j]

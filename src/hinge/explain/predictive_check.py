@@ -1,4 +1,4 @@
-"""Predictive checks: could the data have come from the model?
+"""Predictive checks: whether the data could have come from the model.
 
 Problem     T(y) of the data against T(y_rep), y_rep ~ p(y_rep) before fitting, ~ p(y_rep | y) after
 Measure     P(T(y_rep) > T(y)) + ½P(T(y_rep) = T(y)), by draws of whole data sets: near 0 or 1 the model does not make
@@ -61,7 +61,7 @@ class PredictiveCheck:
         return "\n".join(lines)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the data over data sets of the model, and every statistic with its place; returns the axes."""
+        """Draw the data over data sets of the model, and every statistic with its position; returns the axes."""
         import matplotlib.pyplot as plt
 
         if axes is None:
@@ -91,7 +91,7 @@ def predictive_check(
     intercept: float | None = None,
     random_state: Any = 0,
 ) -> PredictiveCheck:
-    """Compare data with data sets drawn from a Bayesian model: from its prior if it is not fitted, else its posterior.
+    """Compare data with data sets drawn from a Bayesian model: from its prior if it is not fitted, else from its posterior.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def predictive_check(
 def _conditional(
     model: Any, X: Any, y: NDArray[Any], n_draws: int, intercept: float | None, random_state: Any
 ) -> tuple[Array, Array, bool, bool]:
-    """Data and draws of models of y given x; labels become 0 and 1."""
+    """Data and draws for models of y given x; labels become 0 and 1."""
     if isinstance(model, GaussianProcessRegressor):
         draws = model.sample_y(X, n_draws, random_state, noise=True)
         if draws.ndim == 3:

@@ -1,4 +1,4 @@
-"""What estimators share: checking inputs, coding labels, adopting a solution."""
+"""Shared by the estimators: checks of inputs, codes of labels."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hinge.problem.numerics import OVERFLOWED
 
 ACCEPT_SPARSE = ("csr", "csc")
 FLOATS = [np.float64, np.float32]
-# Options of ``check_fit`` that change nothing for numbers in plain arrays.
+# Options of ``check_fit`` that have no effect on plain numeric arrays.
 PLAIN_OPTIONS = {"y_numeric", "multi_output", "ensure_all_finite"}
 
 
 def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> tuple[Any, np.ndarray, Any]:
-    """X, y and weights as arrays. float32 and either memory order are kept; sparse matrices stay sparse."""
+    """X, y and weights as arrays. float32 and the memory order are preserved; sparse matrices stay sparse."""
     if options.keys() <= PLAIN_OPTIONS and _plain(X) and _plain_targets(y, X.shape[0]):
         check_indices(X)
         if not options.get("ensure_all_finite", True) or surely_finite(X):
@@ -39,9 +39,9 @@ def check_fit(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **optio
 
 
 def _plain(X: Any) -> bool:
-    """Whether X is what scikit-learn's checks would hand back as it is, if its numbers are finite.
+    """Whether scikit-learn's checks would return X unchanged if its numbers are finite.
 
-    They take longer than a small fit. Whatever is wrong, or in another form, is left to them.
+    Those checks take longer than a small fit, so they run only for other inputs and for invalid ones.
     """
     if type(X) is not np.ndarray and not (issparse(X) and X.format in ACCEPT_SPARSE):
         return False
@@ -49,31 +49,31 @@ def _plain(X: Any) -> bool:
 
 
 def _plain_targets(y: Any, n: int) -> bool:
-    """The same of n targets."""
+    """The same for n targets."""
     if type(y) is not np.ndarray or y.shape != (n,) or y.dtype.kind not in "biuf":
         return False
     return y.dtype.kind != "f" or bool(np.isfinite(y).all())
 
 
 def _check_converted(before: Any, after: Any) -> None:
-    """Other sparse formats than CSR and CSC can be judged only once they are turned into one of them."""
+    """Checks sparse formats other than CSR and CSC, which is possible only after their conversion."""
     if hasattr(after, "format") and getattr(before, "format", "") not in ("csr", "csc"):
         check_indices(after)
 
 
 def _sound(X: Any) -> bool:
-    """Whether all threads together found only finite numbers. Sparse matrices with impossible indices are refused."""
+    """Whether all numbers are finite, on all threads. Raises an error for sparse matrices with invalid indices."""
     check_indices(X)
     return surely_finite(X)
 
 
 def finiteness(X: Any) -> dict[str, Any]:
-    """Spares scikit-learn its search for NaN and infinity where there are none."""
+    """Options that skip scikit-learn's search for NaN and infinity if there are none."""
     return {"ensure_all_finite": False} if _sound(X) else {}
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
-    """Weights as float64, or None. Negative or all-zero weights are refused."""
+    """Weights as float64, or None. Raises an error if any is negative or all are zero."""
     if sample_weight is None:
         return None
     weights = check_sample_weight(sample_weight, X)
@@ -93,7 +93,7 @@ def check_objects(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, multi_output: bool = False
 ) -> tuple[Any, Any, np.ndarray | None]:
     """Strings or graphs, one per target, with targets and weights."""
-    from hinge.problem.kernels.evaluate import objects  # here: kernels are a tenth of the time of a first fit
+    from hinge.problem.kernels.evaluate import objects  # imported late: kernels slow a first fit by a tenth
 
     X, y = objects(X), np.asarray(y) if multi_output else column_or_1d(y, warn=True)
     check_consistent_length(X, y)
@@ -102,19 +102,19 @@ def check_objects(
 
 
 def require_no_overflow(*sums: Any) -> None:
-    """Refuses sums of products that are not finite where the inputs were: those are too large."""
+    """Raises an error if sums of products of finite inputs overflow: the inputs are too large."""
     if not all(np.all(np.isfinite(values)) for values in sums):
         raise ValueError(OVERFLOWED)
 
 
 def is_column(y: Any) -> bool:
-    """Whether targets are a matrix of one column, as a data frame of one column is."""
+    """Whether targets are a matrix of one column, such as a data frame of one column."""
     shape = np.asarray(y).shape
     return len(shape) == 2 and shape[1] == 1
 
 
 def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Without the examples of weight zero, which count as absent."""
+    """Without the examples of weight zero, which are equivalent to absent ones."""
     if weights is None or np.all(weights > 0):
         return X, y, weights
     kept = np.flatnonzero(weights)
@@ -122,7 +122,7 @@ def drop_absent(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any,
 
 
 def check_predict(estimator: Any, X: Any) -> Any:
-    """X as an array, checked against what the estimator was fitted on."""
+    """X as an array, checked against the training data's shape and names."""
     known = _plain(X) and getattr(estimator, "n_features_in_", 0) == X.shape[1]
     if known and not hasattr(estimator, "feature_names_in_") and _sound(X):
         return contiguous(X)
@@ -133,7 +133,7 @@ def check_predict(estimator: Any, X: Any) -> Any:
 
 
 def contiguous(X: Any) -> Any:
-    """X itself if a row or a column of it is contiguous; a copy otherwise (strided views)."""
+    """X itself if its rows or columns are contiguous; otherwise (strided views) a copy."""
     if hasattr(X, "format"):
         return X
     step = X.itemsize
@@ -149,12 +149,12 @@ def take_input_tags(tags: Any, estimator: Any) -> None:
 
 
 def keep_float32(values: np.ndarray, X: Any) -> np.ndarray:
-    """Numbers computed in double, in the precision of the inputs they came from: float32 in, float32 out."""
+    """Results computed in double, in the precision of the inputs: float32 in, float32 out."""
     return in_precision(values, X.dtype)
 
 
 def in_precision(values: np.ndarray, dtype: Any) -> np.ndarray:
-    """Numbers in float32 if that is the type; those that it cannot hold, above 3.4e38, stay in double."""
+    """Numbers in float32 if that is the dtype; numbers above 3.4e38, which it cannot hold, stay in double."""
     if dtype != np.float32 or values.dtype == np.float32:
         return values
     with np.errstate(over="ignore"):
@@ -163,7 +163,7 @@ def in_precision(values: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
-    """Sets ``classes_`` and returns the labels as 0 … k−1. One class alone is refused."""
+    """Sets ``classes_`` and returns the labels as 0 … k−1. Raises an error if there is only one class."""
     estimator.classes_, codes = unique_codes(y)
     if len(estimator.classes_) < 2:
         raise ValueError(
@@ -174,20 +174,20 @@ def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
 
 
 def codes_among(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Labels of a piece of a stream as 0 … k−1, given all classes in order."""
+    """Labels of a partial fit as 0 … k−1, given all classes in order."""
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
         raise ValueError(f"y has labels that are not in classes: {unknown.tolist()}.")
     return np.searchsorted(classes, y)
 
 
-LARGEST_CODE = 2**24  # whole numbers below it are exact in any float
+LARGEST_CODE = 2**24  # smaller integers are exact in any float
 
 
 def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes in order and the labels as 0 … k−1, by counting rather than sorting where labels are small integers.
+    """The classes in order and the labels as 0 … k−1, by counting instead of sorting if labels are small integers.
 
-    Refuses what is not a vector of class labels.
+    Raises an error if y is not a vector of class labels.
     """
     if y.dtype.kind in "iuf" and y.ndim == 1 and y.size:
         low, high = y.min(), y.max()
@@ -204,7 +204,7 @@ def unique_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         low, high = int(y.min()), int(y.max())
         if high - low <= max(1000, y.size):
             lowest = y.dtype.type(low)
-            # The difference may wrap around (127 − (−128) in int8): without its sign it is right.
+            # The difference may wrap around (127 − (−128) in int8); as an unsigned number it is right.
             offset = y - lowest
             offset = (
                 offset.view(f"u{offset.itemsize}").astype(np.intp) if offset.itemsize < 8 else offset.view(np.int64)

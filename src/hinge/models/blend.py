@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 
 class Blend(BaseEstimator):
-    """f(x) = Σ_m α_m f_m(x), with α ≥ 0 and Σ α_m = 1: means of numbers, or of probabilities of classes.
+    """f(x) = Σ_m α_m f_m(x), with α ≥ 0 and Σ α_m = 1: a mean of numbers or of class probabilities.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Blend(BaseEstimator):
 
     @classmethod
     def of(cls, fitted: Sequence[Any], weights: Sequence[float]) -> Blend:
-        """The blend of models that are fitted already."""
+        """The blend of fitted models."""
         blend = cls([clone(model) for model in fitted], [float(weight) for weight in weights])
         return blend._adopt(list(fitted))
 
@@ -70,7 +70,7 @@ class Blend(BaseEstimator):
         return total
 
     def predict(self, X: Any) -> np.ndarray:
-        """The mean, or the likeliest class."""
+        """The mean, or the most probable class."""
         check_is_fitted(self, "members_")
         if hasattr(self, "classes_"):
             return self.classes_[np.argmax(self._probabilities(X), axis=1)]

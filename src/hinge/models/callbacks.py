@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# sklearn.callback loads a library for progress bars, which a first fit can do without: it is imported when the first
+# sklearn.callback imports a library for progress bars, which a first fit does not need: it is imported when the first
 # callback is set.
 SUPPORTED = importlib.util.find_spec("sklearn.callback") is not None
 
@@ -33,7 +33,7 @@ class CallbackSupportMixin:
     if SUPPORTED or TYPE_CHECKING:
 
         def set_callbacks(self, *callbacks: Any) -> Any:
-            """Set callbacks, such as ``sklearn.callback.ProgressBar()``; none given: remove them.
+            """Set callbacks, such as ``sklearn.callback.ProgressBar()``; without arguments, remove them.
 
             Returns
             -------
@@ -50,7 +50,7 @@ class CallbackSupportMixin:
 
 
 def with_callbacks(method: F) -> F:
-    """Decorates ``fit``: ends the task that :func:`iterations` began, and lets callbacks clean up."""
+    """Decorates ``fit``: ends the task that :func:`iterations` started, and lets callbacks clean up."""
 
     @functools.wraps(method)
     def fit(estimator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -79,7 +79,7 @@ Report = Callable[[Any], bool]
 
 
 def as_native(report: Report | None) -> Callable[[int, float, float], bool] | None:
-    """The report in the form compiled solvers call: (iteration, objective, gap)."""
+    """The report function with the signature of compiled solvers: (iteration, objective, gap)."""
     return None if report is None else lambda *record: report(record)
 
 
@@ -91,9 +91,9 @@ def iterations(
     max_iter: int | None = None,
     attributes: Callable[[Any], dict[str, Any] | None] | None = None,
 ) -> Iterator[Report | None]:
-    """A function to call after each iteration, which answers True if a callback wants to stop.
+    """A function to call after each iteration, which returns True if a callback requests a stop.
 
-    None if the estimator has no callbacks, so that compiled solvers need not come back to Python every iteration.
+    None if the estimator has no callbacks, so that compiled solvers need not call Python at every iteration.
 
     Parameters
     ----------
@@ -109,24 +109,24 @@ def iterations(
     if not getattr(estimator, "_skl_callbacks", None):
         yield None
         return
-    fit = getattr(estimator, "_callback_fit_ctx", None)  # a fit may solve several problems: they share one task
+    fit = getattr(estimator, "_callback_fit_ctx", None)  # the problems that one fit solves share one task
     if fit is None:
         fit = estimator._init_callback_context(max_subtasks=max_iter)
         fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
         fit.stopped = False
-    done, known = 0, None
+    done, fitted = 0, None
 
     def report(record: Any) -> bool:
-        nonlocal done, known
+        nonlocal done, fitted
         if not fit.stopped and (fit.max_subtasks is None or done < fit.max_subtasks):
             done += 1
             task = fit.subcontext(task_name="iteration")
-            task.call_on_fit_task_begin(estimator=estimator, X=X, y=y, reconstruction_attributes=known)
-            known = None if attributes is None or record is None else attributes(record)
-            ended = task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=known)
+            task.call_on_fit_task_begin(estimator=estimator, X=X, y=y, reconstruction_attributes=fitted)
+            fitted = None if attributes is None or record is None else attributes(record)
+            ended = task.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=fitted)
             fit.stopped = bool(ended)
         return fit.stopped
 
     yield report
     if not done:
-        report(None)  # a closed form is one step
+        report(None)  # a closed-form solution counts as one step

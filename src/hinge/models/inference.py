@@ -10,7 +10,7 @@ Array = np.ndarray
 
 
 class Sampled:
-    """(estimate − truth) / standard error follows ``_reference()``, a distribution symmetric about zero."""
+    """(estimate − true value) / standard error follows ``_reference()``, a distribution symmetric about zero."""
 
     estimate: Array
 
@@ -18,7 +18,7 @@ class Sampled:
         raise NotImplementedError
 
     def _covariance(self) -> Array:
-        """Of the estimates; an error that says why where there is none."""
+        """The covariance of the estimates; raises an error that explains why if there is none."""
         raise NotImplementedError
 
     @property
@@ -41,7 +41,7 @@ class Sampled:
         return np.column_stack([self.estimate - half, self.estimate + half])
 
     def quantile(self, level: float) -> float:
-        """How many standard errors a two-sided interval of that level reaches."""
+        """The half-width of a two-sided interval of this level, in standard errors."""
         if not 0 < level < 1:
             raise ValueError(f"the level of an interval must lie strictly between 0 and 1, got {level!r}.")
         return float(self._reference().ppf(0.5 + 0.5 * level))

@@ -1,4 +1,4 @@
-"""The learner: any hypothesis space × any loss × any penalty."""
+"""The Learner: any hypothesis space × any loss × any penalty."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Function(Protocol):
 
 
 class StructuredFunction(Function, Protocol):
-    """A learned function of inputs that are not rows of a table: it also knows how to predict and to score."""
+    """A learned function of inputs that are not rows of a table, with its own ``predict`` and ``score``."""
 
     def predict(self, X: Any) -> Any: ...
 
@@ -49,7 +49,7 @@ class StructuredFunction(Function, Protocol):
 
 @dataclass(frozen=True)
 class Fit:
-    """What minimising over a space gives: the function, its certificate, and fitted attributes to show."""
+    """The result of minimising over a space: the function, its certificate, and the fitted attributes."""
 
     function: Function
     certificate: Certificate | None
@@ -58,7 +58,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be minimised, whatever the space: coded targets, loss, penalty, and how hard to try."""
+    """A minimisation task for any space: coded targets, loss, penalty and solver settings."""
 
     X: Any
     y: np.ndarray
@@ -71,7 +71,7 @@ class Task:
     max_iter: int | None
     random_state: int
     history: bool
-    callback: Callable[[Any], bool] | None = None  # called after each iteration; True asks to stop
+    callback: Callable[[Any], bool] | None = None  # called after each iteration; True requests a stop
 
 
 @singledispatch
@@ -81,7 +81,7 @@ def minimise(space: Space, task: Task) -> Fit:
 
 
 def _is_tabular(space: Any) -> bool:
-    """Whether inputs are rows of a table, to be checked as such."""
+    """Whether inputs are rows of a table and checked as such."""
     return not isinstance(space, Space) or space.tabular
 
 
@@ -201,7 +201,7 @@ class Learner(CallbackSupportMixin, Estimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Learner:
-        """Learn from examples.
+        """Fit to examples.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Learner(CallbackSupportMixin, Estimator):
         return self.certificate_.solver
 
     def _check_used(self, space: Space) -> None:
-        """Refuse parameters that are set but play no part in minimising over this space."""
+        """Raises an error if a parameter is set that minimising over this space does not use."""
         defaults = inspect.signature(Learner).parameters
         for name in ("solver", "tol", "max_iter", "random_state", "history"):
             if name not in space.uses and getattr(self, name) != defaults[name].default:

@@ -1,4 +1,4 @@
-"""Exact leave-one-out from one fit, for least squares, ridge and kernel ridge.
+"""Exact leave-one-out predictions from one fit, for least squares, ridge and kernel ridge.
 
 With A = X̃'X̃ + αI (X̃ centred if there is a bias) and hᵢ the leverage of example i, leaving i out changes the
 prediction at x by −g(x, xᵢ) rᵢ / (1 − hᵢ), where g(x, xᵢ) = x̃'A⁻¹x̃ᵢ (+ 1/n with a bias). For kernels, with
@@ -20,13 +20,13 @@ from hinge.problem.kernels import Kernel
 from hinge.solvers.ridge_path import RidgePath
 
 Array = np.ndarray
-# Factorising a matrix of a higher order takes longer than it is worth here.
+# Factorising a larger matrix takes longer than the result is worth.
 MAX_ORDER = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """The predictions of n fits with one example missing each.
+    """The predictions of n fits, each without one example.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class LeaveOneOut:
     points: Array | None = None
 
     def predictions(self, model: Any, X: Any) -> Array:
-        """The predictions of all n fits at new inputs, one column per fit; ``model`` is the one fitted to everything."""
+        """The predictions of all n fits at new inputs, one column per fit; ``model`` is fitted to all examples."""
         x = dense(X) if self.kernel is None else self.kernel(dense(X), self.points)
         predictions = np.asarray(model.predict(X), dtype=np.float64)
         return predictions[:, None] - ((x - self.centre) @ self.reach + self.edge) * self.residuals
@@ -59,8 +59,8 @@ class LeaveOneOut:
 def leave_one_out(model: Any, X: Any, y: Any) -> LeaveOneOut | None:
     """Exact leave-one-out of a model fitted to (X, y) with equal weights; None if it has no closed form.
 
-    Models inside a pipeline have none: the steps before them would have to be fitted again. The strength that
-    ``RidgeCV`` chose is kept.
+    A model inside a pipeline has none, because the steps before it would have to be refitted. The strength that
+    ``RidgeCV`` chose is fixed.
     """
     if model is not final_step(model) or np.ndim(y) != 1:
         return None
@@ -72,12 +72,12 @@ def leave_one_out(model: Any, X: Any, y: Any) -> LeaveOneOut | None:
 
 
 def _is_ridge(model: Any) -> bool:
-    """Whether the fit is least squares with or without a ridge, in closed form."""
+    """Whether the fit is least squares or ridge regression in closed form."""
     return getattr(model, "ridge_form", False) and not getattr(model, "positive", False)
 
 
 def left_out_error(model: Any, X: Any, y: Any) -> float | None:
-    """The exact leave-one-out squared error; None where it has no closed form or would take longer than fits do."""
+    """The exact leave-one-out squared error; None if it has no closed form or would take longer than refitting."""
     small = min(X.shape) if hasattr(X, "shape") else len(X)
     if isinstance(model, KernelRidge):
         small = len(y)
@@ -93,8 +93,8 @@ def left_out_error(model: Any, X: Any, y: Any) -> float | None:
         residuals = path.leave_one_out(alpha)[:, 0, 0] if len(alpha) == 1 else None
     else:
         return None
-    known = residuals is not None and np.any(np.isfinite(residuals))
-    return float(np.nanmean(residuals**2)) if residuals is not None and known else None
+    finite = residuals is not None and np.any(np.isfinite(residuals))
+    return float(np.nanmean(residuals**2)) if residuals is not None and finite else None
 
 
 def _linear(model: Any, X: Any, y: Array) -> LeaveOneOut | None:
@@ -109,7 +109,7 @@ def _linear(model: Any, X: Any, y: Array) -> LeaveOneOut | None:
     reach = scipy.linalg.pinvh(gram) @ Z.T  # A⁻¹x̃ᵢ, one column per example
     room = 1.0 - np.einsum("ij,ji->i", Z, reach) - edge
     residual = y - np.asarray(model.predict(X), dtype=np.float64)
-    # An example that is alone in its direction has no answer.
+    # Leverage one: without this example the fit is not determined in its direction.
     return LeaveOneOut(residual / np.where(room > 1e-10, room, np.nan), reach, centre, edge)
 
 

@@ -1,4 +1,4 @@
-"""What code for any estimator needs: the last step of a pipeline, rows of any table, fits of members to some rows."""
+"""Helpers for meta-estimators: the last step of a pipeline, rows of any table, fits of members to some rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def row_count(X: Any) -> int:
 
 
 def require_classifier(owner: Any, estimator: Any) -> None:
-    """Refuse a regressor as the learner of a classifier that counts or weighs labels."""
+    """Raises an error if the base learner of a classifier that counts or weighs labels is a regressor."""
     if is_classifier(owner) and is_regressor(estimator):
         raise ValueError(
             f"estimator={type(estimator).__name__} is a regressor; {type(owner).__name__} needs a classifier."
@@ -41,7 +41,7 @@ def require_classifier(owner: Any, estimator: Any) -> None:
 
 
 def set_seeds(estimator: Any, seed: int) -> None:
-    """Set ``random_state`` to the seed, and that of every estimator inside to another that follows from it."""
+    """Set ``random_state`` to the seed, and that of every nested estimator to one derived from it."""
     names = sorted(estimator.get_params(deep=True))
     inner = [name for name in names if name.endswith("__random_state")]
     seeds = np.random.default_rng(seed).integers(2**31 - 1, size=len(inner)).tolist()
@@ -76,11 +76,11 @@ def fit_part(
     member: Any, X: Any, y: np.ndarray, rows: NDArray[np.intp] | None = None, weight: np.ndarray | None = None,
     arguments: Arguments | None = None,
 ) -> Any:  # fmt: skip
-    """A copy of a member, fitted to some rows (to all by default); those of weight zero are left out.
+    """A clone of a member, fitted to some rows (by default all); rows of weight zero are dropped.
 
-    ``arguments`` are further ones of its ``fit``; those with an entry per row are cut to the rows.
+    ``arguments`` are further arguments of its ``fit``; those with one entry per row are indexed by the rows.
     """
-    given = dict(arguments or {})
+    fit_arguments = dict(arguments or {})
     if weight is not None:
         if not has_fit_parameter(member, "sample_weight"):
             raise TypeError(
@@ -93,5 +93,5 @@ def fit_part(
         if not counted.all():
             rows = np.flatnonzero(counted) if rows is None else rows[counted[rows]]
     if rows is None:
-        return clone(member).fit(X, y, **given)
-    return clone(member).fit(_safe_indexing(X, rows), y[rows], **take_arguments(X, given, rows))
+        return clone(member).fit(X, y, **fit_arguments)
+    return clone(member).fit(_safe_indexing(X, rows), y[rows], **take_arguments(X, fit_arguments, rows))

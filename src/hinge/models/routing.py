@@ -1,6 +1,6 @@
-"""Metadata routing: arguments of ``fit`` that go to the parts of an estimator, its learner, splitter and scorer.
+"""Metadata routing: arguments of ``fit`` that are passed to the parts of an estimator, its learner, splitter and scorer.
 
-An estimator with parts declares them in ``get_metadata_routing`` by :func:`router`; :func:`route` then gives what each
+An estimator with parts declares them in ``get_metadata_routing`` by :func:`router`; :func:`route` then returns what each
 part has requested. Without ``sklearn.set_config(enable_metadata_routing=True)`` nothing is routed.
 """
 
@@ -37,9 +37,9 @@ def router(owner: Any, /, **parts: tuple[Any, dict[str, str]]) -> MetadataRouter
 
 
 def route(owner: Any, method: str, arguments: Arguments, **own: Any) -> Any:
-    """What every part gets: ``routed.part.method`` is a dictionary, empty without routing.
+    """The arguments of every part: ``routed.part.method`` is a dictionary, empty without routing.
 
-    ``own`` are the arguments in the signature of the method. The others, ``arguments``, are refused without routing.
+    ``own`` are the arguments in the signature of the method. Others, ``arguments``, raise an error without routing.
     """
     _raise_for_params(arguments, owner, method)
     given = arguments | {name: value for name, value in own.items() if value is not None}
@@ -52,7 +52,7 @@ def consumes(part: Any, method: str, name: str) -> bool:
 
 
 def take_arguments(X: Any, arguments: Arguments, rows: np.ndarray) -> Arguments:
-    """Arguments for some rows of X: those with an entry per row are cut, the others stay."""
+    """Arguments for some rows of X: those with one entry per row are indexed, the others are unchanged."""
     return dict(_check_method_params(X, arguments, indices=rows))
 
 

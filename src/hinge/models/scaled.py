@@ -1,4 +1,4 @@
-"""A regressor of the standardised target, so that step sizes and strengths mean the same for any unit of y."""
+"""A regressor on the standardised target, so that step sizes and strengths do not depend on the unit of y."""
 
 from __future__ import annotations
 

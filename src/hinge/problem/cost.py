@@ -1,7 +1,7 @@
-"""What fits and proofs cost, in floating-point operations counted from shapes alone.
+"""The cost of fits and certificates, in floating-point operations estimated from shapes alone.
 
-A proof may cost a tenth of the fit it judges, or ten milliseconds (``FREE`` operations). The counts are estimates; they
-matter only in so far as the same data always lead to the same certificate, which a clock would not guarantee.
+A certificate may cost a tenth of its fit, or ten milliseconds (``FREE`` operations). The counts are estimates; their
+purpose is that the same data always lead to the same certificate, which a clock would not guarantee.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FREE = 3e7  # about ten milliseconds of one core
 
 
 def entries(design: Design) -> float:
-    """How many stored numbers a product with X reads."""
+    """The number of stored entries that a product with X reads."""
     source, (n, d) = design.source, design.shape
     if design.coded:
         return float(n) * (len(source.codes) + source.numbers.shape[1])
@@ -26,17 +26,17 @@ def pass_flops(design: Design, outputs: int = 1) -> float:
 
 
 def gram_flops(design: Design, columns: int) -> float:
-    """Operations of X'diag(h)X over some columns, which are made dense unless they are all of them."""
+    """Operations of X'diag(h)X over some columns, which are converted to dense unless they are all columns."""
     n, d = design.shape
     dense = not (design.sparse or design.coded) or columns < d
     return float(n) * columns**2 if dense else entries(design) ** 2 / max(n, 1)
 
 
 def factor_flops(order: int) -> float:
-    """Operations of a Cholesky factorisation and a few solutions with it."""
+    """Operations of a Cholesky factorisation and a few solves with it."""
     return order**3 / 3.0 + 16.0 * order**2
 
 
 def budget(fit_flops: float) -> float:
-    """Operations that judging may cost beyond a few passes over X."""
+    """Operations that a certificate may cost beyond a few passes over X."""
     return max(FREE, SHARE * fit_flops)

@@ -1,7 +1,7 @@
 """Distributions of generalised linear models: exponential dispersion families with variance φ V(μ).
 
 The unit deviance d(y, μ) = 2 ∫_μ^y (y − t)/V(t) dt is zero at μ = y, and half of it is the loss: minimising it over μ
-maximises the likelihood, whatever the dispersion φ is.
+maximises the likelihood for any dispersion φ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Distribution:
-    """Base class: V(μ), the unit deviance, the log-likelihood, and which φ is right for it."""
+    """Base class: V(μ), the unit deviance, the log-likelihood, and the estimate of φ."""
 
     name: ClassVar[str] = ""
     target: ClassVar[Target] = Target.REAL
@@ -48,11 +48,11 @@ class Distribution:
         raise NotImplementedError
 
     def log_likelihood(self, y: Array, mean: Array, dispersion: float) -> Array:
-        """log p(y | μ, φ) of every example; nan if the density has no closed form."""
+        """log p(y | μ, φ) of every example; NaN if the density has no closed form."""
         return np.full(np.shape(y), np.nan)
 
     def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
-        """The φ of maximum likelihood, for weights c that sum to one: the mean deviance where that is it."""
+        """The maximum-likelihood φ for weights c that sum to one; by default the mean deviance."""
         return 2.0 * float(weighted_sum(c, self.half_deviance(y, mean)))
 
 
@@ -78,7 +78,7 @@ class Gaussian(Distribution):
 
 @dataclass(frozen=True)
 class Binomial(Distribution):
-    """Events (0 or 1) or shares of events, V = μ(1 − μ); a share of m trials is an example of weight m."""
+    """Events (0 or 1) or proportions of events, V = μ(1 − μ); a proportion of m trials is an example of weight m."""
 
     name: ClassVar[str] = "bernoulli"
     target: ClassVar[Target] = Target.UNIT
@@ -244,7 +244,7 @@ class Tweedie(Distribution):
         return -self.half_deviance(y, mean) / dispersion - 0.5 * np.log(2.0 * math.pi * dispersion * y**3)
 
     def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
-        """By a search on log φ for 1 < p < 2, around the estimate from the variance."""
+        """For 1 < p < 2, by a search over log φ around the estimate from the variance."""
         start = float(weighted_sum(c, (y - mean) ** 2 / self.variance(mean)))
         if not self.compound or not start > 0 or not np.any(y > 0):
             return super().best_dispersion(y, mean, c)
@@ -278,7 +278,7 @@ def tweedie(power: float) -> Distribution:
 
 
 def as_distribution(distribution: Any) -> Distribution:
-    """The distribution of that name, of that likelihood loss, or the distribution itself."""
+    """The distribution with this name or this likelihood loss, or the distribution itself."""
     if isinstance(distribution, Distribution):
         return distribution
     if isinstance(distribution, str) and distribution.replace("_", "-") in DISTRIBUTIONS:

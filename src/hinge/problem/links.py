@@ -1,7 +1,7 @@
-"""Links: how the mean μ of a distribution depends on the score s of a linear predictor, s = g(μ).
+"""Links between the mean μ of a distribution and the score s of a linear predictor, s = g(μ).
 
-Every link here is smooth and monotone on an open interval of scores. The links that end in a probability know the
-logarithms of both F(s) = μ and G(s) = 1 − μ and their derivatives, so that likelihoods are exact in both tails.
+Every link is smooth and monotone on an open interval of scores. Links to probabilities define the logarithms of both
+F(s) = μ and G(s) = 1 − μ and their derivatives, so that likelihoods are accurate in both tails.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Link:
     """Base class: g, its inverse, and two derivatives of the inverse."""
 
     name: ClassVar[str] = ""
-    scores: ClassVar[Interval] = REALS  # where the inverse is defined (an open interval)
-    means: ClassVar[Interval] = REALS  # what it takes that interval to
+    scores: ClassVar[Interval] = REALS  # the domain of the inverse (an open interval)
+    means: ClassVar[Interval] = REALS  # the range of the inverse
 
     def link(self, mean: Any) -> Any:
         """s = g(μ)."""
@@ -48,7 +48,7 @@ class Link:
 
 @dataclass(frozen=True)
 class PowerLink(Link):
-    """s = μ^p: the identity for p = 1, the inverse for −1, the square root for ½. ``LogLink`` takes the place of p = 0.
+    """s = μ^p: the identity for p = 1, the inverse for −1, the square root for ½. For p = 0 there is ``LogLink``.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class ProbitLink(ProbabilityLink):
 
 @dataclass(frozen=True)
 class CLogLogLink(ProbabilityLink):
-    """s = log(−log(1 − μ)): the chance of at least one event of a Poisson process with rate e^s."""
+    """s = log(−log(1 − μ)): the probability of at least one event of a Poisson process with rate e^s."""
 
     name: ClassVar[str] = "cloglog"
 
@@ -237,7 +237,7 @@ class LogLogLink(ProbabilityLink):
 
 @dataclass(frozen=True)
 class CauchitLink(ProbabilityLink):
-    """s = tan(π(μ − ½)): heavy tails, so that single examples on the wrong side cost little. Not log-concave."""
+    """s = tan(π(μ − ½)): heavy tails, so that single outliers have little influence. Not log-concave."""
 
     name: ClassVar[str] = "cauchit"
     log_concave: ClassVar[bool] = False
@@ -276,7 +276,7 @@ LINKS: dict[str, Link] = {
 
 
 def as_link(link: Any) -> Link:
-    """The link of that name, the power link with that exponent, or the link itself."""
+    """The link with this name or this exponent, or the link itself."""
     if isinstance(link, Link):
         return link
     if isinstance(link, int | float) and not isinstance(link, bool):

@@ -1,8 +1,7 @@
-"""Sums over examples, and the largest eigenvalue of a matrix made of them.
+"""Sums over examples, and the largest eigenvalue of a matrix of such sums.
 
-``c @ v`` of long vectors is given to NumPy's BLAS, which wakes its threads for it; when the sum is done they go on
-waiting for work, at full speed, for some tens of milliseconds, and native code that starts meanwhile gets half of the
-machine. A sum over examples takes no time worth sharing out.
+For long vectors ``c @ v`` calls NumPy's BLAS, which wakes its threads. After the sum they spin for tens of milliseconds,
+and native code that starts in that time gets half of the machine. A sum over examples is too short to need threads.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ OVERFLOWED = (
 )
 
 
-# The least and the largest number of steps.
+# The minimum and maximum number of Lanczos steps.
 LANCZOS = (6, 100)
 
 
@@ -34,33 +33,33 @@ def weighted_sum(c: np.ndarray, v: np.ndarray) -> Any:
 
 
 def largest_eigenvalue(apply: Callable[[np.ndarray], np.ndarray], size: int, *, accuracy: float = 1e-3) -> float:
-    """λ_max of a symmetric positive semi-definite matrix of which only products v ↦ Av are known, from above.
+    """An upper bound of λ_max of a symmetric positive semidefinite matrix given by its products v ↦ Av.
 
-    Lanczos with full orthogonalisation (Golub & Van Loan, section 10.1) from a random start. Every step looks in a new
-    direction, so that a start near another eigenvector delays it by a few steps where power iteration stands still. The
-    answer is the largest Ritz value plus the length of its residual, within ``accuracy`` of each other.
+    Lanczos with full orthogonalisation (Golub & Van Loan, section 10.1) from a random start. Every step adds a new
+    direction, so a start near another eigenvector costs a few steps, where power iteration would stagnate. The result is
+    the largest Ritz value plus the norm of its residual, which is at most ``accuracy`` of the value.
     """
     rng = np.random.default_rng(0)
     basis = np.zeros((0, size))
     diagonal: list[float] = []
-    beside: list[float] = []
+    off_diagonal: list[float] = []
     v = rng.standard_normal(size)
-    value = rest = 0.0
+    value = residual = 0.0
     for k in range(min(size, LANCZOS[1])):
         v = v / np.linalg.norm(v)
         basis = np.vstack([basis, v])
         product = apply(v)
         diagonal.append(float(v @ product))
-        values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside)
+        values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, off_diagonal)
         value, scale = float(values[-1]), float(np.max(np.abs(values)))
         v = product - basis.T @ (basis @ product)
         v -= basis.T @ (basis @ v)
         length = float(np.linalg.norm(v))
-        rest = length * abs(float(vectors[-1, -1]))
-        if not np.isfinite(value) or (k + 1 >= min(size, LANCZOS[0]) and rest <= accuracy * value):
+        residual = length * abs(float(vectors[-1, -1]))
+        if not np.isfinite(value) or (k + 1 >= min(size, LANCZOS[0]) and residual <= accuracy * value):
             break
-        if length <= 1e-12 * scale or length == 0.0:  # the directions so far have no more to say: look elsewhere
+        if length <= 1e-12 * scale or length == 0.0:  # the Krylov space is exhausted: restart with a new direction
             v, length = rng.standard_normal(size), 0.0
             v -= basis.T @ (basis @ v)
-        beside.append(length)
-    return value + (rest if len(diagonal) < size else 0.0)
+        off_diagonal.append(length)
+    return value + (residual if len(diagonal) < size else 0.0)

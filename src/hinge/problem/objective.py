@@ -1,4 +1,4 @@
-"""The objective: data, loss and penalty tied together.
+"""The objective: data, loss and penalty.
 
     J(w, b) = Σᵢ cᵢ ℓ(yᵢ, zᵢ) + Ω(w),     z = Xw + b + offset,     cᵢ = sᵢ / Σ s
 
@@ -23,7 +23,7 @@ from hinge.problem.penalties import Penalty, as_penalty
 Array = NDArray[np.float64]
 
 
-FAR = 30.0  # a score that may be too large for an exponential
+FAR = 30.0  # a larger score may overflow an exponential
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Objective:
 
     @cached_property
     def native(self) -> Any:
-        """The compiled twin of the loss."""
+        """The compiled version of the loss."""
         return native_loss(self.loss)
 
     @cached_property
@@ -82,33 +82,33 @@ class Objective:
 
     @cached_property
     def moments(self) -> Array:
-        """[X 1 y]'C[X 1 y] for one target, offsets taken off: all that least squares needs to know of the examples."""
+        """[X 1 y]'C[X 1 y] for one target minus its offset: the sufficient statistics of least squares."""
         return self.design.moments(self.c, self.y if self.offset is None else self.y - self.offset)
 
     @property
     def has_moments(self) -> bool:
-        """True once X'X and X'y have been computed."""
+        """Whether X'X and X'y have been computed."""
         return "moments" in vars(self)
 
     def zero(self) -> tuple[Array, Array]:
-        """w = 0 and b = 0, in the shapes of this problem (b is an array with one entry per output)."""
+        """w = 0 and b = 0 in the shapes of this problem (b is an array with one entry per output)."""
         shape = (self.d,) if self.outputs == 1 else (self.d, self.outputs)
         return np.zeros(shape), np.zeros(self.outputs)
 
     def start(self) -> tuple[Array, Array]:
-        """Zero weights and the best constant score: where solvers begin."""
+        """Zero weights and the best constant score: the solvers' starting point."""
         w, b = self.zero()
-        # A likelihood knows its best constant, and a user's loss is searched for it.
-        known = self.loss.convex or getattr(self.loss, "fisher", False) or isinstance(self.loss, CustomLoss)
-        if self.fit_intercept and self.outputs == 1 and known and self.loss.smooth and self.y.ndim == 1:
+        # The best constant is computed for convex losses, likelihoods and user-defined losses.
+        has_baseline = self.loss.convex or getattr(self.loss, "fisher", False) or isinstance(self.loss, CustomLoss)
+        if self.fit_intercept and self.outputs == 1 and has_baseline and self.loss.smooth and self.y.ndim == 1:
             best = self.loss.baseline(self.y, self.c)
-            # A class of weight zero has no say in it, but its loss there may be 0 · ∞.
+            # A class of weight zero has no effect on the constant, but its loss there may be 0 · ∞.
             far = abs(best) > FAR and not np.isfinite(self.risk_of_scores(np.full(self.n, best)))
             b[0] = best if np.isfinite(best) and not far else 0.0
         return w, b
 
     def best_constant(self) -> float:
-        """The constant score of the least risk, for one output."""
+        """The constant score of smallest risk, for one output."""
         return self.loss.baseline(self.y, self.c)
 
     def scores(self, w: Array, b: Array) -> Array:
@@ -176,7 +176,7 @@ class Objective:
     def curvature_bound(self) -> float:
         """An upper bound L of the second derivative of the risk, (sup ℓ'')·λ_max([X 1]' C [X 1]).
 
-        By Lanczos to 0.1 %, from above; infinity if ℓ'' is unbounded.
+        Computed by Lanczos as an upper bound within 0.1 %; infinity if ℓ'' is unbounded.
         """
         if not np.isfinite(self.loss.curvature):
             return np.inf
@@ -204,7 +204,7 @@ def make_objective(
     offset: ArrayLike | None = None,
     classes: int | None = None,
 ) -> Objective:
-    """Tie data, loss and penalty together.
+    """An objective of data, loss and penalty.
 
     y must already be coded as the loss wants it (−1/+1, or 0…k−1 with ``classes=k``). X is used where it is.
 

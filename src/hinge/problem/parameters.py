@@ -1,4 +1,4 @@
-"""Parameters of losses, penalties, kernels and hypothesis spaces, by scikit-learn's names for reading and setting them."""
+"""Parameters of losses, penalties, kernels and hypothesis spaces, with scikit-learn's ``get_params`` and ``set_params``."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, ClassVar, Self
 
 
 class Parametrised:
-    """A frozen dataclass whose fields are parameters: ``penalty__lam`` in a grid reaches the field of a penalty.
+    """A frozen dataclass whose fields are parameters: ``penalty__lam`` in a grid addresses the field of a penalty.
 
-    The object never changes: ``set_params`` returns a copy, and an estimator of hinge that holds the object takes the copy
-    in its place. Copies of an estimator share it.
+    The object never changes: ``set_params`` returns a copy, with which an estimator of hinge replaces the object. Clones of
+    an estimator share the object.
     """
 
     set_params_copies: ClassVar[bool] = True
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with ``deep`` those of parameters too, as ``name__parameter``."""
+        """The parameters by name; with ``deep`` also nested parameters, as ``name__parameter``."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
         nested = {
             f"{name}__{key}": part

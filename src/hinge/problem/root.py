@@ -1,8 +1,8 @@
-"""The bias alone: argmin_b Σ cᵢ ℓ(yᵢ, zᵢ + b), a convex problem in one dimension.
+"""The best bias for given scores: argmin_b Σ cᵢ ℓ(yᵢ, zᵢ + b), a convex problem in one dimension.
 
-Needed wherever a fixed set of scores is completed by its best bias: constant predictions (z = 0), and dual points
-whose gradients must sum to zero. Newton's steps inside a bracket that always holds the root of the derivative, so it
-cannot diverge; for kinked losses it ends as bisection.
+It is needed for constant predictions (z = 0) and for dual points whose gradients must sum to zero. Newton's method runs
+inside a bracket that always contains the root of the derivative, so it cannot diverge; for losses with kinks it reduces
+to bisection.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 from hinge.problem.numerics import OVERFLOWED
 
-# Trials of one search. Halving an interval 200 times leaves 1e-60 of it: a root at zero is reached for every purpose.
+# Halving an interval 200 times leaves 1e-60 of it, so even a root at zero is found to any useful accuracy.
 MOST_TRIALS = 200
 
 
 def best_bias(derivatives: Callable[[float], tuple[float, float]], span: float) -> float:
-    """The root of an increasing function, given (value, derivative) at b; ±span if it has none closer to zero."""
+    """The root of an increasing function, given (value, derivative) at b; ±span if there is no root inside."""
     low, high = _bracket(lambda b: derivatives(b)[0], span)
-    b = 0.0 if low <= 0.0 <= high else 0.5 * (low + high)  # a good guess at zero is common: Newton starts there
+    b = 0.0 if low <= 0.0 <= high else 0.5 * (low + high)  # the root is often near zero
     for _ in range(MOST_TRIALS):
         if not low < high:
             break
@@ -39,13 +39,13 @@ def best_bias(derivatives: Callable[[float], tuple[float, float]], span: float) 
 
 
 def _require_number(f: float, b: float) -> None:
-    """Every comparison with NaN is false, so a search that met one would never end."""
+    """Raises an error for NaN, with which every comparison is false and a search would never end."""
     if np.isnan(f):
         raise ValueError(f"The derivative of the loss is not a number at the bias {b:.3g}. {OVERFLOWED}")
 
 
 def _bracket(derivative: Callable[[float], float], span: float) -> tuple[float, float]:
-    """Two points around the root of an increasing function; both ±span if it has none there."""
+    """Two points around the root of an increasing function; both ±span if there is no root inside."""
     f = derivative(0.0)
     _require_number(f, 0.0)
     if f == 0.0:

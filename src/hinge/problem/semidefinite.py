@@ -9,14 +9,14 @@ from hinge.problem.objective import Array
 
 REFINEMENTS = 4
 RIDGE_OF_FACTOR = 1e-11  # relative to the diagonal, so that singular matrices can be factored
-SINGULAR_VALUES = 12.0  # operations by singular values, over the order cubed
+SINGULAR_VALUES = 12.0  # operations of a singular value decomposition, divided by the order cubed
 
 
 def solve_semidefinite(A: Array, rhs: Array, flops: float = np.inf) -> Array:
-    """A solution of Ax = rhs for a positive semidefinite A whose range holds rhs.
+    """A solution of Ax = rhs for a positive semidefinite A whose range contains rhs.
 
-    A plus a tiny ridge is factored; refinement removes the error of the ridge, unless A is too close to singular for
-    that. Then singular values give the solution of least norm, if they cost no more than ``flops`` operations.
+    Factors A plus a tiny ridge; iterative refinement removes the error of the ridge unless A is too close to singular. In
+    that case a singular value decomposition gives the minimum-norm solution, if it costs at most ``flops`` operations.
     """
     diagonal = np.diag(A)
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))

@@ -1,8 +1,8 @@
-"""Hypothesis spaces: what kind of function is learned.
+"""Hypothesis spaces: the kinds of functions that are learned.
 
-A space is a small immutable description. ``family`` names the module that knows how to minimise a loss and a penalty
-over it (it registers itself with :func:`hinge.models.learner.minimise` when imported), so new spaces plug in without
-a change to the learner.
+A space is a small immutable description. ``family`` names the module that minimises a loss and a penalty over it (the
+module registers itself with :func:`hinge.models.learner.minimise` when imported), so new spaces need no change to the
+Learner.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Space(Parametrised):
     """Base class of hypothesis spaces."""
 
     family: ClassVar[str] = ""
-    # The options of Learner, besides loss and penalty, that minimising over the space makes use of.
+    # The options of Learner, besides loss and penalty, that minimising over the space uses.
     uses: ClassVar[frozenset[str]] = frozenset({"solver", "tol", "max_iter", "random_state", "history"})
     tabular: ClassVar[bool] = True  # inputs are rows of a table, targets one value per row
 
@@ -115,7 +115,7 @@ class TreeOutput(Chain):
 
 @dataclass(frozen=True)
 class RKHS(Space):
-    """f = Σⱼ αⱼ k(xⱼ, ·) + b: functions in the space of a kernel, penalised by their norm.
+    """f = Σⱼ αⱼ k(xⱼ, ·) + b: functions in the reproducing kernel Hilbert space of a kernel, penalised by their norm.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Hypothesis spaces made of trees and of sums of learners."""
+"""Hypothesis spaces of trees and of sums of learners."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hinge.problem.spaces import Space
 class Tree(Space):
     """f is constant on the cells of one decision tree.
 
-    The tree is grown best leaf first on the second-order model of the loss; each leaf takes the value that minimises
-    the loss there exactly.
+    The tree is grown best leaf first on the second-order model of the loss; the value of each leaf minimises the loss
+    exactly.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Tree(Space):
 
 @dataclass(frozen=True)
 class Forest(Space):
-    """f is the mean of trees grown on bootstrap samples, each on a random share of the features.
+    """f is the mean of trees grown on bootstrap samples, each on a random subset of the features.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Forest(Space):
 
 @dataclass(frozen=True)
 class Boosted(Space):
-    """f = f₀ + η Σ_t v_t h_t, one member after the other along the negative gradient of the loss.
+    """f = f₀ + η Σ_t v_t h_t; each member is fitted to the negative gradient of the loss.
 
     Parameters
     ----------

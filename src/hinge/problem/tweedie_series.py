@@ -7,8 +7,8 @@ j* = Y/ρ and width √(j*/(1 + ρ)), where Y = (ρz)^{1/(1+ρ)}; for large z
 
     log W ≈ (1 + 1/ρ)Y + ½ log Y − ½ log(2π(1 + ρ)),
 
-with an error of order 1/Y. Where the peak is far from zero the sum over whole numbers is that of any other fine grid
-(the trapezoidal rule on a smooth bump is exact to rounding), so a few dozen terms are enough for any z.
+with an error of order 1/Y. If the peak is far from zero, the sum over integers equals that over any other fine grid (the
+trapezoidal rule on a smooth bump is exact to rounding), so a few dozen terms are enough for any z.
 
 Reference: Dunn & Smyth (2005), Series evaluation of Tweedie exponential dispersion model densities; Wright (1935) for
 the asymptotics.
@@ -25,10 +25,10 @@ from scipy.special import gammaln, logsumexp
 
 Array = NDArray[np.float64]
 
-REACH = 10.0  # widths on either side of the peak: what is left out is below e⁻⁵⁰ of the sum
-NODES = 61  # on that stretch: the step is a third of the width
-FEW = 2000  # more values than this are read off a spline
-STEP = 0.05  # of that spline in log z, on what the asymptotics leave: errors below 1e-8
+REACH = 10.0  # widths on either side of the peak; the remainder is below e⁻⁵⁰ of the sum
+NODES = 61  # in that interval: the step is a third of the width
+FEW = 2000  # for more values than this a spline is used
+STEP = 0.05  # of that spline in log z, on the difference from the asymptotics: errors below 1e-8
 ROWS = 4096  # at a time
 
 
@@ -57,7 +57,7 @@ def _summed(rho: float, u: Array) -> Array:
         j = peak[rows, None] + width[rows, None] * steps
         out[rows] = logsumexp(_log_terms(rho, u[rows, None], j), axis=1) + np.log(width[rows] * (steps[1] - steps[0]))
     near = np.flatnonzero(~far)
-    for rows in _pieces(near[np.argsort(peak[near])]):  # those with equally many terms together
+    for rows in _pieces(near[np.argsort(peak[near])]):  # values with equally many terms are processed together
         last = math.ceil(float(np.max(peak[rows] + REACH * width[rows]))) + 25
         out[rows] = logsumexp(_log_terms(rho, u[rows, None], np.arange(1.0, last + 1.0)), axis=1)
     return out

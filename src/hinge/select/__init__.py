@@ -1,1 +1,1 @@
-"""Choosing: paths of solutions, cross-validated strengths, subsets of features."""
+"""Model selection: paths of solutions, cross-validated strengths, subsets of features."""

@@ -1,4 +1,4 @@
-"""Pool-based active learning: which unlabelled examples to ask about.
+"""Pool-based active learning: which unlabelled examples to label next.
 
 Uncertainty   1 − max_c p(c|x)
 Margin        p(second) − p(first): close to 0 where two classes compete (for scores: −|s|, the distance to the border)
@@ -30,7 +30,7 @@ STRATEGIES = ("uncertainty", "margin", "entropy", "committee", "random")
 def query(
     model: Any, X: Any, strategy: str | Callable[[Any, Any], Any] = "margin", *, batch: int = 1, random_state: Any = 0
 ) -> np.ndarray:
-    """The rows of a pool whose labels would teach a fitted classifier most, best first.
+    """The rows of a pool whose labels are most informative for a fitted classifier, best first.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def query(
 
 
 def informativeness(model: Any, X: Any, strategy: str) -> np.ndarray:
-    """How informative a label would be, by one of the named criteria; larger is more."""
+    """The informativeness of a label by one of the named criteria; larger is better."""
     if strategy not in STRATEGIES[:-1]:
         raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))} or a function; got {strategy!r}.")
     if strategy == "committee":
@@ -121,7 +121,7 @@ class LabelCurve:
         return self.scores.mean(axis=0)
 
     def needed(self, score: float) -> float:
-        """The smallest number of labels from which the mean score stays at least this good; NaN if it never does."""
+        """The smallest number of labels from which on the mean score is at least this good; NaN if there is none."""
         good = self.mean >= score
         stays = np.flip(np.logical_and.accumulate(np.flip(good)))
         return float(self.labels[np.argmax(stays)]) if stays.any() else float("nan")
@@ -143,15 +143,15 @@ class LabelCurves:
     metric: str
 
     def labels_saved(self, strategy: str) -> tuple[np.ndarray, np.ndarray]:
-        """(labels random choice needs, the share of them that the strategy saves), for every score random reaches.
+        """(labels that random choice needs, the fraction that the strategy saves), for every score that random reaches.
 
-        A share of 0.4 at 100 labels: what random choice reaches with 100, the strategy reaches with 60.
+        A fraction of 0.4 at 100 labels means that the strategy reaches with 60 labels what random choice reaches with 100.
         """
         random, other = self.curves["random"], self.curves[strategy]
-        needed = np.array([random.needed(score) for score in random.mean])
-        mine = np.array([other.needed(score) for score in random.mean])
-        known = ~np.isnan(needed)
-        return needed[known], 1.0 - mine[known] / needed[known]
+        random_needs = np.array([random.needed(score) for score in random.mean])
+        strategy_needs = np.array([other.needed(score) for score in random.mean])
+        reached = ~np.isnan(random_needs)
+        return random_needs[reached], 1.0 - strategy_needs[reached] / random_needs[reached]
 
 
 def active_curves(
@@ -170,10 +170,10 @@ def active_curves(
     scoring: Any = None,
     random_state: int = 0,
 ) -> LabelCurves:
-    """Run active learning on a pool whose labels are known, to see how many labels a strategy saves.
+    """Run active learning on a labelled pool, to measure how many labels a strategy saves.
 
-    Every strategy begins with the same ``start`` random labels (of at least two classes) and asks for ``batch`` more at
-    a time; after each the learner is fitted again and scored on the test data.
+    Every strategy starts with the same ``start`` random labels (of at least two classes) and queries ``batch`` more at a
+    time; after each batch the learner is refitted and scored on the test data.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def active_curves(
 
 
 def _first_labels(y: np.ndarray, start: int, rng: np.random.Generator) -> np.ndarray:
-    """Random rows, drawn again until they have two classes."""
+    """Random rows, redrawn until they have two classes."""
     if len(np.unique(y)) < 2:
         raise ValueError("y has only one class: there is nothing to learn.")
     while True:
@@ -256,20 +256,24 @@ def _one_run(
             scores.append(float(scorer(model, X_test, y_test)))
             if k + 1 == len(labels):
                 break
-            rest = np.setdiff1d(np.arange(len(y)), chosen)
-            judge = model
+            unlabelled = np.setdiff1d(np.arange(len(y)), chosen)
+            queried_model = model
             if strategy == "committee":
-                judge = [_bootstrapped(learner, X, y, np.array(chosen), rng) for _ in range(members)]
+                queried_model = [_bootstrapped(learner, X, y, np.array(chosen), rng) for _ in range(members)]
             seed = int(rng.integers(2**31))
             queried = query(
-                judge, _safe_indexing(X, rest), strategy, batch=int(labels[k + 1] - count), random_state=seed
+                queried_model,
+                _safe_indexing(X, unlabelled),
+                strategy,
+                batch=int(labels[k + 1] - count),
+                random_state=seed,
             )
-            chosen += [int(i) for i in rest[queried]]
+            chosen += [int(i) for i in unlabelled[queried]]
     return scores, np.array(chosen)
 
 
 def _bootstrapped(learner: Any, X: Any, y: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> Any:
-    """A clone fitted on a bootstrap sample with all the classes seen so far, so that members speak of the same."""
+    """A clone fitted to a bootstrap sample with all classes found so far, so that members predict the same classes."""
     first = np.unique(y[rows], return_index=True)[1]
     drawn = np.concatenate([rows[first], rng.choice(rows, size=len(rows) - len(first))])
     return clone(learner).fit(_safe_indexing(X, drawn), y[drawn])

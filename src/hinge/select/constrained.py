@@ -1,13 +1,13 @@
-"""Penalised and constrained problems are the same path, differently labelled.
+"""The equivalence of penalised and constrained problems along the path.
 
     Tikhonov   min R(w, b) + λ Ω(w)                 Ivanov   min R(w, b)  subject to  Ω(w) ≤ r
 
 For convex R and Ω every Tikhonov solution w_λ solves the Ivanov problem with r = Ω(w_λ), and the multiplier of the
-constraint at an Ivanov solution is the λ that gives it back. Here Ω is ‖w‖₁ (with λ‖w‖₁) or ‖w‖₂ (with (λ/2)‖w‖₂²):
+constraint at an Ivanov solution is the corresponding λ. Here Ω is ‖w‖₁ (with λ‖w‖₁) or ‖w‖₂ (with (λ/2)‖w‖₂²):
 
     r(λ) = ‖w_λ‖₁,  λ(w) = max_j |∂R/∂w_j|          r(λ) = ‖w_λ‖₂,  λ(w) = ‖∇R‖₂ / ‖w‖₂
 
-where R is differentiable. Where it has kinks, one w may belong to an interval of λ: see :func:`multipliers`.
+if R is differentiable. If it has kinks, one w may belong to an interval of λ: see :func:`multipliers`.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ NORMS = {"l1": (L1, L1Ball, 1), "l2": (L2, L2Ball, 2)}
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One point of the path, found both ways."""
+    """One point of the path, as penalised and as constrained solution."""
 
     strength: float  # λ
     radius: float  # r = ‖w_λ‖
     penalised: Array  # weights of the Tikhonov problem with λ
     constrained: Array  # weights of the Ivanov problem with r
-    multipliers: tuple[float, float]  # every λ between these gives the Ivanov solution back; equal for smooth losses
+    multipliers: tuple[float, float]  # the interval of λ with the same solution; a single point for smooth losses
 
     @property
     def multiplier(self) -> float:
-        """The λ of the Ivanov solution: where several belong to it, the one nearest to ``strength``."""
+        """The λ of the Ivanov solution; if there are several, the one nearest to ``strength``."""
         return float(np.clip(self.strength, *self.multipliers))
 
     @property
@@ -49,9 +49,9 @@ class PathPoint:
 def multipliers(objective: Objective, w: Array, b: Array, norm: str, *, kink: float = 1e-6) -> tuple[float, float]:
     """The smallest and the largest λ for which w is the penalised solution, from −∂R ∋ λ∂Ω(w).
 
-    A differentiable risk has one: both ends are equal. Where examples lie at a kink of the loss (their scores within
-    ``kink`` of it, relative to the largest score) their subgradients may be chosen, and an interval of λ gives w back;
-    its ends solve two linear programs over the subgradients.
+    For a differentiable risk both are equal. If examples are at a kink of the loss (their scores within ``kink`` of it,
+    relative to the largest score), their subgradients may be chosen, and an interval of λ has the solution w; its ends
+    solve two linear programs over the subgradients.
     """
     o = objective
     if o.loss.smooth or o.outputs > 1:

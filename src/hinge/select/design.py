@@ -1,4 +1,4 @@
-"""Sequential experiment design for linear regression: which input to measure next.
+"""Sequential experimental design for linear regression: which input to measure next.
 
 Model       y = ⟨θ, v⟩ + noise of variance σ²,  v = φ(x) (with a leading 1 if there is a bias)
 Precision   after inputs v₁ … v_m:  A⁻¹ = λI + Σ vᵢvᵢ',  Cov(θ̂) = σ²A (for λ → 0),  Var of a prediction at v is σ² v'Av
@@ -6,7 +6,7 @@ Update      A ← A − Avv'A / (1 + v'Av)                                      
 Criteria    trace      v'AAv / (1 + v'Av): how much measuring v lowers tr A, the mean squared error of θ̂ (A-optimal)
             variance   v'Av: the input whose prediction is least certain
 
-Neither looks at y, so a batch chosen one by one is the same as one chosen with the answers in between.
+Neither depends on y, so a batch chosen one by one is the same as one chosen with measurements in between.
 
 In a ball without a bias both are largest at the longest eigenvector of A with the largest eigenvalue a: in the
 eigenbasis the trace criterion is R²Σpᵢaᵢ²/(1 + R²Σpᵢaᵢ) with Σp = 1, a ratio of linear functions, so largest at a
@@ -27,7 +27,7 @@ import scipy.linalg
 import scipy.optimize
 
 CRITERIA = ("trace", "variance")
-CORNERS = 10  # so many features have all corners of their box tried
+CORNERS = 10  # up to this many features all corners of the box are tried
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BallDomain:
 
 
 class SequentialDesign:
-    """Chooses inputs to measure, one after the other, for a linear regression.
+    """Chooses inputs to measure, one at a time, for a linear regression.
 
     Parameters
     ----------
@@ -156,20 +156,20 @@ class SequentialDesign:
         return variance if self.criterion == "variance" else np.einsum("ij,ij->i", P, P) / (1.0 + variance)
 
     def ask(self, batch: int = 1) -> np.ndarray:
-        """The next ``batch`` inputs, best first; they count as measured."""
+        """The next ``batch`` inputs, best first; they are recorded as measured."""
         if self._pool is not None and not self.replace and batch > int(self._free.sum()):
             raise ValueError(f"The pool has {int(self._free.sum())} candidates left; {batch} were requested.")
         return np.array([self._take() for _ in range(batch)])
 
     def add(self, X: Any) -> SequentialDesign:
-        """Count inputs as measured that were chosen in some other way."""
+        """Record inputs as measured that were chosen in another way."""
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))
         for v in self._lift(X if self.features is None else np.asarray(self.features(X), float)):
             self._update(v)
         return self
 
     def add_index(self, rows: Any) -> SequentialDesign:
-        """The same for rows of the pool, which are then no longer candidates."""
+        """The same for rows of the pool, which are then removed from the candidates."""
         if self._pool is None:
             raise ValueError("Only a pool has rows; use add(x).")
         for i in np.atleast_1d(rows):
@@ -183,7 +183,7 @@ class SequentialDesign:
         if self._pool is not None:
             values = np.where(self._free, self._values(), -np.inf)
             top = float(values.max())
-            # The first of those that are equal but for rounding.
+            # The first of those that are equal up to rounding.
             return self._record(int(np.argmax(values >= top - 1e-9 * abs(top))))
         if isinstance(self.domain, BallDomain):
             x = _best_in_ball(self.A_, self.criterion, self.intercept, float(self.domain.radius))
@@ -241,7 +241,7 @@ def _best_in_ball(A: np.ndarray, criterion: str, intercept: bool, radius: float)
 
 
 def largest_on_ball(Q: np.ndarray, g: np.ndarray, radius: float) -> np.ndarray:
-    """The x with ‖x‖ ≤ radius where x'Qx + 2g'x is largest, for any symmetric Q.
+    """The maximiser of x'Qx + 2g'x over ‖x‖ ≤ radius, for any symmetric Q.
 
     Optimality: (μI − Q)x = g with μI − Q positive semidefinite, μ ≥ 0 and μ(‖x‖ − radius) = 0.
     """
@@ -260,7 +260,7 @@ def largest_on_ball(Q: np.ndarray, g: np.ndarray, radius: float) -> np.ndarray:
     easy = np.abs(b) > 1e-14 * max(float(np.linalg.norm(b)), 1e-300)
     lowest = floor + 1e-13 * size
     if not np.any(easy) or np.linalg.norm(at(lowest)) < radius:
-        # The hard case: g has nothing along the top eigenvector, which makes up the length.
+        # The hard case: g is orthogonal to the top eigenvector, which supplies the missing length.
         inside = np.where(values < top - 1e-12 * size, at(lowest), 0.0)
         inside[-1] = np.sqrt(max(radius**2 - float(inside[:-1] @ inside[:-1]), 0.0)) * (1.0 if b[-1] >= 0 else -1.0)
         return vectors @ inside
@@ -271,7 +271,7 @@ def largest_on_ball(Q: np.ndarray, g: np.ndarray, radius: float) -> np.ndarray:
 
 
 def _best_in_box(A: np.ndarray, criterion: str, intercept: bool, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """From the best corners (all of them for few features) exact line searches, coordinate by coordinate."""
+    """Exact line searches by coordinate from the best corners (all corners for few features)."""
     d = len(low)
     middle, half = (low + high) / 2, (high - low) / 2
     if d <= CORNERS:
@@ -300,7 +300,8 @@ def _climb(
         before = value
         for j in range(skip, len(v)):
             ends = [low[j - skip], high[j - skip]]
-            inner: Any = _stationary(A, B, v, j) if criterion == "trace" else []  # v'Av is convex: largest at an end
+            # v'Av is convex, so its maximum is at an end.
+            inner: Any = _stationary(A, B, v, j) if criterion == "trace" else []
             for t in (*ends, *(t for t in inner if ends[0] < t < ends[1])):
                 trial = v.copy()
                 trial[j] = t
@@ -317,10 +318,10 @@ def _value(A: np.ndarray, B: np.ndarray, v: np.ndarray, criterion: str) -> float
 
 
 def _stationary(A: np.ndarray, B: np.ndarray, v: np.ndarray, j: int) -> np.ndarray:
-    """Where the ratio of the two quadratics in coordinate j has slope zero: roots of a quadratic."""
-    rest = v.copy()
-    rest[j] = 0.0
-    n = (B[j, j], 2.0 * B[j] @ rest, rest @ B @ rest)
-    m = (A[j, j], 2.0 * A[j] @ rest, 1.0 + rest @ A @ rest)
+    """The stationary points of the ratio of the two quadratics in coordinate j: roots of a quadratic."""
+    others = v.copy()
+    others[j] = 0.0
+    n = (B[j, j], 2.0 * B[j] @ others, others @ B @ others)
+    m = (A[j, j], 2.0 * A[j] @ others, 1.0 + others @ A @ others)
     roots = np.roots([n[0] * m[1] - n[1] * m[0], 2 * (n[0] * m[2] - n[2] * m[0]), n[1] * m[2] - n[2] * m[1]])
     return np.real(roots[np.abs(np.imag(roots)) < 1e-12])

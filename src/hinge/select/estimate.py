@@ -50,8 +50,8 @@ class Estimate:
 def mean_of(values: np.ndarray, groups: np.ndarray | None = None) -> Estimate:
     """The mean with its standard error.
 
-    ``groups`` numbers the fold every value came from. Losses from one fold share a fitted model and are not
-    independent, so the larger of the two standard errors is taken: over examples, and over means of folds.
+    ``groups`` is the fold of every value. Losses from one fold share a fitted model and are dependent, so the result has
+    the larger of two standard errors: over examples, and over means of folds.
     """
     n = len(values)
     error = float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else math.nan
@@ -63,7 +63,7 @@ def mean_of(values: np.ndarray, groups: np.ndarray | None = None) -> Estimate:
 
 
 def plain(value: Any) -> Any:
-    """A tree of dataclasses, arrays and tuples as dictionaries, lists and numbers that JSON can hold (nan as null)."""
+    """Nested dataclasses, arrays and tuples as dictionaries, lists and numbers for JSON (NaN as null)."""
     if isinstance(value, Estimate):
         parts = {"value": value.value, "standard_error": value.standard_error, "low": value.low, "high": value.high}
         return {key: plain(number) for key, number in parts.items()}

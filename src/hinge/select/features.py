@@ -1,6 +1,6 @@
-"""Choosing features: forward, backward and exhaustive search for the set S with the least  error(S) + λ|S|.
+"""Feature selection: forward, backward and exhaustive search for the set S that minimises  error(S) + λ|S|.
 
-With least squares the error of every candidate set comes from sweeps of one Gram matrix: no model is refitted. With
+For least squares the errors of all candidate sets come from sweeps of one Gram matrix, without refitting a model. For
 any other learner each candidate is fitted and scored.
 """
 
@@ -26,11 +26,11 @@ from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, require_no_overflow
 from hinge.solvers.closed_form import Centred
 
-# Branch and bound is exact at any size; beyond this it may take long.
+# Branch and bound is exact at any size, but may take long with more features.
 MOST_FEATURES = 30
 MOST_SUBSETS = 200_000
 COLLINEAR = 1e-10
-PERFECT = 1e-9  # a share of a variance that counts as none
+PERFECT = 1e-9  # a fraction of a variance that counts as zero
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class LeastSquaresErrors:
         scale = np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
         self.scale = np.where(scale > 0, scale, 1.0)
         self.matrix /= self.scale[:, None] * self.scale[None, :]
-        self.unit = self.scale[-1] ** 2  # errors are measured in units of the variance of y inside
+        self.unit = self.scale[-1] ** 2  # errors are computed in units of the variance of y
         self.rank, self.left = self._reach()
 
     @staticmethod
@@ -69,7 +69,7 @@ class LeastSquaresErrors:
         A[k, k] = pivot
 
     def forward(self, most: int) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Sets of 0, 1, 2 … features, each with the feature that lowers the error most."""
+        """Sets of 0, 1, 2 … features; each adds the feature that decreases the error most."""
         A = self._regular()
         chosen: list[int] = []
         yield (), self.unit * A[-1, -1]
@@ -83,22 +83,22 @@ class LeastSquaresErrors:
             yield tuple(sorted(chosen)), self.error(sorted(chosen))
 
     def backward(self) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Sets of d, d−1, … 0 features, each without the feature that raises the error least."""
-        A, kept = self._regular(), list(range(len(self.matrix) - 1))
-        for j in kept:
+        """Sets of d, d−1, … 0 features; each drops the feature that increases the error least."""
+        A, remaining = self._regular(), list(range(len(self.matrix) - 1))
+        for j in remaining:
             self.sweep(A, j)
-        yield tuple(kept), self.error(kept)
-        while kept:
-            at = np.array(kept)
+        yield tuple(remaining), self.error(remaining)
+        while remaining:
+            at = np.array(remaining)
             worst = int(at[np.argmin(A[at, -1] ** 2 / np.maximum(A[at, at], 1e-300))])
             self.sweep(A, worst)
-            kept.remove(worst)
-            yield tuple(kept), self.error(kept)
+            remaining.remove(worst)
+            yield tuple(remaining), self.error(remaining)
 
     def best(self, most: int) -> tuple[list[tuple[tuple[int, ...], float]], int]:
-        """The best set of every size up to ``most``, and how many sets were looked at."""
+        """The best set of every size up to ``most``, and the number of sets evaluated."""
         d = len(self.matrix) - 1
-        perfect = self.rank < d and self.left <= PERFECT  # then dropping features rules nothing out
+        perfect = self.rank < d and self.left <= PERFECT  # then dropping features excludes nothing
         largest = min(most, self.rank - 1) if perfect else most
         search, matrix = (core.grow_subsets, self.matrix) if perfect else (core.best_subsets, self._regular())
         _, members, nodes = search(np.ascontiguousarray(matrix).ravel(), d, max(largest, 0))
@@ -107,7 +107,7 @@ class LeastSquaresErrors:
         return found + self._complete(sets[-1] if sets else (), most, self.left), nodes
 
     def _regular(self) -> np.ndarray:
-        """The matrix, with a little ridge if features depend on one another: the full model must not be singular."""
+        """The matrix, with a small ridge if features are dependent, so that the full model is not singular."""
         A, d = self.matrix.copy(), len(self.matrix) - 1
         if self.rank < d:
             A[np.arange(d), np.arange(d)] += COLLINEAR
@@ -119,11 +119,11 @@ class LeastSquaresErrors:
         return self.unit * left if left > PERFECT else 0.0
 
     def _reach(self) -> tuple[int, float]:
-        """The rank of the features, and the error of all of them together in units of the variance of y."""
+        """The rank of the features, and the error of all of them in units of the variance of y."""
         return self._left_by(np.arange(len(self.matrix) - 1))
 
     def _left_by(self, at: np.ndarray) -> tuple[int, float]:
-        """The rank of these features, and the error they leave in units of the variance of y."""
+        """The rank of these features, and their error in units of the variance of y."""
         d = len(self.matrix) - 1
         size, axes = np.linalg.eigh(self.matrix[np.ix_(at, at)])
         inside = size > d * PERFECT
@@ -131,7 +131,7 @@ class LeastSquaresErrors:
         return int(inside.sum()), max(float(self.matrix[d, d] - np.sum(parts**2 / size[inside])), 0.0)
 
     def _complete(self, chosen: tuple[int, ...], most: int, left: float) -> list[tuple[tuple[int, ...], float]]:
-        """Larger sets that leave no more error than all features: independent features first, then any."""
+        """Larger sets with no more error than all features: independent features first, then any."""
         A, d = self._regular(), len(self.matrix) - 1
         for j in chosen:
             self.sweep(A, j)
@@ -176,14 +176,14 @@ class FeatureSearch(SelectorMixin, Estimator):
         self.fit_intercept = fit_intercept
 
     def transform(self, X: Any) -> Any:
-        """The chosen columns of X; choosing none is a legitimate answer and not warned about."""
+        """The chosen columns of X; choosing none is valid and causes no warning."""
         check_indices(X)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="No features were selected")
             return super().transform(X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Search. A learner that is given weights must take ``sample_weight`` in its ``fit``."""
+        """Search. With weights, the learner's ``fit`` must take ``sample_weight``."""
         quick = self.estimator is None
         check_indices(X)
         X, y = validate_data(self, X, y, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, y_numeric=quick)
@@ -221,7 +221,7 @@ class FeatureSearch(SelectorMixin, Estimator):
 
 
 class _Errors:
-    """Errors of a learner on sets of features: minus its score, on folds or on the training data."""
+    """Errors of a learner on sets of features: its negative score on folds or on the training data."""
 
     def __init__(self, search: FeatureSearch, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
         self.search, self.X, self.y, self.weights, self.d = search, X, y, weights, X.shape[1]
@@ -240,14 +240,14 @@ class _Errors:
         return -float(np.mean([self._score(part, train, test) for train, test in self.folds]))
 
     def _without_features(self) -> float:
-        """The error of the best constant: the learner on a column of zeros, which carries nothing but its bias."""
+        """The error of the best constant: the learner on a column of zeros, so that only its bias matters."""
         nothing = np.zeros((len(self.y), 1))
         return -float(np.mean([self._score(nothing, train, test) for train, test in self.folds]))
 
     def _score(self, part: Any, train: np.ndarray, test: np.ndarray) -> float:
-        learn, judge = ({} if self.weights is None else {"sample_weight": self.weights[at]} for at in (train, test))
-        model = clone(self.search.estimator).fit(part[train], self.y[train], **learn)
-        return float(self.scorer(model, part[test], self.y[test], **judge))
+        fitted, scored = ({} if self.weights is None else {"sample_weight": self.weights[at]} for at in (train, test))
+        model = clone(self.search.estimator).fit(part[train], self.y[train], **fitted)
+        return float(self.scorer(model, part[test], self.y[test], **scored))
 
 
 _DOC = """

@@ -1,4 +1,4 @@
-"""Candidates: a learner's own path of strengths, and which of two candidates is the simpler."""
+"""Candidates: a learner's own path of strengths, and the order of candidates by complexity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.select.path import strength_grid
 
-# Parameters whose larger values mean a more complex model, and those whose larger values mean a simpler one.
+# Parameters whose larger values make a model more complex, and parameters whose larger values make it simpler.
 COMPLEX = frozenset({
     "C", "gamma", "degree", "max_iter", "n_estimators", "max_depth", "max_leaf_nodes", "learning_rate", "n_components",
     "hidden_layer_sizes", "k", "n_features",
@@ -80,6 +80,6 @@ def path_grid(learner: Any, X: Any, y: Any, count: int) -> dict[str, Any]:
 
 
 def _mean_square(X: Any) -> float:
-    """Σ x² / d: the size of the diagonal of X'X."""
+    """Σ x² / d: the average of the diagonal of X'X."""
     squares = X.multiply(X).sum() if hasattr(X, "multiply") and hasattr(X, "tocsr") else np.sum(np.asarray(X) ** 2)
     return max(float(squares) / X.shape[1], 1e-300)

@@ -65,7 +65,7 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
     0
     """
 
-    several = False  # targets at once
+    several = False  # whether there may be several targets
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "positive", "selection", "rule"),
@@ -113,11 +113,11 @@ class ElasticNetCV(CertifiedAs, LinearRegressor):
         self.solver = solver
 
     def get_metadata_routing(self) -> Any:
-        """The splitter gets what it has requested of the arguments of ``fit``."""
+        """The splitter receives the arguments of ``fit`` that it has requested."""
         return router(self, splitter=(check_cv(self.cv), {"fit": "split"}))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> ElasticNetCV:
-        """Choose α and ρ and fit with them on all the data; ``params`` go to the splitter, with routing enabled."""
+        """Choose α and ρ and fit with them to all data; ``params`` are passed to the splitter if routing is enabled."""
         weighs = sample_weight is not None and consumes(check_cv(self.cv), "split", "sample_weight")
         routed = route(self, "fit", params, **({"sample_weight": sample_weight} if weighs else {}))
         column = is_column(y)

@@ -18,15 +18,15 @@ from hinge.problem.losses import Logistic, Softmax
 from hinge.problem.objective import Objective, make_objective
 from hinge.select.choice import choose_candidate
 
-FOLD_TOL = 1e-4  # scores on folds do not feel smaller gaps
-NEVER = 36.0  # the score by which a class that a fold has not seen lies below the others: e^−36 is below rounding
+FOLD_TOL = 1e-4  # smaller gaps do not change the scores on folds
+NEVER = 36.0  # a class absent from a fold has a score lower by this: e^−36 is below rounding
 OLD_PENALTIES = {"l2": [0.0], "l1": [1.0]}
 
 
 class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
     """Logistic regression, C Σ sᵢ ℓ(yᵢ, f(xᵢ)) + ρ‖w‖₁ + (1−ρ)/2·‖w‖², with C and ρ chosen by cross-validation.
 
-    In every fold the fits go from the strongest penalty to the weakest, each started at the last.
+    In every fold the fits go from the strongest penalty to the weakest, each warm-started from the previous one.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         self.rule = rule
 
     def get_metadata_routing(self) -> Any:
-        """The splitter and the scorer get what they have requested of the arguments of ``fit`` and ``score``."""
+        """The splitter and the scorer receive the arguments of ``fit`` and ``score`` that they have requested."""
         scorer = (self._scorer(), {"fit": "score", "score": "score"})
         return router(self, splitter=(self.cv, {"fit": "split"}), scorer=scorer)
 
@@ -138,28 +138,28 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         return get_scorer("accuracy") if self.scoring is None else check_scoring(self, scoring=self.scoring)
 
     def _labelled(self, scorer: Any) -> Any:
-        """The scorer with all labels, where its measure takes them: a fold may lack some."""
+        """The scorer with all labels, if its measure takes them, because a fold may lack some."""
         measure = getattr(scorer, "_score_func", None)
         if measure is None or "labels" not in inspect.signature(measure).parameters:
             return scorer
         options = {"labels": self.classes_} | scorer._kwargs
         if len(self.classes_) == 2 and "pos_label" in inspect.signature(measure).parameters:
             options.setdefault("pos_label", self.classes_[1])
-        made = make_scorer(
+        labelled = make_scorer(
             measure, greater_is_better=scorer._sign > 0, response_method=scorer._response_method, **options
         )
-        return made
+        return labelled
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
-        """The score that ``scoring`` names, accuracy if it names none; ``score_params`` go to it, with routing enabled."""
+        """The score named by ``scoring``, by default accuracy; ``score_params`` are passed to it if routing is enabled."""
         routed = route(self, "score", score_params, sample_weight=sample_weight)
         weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self._scorer()(self, X, y, **(routed.scorer.score if routing_enabled() else weighted)))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> LogisticRegressionCV:
-        """Choose C and ρ and fit with them; a weight of 2 means the same as having the example twice.
+        """Choose C and ρ and fit with them; a weight of 2 is equivalent to repeating the example.
 
-        ``params`` go to the splitter and the scorer, with metadata routing enabled.
+        ``params`` are passed to the splitter and the scorer if metadata routing is enabled.
         """
         routed = route(self, "fit", params, sample_weight=sample_weight)
         X, codes, weights = self._check(X, y, sample_weight)
@@ -211,7 +211,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
         return make_objective(X, codes.astype(np.float64), Softmax(), classes=k, **options)
 
     def _with_absent(self, w: np.ndarray, b: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and biases of all classes from those of a fold, which never predicts a class that it has not seen."""
+        """Weights and biases of all classes from those of a fold, which never predicts an absent class."""
         k = len(self.classes_)
         if len(present) == k:
             return w, b
@@ -224,7 +224,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
     def _folds(
         self, X: Any, y: np.ndarray, codes: np.ndarray, s: np.ndarray, routed: Any
     ) -> tuple[np.ndarray, list[Any], np.ndarray]:
-        """Scores, folds × ρ × C, the weights and biases behind them, and the iterations that they took."""
+        """Scores, folds × ρ × C, the corresponding weights and biases, and the numbers of iterations."""
         fold = LogisticRegression()
         fold.classes_, fold.n_features_in_ = self.classes_, X.shape[1]
         scorer = None if self.scoring in (None, "neg_log_loss") else self._labelled(self._scorer())
@@ -243,7 +243,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
             steps = np.empty(table.shape, dtype=np.int32)
             solutions: list[list[Any]] = [[None] * len(self.Cs_) for _ in self.l1_ratios_]
             for i, ratio in enumerate(self.l1_ratios_):
-                # Weights are nearly linear in log C: a fit begins where the last two point.
+                # Weights are nearly linear in log C, so a fit starts from an extrapolation of the last two.
                 start = last = None
                 for position in order:
                     penalty = elastic_penalty(1.0 / (self.Cs_[position] * objective.weight_sum), float(ratio))

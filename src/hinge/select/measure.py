@@ -18,7 +18,7 @@ from hinge.problem.losses import Loss
 from hinge.select.estimate import Estimate, mean_of
 
 Array = np.ndarray
-# Probabilities are at least this where their logarithm is taken, and mean counts at least this share of the mean.
+# A lower bound of probabilities in logarithms, and of mean counts as a fraction of the mean.
 LEAST_PROBABILITY = 1e-7
 LEAST_MEAN = 1e-3
 
@@ -51,7 +51,7 @@ class Measure:
     root: bool = False
 
     def code(self, y: Any) -> Array:
-        """Targets as the measure wants them: codes of labels, or numbers."""
+        """Targets in the form of the measure: codes of labels, or numbers."""
         y = np.asarray(y)
         if self.classes is None:
             return y.astype(np.float64)
@@ -68,11 +68,11 @@ class Measure:
         if not self.probabilities:
             return self.code(model.predict(X))
         p = np.asarray(model.predict_proba(X), dtype=np.float64)
-        known = np.asarray(model.classes_)
-        if len(known) == len(self.classes):
+        fold_classes = np.asarray(model.classes_)
+        if len(fold_classes) == len(self.classes):
             return p
         full = np.zeros((len(p), len(self.classes)))  # a fold may lack a class
-        full[:, np.searchsorted(self.classes, known)] = p
+        full[:, np.searchsorted(self.classes, fold_classes)] = p
         return full
 
     def losses(self, model: Any, X: Any, targets: Array) -> Array:
@@ -80,7 +80,7 @@ class Measure:
         return self.pointwise(targets, self.output(model, X))
 
     def estimate(self, losses: Array, fold: Array | None = None) -> Estimate:
-        """The mean loss (its root, if that is what is reported) with its standard error."""
+        """The mean loss (or its root, if that is reported) with its standard error."""
         mean = mean_of(losses, fold)
         return mean.root() if self.root else mean
 
@@ -105,7 +105,7 @@ def log_loss(y: Array, p: Array) -> Array:
 
 
 def poisson_deviance(y: Array, mu: Array, mean: float = 1.0) -> Array:
-    """2 (y log(y/μ) − y + μ), with μ at least a small share of ``mean``: a prediction of zero would cost infinity."""
+    """2 (y log(y/μ) − y + μ), with μ at least a small fraction of ``mean``: a prediction of zero would cost infinity."""
     mu = np.maximum(mu, LEAST_MEAN * mean)
     return 2 * (np.where(y > 0, y * np.log(np.where(y > 0, y, 1.0) / mu), 0.0) - y + mu)
 
@@ -120,10 +120,10 @@ PROBABILITY: dict[str, tuple[Pointwise, bool]] = {"Brier score": (brier, True), 
 
 
 def make_measure(model: Any, y: Any, wanted: Any = None) -> Measure:
-    """The measure that suits an estimator, or the requested one.
+    """The default measure of an estimator, or the requested one.
 
-    By default regressors are judged by the squared error (quantile regressors by their own loss), classifiers that
-    give probabilities by the Brier score and others by the error rate.
+    The default is the squared error for regressors (for quantile regressors their own loss), the Brier score for
+    classifiers with probabilities and the error rate for other classifiers.
     """
     if not is_classifier(model):
         loss = wanted if isinstance(wanted, Loss) else _quantile(model) if wanted is None else None
@@ -158,21 +158,21 @@ def _quantile(model: Any) -> Loss | None:
     last = final_step(model)
     level, named = getattr(last, "quantile", None), getattr(last, "loss", None)
     if named == "quantile" and level is None:
-        level = getattr(last, "alpha", None)  # scikit-learn's name for it in gradient boosting
-    # A level without a choice of losses: quantile regression.
+        level = getattr(last, "alpha", None)  # scikit-learn's name of the level in gradient boosting
+    # A level without a choice of losses means quantile regression.
     return Quantile(float(level)) if level is not None and (named == "quantile" or not hasattr(last, "loss")) else None
 
 
 def own_loss(model: Any) -> Loss | None:
-    """The loss of numbers a regressor minimises, where its settings name it; None otherwise."""
+    """The loss of numbers that a regressor minimises, if its settings name one; otherwise None."""
     from hinge.problem.losses import Absolute, Target, as_loss
 
     last, loss = final_step(model), _quantile(model)
-    given = getattr(last, "loss", None)
-    if loss is None and "absolute_error" in (given, getattr(last, "criterion", None)):
+    named = getattr(last, "loss", None)
+    if loss is None and "absolute_error" in (named, getattr(last, "criterion", None)):
         loss = Absolute()
-    if loss is None and given is not None and not isinstance(given, str) and hasattr(given, "gradient"):
-        loss = as_loss(given)
+    if loss is None and named is not None and not isinstance(named, str) and hasattr(named, "gradient"):
+        loss = as_loss(named)
     if loss is None and hasattr(last, "score_loss") and not hasattr(last, "loss"):
         loss = last.score_loss()
     return loss if loss is not None and loss.target is Target.REAL else None

@@ -74,7 +74,7 @@ class MultiTaskElasticNetCV(ElasticNetCV):
         return MultiTaskElasticNet(self.alpha_, l1_ratio=self.l1_ratio_, fit_intercept=self.fit_intercept, tol=self.tol)
 
     def _penalty(self, ratio: float, y: np.ndarray) -> Penalty:
-        return row_penalty(1.0, ratio) if y.ndim == 2 else elastic_penalty(1.0, ratio)  # the norm of one is its size
+        return row_penalty(1.0, ratio) if y.ndim == 2 else elastic_penalty(1.0, ratio)
 
 
 class MultiTaskLassoCV(MultiTaskElasticNetCV):

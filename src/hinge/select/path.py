@@ -1,4 +1,4 @@
-"""Paths: the solutions for many strengths of one penalty, each started at the last."""
+"""Paths: the solutions for many strengths of one penalty, each warm-started from the previous one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def largest_strength(objective: Objective) -> float:
 
 
 def strength_grid(objective: Objective, eps: float, count: int) -> np.ndarray:
-    """``count`` strengths from the smallest that makes all weights zero down to ``eps`` times that, evenly in log λ."""
+    """``count`` strengths, geometric from the smallest that makes all weights zero down to ``eps`` times that."""
     top = largest_strength(objective)
     if not np.isfinite(top):
         raise ValueError(
@@ -52,7 +52,7 @@ def path_weights(
     max_iter: int | None = None,
     solver: Any = "auto",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (d × targets, if several, × number of λ) and biases for every strength, unjudged: for folds."""
+    """Weights (d × targets, if several, × number of λ) and biases for every strength, without certificates: for folds."""
     if solver == "auto" and not ProximalNewton().missing(objective):
         W, B, _ = _native_path(objective, strengths, tol, max_iter)
         return W.T, B
@@ -84,13 +84,13 @@ def solve_path(
     """Solutions for every strength, in the given order (descending is fastest), each with its certificate."""
     if solver == "auto" and start is None and not ProximalNewton().missing(objective):
         W, B, iterations = _native_path(objective, strengths, tol, max_iter)
-        judged = path_certificates(objective, strengths, W, B, tol)
+        certificates = path_certificates(objective, strengths, W, B, tol)
         return [
             Result(
                 Solution(w, np.array([b]), Status.CONVERGED, int(k)),
                 with_run(c, solver="proximal-newton", iterations=int(k), seconds=np.nan, status=Status.MAX_ITER.value),
             )
-            for w, b, k, c in zip(W, B, iterations, judged)
+            for w, b, k, c in zip(W, B, iterations, certificates)
         ]
     results: list[Result] = []
     for lam in strengths:

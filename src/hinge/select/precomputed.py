@@ -1,4 +1,4 @@
-"""Predictions that are known already, as estimators, so that any scorer of scikit-learn can judge them."""
+"""Precomputed predictions as estimators, so that any scorer of scikit-learn can be applied to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 
 class PrecomputedRegressor(RegressorMixin, BaseEstimator):
-    """Predicts what it was given."""
+    """Returns the given predictions."""
 
     def __init__(self, predictions: Any) -> None:
         self.predictions = predictions
@@ -24,7 +24,7 @@ class PrecomputedRegressor(RegressorMixin, BaseEstimator):
 
 
 class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
-    """Has the labels, and the scores or probabilities, that it was given."""
+    """Returns the given labels, and the given scores or probabilities."""
 
     def __init__(self, classes: Any, labels: Any, scores: Any = None, probabilities: Any = None) -> None:
         self.classes = classes

@@ -1,4 +1,4 @@
-"""A bar for long searches, and a file from which an interrupted one goes on."""
+"""A progress bar for long searches, and a file from which an interrupted search continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import joblib
 
 
 class Progress:
-    """A bar on stderr; nothing if not wanted."""
+    """A progress bar on stderr, or none."""
 
     WIDTH = 30
 
@@ -46,9 +46,9 @@ class Progress:
 
 
 class Journal:
-    """Scores found so far, in a JSON file: by share of the rows, fold and candidate.
+    """The scores so far in a JSON file, by fraction of the rows, fold and candidate.
 
-    A file of another search (other data, candidates, folds or learner) is refused, not overwritten.
+    A file of another search (other data, candidates, folds or learner) raises an error and is not overwritten.
     """
 
     def __init__(self, path: Any, mark: str) -> None:
@@ -59,10 +59,10 @@ class Journal:
         if self.path is not None and self.path.exists():
             try:
                 content = json.loads(self.path.read_text(encoding="utf-8"))
-                self.scores, theirs = content["scores"], content["search"]
+                self.scores, stored = content["scores"], content["search"]
             except (ValueError, KeyError, TypeError):
                 raise ValueError(f"{self.path} is not a file of hinge.tune; give state another name.") from None
-            if theirs != mark:
+            if stored != mark:
                 raise ValueError(
                     f"{self.path} belongs to another search (other data, candidates, folds or learner); delete it or "
                     "give state another name."
@@ -72,7 +72,7 @@ class Journal:
         return {int(k): score for k, score in self.scores.get(f"{share:.6g}/{fold}", {}).items()}
 
     def write(self, share: float, fold: int, found: dict[int, float]) -> None:
-        """Add scores; the file is replaced as a whole, so that it is never half written."""
+        """Add scores; the file is replaced atomically, so it is never incomplete."""
         if self.path is None or not found:
             return
         with self.lock:
@@ -83,5 +83,5 @@ class Journal:
 
 
 def fingerprint(*parts: Any) -> str:
-    """A mark that tells searches apart: the same only for the same content."""
+    """A hash that identifies a search: the same only for the same content."""
     return joblib.hash(tuple(repr(p) if hasattr(p, "get_params") else p for p in parts))

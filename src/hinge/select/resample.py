@@ -1,4 +1,4 @@
-"""Resampling: folds, fits on parts of the data and their losses on the rest."""
+"""Resampling: folds, fits on parts of the data and their losses on the other rows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Array = np.ndarray
 
 
 def fit_quietly(model: Any, X: Any, y: Any, **options: Any) -> Any:
-    """A fitted copy; a fit that falls short is found by its certificate, not by a warning."""
+    """A fitted clone; failed convergence is read from its certificate, not from a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return clone(model).fit(X, y, **options)
 
 
 def spread_order(y: Array, classify: bool, rng: np.random.Generator) -> Array:
-    """A random order of the rows; of labels, one whose every beginning has the classes in proportion."""
+    """A random order of the rows; for labels, every prefix has the classes in proportion."""
     order = rng.permutation(len(y))
     if not classify:
         return order
@@ -41,7 +41,7 @@ def spread_order(y: Array, classify: bool, rng: np.random.Generator) -> Array:
 
 
 def deal(y: Array, k: int, rng: np.random.Generator, *, classify: bool) -> Array:
-    """The fold of every row: k folds of nearly equal size; labels are dealt out class by class, so rare ones spread."""
+    """The fold of every row: k folds of nearly equal size, stratified by class for labels."""
     order = rng.permutation(len(y))
     if classify:
         order = order[np.argsort(np.asarray(y)[order], kind="stable")]
@@ -51,7 +51,7 @@ def deal(y: Array, k: int, rng: np.random.Generator, *, classify: bool) -> Array
 
 
 def make_folds(cv: Any, X: Any, y: Any, classify: bool, groups: Any, random_state: int) -> list[tuple[Array, Array]]:
-    """The splits of a number of folds (shuffled, classes in proportion), a splitter or a list of splits."""
+    """The splits for a number of folds (shuffled, stratified), a splitter or a list of splits."""
     if isinstance(cv, int):
         if not 2 <= cv <= len(y):
             raise ValueError(f"cv must be between 2 and the number of rows, {len(y)}, got {cv}.")
@@ -65,9 +65,9 @@ def make_folds(cv: Any, X: Any, y: Any, classify: bool, groups: Any, random_stat
 def growing_fits(
     fit: Callable[[Array], Any], order: Array, sizes: Iterable[int], seconds: float = np.inf, least: int = 2
 ) -> Iterator[tuple[int, Array, Any, float]]:
-    """Fits on the first rows of an order, for growing sizes: (index, rows, fitted model, seconds of the fit).
+    """Fits to growing prefixes of an order: (index, rows, fitted model, seconds of the fit).
 
-    Ends when the next fit would probably not end within ``seconds``; ``least`` fits are made in any case.
+    Ends when the next fit would probably exceed ``seconds``, but makes at least ``least`` fits.
     """
     began, last = time.perf_counter(), 0.0
     for index, size in enumerate(sizes):
@@ -83,7 +83,7 @@ def growing_fits(
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Every example judged by a model that did not see it.
+    """The loss of every example under a model that was not fitted to it.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class HeldOut:
         return mean_of(self.train)
 
     def minus(self, other: HeldOut) -> Estimate:
-        """How much higher the risk is than that of another model on the same folds; errors are paired."""
+        """The difference from the risk of another model on the same folds; errors are paired."""
         return mean_of(self.losses - other.losses, self.fold)
 
 
@@ -157,24 +157,24 @@ class Resampler:
     def learning_curve(
         self, model: Any, fractions: Sequence[float], known: HeldOut | None = None
     ) -> tuple[Array, Array, Array]:
-        """Sizes, training and held-out risks (sizes × folds) on growing parts of every fold's training rows.
+        """Sizes, training and held-out risks (sizes × folds) on growing parts of each fold's training rows.
 
-        ``known`` holds the risks on all of them, if they have been measured.
+        ``known`` holds the risks on all training rows, if they have been measured.
         """
         shortest = min(len(learn) for learn, _ in self.folds)
         sizes = np.unique([max(2, round(f * shortest)) for f in fractions])
         train, test = np.empty((len(sizes), len(self.folds))), np.empty((len(sizes), len(self.folds)))
         classify = self.measure.classes is not None
-        for k, (learn, rest) in enumerate(self.folds):
+        for k, (learn, held) in enumerate(self.folds):
             rng = np.random.default_rng([self.random_state, k])
             order = learn[spread_order(self.targets[learn], classify, rng)]
             measured = known is not None and sizes[-1] == shortest
             if known is not None and measured:
                 train[-1, k], test[-1, k] = known.train[k], known.losses[known.fold == k].mean()
-            wanted = sizes[:-1] if measured else sizes
-            for i, part, fitted, _ in growing_fits(lambda rows: self.fit(model, rows), order, wanted):
+            remaining = sizes[:-1] if measured else sizes
+            for i, part, fitted, _ in growing_fits(lambda rows: self.fit(model, rows), order, remaining):
                 train[i, k] = np.mean(self.losses(fitted, part))
-                test[i, k] = np.mean(self.losses(fitted, rest))
+                test[i, k] = np.mean(self.losses(fitted, held))
         return sizes, train, test
 
 
@@ -187,7 +187,7 @@ def resampler(model: Any, X: Any, y: Any, measure: Measure, cv: Any, groups: Any
 
 
 def with_final_step(model: Any, other: Any) -> Any:
-    """The pipeline with another estimator at its end; just the other one if there is no pipeline."""
+    """The pipeline with another last step; the other estimator alone if there is no pipeline."""
     last = final_step(model)
     if last is model:
         return other
@@ -197,5 +197,5 @@ def with_final_step(model: Any, other: Any) -> Any:
 
 
 def set_final(model: Any, **parameters: Any) -> Any:
-    """A copy with parameters of the last step changed."""
+    """A copy with changed parameters of the last step."""
     return with_final_step(model, clone(final_step(model)).set_params(**parameters))

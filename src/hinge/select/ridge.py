@@ -31,8 +31,8 @@ from hinge.solvers.run import Result
 class RidgeCV(CertifiedAs, LinearRegressor):
     """Ridge regression, Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖², with α chosen by cross-validation.
 
-    All strengths, and their exact leave-one-out errors, come from one factorisation on whichever side is smaller: d × d
-    or n × n.
+    One factorisation on the smaller side, d × d or n × n, gives the fits for all strengths and their exact leave-one-out
+    errors.
 
     Parameters
     ----------
@@ -107,20 +107,20 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         self.rule = rule
 
     def get_metadata_routing(self) -> Any:
-        """The splitter and the scorer get what they have requested of the arguments of ``fit``."""
+        """The splitter and the scorer receive the arguments of ``fit`` that they have requested."""
         return router(self, scorer=(self._scorer(), {"fit": "score"}), splitter=(self.cv, {"fit": "split"}))
 
     def _scorer(self) -> Any:
-        """The scorer; R² with folds if there is none, as in scikit-learn."""
+        """The scorer; R² with folds if none is given, as in scikit-learn."""
         if self.scoring is not None:
             return check_scoring(self, scoring=self.scoring)
         default = get_scorer("r2")
         return default.set_score_request(sample_weight=True) if routing_enabled() else default
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeCV:
-        """Fit; a weight of 2 means the same as having the example twice.
+        """Fit; a weight of 2 is equivalent to repeating the example.
 
-        ``params`` go to the splitter and the scorer, with metadata routing enabled.
+        ``params`` are passed to the splitter and the scorer if metadata routing is enabled.
         """
         routed = route(self, "fit", params, sample_weight=sample_weight)
         column = is_column(y)
@@ -138,7 +138,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
             errors = self._left_out(path, y0, weights0, alphas, options, matrix=y.ndim == 2 or column)
         else:
             errors = self._folds(X, y, weights, alphas, routed)
-        # A score may be undefined (R² of one example): then no strength is better than the first.
+        # A score may be undefined (R² of one example); then no strength is better than the first.
         undefined = [bool(np.all(np.isnan(e.mean(axis=1)))) for e in errors]
         chosen = np.array([0 if u else choose_candidate(e, -alphas).pick(self.rule) for e, u in zip(errors, undefined)])
         means = np.stack([e.mean(axis=1) for e in errors])
@@ -152,7 +152,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         return self
 
     def _check_choices(self, alphas: np.ndarray) -> None:
-        """Refuse what only leave-one-out, or only folds, can do."""
+        """Raises an error for options that only leave-one-out, or only folds, supports."""
         if self.cv is None:
             for i in np.flatnonzero(alphas == 0)[:1]:
                 raise ValueError(
@@ -176,7 +176,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         *,
         matrix: bool,
     ) -> list[np.ndarray]:
-        """One array (α × examples) of errors per choice to make; their weighted mean is the leave-one-out error."""
+        """One array (α × examples) of errors per choice; their weighted mean is the leave-one-out error."""
         residuals = path.leave_one_out(alphas)  # n × k × α
         if not np.any(np.isfinite(residuals)):
             raise ValueError(OVERFLOWED)
@@ -189,7 +189,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
         squares = residuals**2
         if self.store_cv_results:
             self.cv_results_ = squares if matrix else squares[:, 0]
-        # Multiplied so that the plain mean over examples is the weighted mean.
+        # Scaled so that the unweighted mean over examples is the weighted mean.
         share = weights / weights.mean()
         if self.alpha_per_target:
             return [(share[:, None] * squares[:, j]).T for j in range(squares.shape[1])]
@@ -245,29 +245,29 @@ class RidgeCV(CertifiedAs, LinearRegressor):
             other, bias = path.coef(strengths[j])
             w[:, j], b[j] = other[:, j], bias[j]
         objective = make_objective(X, y, Squared(), sample_weight=weights, fit_intercept=self.fit_intercept)
-        # A strength per target is a penalty that differs between the columns of w: judged target by target.
+        # With a strength per target the penalty differs between the columns of w, so each target has its certificate.
         parts = [(objective, w[:, 0] if one else w, b, strengths[0])]
         if len(strengths) > 1:
             parts = [
                 (replace(objective, y=np.ascontiguousarray(y[:, j]), outputs=1), w[:, j], b[j : j + 1], a)
                 for j, a in enumerate(strengths)
             ]
-        judged = [certificate(o.with_penalty(L2(a / o.weight_sum)), v, c) for o, v, c, a in parts]
-        worst = max(judged, key=lambda c: c.error)
-        judgement = with_run(worst, solver="ridge-path", iterations=1, seconds=0.0, status=Status.CONVERGED.value)
-        self._adopt(Result(Solution(w[:, 0] if one else w, b, Status.CONVERGED, 1), judgement), X.dtype)
+        certificates = [certificate(o.with_penalty(L2(a / o.weight_sum)), v, c) for o, v, c, a in parts]
+        worst = max(certificates, key=lambda c: c.error)
+        reported = with_run(worst, solver="ridge-path", iterations=1, seconds=0.0, status=Status.CONVERGED.value)
+        self._adopt(Result(Solution(w[:, 0] if one else w, b, Status.CONVERGED, 1), reported), X.dtype)
         del self.n_iter_
 
 
 def _score_options(X: Any, routed: Any, weights: np.ndarray, rows: np.ndarray) -> Arguments:
-    """What the scorer has requested; without routing weights, unless all are one: not every score can be weighted."""
+    """The scorer's requested arguments; without routing the weights, unless all are one: not every score takes them."""
     if routing_enabled():
         return take_arguments(X, routed.scorer.score, rows)
     return {} if np.all(weights[rows] == 1) else {"sample_weight": weights[rows]}
 
 
 class _Constant(RegressorMixin, Estimator):
-    """Predicts what it was given, so that scorers can be applied to predictions."""
+    """Returns the given predictions, so that scorers can be applied to them."""
 
     def __init__(self, predictions: np.ndarray) -> None:
         self.predictions = predictions

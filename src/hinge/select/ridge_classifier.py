@@ -1,4 +1,4 @@
-"""Classes by least squares, with the strength of the ridge chosen by exact leave-one-out or by folds."""
+"""Least-squares classification with the strength of the ridge chosen by exact leave-one-out or by folds."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
         self.rule = rule
 
     def get_metadata_routing(self) -> Any:
-        """The splitter and the scorer get what they have requested of the arguments of ``fit``."""
+        """The splitter and the scorer receive the arguments of ``fit`` that they have requested."""
         return router(self, scorer=(self._class_scorer(), {"fit": "score"}), splitter=(self.cv, {"fit": "split"}))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeClassifierCV:
-        """Choose α and fit with it on all the data; ``params`` go to splitter and scorer, with routing enabled."""
+        """Choose α and fit with it to all data; ``params`` are passed to splitter and scorer if routing is enabled."""
         routed = route(self, "fit", params, sample_weight=sample_weight)
         X, codes, targets, weights = self._check_targets(X, y, sample_weight)
         split = routed.splitter.split
@@ -95,36 +95,36 @@ class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
         return RidgeClassifier(self.alpha_, fit_intercept=self.fit_intercept, class_weight=self.class_weight)
 
     def _class_scorer(self) -> Any:
-        """A scorer of classes: accuracy, if there is none."""
+        """The scorer of classes; accuracy if none is given."""
         if self.scoring is not None:
             return check_scoring(self, scoring=self.scoring)
         default = get_scorer("accuracy")
         return default.set_score_request(sample_weight=True) if routing_enabled() else default
 
     def _scorer(self) -> Any:
-        """A scorer of classes as one of the numbers that stand for them."""
+        """The scorer of classes, applied to the numbers that code the classes."""
         if self.scoring is None and self.cv is None:
             return None
         return _NumberScorer(self._class_scorer(), self.classes_, self._multilabel)
 
 
 class _NumberScorer:
-    """Turns numbers into the classes they stand for, and scores those."""
+    """Decodes numbers into classes and scores these."""
 
     def __init__(self, scorer: Any, classes: np.ndarray, multilabel: bool) -> None:
         self.scorer, self.classes, self.multilabel = scorer, classes, multilabel
 
     def get_metadata_routing(self) -> Any:
-        """What the scorer of classes has requested."""
+        """The requests of the scorer of classes."""
         return get_routing_for_object(self.scorer)
 
     def __call__(self, model: Any, X: Any, targets: np.ndarray, **options: Any) -> float:
-        known = _Known(self.classes, model.predict(X), self.multilabel)
-        return float(self.scorer(known, X, known.labels(targets), **options))
+        decoded = _Decoded(self.classes, model.predict(X), self.multilabel)
+        return float(self.scorer(decoded, X, decoded.labels(targets), **options))
 
 
-class _Known(ClassifierMixin, Estimator):
-    """Says what it was given, so that scorers of classes can be applied to scores."""
+class _Decoded(ClassifierMixin, Estimator):
+    """A classifier with given scores, so that scorers of classes can be applied to them."""
 
     def __init__(self, classes: np.ndarray, scores: np.ndarray, multilabel: bool) -> None:
         self.classes, self.scores, self.multilabel = classes, scores, multilabel

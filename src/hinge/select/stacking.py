@@ -1,4 +1,4 @@
-"""Stacking: a last estimator learns from what the members predict for examples they were not fitted to."""
+"""Stacking: a final estimator is fitted to the members' out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESPONSES = ("predict_proba", "decision_function", "predict")
 
 
 def _final_has(method: str) -> Any:
-    """Whether the last estimator, fitted or as given, has a method."""
+    """Whether the final estimator, fitted or unfitted, has a method."""
 
     def has_method(self: BaseStacking) -> bool:
         getattr(getattr(self, "final_estimator_", self._last()), method)  # its AttributeError is the cause of ours
@@ -39,7 +39,7 @@ def _final_has(method: str) -> Any:
 
 
 class BaseStacking(NamedMembers):
-    """What the classifier and the regressor share."""
+    """Base of the classifier and the regressor."""
 
     final_estimator: Any
     stack_method_: list[str]
@@ -77,11 +77,11 @@ class BaseStacking(NamedMembers):
         )
 
     def _last(self) -> Any:
-        """The last estimator, not fitted."""
+        """The unfitted final estimator."""
         raise NotImplementedError
 
     def _response(self, name: str, member: Any) -> str:
-        """The method whose results of a member are learned from."""
+        """The method of a member whose results are the inputs of the final estimator."""
         return "predict"
 
     def _stack(
@@ -143,7 +143,7 @@ class BaseStacking(NamedMembers):
         return [self._table(member, method, X) for member, method in zip(self.estimators_, self.stack_method_)]
 
     def _joined(self, X: Any, columns: list[Array]) -> Any:
-        """The inputs of the last estimator: the members' columns, and those of X with ``passthrough``."""
+        """The inputs of the final estimator: the members' columns, and those of X with ``passthrough``."""
         if not self.passthrough:
             return np.hstack(columns)
         if scipy.sparse.issparse(X):
@@ -151,7 +151,7 @@ class BaseStacking(NamedMembers):
         return np.hstack([*columns, np.asarray(X)])
 
     def transform(self, X: Any) -> Any:
-        """The inputs of the last estimator: what members predict, and X with ``passthrough``."""
+        """The inputs of the final estimator: the members' predictions, and X with ``passthrough``."""
         check_is_fitted(self)
         return self._joined(X, self._columns(X))
 
@@ -159,15 +159,15 @@ class BaseStacking(NamedMembers):
         """Names of the columns of ``transform``."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features, generate_names=self.passthrough)
-        own = self._own_feature_names(type(self).__name__.lower(), self._widths)
-        return np.concatenate([own, names]) if self.passthrough else own
+        members = self._own_feature_names(type(self).__name__.lower(), self._widths)
+        return np.concatenate([members, names]) if self.passthrough else members
 
 
 class StackingClassifier(ClassifierMixin, BaseStacking):
-    """A last classifier on top of what several classifiers predict.
+    """A final classifier on the predictions of several classifiers.
 
-    F(x) = G(f₁(x), …, f_M(x)), where G is fitted to (f₁⁽⁻ⁱ⁾(xᵢ), …, f_M⁽⁻ⁱ⁾(xᵢ)) and yᵢ, and f_m⁽⁻ⁱ⁾ was fitted to the folds
-    that do not hold example i; the f_m of predictions are fitted to all examples.
+    F(x) = G(f₁(x), …, f_M(x)), where G is fitted to (f₁⁽⁻ⁱ⁾(xᵢ), …, f_M⁽⁻ⁱ⁾(xᵢ)) and yᵢ, and f_m⁽⁻ⁱ⁾ is fitted to the folds
+    that do not contain example i; the f_m of predictions are fitted to all examples.
 
     Parameters
     ----------
@@ -237,8 +237,8 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
         return LogisticRegression() if self.final_estimator is None else self.final_estimator
 
     def _response(self, name: str, member: Any) -> str:
-        wanted = RESPONSES if self.stack_method == "auto" else (self.stack_method,)
-        for method in wanted:
+        methods = RESPONSES if self.stack_method == "auto" else (self.stack_method,)
+        for method in methods:
             if hasattr(member, method):
                 return method
         raise ValueError(
@@ -257,12 +257,12 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
             labels = self.cv == "prefit" and is_classifier(member)
             return codes_among(self.classes_, values) if labels else values
         k = len(self.classes_)
-        known = np.asarray(member.classes_)
-        if len(known) < k:  # a fold without some class
+        present = np.asarray(member.classes_)
+        if len(present) < k:  # a fold without some class
             if method != "predict_proba":
                 raise ValueError("A fold lacks one of the classes; use stratified folds, or fewer of them.")
             full = np.zeros((len(values), k))
-            full[:, known] = values
+            full[:, present] = values
             values = full
         return values[:, 1:] if method == "predict_proba" and k == 2 else values
 
@@ -286,7 +286,7 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
 
     @_final_has("predict")
     def predict(self, X: Any, **options: Any) -> np.ndarray:
-        """The labels that the last classifier predicts; options go to its ``predict``."""
+        """The labels predicted by the final classifier; options are passed to its ``predict``."""
         inputs = self.transform(X)
         codes = np.asarray(self.final_estimator_.predict(inputs, **self._predict_arguments(options))).astype(np.intp)
         if isinstance(self.classes_, list):
@@ -295,22 +295,22 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
 
     @_final_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
-        """The probabilities that the last classifier predicts."""
+        """The probabilities predicted by the final classifier."""
         check_is_fitted(self)
         return self.final_estimator_.predict_proba(self.transform(X))
 
     @_final_has("decision_function")
     def decision_function(self, X: Any) -> Array:
-        """The scores of the last classifier."""
+        """The scores of the final classifier."""
         check_is_fitted(self)
         return self.final_estimator_.decision_function(self.transform(X))
 
 
 class StackingRegressor(RegressorMixin, BaseStacking):
-    """A last regressor on top of what several regressors predict.
+    """A final regressor on the predictions of several regressors.
 
-    F(x) = G(f₁(x), …, f_M(x)), where G is fitted to (f₁⁽⁻ⁱ⁾(xᵢ), …, f_M⁽⁻ⁱ⁾(xᵢ)) and yᵢ, and f_m⁽⁻ⁱ⁾ was fitted to the folds
-    that do not hold example i; the f_m of predictions are fitted to all examples.
+    F(x) = G(f₁(x), …, f_M(x)), where G is fitted to (f₁⁽⁻ⁱ⁾(xᵢ), …, f_M⁽⁻ⁱ⁾(xᵢ)) and yᵢ, and f_m⁽⁻ⁱ⁾ is fitted to the folds
+    that do not contain example i; the f_m of predictions are fitted to all examples.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ class StackingRegressor(RegressorMixin, BaseStacking):
 
     @_final_has("predict")
     def predict(self, X: Any, **options: Any) -> Array:
-        """What the last regressor predicts; options go to its ``predict``."""
+        """The predictions of the final regressor; options are passed to its ``predict``."""
         inputs = self.transform(X)
         return self.final_estimator_.predict(inputs, **self._predict_arguments(options))
 
@@ -386,7 +386,7 @@ def _label_columns(values: Any) -> Array:
 
 
 def _partition(cv: Any, X: Any, y: np.ndarray, classify: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds that hold every row once."""
+    """Folds that contain every row once."""
     folds = [(np.asarray(a), np.asarray(b)) for a, b in check_cv(cv, y, classifier=classify).split(X, y)]
     times = np.bincount(np.concatenate([test for _, test in folds]), minlength=len(y))
     if len(times) != len(y) or np.any(times != 1):

@@ -46,7 +46,7 @@ def labels_at(classes: np.ndarray, scores: Array, threshold: float, positive: in
 
 
 class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
-    """A binary classifier that predicts the positive class where its score reaches a threshold."""
+    """A binary classifier that predicts the positive class if its score reaches a threshold."""
 
     estimator: Any
     estimator_: Any
@@ -136,9 +136,9 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
 
 class FixedThresholdClassifier(ThresholdClassifier):
-    """A binary classifier with a threshold of one's own: the positive class where its score ≥ threshold.
+    """A binary classifier with a given threshold: predicts the positive class if its score ≥ threshold.
 
-    Where a false negative costs c₁ and a false positive c₀, the threshold of least expected cost on a probability is
+    If a false negative costs c₁ and a false positive c₀, the threshold on a probability with the smallest expected cost is
     c₀/(c₀ + c₁) (``hg.cost_threshold``).
 
     Parameters
@@ -206,7 +206,7 @@ class FixedThresholdClassifier(ThresholdClassifier):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The positive class where the score reaches the threshold."""
+        """The positive class if the score reaches the threshold."""
         check_is_fitted(self)
         positive = positive_class(self.classes_, self.pos_label)
         threshold = self.threshold
@@ -218,8 +218,8 @@ class FixedThresholdClassifier(ThresholdClassifier):
 class TunedThresholdClassifierCV(ThresholdClassifier):
     """A binary classifier whose threshold maximises a measure on held-out examples.
 
-    On every fold the measure is computed at thresholds t between the least and the largest held-out score; the curves are
-    interpolated at common thresholds and averaged, and the best of those is taken.
+    On every fold the measure is computed at thresholds t between the smallest and largest held-out score; the curves are
+    interpolated at common thresholds and averaged, and the threshold with the best average is used.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         if isinstance(self.thresholds, Integral):
             low, high = scores.min(), scores.max()
             thresholds = np.linspace(low, high, int(self.thresholds))
-            if low == high:  # one threshold calls all of them positive, the next number none
+            if low == high:  # one threshold predicts all positive, the next number none
                 thresholds = np.array([low, np.nextafter(low, np.inf)])
         else:
             thresholds = np.sort(np.asarray(self.thresholds, dtype=np.float64))
@@ -372,7 +372,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         return thresholds, scorer._sign * np.asarray(values, dtype=np.float64)
 
     def _choose(self, curves: list[tuple[Array, Array]]) -> None:
-        """The threshold with the highest mean of the curves; the first of several."""
+        """The threshold with the highest mean of the curves; the first in case of ties."""
         if isinstance(self.thresholds, Integral):
             low, high = min(t[0] for t, _ in curves), max(t[-1] for t, _ in curves)
             if all(np.isclose(thresholds[0], thresholds[-1]) for thresholds, _ in curves):
@@ -391,7 +391,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
             self.cv_results_ = {"thresholds": common, "scores": means}
 
     def predict(self, X: Any) -> np.ndarray:
-        """The positive class where the score reaches ``best_threshold_``."""
+        """The positive class if the score reaches ``best_threshold_``."""
         check_is_fitted(self)
         positive = positive_class(self.classes_, self._pos_label)
         return labels_at(self.classes_, self._scores(self.estimator_, X, positive), self.best_threshold_, positive)

@@ -1,6 +1,6 @@
-"""From numbers to sentences: what stands out in a report, and what to do about it.
+"""Findings and advice from the numbers of a report.
 
-A rule speaks only if what it saw is certain (95 %, errors of folds included) and large enough to matter.
+A rule reports a finding only if it is significant (95 %, including the error of the folds) and large enough to matter.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from hinge.explain.diagnosis.report import RiskReport
 from hinge.explain.drift import Drift
 from hinge.select.estimate import Estimate, mean_of
 
-# A change of the risk by less than this share is not worth a user's time.
+# A smaller relative change of the risk is not worth a user's time.
 WORTH = 0.03
-# A held-out risk below this share of the constant's is no achievement but a sign that the columns hold the target.
+# A held-out risk below this fraction of the constant's indicates that the columns contain the target.
 EXACT = 1e-6
 
 
@@ -26,7 +26,7 @@ def advise(report: RiskReport) -> tuple[Finding, ...]:
         _optimisation, _drift, _data_problems, _penalty, _richer, _more_data, _calibration, _data_notes,
     )  # fmt: skip
     if report.held_out_risk.value < EXACT * report.constant_risk.value:
-        rules = (_optimisation, _drift, _exact, _data_problems)  # there is nothing left to improve, only to doubt
+        rules = (_optimisation, _drift, _exact, _data_problems)  # there is nothing to improve
     found = [finding for rule in rules for finding in rule(report)]
     if not any(f.severity is not Severity.NOTE for f in found):
         found.insert(0, _all_well(report))
@@ -38,8 +38,8 @@ def _matters(gain: Estimate, risk: float, worth: float = WORTH) -> bool:
     return gain.clear and gain.value >= worth * risk
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole > 0 else "all"
+def _percent(part: float, total: float) -> str:
+    return f"{100 * part / total:.0f} %" if total > 0 else "all"
 
 
 def _names(names: tuple[str, ...], most: int = 5) -> str:
@@ -109,7 +109,7 @@ def _drift_of(drift: Drift) -> Iterator[Finding]:
 
 
 def _exact(report: RiskReport) -> Iterator[Finding]:
-    if not report.data.leaks and report.data.duplicates_across_folds < 0.1:  # otherwise those are why
+    if not report.data.leaks and report.data.duplicates_across_folds < 0.1:  # otherwise these are the reason
         yield Finding(
             "H501", Severity.PROBLEM,
             f"On rows it has not seen the model is exact ({report.held_out_risk.value:.2g}; a constant has "
@@ -164,7 +164,7 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
         return
     gap = Estimate(spread, (held.standard_error**2 + train.standard_error**2) ** 0.5)
     variance = report.bias_variance
-    # A wide gap alone is no harm (forests and boosted trees have one): it must cost something.
+    # A large gap alone does no harm (forests and boosted trees have one): there must be variance as well.
     shaky = (
         report.terms.estimation > 0.1 * held.value if variance is None else variance.variance.value > 0.1 * held.value
     )
@@ -172,11 +172,13 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
     worse = any(r.name == "a constant" and r.advantage.clear for r in report.rivals)
     if best is None and not (wide or worse):
         return
-    seen = f"The risk is {train.value:.4g} on the training rows and {held.value:.4g} on rows the model has not seen."
+    observed = (
+        f"The risk is {train.value:.4g} on the training rows and {held.value:.4g} on rows the model has not seen."
+    )
     if worse:
-        seen += " Predicting a constant does better."
+        observed += " Predicting a constant does better."
     if variance is not None:
-        seen += f" {_percent(variance.variance.value, variance.risk.value)} of the resampled risk is variance."
+        observed += f" {_percent(variance.variance.value, variance.risk.value)} of the resampled risk is variance."
     if best is not None:
         action = (
             f"More penalty: {best.parameter}={best.tried:.3g} instead of {best.value:.3g} lowers the held-out risk by "
@@ -191,7 +193,7 @@ def _penalty(report: RiskReport) -> Iterator[Finding]:
             "Hold the model back (a penalty, a smaller class, fewer features), average several fits, or get more data."
         )
     grave = worse or (best is not None and best.gain.value > 0.1 * held.value)
-    yield Finding("H201", Severity.PROBLEM if grave else Severity.ADVICE, seen, action)
+    yield Finding("H201", Severity.PROBLEM if grave else Severity.ADVICE, observed, action)
 
 
 def _richer(report: RiskReport) -> Iterator[Finding]:
@@ -220,8 +222,8 @@ def _richer(report: RiskReport) -> Iterator[Finding]:
 
 
 def _too_small(report: RiskReport, rival: Rival) -> bool:
-    """Whether the class is to blame: it cannot describe its own training rows as well as the rival predicts new ones, or
-    comes nowhere near fitting them exactly and its learning curve ends well above the rival."""
+    """Whether the class of functions is too small: its training risk is above the rival's held-out risk, or it is far from
+    an exact fit and its learning curve ends well above the rival."""
     held, train = report.held_out_risk.value, report.train_risk.value
     if train >= rival.risk.value:
         return True
@@ -234,24 +236,24 @@ def _more_data(report: RiskReport) -> Iterator[Finding]:
     if learning is None:
         return
     now = learning.law(float(learning.sizes[-1]))
-    fall = Estimate(now - learning.doubled.value, learning.doubled.standard_error)
-    if fall.value >= WORTH * now and _is_falling(report):
+    decrease = Estimate(now - learning.doubled.value, learning.doubled.standard_error)
+    if decrease.value >= WORTH * now and _is_falling(report):
         yield Finding(
             "H202", Severity.ADVICE,
             f"The learning curve still falls: with twice the rows the risk should be about {learning.doubled.value:.4g} "
-            f"instead of {now:.4g} ({_percent(fall.value, now)} less), with any number {learning.limit.value:.4g}.",
+            f"instead of {now:.4g} ({_percent(decrease.value, now)} less), with any number {learning.limit.value:.4g}.",
             "Get more data, if rows are cheap.",
         )  # fmt: skip
-    elif fall.high < 2 * WORTH * now:
+    elif decrease.high < 2 * WORTH * now:
         yield Finding(
             "H204", Severity.NOTE,
-            f"The learning curve is flat: twice the rows would lower the risk by about {_percent(max(fall.value, 0), now)}.",
+            f"The learning curve is flat: twice the rows would lower the risk by about {_percent(max(decrease.value, 0), now)}.",
             "Spend effort on features or the class of functions, not on more rows.",
         )  # fmt: skip
 
 
 def _is_falling(report: RiskReport) -> bool:
-    """Whether the last step of the curve, fold by fold, goes down for certain."""
+    """Whether the last step of the learning curve decreases significantly, fold by fold."""
     curve = report.learning.held_out if report.learning is not None else None
     return curve is not None and mean_of(curve[-3] - curve[-1]).low > 0
 
@@ -288,7 +290,7 @@ def _data_notes(report: RiskReport) -> Iterator[Finding]:
             "Judge by precision and recall or by the Brier score, not by accuracy; keep the folds stratified; weigh the "
             "classes only if errors on them cost more.",
         )  # fmt: skip
-    # A model that is too sure of itself doubts every target it gets wrong.
+    # An overconfident model doubts every target it gets wrong.
     if data.doubtful and not (report.reliability is not None and report.reliability.off):
         rows = ", ".join(map(str, data.doubtful[:5])) + (" …" if data.doubtful_count > 5 else "")
         expected = data.doubtful_expected

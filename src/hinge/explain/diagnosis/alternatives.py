@@ -1,4 +1,4 @@
-"""Other models on the same folds: a constant, richer classes, and the same class with more or less penalty."""
+"""Other models on the same folds: a constant, richer classes, and the same class with a stronger or weaker penalty."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hinge.select.resample import HeldOut, Resampler, set_final, with_final_step
 from hinge.select.ridge import RidgeCV
 
 Array = np.ndarray
-# Trees look at every column at every split: on wider tables (texts) they take too long for a comparison.
+# Trees search every column at every split, which takes too long for a comparison on wider tables (text).
 MAX_COLUMNS = 5000
-# Parameters that set how much a model is held back, and whether a larger value means more of it.
+# Parameters that regularise a model, and whether a larger value regularises more.
 STRENGTHS = {"alpha": True, "C": False, "min_samples_leaf": True, "l2_regularization": True}
 
 
@@ -67,7 +67,7 @@ class Probe:
 
 
 class KernelRival(BaseEstimator):
-    """Functions in the space of an RBF kernel over standardised columns (Nyström), penalised: a class of almost anything."""
+    """A penalised linear model on Nyström features of an RBF kernel over standardised columns: a very rich class."""
 
     def __init__(self, inner: Any, components: int = 200) -> None:
         self.inner = inner
@@ -100,7 +100,7 @@ class KernelRival(BaseEstimator):
 
 
 def richer_models(model: Any, X: Any) -> dict[str, Any]:
-    """Classes that contain almost any function, other than the model's own."""
+    """Classes that contain almost any function, except the model's own class."""
     last, classify = final_step(model), is_classifier(model)
     parameters = set(last.get_params(deep=False)) if hasattr(last, "get_params") else set()
     found: dict[str, Any] = {}
@@ -120,7 +120,7 @@ def richer_models(model: Any, X: Any) -> dict[str, Any]:
 
 
 def measure_rivals(data: Resampler, model: Any, held: HeldOut) -> tuple[Rival, ...]:
-    """The constant and the richer classes, lowest risk first; classes that cannot be fitted to such inputs are left out."""
+    """The constant and the richer classes, smallest risk first; classes that do not support the inputs are skipped."""
     constant = constant_held(data)
     found = [Rival("a constant", constant.risk, held.minus(constant))]
     for name, rival in richer_models(model, data.X).items():
@@ -129,7 +129,7 @@ def measure_rivals(data: Resampler, model: Any, held: HeldOut) -> tuple[Rival, .
         try:
             other = data.held_out(rival)
         except (ValueError, TypeError):
-            continue  # such inputs (text, missing values) are not for this class
+            continue  # the class does not support such inputs (text, missing values)
         found.append(Rival(name, other.risk, held.minus(other)))
     return tuple(sorted(found, key=lambda r: r.risk.value))
 
@@ -144,7 +144,7 @@ def _is_dense_numbers(X: Any, raw: bool) -> bool:
 
 
 def constant_held(data: Resampler) -> HeldOut:
-    """The best constant of every fold: shares of the classes, the most frequent label, or the mean."""
+    """The best constant of every fold: class frequencies, the most frequent label, or the mean."""
     measure = data.measure
     losses, rows, fold, train, output = [], [], [], [], []
     for k, (learn, test) in enumerate(data.folds):
@@ -164,7 +164,7 @@ def constant_held(data: Resampler) -> HeldOut:
 
 
 def depends_on_scale(model: Any) -> bool:
-    """Whether units of columns matter: a penalty on weights, or a kernel, with nothing before it that could scale."""
+    """Whether the units of columns matter: a penalty on weights or a kernel, without a preceding step that could scale."""
     last = final_step(model)
     if last is not model or any(hasattr(last, name) for name in ("trees_", "estimators_")):
         return False
@@ -173,7 +173,7 @@ def depends_on_scale(model: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """A copy of the model with more or less penalty, and what it takes to make it."""
+    """A copy of the model with a stronger or weaker penalty, and the change of its parameter."""
 
     copy: Any
     parameter: str
@@ -183,7 +183,7 @@ class Change:
 
 
 def strength_changes(model: Any, factors: tuple[float, ...] = (10.0, 0.1)) -> list[Change]:
-    """Copies with so many times the penalty; none for models without such a setting."""
+    """Copies with the penalty multiplied by the factors; none for models without such a setting."""
     last = final_step(model)
     if type(last) is LinearRegression and not last.positive:
         ridge = RidgeCV(alphas=np.geomspace(1e-3, 1e5, 17), fit_intercept=last.fit_intercept)
@@ -195,7 +195,7 @@ def strength_changes(model: Any, factors: tuple[float, ...] = (10.0, 0.1)) -> li
         return [Change(copy, "lam", lam, tried, tried > lam) for copy, tried in copies]
     settings = last.get_params(deep=False)
     if "n_estimators" in settings:
-        settings.pop("alpha", None)  # of boosting: the level of a quantile or the edge of the Huber loss, no penalty
+        settings.pop("alpha", None)  # in boosting it is the level of a quantile or of the Huber loss, not a penalty
     for name, up in STRENGTHS.items():
         value = settings.get(name)
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -205,9 +205,9 @@ def strength_changes(model: Any, factors: tuple[float, ...] = (10.0, 0.1)) -> li
             if none_at_all and name in ("alpha", "C"):
                 return [Change(set_final(model, **{name: 1.0}), name, float(value), 1.0, True)]
             continue
-        whole = name == "min_samples_leaf" and isinstance(value, int)
+        integer = name == "min_samples_leaf" and isinstance(value, int)
         scaled = [value * (f if up else 1.0 / f) for f in factors]
-        tried_values = [max(1, round(t)) if whole else t for t in scaled]
+        tried_values = [max(1, round(t)) if integer else t for t in scaled]
         return [
             Change(set_final(model, **{name: t}), name, float(value), float(t), (t > value) == up)
             for t in tried_values
@@ -217,7 +217,7 @@ def strength_changes(model: Any, factors: tuple[float, ...] = (10.0, 0.1)) -> li
 
 
 def measure_probes(data: Resampler, model: Any, held: HeldOut) -> tuple[Probe, ...]:
-    """Whether more or less penalty lowers the held-out risk; far more of it is tried if the model is over-fitted."""
+    """Whether a stronger or weaker penalty decreases the held-out risk; much stronger ones are tried if it over-fits."""
 
     def probe(change: Change) -> Probe:
         tried = change.tried

@@ -1,4 +1,4 @@
-"""What is wrong with the data before any model sees them: leaks, copies, constants, ids, imbalance, doubtful labels."""
+"""Problems of the data that need no model: leaks, copies, constants, ids, imbalance, doubtful labels."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hinge.tables.kinds import infer_kind, typed_columns
 
 Array = np.ndarray
 BINS = 64
-# A single column that explains more than this share of the target is suspected of knowing it.
+# A single column that explains more than this fraction of the target may contain the target.
 LEAK = 0.9
-# Columns whose correlation is above this in size are copies of each other, but for scale.
+# Columns with a correlation above this in absolute value are copies up to scale.
 COPY = 0.9999
 MAX_COMPARED = 2000
 
 
 @dataclass(frozen=True)
 class DataProblems:
-    """What the checks found; empty tuples and zeros where nothing was.
+    """The results of the checks; empty tuples and zeros if there is no problem.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def check_data(
     X_test: Any = None,
     X_all: Any = None,
 ) -> DataProblems:
-    """Run every check. ``targets`` are coded by the measure; test rows are looked for in ``X_all`` (X if absent)."""
+    """Run every check. ``targets`` are coded by the measure; test rows are searched in ``X_all`` (X if absent)."""
     columns = typed_columns(X)
     small = large = None
     if measure.classes is not None:
@@ -119,21 +119,21 @@ def check_data(
     )
 
 
-def _known(values: Array) -> Array:
+def _present(values: Array) -> Array:
     return values[~np.isnan(values)]
 
 
 def _is_constant(values: Array) -> bool:
-    known = _known(values)
-    return len(known) == 0 or (len(known) == len(values) and bool(np.all(known == known[0])))
+    present = _present(values)
+    return len(present) == 0 or (len(present) == len(values) and bool(np.all(present == present[0])))
 
 
 def near_copies(columns: list[Column]) -> tuple[tuple[str, str], ...]:
     """Pairs (later, earlier) of columns that are the same up to shift and scale."""
-    kept = [c for c in columns[:MAX_COMPARED] if not _is_constant(c.values) and len(c.values) > 2]
-    if len(kept) < 2:
+    compared = [c for c in columns[:MAX_COMPARED] if not _is_constant(c.values) and len(c.values) > 2]
+    if len(compared) < 2:
         return ()
-    A = np.column_stack([c.values for c in kept])
+    A = np.column_stack([c.values for c in compared])
     A = np.where(np.isnan(A), np.nanmean(A, axis=0), A)
     A = A - A.mean(axis=0)
     size = np.sqrt(np.sum(A**2, axis=0))
@@ -142,29 +142,29 @@ def near_copies(columns: list[Column]) -> tuple[tuple[str, str], ...]:
     first: dict[int, int] = {}
     for i, j in zip(*np.nonzero(close)):
         first.setdefault(int(j), int(i))
-    return tuple((kept[j].name, kept[i].name) for j, i in sorted(first.items()))
+    return tuple((compared[j].name, compared[i].name) for j, i in sorted(first.items()))
 
 
 def scale_ratio(columns: list[Column]) -> float:
-    deviations = [np.std(_known(c.values)) for c in columns if c.codes is None and len(_known(c.values)) > 1]
+    deviations = [np.std(_present(c.values)) for c in columns if c.codes is None and len(_present(c.values)) > 1]
     positive = [d for d in deviations if d > 0]
     return float(max(positive) / min(positive)) if positive else 1.0
 
 
 def leak_suspects(columns: list[Column], targets: Array, measure: Measure) -> tuple[tuple[str, float], ...]:
-    """Columns that explain almost all of the target by themselves, the most telling first.
+    """Columns that explain almost all of the target by themselves, strongest first.
 
-    A column is cut into bins (its categories, or quantiles); the mean target of a bin, learned on one half of the rows,
-    predicts the other half, and the share of the variance that goes away is compared with ``LEAK``.
+    A column is divided into bins (its categories, or quantiles); the mean targets of the bins on one half of the rows
+    predict the other half, and the fraction of variance explained is compared with ``LEAK``.
     """
     found = [(c.name, column_skill(c.values, targets, measure)) for c in columns if infer_kind(c) != "id"]
     return tuple(sorted(((n, s) for n, s in found if s >= LEAK), key=lambda pair: -pair[1]))
 
 
 def column_skill(values: Array, targets: Array, measure: Measure, random_state: int = 0) -> float:
-    """The share of the target's variance that one column explains on rows it was not looked up from."""
+    """The fraction of the target's variance that one column explains on held-out rows."""
     Y = targets[:, None].astype(np.float64) if measure.classes is None else np.eye(len(measure.classes))[targets]
-    if measure.classes is None:  # ranks keep one huge target from deciding everything
+    if measure.classes is None:  # ranks limit the influence of extreme targets
         Y = np.argsort(np.argsort(Y, axis=0, kind="stable"), axis=0, kind="stable").astype(np.float64)
     codes = _bins(values)
     half = np.random.default_rng(random_state).permutation(len(Y)) % 2
@@ -181,10 +181,10 @@ def column_skill(values: Array, targets: Array, measure: Measure, random_state: 
 
 
 def _bins(values: Array) -> Array:
-    levels = np.unique(_known(values))
-    most = int(np.clip(len(values) // 20, 4, BINS))  # few rows: wider bins, so that their means mean something
+    levels = np.unique(_present(values))
+    most = int(np.clip(len(values) // 20, 4, BINS))  # wider bins for few rows, so that their means are reliable
     if len(levels) > most:
-        levels = np.unique(np.quantile(_known(values), np.linspace(0, 1, most + 1)[1:-1]))
+        levels = np.unique(np.quantile(_present(values), np.linspace(0, 1, most + 1)[1:-1]))
         codes = np.searchsorted(levels, values, side="left")
     else:
         codes = np.searchsorted(levels, values)
@@ -197,7 +197,7 @@ def across(keys: Array, folds: Sequence[tuple[Array, Array]]) -> float:
 
 
 def overlap(columns: list[Column], X_test: Any) -> float:
-    """The share of test rows that are also training rows."""
+    """The fraction of test rows that are also training rows."""
     pairs = [aligned(one, two) for one, two in zip(columns, typed_columns(X_test))]
     n = len(columns[0].values)
     keys = row_keys(*(np.concatenate(pair) for pair in pairs))
@@ -214,7 +214,7 @@ def conflict_risk(inputs: Array, targets: Array, measure: Measure) -> float:
 
 
 def doubtful_rows(targets: Array, measure: Measure, held: HeldOut) -> tuple[Array, float | None]:
-    """Rows whose target a model that did not see it finds hard to believe, the worst first; how many to expect."""
+    """Rows whose target a model fitted without them finds improbable, worst first, and how many to expect."""
     y = targets[held.rows]
     if measure.classes is None:
         residual = y - held.output
@@ -226,10 +226,10 @@ def doubtful_rows(targets: Array, measure: Measure, held: HeldOut) -> tuple[Arra
     if not measure.probabilities:
         return np.zeros(0, dtype=int), None
     p = held.output
-    own, guess = p[np.arange(len(y)), y], p.argmax(axis=1)
-    # As sure of another class as the model usually is when that class is right.
+    p_target, guess = p[np.arange(len(y)), y], p.argmax(axis=1)
+    # At least as confident in another class as the model is on average when that class is right.
     usual = np.array([p[y == c, c].mean() if np.any(y == c) else 1.0 for c in range(len(measure.classes))])
     sure = p.max(axis=1) >= usual[guess]
-    suspects = np.flatnonzero((guess != y) & sure & (own < 0.1))
+    suspects = np.flatnonzero((guess != y) & sure & (p_target < 0.1))
     expected = float(np.sum(np.where((p < 0.1) & sure[:, None], p, 0.0)))
-    return held.rows[suspects[np.argsort(own[suspects], kind="stable")]], expected
+    return held.rows[suspects[np.argsort(p_target[suspects], kind="stable")]], expected

@@ -1,10 +1,10 @@
-"""The excess risk of a learner, split where the truth is known.
+"""The decomposition of the excess risk of a learner on data from a known distribution.
 
     R(f̃) − R(f*) = [R(f̃) − R(f̂)] + [R(f̂) − R(f_F)] + [R(f_F) − R(f*)]
                      optimisation     estimation        approximation
 
-f̃ is what the learner returns, f̂ what it would return if its solver went to the end, f_F what it would learn from all the
-data there are, and f* the Bayes predictor of the loss: argmin_a E[ℓ(y, a) | x].
+f̃ is the learner's result, f̂ the exact minimiser of its objective, f_F what it would learn from the whole population,
+and f* the Bayes predictor of the loss: argmin_a E[ℓ(y, a) | x].
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def decompose_risk(
     points: int = 8192,
     random_state: int = 0,
 ) -> RiskDecomposition:
-    """Split the risk of a learner on data from a known source.
+    """Decompose the risk of a learner on data from a known distribution.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ def decompose_risk(
     if n < 2 or repeats < 1:
         raise ValueError(f"n must be at least 2 and repeats at least 1, got n={n} and repeats={repeats}.")
     grid = generator.quadrature(points)
-    judged = _judged_by(generator, learner, loss)
+    risk_loss = _risk_loss(generator, learner, loss)
 
     def risk(model: Any) -> float:
-        return generator.risk(generator.output_of(model, grid, judged), grid, judged)
+        return generator.risk(generator.output_of(model, grid, risk_loss), grid, risk_loss)
 
     exact = harder(learner, 1e-10)
-    limit = risk(fit_population(generator, learner if exact is None else exact, grid, judged))
-    bayes = generator.risk(generator.bayes(grid, judged), grid, judged)
+    limit = risk(fit_population(generator, learner if exact is None else exact, grid, risk_loss))
+    bayes = generator.risk(generator.bayes(grid, risk_loss), grid, risk_loss)
     risks = np.empty((repeats, 4))
     for r in range(repeats):
         rng = np.random.default_rng([random_state, r])
@@ -134,11 +134,11 @@ def decompose_risk(
     )
 
 
-def _judged_by(generator: Generator, learner: Any, loss: Any) -> Loss | None:
+def _risk_loss(generator: Generator, learner: Any, loss: Any) -> Loss | None:
     """The loss of the risk; None for the squared error of numbers and the log loss of labels."""
     if loss is None:
-        known = None if generator.labels else own_loss(learner)
-        return None if isinstance(known, Squared) else known
+        learner_loss = None if generator.labels else own_loss(learner)
+        return None if isinstance(learner_loss, Squared) else learner_loss
     loss = as_loss(loss)
     if generator.labels and loss.target is not Target.SIGN:
         raise ValueError(f"{loss!r} is no loss of labels; a loss of margins such as hg.Hinge(), or hg.ZeroOne(), is.")
@@ -148,11 +148,11 @@ def _judged_by(generator: Generator, learner: Any, loss: Any) -> Loss | None:
 
 
 def fit_population(generator: Generator, learner: Any, grid: Array, loss: Loss | None = None) -> Any:
-    """The learner fitted to all inputs of the grid with the law of y given x.
+    """The learner fitted to all inputs of the grid with the distribution of y given x.
 
-    Under squared loss the noise adds a constant, so E[y | x] can stand for y. Under others, every input of a smaller grid
-    comes with ``LEVELS`` quantiles of y, all of the same probability. Of labels, both are given at every input, weighted
-    by their probabilities.
+    Under squared loss the noise adds a constant, so E[y | x] replaces y. Under other losses every input of a smaller grid
+    is paired with ``LEVELS`` equiprobable quantiles of y. For labels, every input is paired with both labels, weighted by
+    their probabilities.
     """
     if not generator.labels:
         if loss is None or isinstance(loss, Squared):
@@ -171,7 +171,7 @@ def fit_population(generator: Generator, learner: Any, grid: Array, loss: Loss |
 def plot_decomposition(
     parts: Sequence[RiskDecomposition], x: Sequence[Any] | None = None, *, xlabel: str = "examples", ax: Any = None
 ) -> Any:
-    """Draw the terms one on top of the other, as n grows or as the class grows.
+    """Draw the stacked terms as n grows or as the class grows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The diagnosis: where the error of a model comes from, and what would lower it."""
+"""The diagnosis: the sources of a model's error, and what would decrease it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def diagnose(
     random_state: int = 0,
     row_names: Any = None,
 ) -> RiskReport:
-    """Measure the parts of a model's error and say what would lower it.
+    """Measure the parts of a model's error and advise what would decrease it.
 
-    The held-out risk is split as R(f̃) = [R(f̃) − R(f̂)] + [R(f̂) − R(f_F)] + [R(f_F) − R(f*)] + R(f*): what the solver
-    left (certificate, and a fit with far more iterations), what too few examples cost (learning curve carried to
-    infinity), what the class of functions cannot express (richer classes on the same folds), and the rest.
+    The held-out risk is split as R(f̃) = [R(f̃) − R(f̂)] + [R(f̂) − R(f_F)] + [R(f_F) − R(f*)] + R(f*): the optimisation
+    error (from the certificate and a fit with many more iterations), the estimation error (from the learning curve
+    extrapolated to infinity), the approximation error (from richer classes on the same folds), and the remainder.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def diagnose(
     problems = check_data(X_used, data.targets, measure, data.folds, best_held, X_test, X)
     problems = replace(problems, doubtful=tuple(names[list(problems.doubtful)].tolist()))
     chances = best_held.output if measure.classes is not None and measure.probabilities else None
-    # What is compared with the held-out risk must come from fits of the same kind and about the same number of rows.
+    # Comparisons with the held-out risk need fits of the same kind to about the same number of rows.
     refitted = optimisation.converged is False or row_count(X_used) < row_count(X)
     report = RiskReport(
         model=" ".join(repr(model).split()),
@@ -166,7 +166,7 @@ def _fitted(model: Any, X: Any, y: Any) -> Any:
 
 
 def _at_most(X: Any, y: Any, groups: Any, names: Array, most: int, random_state: int) -> tuple[Any, Any, Any, Array]:
-    """At most so many rows, drawn at random and kept in their order."""
+    """A random subset of at most ``most`` rows, in their order."""
     n = row_count(X)
     if n <= most:
         return X, y, groups, names
@@ -175,7 +175,7 @@ def _at_most(X: Any, y: Any, groups: Any, names: Array, most: int, random_state:
 
 
 def _try_harder(model: Any, data: Resampler, held: HeldOut) -> tuple[Optimisation, Any, HeldOut]:
-    """If the fit fell short: what far more iterations gain, and the better model for the other experiments."""
+    """If the fit did not converge: the gain of many more iterations, and the better model for the other experiments."""
     found = read_optimisation(model)
     if found.converged is not False or (better := harder(model)) is None:
         return found, model, held
@@ -190,11 +190,11 @@ def _learning(data: Resampler, model: Any, held: HeldOut, *, fixed_class: bool) 
     if len(fractions) < 3:
         return None
     sizes, train, test = data.learning_curve(model, fractions, held)
-    # Where a class can fit its rows exactly the curve rises before it falls: the law begins after that.
+    # If a class can fit its rows exactly, the curve rises before it falls, and the law applies after that.
     exact = train.mean(axis=1) <= 1e-9 * test.mean(axis=1)
     lawful = ~exact if np.sum(~exact) >= 3 else np.ones(len(sizes), dtype=bool)
-    # The limit is above the training risk; for a fixed class fitted to its optimum about half-way to the held-out risk
-    # (Akaike: E train = R(f_F) − δ, E held out = R(f_F) + δ), and less than that is not believed.
+    # The limit is above the training risk. For a fixed class fitted to its optimum it is about half-way to the held-out
+    # risk (Akaike: E train = R(f_F) − δ, E held out = R(f_F) + δ), and a lower limit is not accepted.
     bound = floor = float(train[-1].mean())
     if fixed_class:
         floor = 0.5 * (bound + float(test[-1].mean()))
@@ -226,8 +226,8 @@ def _on_test(
 
 
 def _terms(held: HeldOut, best: HeldOut, learning: Learning | None, rivals: tuple[Rival, ...]) -> Terms:
-    """The parts of the held-out risk; they add up to it."""
-    whole, solved = held.risk.value, best.risk.value
+    """The parts of the held-out risk, which sum to it."""
+    total, solved = held.risk.value, best.risk.value
     limit = min(learning.limit.value, solved) if learning is not None else solved
     floor = min([limit, *(r.risk.value for r in rivals)])
-    return Terms(whole - solved, solved - limit, limit - floor, floor)
+    return Terms(total - solved, solved - limit, limit - floor, floor)

@@ -1,4 +1,4 @@
-"""What was found, in sentences: each finding has a code, explained in docs/diagnoses.md."""
+"""Findings: each has a code, which docs/diagnoses.md explains."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import Enum
 
 
 class Severity(Enum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     PROBLEM = "problem"
     ADVICE = "advice"
     NOTE = "note"
 
 
-# Every code, with the heading it has in docs/diagnoses.md.
+# Every code with its heading in docs/diagnoses.md.
 CODES = {
     "H001": "Nothing stands out",
     "H101": "The optimum was not reached",
@@ -44,7 +44,7 @@ CODES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was seen and what to do about it.
+    """One observation and the advice that follows from it.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Finding:
 
     @property
     def anchor(self) -> str:
-        """Where the documentation explains it."""
+        """The anchor of its explanation in the documentation."""
         return f"docs/diagnoses.md#{self.code.lower()}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""How much of the risk is owed to a solver that stopped early."""
+"""The part of the risk that is due to a solver that stopped early."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hinge.models.meta import final_step
 from hinge.select.estimate import Estimate
 from hinge.select.resample import set_final
 
-# Above this relative gap a fit has not reached its optimum in any sense that matters for predictions.
+# Above this relative gap a fit may be far enough from its optimum to affect predictions.
 LOOSE = 1e-3
 
 NO_SOLVER = "The model has no solver that could stop early."
@@ -19,7 +19,7 @@ NO_SOLVER = "The model has no solver that could stop early."
 
 @dataclass(frozen=True)
 class Optimisation:
-    """What is known about the solver's work.
+    """The state of the solver at the end of a fit.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Optimisation:
 
 
 def read_optimisation(model: Any) -> Optimisation:
-    """What a fitted model says about how it was optimised."""
+    """The optimisation state of a fitted model."""
     last = final_step(model)
     proof = getattr(last, "certificate_", None)
     most = last.get_params(deep=False).get("max_iter")
@@ -68,12 +68,12 @@ def read_optimisation(model: Any) -> Optimisation:
 
 
 def _rounds_are_capacity(last: Any) -> bool:
-    """Whether iterations add terms to the model (boosting), so that more of them make another class, not a better fit."""
+    """Whether iterations add terms to the model (boosting), so that more of them change the class, not the accuracy."""
     return any(hasattr(last, name) for name in ("trees_", "_predictors", "estimators_"))
 
 
 def harder(model: Any, least: float = 1e-6) -> Any | None:
-    """A copy that tries much harder: 100 times the iterations and a tolerance of ``least``; None if it has neither."""
+    """A copy with 100 times the iterations and a tolerance of ``least``; None if it has neither parameter."""
     settings = final_step(model).get_params(deep=False)
     changes: dict[str, Any] = {}
     most = settings.get("max_iter")

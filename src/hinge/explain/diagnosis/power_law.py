@@ -1,7 +1,7 @@
-"""Risk as a function of the number of examples: R(n) = a + b n^(−c), fitted and carried further.
+"""Risk as a function of the number of examples: R(n) = a + b n^(−c), fitted and extrapolated.
 
-a is what the hypothesis class can reach with all the data in the world, R(f_F); a + b n^(−c) − a = b n^(−c) is the
-estimation error at n. Parametric classes under squared loss have c = 1, richer ones less.
+a is the risk of the best function of the hypothesis class, R(f_F), and b n^(−c) is the estimation error at n. Parametric
+classes under squared loss have c = 1, richer classes a smaller c.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXPONENTS = np.linspace(0.2, 1.5, 53)
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """R(n) = limit + scale · n^(−exponent), with bootstrap copies that say how well it is known.
+    """R(n) = limit + scale · n^(−exponent), with bootstrap copies that measure its uncertainty.
 
     Attributes
     ----------
@@ -57,16 +57,16 @@ class PowerLaw:
 
     @property
     def on_floor(self) -> bool:
-        """Whether the curve alone would put the limit below its floor."""
+        """Whether the curve without a floor would have a smaller limit."""
         return self.limit <= self.floor
 
     @property
     def asymptote(self) -> Estimate:
         """The limit, with its standard error.
 
-        On its floor the limit hardly moves from one copy to the next, which says nothing of how well it is known. Its
-        error is then the root mean square distance to the limits that the copies have without a floor, and no more than
-        that to a number spread evenly over the bracket, bracket/√3.
+        On its floor the limit hardly varies between bootstrap copies, which does not mean that it is well known. Its error is
+        then the root mean square distance to the limits of the copies without a floor, but at most that of a uniform
+        distribution over the bracket, bracket/√3.
         """
         error = float(np.std(self.copies[:, 0]))
         if self.on_floor and len(self.free):
@@ -82,7 +82,7 @@ def fit_power_law(
     """Fit the law to a learning curve.
 
     Minimises Σ (R̄ᵢ − a − b nᵢ^(−c))² / sᵢ² over floor ≤ a ≤ min R̄, b ≥ 0 and a grid of c, where R̄ᵢ is the mean risk at
-    size nᵢ and sᵢ its standard error, times √(n_max/nᵢ): it is a law of large n.
+    size nᵢ and sᵢ its standard error times √(n_max/nᵢ), because the law holds for large n.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def fit_power_law(
         raise ValueError(f"a law with three unknowns needs at least three sizes, got {len(sizes)}.")
     mean = risks.mean(axis=1)
     spread = risks.std(axis=1) / np.sqrt(risks.shape[1]) + 1e-2 * np.abs(mean).max() + 1e-300
-    spread = spread * np.sqrt(sizes[-1] / sizes)  # the law is one of large n: the end of the curve counts for more
+    spread = spread * np.sqrt(sizes[-1] / sizes)  # the law holds for large n, so the end of the curve has more weight
     rng = np.random.default_rng(random_state)
     drawn = rng.integers(0, risks.shape[1], size=(draws, risks.shape[1]))
     copies = np.array([_fit(sizes, risks[:, rows].mean(axis=1), spread, floor) for rows in drawn])
@@ -128,13 +128,13 @@ def _fit(sizes: Array, mean: Array, spread: Array, floor: float) -> tuple[float,
     top = float(mean.min())
     best = (np.inf, top, 0.0, 1.0)
     for c in EXPONENTS:
-        u = (sizes / sizes[-1]) ** -c  # scaled so that the numbers stay of one size
+        u = (sizes / sizes[-1]) ** -c  # scaled to one at the largest size
         w = 1.0 / spread**2
         du = u - (w @ u) / w.sum()
-        slope = max(float((w * du) @ mean / ((w * du) @ u)), 0.0)
-        a = float(np.clip((w @ (mean - slope * u)) / w.sum(), min(floor, top), top))
-        slope = max(float((w * u) @ (mean - a) / ((w * u) @ u)), 0.0)
-        misfit = float(w @ (mean - a - slope * u) ** 2)
+        b = max(float((w * du) @ mean / ((w * du) @ u)), 0.0)
+        a = float(np.clip((w @ (mean - b * u)) / w.sum(), min(floor, top), top))
+        b = max(float((w * u) @ (mean - a) / ((w * u) @ u)), 0.0)
+        misfit = float(w @ (mean - a - b * u) ** 2)
         if misfit < best[0] * (1 - 1e-9):
-            best = (misfit, a, slope * float(sizes[-1]) ** c, float(c))
+            best = (misfit, a, b * float(sizes[-1]) ** c, float(c))
     return best[1], best[2], best[3]

@@ -1,4 +1,4 @@
-"""How wrong a single prediction may be: conformal intervals and sets from the held-out predictions of a diagnosis."""
+"""The error of single predictions: conformal intervals and sets from the held-out predictions of a diagnosis."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Reach:
 
 
 def measure_reach(targets: Array, measure: Measure, held: HeldOut, coverage: float = 0.9) -> Reach | None:
-    """From scores of rows the models had not seen: |y − f(x)|, or 1 − p(y | x). None without probabilities."""
+    """From held-out scores |y − f(x)| or 1 − p(y | x). None without probabilities."""
     y = targets[held.rows]
     if measure.classes is None:
         return Reach(coverage, upper_quantile(np.abs(y - held.output), 1.0 - coverage), None)

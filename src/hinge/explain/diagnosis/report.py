@@ -1,4 +1,4 @@
-"""The report of a diagnosis: numbers in a tree of frozen records, and the same as text, JSON, HTML and pictures."""
+"""The report of a diagnosis: numbers in nested frozen records, and the same as text, JSON, HTML and plots."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Learning:
 
 @dataclass(frozen=True)
 class RiskReport:
-    """How far a model is to be trusted, part by part; made by :func:`diagnose`.
+    """The risk of a model, its parts and the findings; made by :func:`diagnose`.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class RiskReport:
     drift: Drift | None
     findings: tuple[Finding, ...]
     scale_sensitive: bool
-    predictions: tuple[Array, Array] = field(repr=False)  # coded targets and held-out output, for pictures
+    predictions: tuple[Array, Array] = field(repr=False)  # coded targets and held-out output, for plots
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ class RiskReport:
         return tuple(f.code for f in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as dictionaries, lists and numbers, ready for JSON."""
+        """Everything as dictionaries, lists and numbers, for JSON."""
         answer = plain(self)
         for record, finding in zip(answer["findings"], self.findings):
             record |= {"title": finding.title, "anchor": finding.anchor}

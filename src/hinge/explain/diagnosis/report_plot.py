@@ -1,4 +1,4 @@
-"""A report as one figure of six pictures."""
+"""A report as one figure with six plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hinge.problem.numerics import Z95
 
 
 def draw_report(report: RiskReport, fig: Any = None) -> Any:
-    """The parts of the risk, the learning curve, who does better, bias and variance, calibration or residuals, drift."""
+    """The parts of the risk, the learning curve, rivals, bias and variance, calibration or residuals, drift."""
     fig = new_figure(figsize=(13, 7)) if fig is None else fig
     axes = fig.subplots(2, 3).ravel()
     draw_terms(report, axes[0])
@@ -46,7 +46,7 @@ def draw_terms(report: RiskReport, ax: Any) -> None:
 
 
 def draw_learning(learning: Learning, ax: Any, measure: str) -> None:
-    """Training and held-out risk against the number of examples, and the law carried to ten times as many."""
+    """Training and held-out risk against the number of examples, and the law extrapolated to ten times as many."""
     n = learning.sizes
     for values, name in ((learning.train, "training"), (learning.held_out, "held out")):
         error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else None

@@ -19,7 +19,7 @@ TERMS = {
 
 
 def risk_rows(report: RiskReport) -> Iterator[tuple[str, str]]:
-    """The risks, as (what, number)."""
+    """The risks as (name, number)."""
     yield "training", str(report.train_risk)
     yield "held out (folds)", str(report.held_out_risk)
     if report.test_risk is not None:
@@ -42,7 +42,7 @@ def term_rows(report: RiskReport) -> Iterator[tuple[str, float, float, str]]:
 
 
 def fact_lines(report: RiskReport) -> Iterator[str]:
-    """One sentence for each part that was measured."""
+    """One sentence for each measurement."""
     yield report.optimisation.sentence
     if report.learning is not None:
         law = report.learning.law
@@ -67,7 +67,7 @@ def fact_lines(report: RiskReport) -> Iterator[str]:
 
 
 def parts_sentence(report: RiskReport) -> str:
-    """Where the risk comes from, in one sentence."""
+    """The main sources of the risk in one sentence."""
     solver, rows = report.terms.optimisation, report.terms.estimation
     total = report.held_out_risk.value
     share = f" ({100 * rows / total:.0f} %)" if total > 0 else ""
@@ -108,7 +108,7 @@ def _table(rows: list[str]) -> str:
 
 
 def as_html(report: RiskReport) -> str:
-    """The report as a piece of HTML that stands by itself."""
+    """The report as a self-contained HTML fragment."""
     risks = [f"<tr><td>{html.escape(name)}</td><td>{html.escape(v)}</td></tr>" for name, v in risk_rows(report)]
     terms = [
         f"<tr><td>{name}</td><td>{v:.4g}</td>"

@@ -1,4 +1,4 @@
-"""Matplotlib, imported when the first picture is drawn."""
+"""Matplotlib, imported when the first plot is drawn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def pyplot() -> Any:
-    """``matplotlib.pyplot``, or an error that says how to get it."""
+    """``matplotlib.pyplot``, or an error that explains how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -15,7 +15,7 @@ def pyplot() -> Any:
 
 
 def axes_or_new(ax: Any) -> Any:
-    """The axes given, or new ones."""
+    """The given axes, or new ones."""
     plt = pyplot()
     return plt.subplots()[1] if ax is None else ax
 

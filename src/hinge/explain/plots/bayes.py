@@ -1,4 +1,4 @@
-"""Pictures of Bayesian learning."""
+"""Plots of Bayesian learning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def plot_posterior_contraction(
     functions: int = 6,
     random_state: Any = 0,
 ) -> Any:
-    """Draw how the posterior of y = w₀ + w₁x + ε contracts as examples come in, and functions drawn from it.
+    """Draw the posterior of y = w₀ + w₁x + ε for growing numbers of examples, and functions drawn from it.
 
     Inputs are uniform on [−1, 1], ε ~ N(0, noise²) and w ~ N(0, prior_variance·I). One row per number of examples:
     on the left the density of w, the true w marked by a cross; on the right lines drawn from it, with the examples.

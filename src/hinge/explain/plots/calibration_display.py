@@ -12,8 +12,8 @@ from hinge.explain.calibration import Array, calibration_curve, calibration_repo
 class CalibrationDisplay:
     """A reliability diagram: frequency of the positive class against predicted probability.
 
-    Make one with :meth:`from_predictions` or :meth:`from_estimator`. The names are scikit-learn's; there is a
-    histogram of the probabilities below, and an optional bootstrap band around the curve.
+    Make one with :meth:`from_predictions` or :meth:`from_estimator`. The names are scikit-learn's; below is a histogram of
+    the probabilities, and the curve may have a bootstrap band.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class CalibrationDisplay:
         self.band = band
 
     def plot(self, *, ax: Any = None, name: str | None = None, ref_line: bool = True, **kwargs: Any) -> Any:
-        """Draw the curve; ``kwargs`` go to matplotlib's plot."""
+        """Draw the curve; ``kwargs`` are passed to matplotlib's plot."""
         import matplotlib.pyplot as plt
 
         self.ax_ = plt.subplots()[1] if ax is None else ax

@@ -1,4 +1,4 @@
-"""Pictures of learning and validation curves."""
+"""Plots of learning and validation curves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _CurveDisplay:
 
 
 class LearningCurveDisplay(_CurveDisplay):
-    """A learning curve, as a picture.
+    """A plot of a learning curve.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class LearningCurveDisplay(_CurveDisplay):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, extrapolate: bool = False, ax: Any = None, **options: Any
     ) -> LearningCurveDisplay:
-        """Measure and draw; ``options`` go to :func:`learning_curve`."""
+        """Compute and draw; ``options`` are passed to :func:`learning_curve`."""
         return cls.from_curve(learning_curve(estimator, X, y, **options), extrapolate=extrapolate, ax=ax)
 
     @classmethod
     def from_curve(cls, curve: LearningCurve, *, extrapolate: bool = False, ax: Any = None) -> LearningCurveDisplay:
-        """Draw a curve that has been measured; ``extrapolate`` carries its law to ten times as many examples."""
+        """Draw a computed curve; ``extrapolate`` extends its law to ten times as many examples."""
         display = cls(
             train_sizes=curve.train_sizes, train_scores=curve.train_scores, test_scores=curve.test_scores,
             score_name=curve.scoring, law=curve.law() if extrapolate else None,
@@ -102,7 +102,7 @@ class LearningCurveDisplay(_CurveDisplay):
 
 
 class ValidationCurveDisplay(_CurveDisplay):
-    """A validation curve, as a picture.
+    """A plot of a validation curve.
 
     Parameters
     ----------
@@ -140,20 +140,20 @@ class ValidationCurveDisplay(_CurveDisplay):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, param_name: str, param_range: Any, ax: Any = None, **options: Any
     ) -> ValidationCurveDisplay:
-        """Measure and draw; ``options`` go to :func:`validation_curve`."""
+        """Compute and draw; ``options`` are passed to :func:`validation_curve`."""
         curve = validation_curve(estimator, X, y, param_name=param_name, param_range=param_range, **options)
         return cls.from_curve(curve, ax=ax)
 
     @classmethod
     def from_curve(cls, curve: ValidationCurve, *, ax: Any = None) -> ValidationCurveDisplay:
-        """Draw a curve that has been measured."""
+        """Draw a computed curve."""
         return cls(
             param_name=curve.param_name, param_range=curve.param_range, train_scores=curve.train_scores,
             test_scores=curve.test_scores,
         ).plot(ax)  # fmt: skip
 
     def plot(self, ax: Any = None) -> ValidationCurveDisplay:
-        """Draw; values that are not numbers are set at equal distances."""
+        """Draw; values that are not numbers are evenly spaced."""
         numbers = all(isinstance(v, int | float | np.number) for v in self.param_range)
         x = np.asarray(self.param_range) if numbers else np.arange(len(self.param_range))
         log = numbers and x.min() > 0 and x.max() / x.min() > 50

@@ -1,4 +1,4 @@
-"""Pictures of a fit: residuals, and weights with their intervals."""
+"""Plots of a fit: residuals, and weights with their intervals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PredictionErrorDisplay:
         cls, y_true: Any, y_pred: Any, *, kind: str = "residual_vs_predicted", subsample: int = 1000,
         random_state: int = 0, ax: Any = None,
     ) -> PredictionErrorDisplay:  # fmt: skip
-        """Draw predictions that are there already."""
+        """Draw given predictions."""
         some = np.sort(np.random.default_rng(random_state).permutation(len(y_true))[:subsample])
         return cls(y_true=np.asarray(y_true)[some], y_pred=np.asarray(y_pred)[some]).plot(ax, kind=kind)
 
@@ -76,8 +76,8 @@ class PredictionErrorDisplay:
 class CoefficientDisplay:
     """The weights of a linear model with intervals.
 
-    Exact t intervals for least squares (``inference_``); otherwise the spread of the weights over bootstrap samples
-    (percentiles), which is about the data and says nothing about the pull of a penalty.
+    The intervals are exact t intervals for least squares (``inference_``), otherwise percentiles of the weights over
+    bootstrap samples, which measure the variability of the data but not the bias of a penalty.
 
     Parameters
     ----------
@@ -110,15 +110,15 @@ class CoefficientDisplay:
         cls, estimator: Any, X: Any = None, y: Any = None, *, level: float = 0.95, repeats: int = 100,
         random_state: int = 0, ax: Any = None,
     ) -> CoefficientDisplay:  # fmt: skip
-        """Find intervals and draw. X and y, the training data, are needed unless the model has ``inference_``."""
+        """Compute intervals and draw. X and y, the training data, are needed unless the model has ``inference_``."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}.")
         last = final_step(estimator)
         coef = np.ravel(last.coef_).astype(np.float64)
         names = tuple(getattr(last, "feature_names_in_", [f"x{j}" for j in range(len(coef))]))
-        known = getattr(last, "inference_", None)
-        if known is not None:
-            low, high = known.interval(level)[-len(coef) :].T
+        inference = getattr(last, "inference_", None)
+        if inference is not None:
+            low, high = inference.interval(level)[-len(coef) :].T
         elif X is None or y is None:
             raise ValueError(f"{type(last).__name__} has no inference_: X and y are needed to find intervals.")
         else:

@@ -1,4 +1,4 @@
-"""Pictures of losses, penalties and runs. Matplotlib is imported when the first one is drawn."""
+"""Plots of losses, penalties and solver runs. Matplotlib is imported when the first one is drawn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def history_of(run: Any) -> tuple[Record, ...]:
 
 
 def plot_history(run: Any, *, against: str = "iteration", best: float | None = None, ax: Any = None) -> Any:
-    """Draw how a solver went: the objective above its lowest value, and the gap where it was computed.
+    """Draw the progress of a solver: the objective minus its lowest value, and the gap where it was computed.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ def plot_history(run: Any, *, against: str = "iteration", best: float | None = N
     excess = value - lowest
     ax.plot(x, np.where(excess > 0, excess, np.nan), label="objective − lowest")
     gap = np.array([r.gap for r in records])
-    known = np.isfinite(gap) & (gap > 0)
-    if np.any(known):
-        ax.plot(np.array(x)[known], gap[known], "o-", label="relative gap")
-    if np.any(excess > 0) or np.any(known):
+    positive = np.isfinite(gap) & (gap > 0)
+    if np.any(positive):
+        ax.plot(np.array(x)[positive], gap[positive], "o-", label="relative gap")
+    if np.any(excess > 0) or np.any(positive):
         ax.set_yscale("log")
     ax.set_xlabel(against)
     ax.legend()
@@ -132,7 +132,7 @@ def _norm(w: np.ndarray, q: float) -> np.ndarray:
 def plot_risk_contours(
     X: Any, y: Any, loss: Loss, *, norm: str = "l1", radius: float = 1.0, levels: int = 8, ax: Any = None
 ) -> Any:
-    """Draw the contours of the risk over two weights and the ball they first touch: the diamond or the circle.
+    """Draw the contours of the risk over two weights and the ball that they touch: the diamond or the circle.
 
     The constrained optimum is where the lowest contour meets the ball; with the diamond that is often a corner, where
     one weight is zero. No bias is fitted.

@@ -1,4 +1,4 @@
-"""Pictures of how a classifier does: ROC curve, precision and recall, confusion matrix."""
+"""Plots of a classifier's performance: ROC curve, precision and recall, confusion matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 def positive_scores(estimator: Any, X: Any, pos_label: Any = None) -> tuple[Array, Any]:
-    """Scores for the positive class (probabilities if there are any), and which class that is."""
+    """Scores for the positive class (probabilities if available), and the positive class."""
     classes = list(estimator.classes_)
     if len(classes) != 2:
         raise ValueError(f"{type(estimator).__name__} has {len(classes)} classes; this picture is for two.")
@@ -84,7 +84,7 @@ class RocCurveDisplay(_ScoreDisplay):
         cls, y_true: Any, y_score: Any, *, pos_label: Any = None, sample_weight: Any = None, ax: Any = None,
         name: str = "",
     ) -> RocCurveDisplay:  # fmt: skip
-        """Draw scores that are there already."""
+        """Draw given scores."""
         fpr, tpr, _ = roc_curve(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
         return cls(fpr=fpr, tpr=tpr, roc_auc=float(auc(fpr, tpr)), name=name).plot(ax)
 
@@ -121,7 +121,7 @@ class PrecisionRecallDisplay(_ScoreDisplay):
         cls, y_true: Any, y_score: Any, *, pos_label: Any = None, sample_weight: Any = None, ax: Any = None,
         name: str = "",
     ) -> PrecisionRecallDisplay:  # fmt: skip
-        """Draw scores that are there already."""
+        """Draw given scores."""
         positive = np.unique(np.asarray(y_true))[-1] if pos_label is None else pos_label
         precision, recall, _ = precision_recall_curve(y_true, y_score, pos_label=positive, sample_weight=sample_weight)
         hit = (np.asarray(y_true) == positive).astype(int)
@@ -136,7 +136,7 @@ class PrecisionRecallDisplay(_ScoreDisplay):
 
 
 class ConfusionMatrixDisplay:
-    """How often class i (rows) was taken for class j (columns).
+    """The number of examples of class i (rows) predicted as class j (columns).
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class ConfusionMatrixDisplay:
         cls, y_true: Any, y_pred: Any, *, labels: Any = None, normalize: str | None = None, sample_weight: Any = None,
         ax: Any = None,
     ) -> ConfusionMatrixDisplay:  # fmt: skip
-        """Draw predictions that are there already."""
+        """Draw given predictions."""
         labels = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)])) if labels is None else labels
         table = confusion_matrix(y_true, y_pred, labels=labels, normalize=normalize, sample_weight=sample_weight)
         return cls(table, display_labels=labels).plot(ax)

@@ -1,4 +1,4 @@
-"""Pictures of choices: scores against a parameter, and labels saved by asking for the right ones."""
+"""Plots of model selection: scores against a parameter, and scores against the number of labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hinge.explain.plots.axes import axes_or_new
 
 
 def plot_tuning(result: Any, parameter: str | None = None, ax: Any = None) -> Any:
-    """Draw mean scores, with one standard error, against one parameter; the others make one line each.
+    """Draw mean scores, with one standard error, against one parameter; each combination of the others is a line.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def plot_tuning(result: Any, parameter: str | None = None, ax: Any = None) -> An
     lines: dict[str, list[int]] = {}
     for k, candidate in enumerate(result.candidates):
         if _is_number(candidate.get(parameter)) and np.isfinite(result.mean[k]):
-            rest = ", ".join(f"{n}={_short(v)}" for n, v in candidate.items() if n != parameter)
-            lines.setdefault(rest, []).append(k)
+            label = ", ".join(f"{n}={_short(v)}" for n, v in candidate.items() if n != parameter)
+            lines.setdefault(label, []).append(k)
     for label, members in lines.items():
         members = sorted(members, key=lambda k: result.candidates[k][parameter])
         x = np.array([result.candidates[k][parameter] for k in members], dtype=float)

@@ -1,8 +1,8 @@
-"""Conjugate pairs: models whose posterior is of the same kind as the prior, so that learning is arithmetic.
+"""Conjugate models: the posterior belongs to the same family as the prior, so that updating is arithmetic.
 
-Every model is immutable. ``update(data)`` gives the model after seeing data; a prior adds made-up observations to the
-counts, so updating in pieces, in any order, is the same as updating at once. ``posterior`` is the law of the
-parameter, ``predictive`` the law of the next observation (the parameter integrated out).
+Every model is immutable. ``update(data)`` returns the model given the data; a prior adds pseudo-observations to the
+counts, so updating in pieces, in any order, is the same as updating at once. ``posterior`` is the distribution of the
+parameter, ``predictive`` the distribution of the next observation (with the parameter integrated out).
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ConjugateModel:
-    """What the pairs share. ``prior`` is the model before the first update."""
+    """Base of the conjugate models. ``prior`` is the model before the first update."""
 
     prior: Any = field(default=None, init=False, repr=False)
 
     @property
     def posterior(self) -> Distribution:
-        """The law of the parameter, given the data so far."""
+        """The distribution of the parameter given the data so far."""
         raise NotImplementedError
 
     @property
     def predictive(self) -> Distribution:
-        """The law of the next observation."""
+        """The distribution of the next observation."""
         raise NotImplementedError
 
     def update(self, data: ArrayLike, weight: ArrayLike | None = None) -> Any:
-        """The model after seeing data; a weight of 2 means the same as seeing an observation twice."""
+        """The model given more data; a weight of 2 is equivalent to repeating an observation."""
         values = np.atleast_1d(np.asarray(data, dtype=np.float64)).ravel()
         if not np.all(np.isfinite(values)):
             raise ValueError("data contains NaN or infinity.")
@@ -66,23 +66,23 @@ class ConjugateModel:
         raise NotImplementedError
 
     def sample_y(self, n: int, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Data sets of n observations, an array of (n, draws): a parameter first, then observations given it.
+        """Data sets of n observations, an array of (n, draws): a parameter first, then observations given the parameter.
 
-        Before the first update they are draws of the prior.
+        Before the first update the parameter is drawn from the prior.
         """
         rng = np.random.default_rng(random_state)
         return np.asarray(self._draw(rng, (n, n_samples)), dtype=np.float64)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Any:
-        """Observations of the given shape, the parameter being the same along a column."""
+        """Observations of the given shape; the parameter is the same along a column."""
         raise NotImplementedError
 
     def bayes_action(self, loss: Any) -> Any:
-        """The estimate of the parameter of least posterior risk: mean, median, mode, or the action of any loss."""
+        """The estimate of the parameter with the smallest posterior risk: mean, median, mode, or the action of any loss."""
         return self.posterior.bayes_action(loss)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the laws of the parameter before and after seeing data."""
+        """Draw the prior and posterior densities of the parameter."""
         import matplotlib.pyplot as plt
 
         ax = plt.subplots()[1] if ax is None else ax
@@ -104,7 +104,7 @@ class ConjugateModel:
         return ax
 
     def _marginal(self) -> Distribution:
-        """What ``plot`` draws."""
+        """The distribution that ``plot`` draws."""
         return self.posterior
 
 
@@ -247,7 +247,7 @@ class GammaPoisson(ConjugateModel):
 
 @dataclass(frozen=True, eq=False)
 class NormalNormal(ConjugateModel):
-    """A mean with known noise: μ ~ N(mean, variance), y | μ ~ N(μ, noise); precisions add up.
+    """A mean with known noise: μ ~ N(mean, variance), y | μ ~ N(μ, noise); precisions are added.
 
     Parameters
     ----------
@@ -320,12 +320,12 @@ class NormalInverseGamma(ConjugateModel):
 
     @property
     def posterior(self) -> StudentT:
-        """The law of μ with σ² integrated out."""
+        """The distribution of μ with σ² integrated out."""
         return StudentT(2.0 * self.shape, self.mean, np.sqrt(self.rate / (self.shape * self.count)))
 
     @property
     def posterior_variance(self) -> InverseGamma:
-        """The law of σ²."""
+        """The distribution of σ²."""
         return InverseGamma(self.shape, self.rate)
 
     @property

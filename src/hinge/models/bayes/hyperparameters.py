@@ -1,4 +1,4 @@
-"""Maximum of a function of few parameters whose evaluation is dear: the marginal likelihood of a Gaussian process.
+"""Maximisation of an expensive function of few parameters: the marginal likelihood of a Gaussian process.
 
 Problem     max_θ L(θ; data) over a box, with gradients; one evaluation costs O(n³)
 Method      from coarse to fine: the maximum for half of the rows (1/8 of the cost) is found first, and gives the start
@@ -25,13 +25,13 @@ Array = NDArray[np.float64]
 Evaluate = Callable[[Array, Any], tuple[float, Array]]
 Evidence = Callable[[Kernel, Any], tuple[float, Array]]
 
-# Levels have half of the rows of the next finer one, down to at least this many.
+# Each level has half the rows of the next finer one, but at least this many.
 COARSE_ROWS = 350
-# What coarse levels need not gain.
+# The tolerance on coarse levels.
 COARSE_TOL = 0.02
-# The standard deviation of that prior, as a logarithm.
+# The standard deviation of the weak prior, in logarithms.
 LEASH = 2.0
-# No parameter moves by more than this (as a logarithm) in one step.
+# The longest step of a parameter, in logarithms.
 LONGEST = 1.0
 # The step of finite differences of the gradient.
 DIFFERENCE = 1e-3
@@ -39,7 +39,7 @@ MOST_STEPS = 100
 
 
 def fit_kernel(kernel: Kernel, evidence: Evidence, model: Any, n: int, rng: Any) -> Kernel:
-    """The kernel whose parameters maximise the evidence, from those given and from random ones.
+    """The kernel whose parameters maximise the evidence, from the given and from random starting points.
 
     ``evidence(kernel, rows)`` gives value and gradient. Of ``model`` the parameters ``optimizer``, ``bounds``,
     ``n_restarts_optimizer`` and ``tol`` are used: optimizer is None, "fmin_l_bfgs_b" or a function
@@ -67,7 +67,7 @@ def fit_kernel(kernel: Kernel, evidence: Evidence, model: Any, n: int, rng: Any)
         found = [maximise(evaluate, theta, box, n, model.tol) for theta in starts]
     if len(found) > 1:
         found.sort(key=lambda theta: -evaluate(theta, None)[0])
-    if model.kernel is not None:  # the bounds of the default kernel are not the user's
+    if model.kernel is not None:  # the user did not choose the bounds of the default kernel
         _warn_at_bounds(kernel.tunable, found[0], box)
     return kernel.with_theta(found[0])
 
@@ -101,24 +101,24 @@ def maximise(evaluate: Evaluate, theta: Array, box: Array, n: int, tol: float) -
     for size, finer in zip(sizes, [*sizes[1:], None]):
         rows = None if size == n else np.linspace(0, n - 1, size).astype(np.intp)
 
-        def fall(t: Array, rows: Any = rows) -> tuple[float, Array]:
+        def objective(t: Array, rows: Any = rows) -> tuple[float, Array]:
             value, gradient = evaluate(t, rows)
             away = np.zeros_like(t) if rows is None else (t - start) / LEASH
             return 0.5 * float(away @ away) - value, away / LEASH - gradient
 
         if curvature is None:
-            theta = _from_afar(fall, theta, low, high)
+            theta = _coarse_start(objective, theta, low, high)
         else:
             enough = tol if rows is None else max(tol, COARSE_TOL)
-            theta, curvature = _newton(fall, theta, curvature, low, high, enough)
+            theta, curvature = _newton(objective, theta, curvature, low, high, enough)
         if finer is not None:
             curvature = (_curvature(fall, theta, high) if curvature is None else curvature) * (finer / size)
     return theta
 
 
-def _from_afar(fall: Callable[[Array], tuple[float, Array]], theta: Array, low: Array, high: Array) -> Array:
+def _coarse_start(objective: Callable[[Array], tuple[float, Array]], theta: Array, low: Array, high: Array) -> Array:
     found = scipy.optimize.minimize(
-        fall, theta, jac=True, method="L-BFGS-B", bounds=list(zip(low, high)), options={"maxiter": MOST_STEPS}
+        objective, theta, jac=True, method="L-BFGS-B", bounds=list(zip(low, high)), options={"maxiter": MOST_STEPS}
     )
     return np.clip(found.x, low, high)
 
@@ -130,7 +130,7 @@ def _curvature(fall: Callable[[Array], tuple[float, Array]], theta: Array, high:
     for j in range(len(theta)):
         step = np.zeros(len(theta))
         step[j] = DIFFERENCE if theta[j] + DIFFERENCE <= high[j] else -DIFFERENCE
-        H[j] = (fall(theta + step)[1] - here) / step[j]
+        H[j] = (objective(theta + step)[1] - here) / step[j]
     return _definite(0.5 * (H + H.T))
 
 
@@ -141,10 +141,10 @@ def _definite(H: Array) -> Array:
 
 
 def _newton(
-    fall: Callable[[Array], tuple[float, Array]], theta: Array, B: Array, low: Array, high: Array, tol: float
+    objective: Callable[[Array], tuple[float, Array]], theta: Array, B: Array, low: Array, high: Array, tol: float
 ) -> tuple[Array, Array]:
-    """Quasi-Newton steps inside the box, beginning with curvature B."""
-    value, gradient = fall(theta)
+    """Quasi-Newton steps inside the box, starting with curvature B."""
+    value, gradient = objective(theta)
     radius = LONGEST
     for _ in range(MOST_STEPS):
         inside = ~(((theta <= low) & (gradient > 0)) | ((theta >= high) & (gradient < 0)))
@@ -155,9 +155,9 @@ def _newton(
         step *= min(1.0, radius / np.abs(step).max())
         while True:
             new = np.clip(theta + step, low, high)
-            new_value, new_gradient = fall(new)
+            new_value, new_gradient = objective(new)
             s, u = new - theta, new_gradient - gradient
-            # A step that failed has still measured the curvature on its way.
+            # A failed step has still measured the curvature.
             if np.isfinite(new_value) and float(s @ u) > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(u)):
                 Bs = B @ s
                 B = B - np.outer(Bs, Bs) / float(s @ Bs) + np.outer(u, u) / float(s @ u)
@@ -172,7 +172,7 @@ def _newton(
 
 
 def _cubic(f0: float, d0: float, f1: float, d1: float) -> float:
-    """Where in (0, 1) the cubic with these values and slopes at 0 and 1 is least."""
+    """The minimiser in (0, 1) of the cubic with these values and derivatives at 0 and 1."""
     if not np.isfinite(f1):
         return 0.25
     a = d0 + d1 - 3.0 * (f1 - f0)

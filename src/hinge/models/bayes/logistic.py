@@ -34,9 +34,9 @@ from hinge.solvers.run import Result, solve
 
 Array = NDArray[np.float64]
 
-# τ² of greatest evidence is looked for between these.
+# The search range of the τ² that maximises the evidence.
 PRIOR_RANGE = (1e-4, 1e4)
-# Standard deviations on either side of the mean that the quadrature covers: 2 Φ(−8.5) < 2e-17.
+# The quadrature covers this many standard deviations on either side of the mean: 2 Φ(−8.5) < 2e-17.
 REACH = 8.5
 
 
@@ -44,7 +44,7 @@ def averaged_sigmoid(mean: Array, variance: Array, how: str) -> Array:
     """∫ σ(a) N(a; mean, variance) da."""
     if how == "probit":
         return Logistic().inverse_link(mean / np.sqrt(1.0 + np.pi * variance / 8.0))
-    # The trapezium rule with step h errs by about exp(−2π²/(h s)): σ has its poles π/s away from the line.
+    # The trapezoidal rule with step h has an error of about exp(−2π²/(h s)): the poles of σ are at distance π/s.
     widest = float(np.sqrt(np.max(variance, initial=0.0)))
     step = float(np.clip(2.0 * np.pi**2 / (25.0 * max(widest, 1.0)), 0.02, 0.4))
     half = int(np.ceil(REACH / step))
@@ -57,8 +57,8 @@ def averaged_sigmoid(mean: Array, variance: Array, how: str) -> Array:
 class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimator):
     """Logistic regression for two classes with w ~ N(0, τ²I), and probabilities averaged over the posterior.
 
-    ``coef_`` minimises Σ sᵢ log(1 + exp(−yᵢ(⟨w, xᵢ⟩ + b))) + ‖w‖²/2τ². Far from the data, where the weights are not
-    certain, the averaged probabilities are closer to ½ than those of one weight vector.
+    ``coef_`` minimises Σ sᵢ log(1 + exp(−yᵢ(⟨w, xᵢ⟩ + b))) + ‖w‖²/2τ². Far from the data, where the weights are
+    uncertain, the averaged probabilities are closer to ½ than those of one weight vector.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimato
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLogisticRegression:
-        """Fit; a weight of 2 means the same as having the example twice."""
-        given = self.prior_variance
+        """Fit; a weight of 2 is equivalent to repeating the example."""
+        prior_variance = self.prior_variance
         X, y, weights = check_fit(self, X, y, sample_weight)
         codes = code_labels(self, y)
         if len(self.classes_) > 2:
@@ -136,14 +136,14 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimato
             X, signs(codes), Logistic(), L2(1.0), sample_weight=weights, fit_intercept=self.fit_intercept
         )
         with iterations(self, X, y) as report:
-            if given is None:
+            if prior_variance is None:
                 low, high = np.log(PRIOR_RANGE)
                 best = scipy.optimize.minimize_scalar(
                     lambda t: -self._laplace(objective, float(np.exp(t)))[2], bounds=(low, high), method="bounded"
                 )
-                given = float(np.exp(best.x))
-            result, self.covariance_, self.log_evidence_ = self._laplace(objective, float(given), report)
-        self.prior_variance_ = float(given)
+                prior_variance = float(np.exp(best.x))
+            result, self.covariance_, self.log_evidence_ = self._laplace(objective, float(prior_variance), report)
+        self.prior_variance_ = float(prior_variance)
         self._mean = np.append(result.w, result.b) if self.fit_intercept else result.w
         self.coef_ = keep_float32(result.w[None, :], X)
         self.intercept_ = keep_float32(np.atleast_1d(result.b), X)
@@ -175,7 +175,7 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimato
         return result, scipy.linalg.cho_solve(factor, np.eye(len(H))), float(evidence)
 
     def _columns(self, X: Any) -> Array:
-        """Rows as the posterior sees them: dense, with a one for the bias."""
+        """Rows in the posterior's coordinates: dense, with a one for the bias."""
         A = evaluate.spread(X).astype(np.float64)
         return np.hstack([A, np.ones((len(A), 1))]) if self.fit_intercept else A
 
@@ -195,13 +195,13 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimato
         return keep_float32(scores, self.coef_)
 
     def predictive_distribution(self, X: Any) -> Bernoulli:
-        """Whether y is ``classes_[1]``, with the weights integrated out."""
+        """The distribution of y = ``classes_[1]``, with the weights integrated out."""
         return Bernoulli(averaged_sigmoid(*self._score_moments(X), self.predictive))
 
     def prior_predictive(self, X: Any, *, intercept: float | None = None) -> Bernoulli:
-        """Whether y is the second class, before any example is seen: E σ(⟨w, x⟩ + b) over w ~ N(0, τ²I).
+        """The distribution of the second class under the prior: E σ(⟨w, x⟩ + b) over w ~ N(0, τ²I).
 
-        The prior of the bias is flat: with ``fit_intercept`` it is held at ``intercept``. Needs ``prior_variance``.
+        The prior of the bias is flat: with ``fit_intercept`` the bias is fixed at ``intercept``. Needs ``prior_variance``.
         """
         A = evaluate.spread(evaluate.matrix(X)).astype(np.float64)
         mean = np.full(len(A), held_bias(self, intercept))
@@ -215,9 +215,9 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimato
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: Any = None, *, intercept: float | None = None
     ) -> NDArray[Any]:
-        """Labels drawn together for all inputs, an array of (inputs, draws): weights first, then y given the weights.
+        """Joint draws of labels for all inputs, an array of (inputs, draws): weights first, then y given the weights.
 
-        Before fitting they are drawn from the prior, and the classes are 0 and 1.
+        Before fitting, weights are drawn from the prior and the classes are 0 and 1.
         """
         rng = np.random.default_rng(random_state)
         if hasattr(self, "_mean"):

@@ -1,4 +1,4 @@
-"""Gaussian-process regression: Bayesian linear regression in the space of a kernel."""
+"""Gaussian-process regression: Bayesian linear regression in the feature space of a kernel."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from hinge.problem.kernels import RBF, Kernel, as_kernel, evaluate, full_gram, r
 
 Array = NDArray[np.float64]
 
-# Rows of the covariance with the training examples held at a time, for variances.
+# Rows of the covariance with the training examples that are in memory at a time, for variances.
 BLOCK_ROWS = 1024
 
 
 def covariance(kernel: Kernel, X: Any) -> Array:
-    """The matrix k(xᵢ, xⱼ), its diagonal exact."""
+    """The matrix k(xᵢ, xⱼ), with an exact diagonal."""
     return full_gram(kernel, X, symmetric=False)
 
 
 def chosen_kernel(kernel: Any) -> Kernel:
-    """The kernel; a multiple of an RBF kernel by default, both parameters beginning at one."""
+    """The kernel; by default a multiple of an RBF kernel, with both parameters starting at one."""
     if kernel is None:
         return 1.0 * RBF(1.0)
     if is_precomputed(kernel):
@@ -45,20 +45,20 @@ def chosen_kernel(kernel: Any) -> Kernel:
 
 
 def inputs_of(kernel: Kernel, X: Any) -> Any:
-    """X as the kernel is evaluated on it: double precision."""
+    """X in the form in which the kernel is evaluated: double precision."""
     return X if takes_objects(kernel) or X.dtype == np.float64 else X.astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Factored:
-    """K + noise = LL' and what follows: c = (K + noise)⁻¹y and the log marginal likelihood of all columns of y."""
+    """K + noise = LL', c = (K + noise)⁻¹y and the log marginal likelihood of all columns of y."""
 
     L: Array
     dual: Array
     value: float
 
     def inverse(self) -> Array:
-        """The lower half of (K + noise)⁻¹, zeros above it."""
+        """The lower triangle of (K + noise)⁻¹, zeros above it."""
         return scipy.linalg.lapack.dpotri(self.L, lower=1)[0]
 
 
@@ -80,7 +80,7 @@ def factor(kernel: Kernel, X: Any, Y: Array, noise: Any) -> Factored:
 
 def likelihood_gradient(kernel: Kernel, X: Any, fitted: Factored) -> Array:
     """½ Σ_columns c'(∂K)c − ½ k tr((K + noise)⁻¹ ∂K), for one ∂K at a time."""
-    inverse = fitted.inverse().T  # upper half, rows contiguous as in ∂K
+    inverse = fitted.inverse().T  # upper triangle, rows contiguous as in ∂K
     diagonal = inverse.diagonal()
     k = fitted.dual.shape[1]
     gradient = []
@@ -95,7 +95,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
 
     f is a Gaussian process with covariance k, and y = f(x) + noise of variance ``alpha``. Given the examples, f(x) is
     normal with mean k(x)'c, c = (K + αI)⁻¹y, and variance k(x, x) − k(x)'(K + αI)⁻¹k(x). The mean is kernel ridge
-    regression with penalty α. Parameters of the kernel are those that maximise
+    regression with penalty α. The parameters of the kernel maximise
 
         log p(y) = −½ y'(K + αI)⁻¹y − ½ log |K + αI| − (n/2) log 2π.
 
@@ -227,7 +227,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         return noise
 
     def _evidence(self, kernel: Kernel, rows: Any = None) -> tuple[float, Array]:
-        """The log marginal likelihood and its gradient on some of the rows (all if None); −∞ where it breaks down."""
+        """The log marginal likelihood and its gradient on some of the rows (all if None); −∞ if the factorisation fails."""
         X, Y, noise = self.X_train_, self._targets(), self._noise
         if rows is not None:
             X, Y, noise = X[rows], Y[rows], noise[rows] if np.ndim(noise) else noise
@@ -238,7 +238,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         return fitted.value, likelihood_gradient(kernel, X, fitted)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
-        """log p(y) for the logarithms ``theta`` of the kernel's parameters, summed over targets; also its gradient.
+        """log p(y) for the logarithms ``theta`` of the kernel's parameters, summed over targets, and its gradient.
 
         ``clone_kernel`` is accepted for compatibility: the fitted kernel is never changed.
         """
@@ -252,7 +252,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False, *, interval: Any = None, action: Any = None
     ) -> Any:
-        """The mean of y at new inputs; before fitting, of the prior.
+        """The mean of y at new inputs; before fitting, the mean of the prior.
 
         Parameters
         ----------
@@ -287,12 +287,12 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         return Normal(mean, np.sqrt(variance))
 
     def _moments(self, X: Any, second: str) -> tuple[Array, Array]:
-        """Means, and with "variance" or "covariance" the second moments too."""
+        """Means and, with "variance" or "covariance", second moments."""
         if not hasattr(self, "L_"):
             return self._prior_moments(X, second)
         kernel = self.kernel_
         X = inputs_of(kernel, check_kernel_predict(self, kernel, X))
-        old = self.X_train_[:]  # a view: never the same object as X, which would mean the same draws of the noise
+        old = self.X_train_[:]  # a view, because the same object as X would mean the same draws of the noise
         mean = Expansion(kernel, old, self.alpha_, 0.0).scores(X) * self._y_train_std + self._y_train_mean
         if second == "mean":
             return mean, np.zeros(0)
@@ -306,7 +306,7 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
             block = kernel.block(X[i : i + BLOCK_ROWS], old)
             V = scipy.linalg.solve_triangular(self.L_, block.T, lower=True, check_finite=False)
             variance[i : i + BLOCK_ROWS] -= np.einsum("ij,ij->j", V, V)
-        variance = np.maximum(variance, 0.0)  # rounding may leave less than nothing
+        variance = np.maximum(variance, 0.0)  # rounding may make it negative
         return mean, variance * scale if np.ndim(scale) == 0 else np.multiply.outer(variance, scale)
 
     def _prior_moments(self, X: Any, second: str) -> tuple[Array, Array]:
@@ -321,14 +321,14 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         return np.zeros((n, *shape)), moment
 
     def prior_predictive(self, X: Any) -> Normal:
-        """The distribution of f(x) at every input before any example is seen, for the kernel as it was given."""
+        """The prior distribution of f(x) at every input, for the given kernel."""
         mean, variance = self._prior_moments(X, "variance")
         return Normal(mean, np.sqrt(variance))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, noise: bool = False) -> Array:
         """Draws of the function at X: an array of (inputs, draws) or (inputs, targets, draws).
 
-        With ``noise`` they are draws of y, with errors of variance ``alpha``. Before fitting they are draws of the prior.
+        With ``noise`` they are draws of y, with errors of variance ``alpha``. Before fitting they are drawn from the prior.
         """
         rng = check_random_state(random_state)
         mean, C = self._moments(X, "covariance")
@@ -344,9 +344,9 @@ class GaussianProcessRegressor(RegressorMixin, Estimator):
         return np.stack(draws, axis=1)
 
     def leave_one_out(self) -> Normal:
-        """The predictive distribution of each example given all others, without fitting again.
+        """The predictive distribution of each example given all others, without refitting.
 
-        The mean is yᵢ − cᵢ/[(K + αI)⁻¹]ᵢᵢ and the variance 1/[(K + αI)⁻¹]ᵢᵢ; the parameters of the kernel stay.
+        The mean is yᵢ − cᵢ/[(K + αI)⁻¹]ᵢᵢ and the variance 1/[(K + αI)⁻¹]ᵢᵢ; the parameters of the kernel are fixed.
         """
         inverse = Factored(self.L_, self.alpha_, 0.0).inverse().diagonal()
         shape = (-1,) + (1,) * (self.y_train_.ndim - 1)

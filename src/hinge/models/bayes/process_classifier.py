@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Laplace:
-    """The approximation at one kernel: f at the examples, ∇ log p(y | f), W^½, the factor of B, and the evidence."""
+    """The approximation for one kernel: f at the examples, ∇ log p(y | f), W^½, the factor of B, and the evidence."""
 
     f: Array
     gradient: Array
@@ -43,7 +43,7 @@ class Laplace:
 
 
 def laplace(K: Array, y: Array, max_iter: int) -> Laplace:
-    """Newton's iteration; the objective is concave and every step is halved until it rises."""
+    """Newton's iteration; the objective is concave, and each step is halved until the objective increases."""
     loss = Logistic()
     f, a = np.zeros(len(y)), np.zeros(len(y))
     value = -float(loss.value(y, f).sum())
@@ -61,7 +61,7 @@ def laplace(K: Array, y: Array, max_iter: int) -> Laplace:
                 break
             size *= 0.5
         gain, a, f, value = new_value - value, new, new_f, new_value
-        if gain < 1e-11 * (1.0 + abs(value)):  # Newton's error after this step is the square of what it was
+        if gain < 1e-11 * (1.0 + abs(value)):  # Newton's method squares the error at each step
             break
     root = np.sqrt(loss.hessian(y, f))
     L = _factor_of_b(K, root)
@@ -81,7 +81,7 @@ def _factor_of_b(K: Array, root: Array) -> Array:
 
 
 def laplace_gradient(kernel: Kernel, X: Any, K: Array, y: Array, fitted: Laplace) -> Array:
-    """Of the evidence: the explicit part, and the part through the mode, which moves with the kernel."""
+    """The gradient of the evidence: the explicit part, and the part through the mode, which depends on the kernel."""
     root = fitted.root
     half = scipy.linalg.solve_triangular(fitted.L, root[:, None] * K, lower=True, check_finite=False)
     R = root[:, None] * scipy.linalg.cho_solve((fitted.L, True), np.diag(root))
@@ -98,7 +98,7 @@ def laplace_gradient(kernel: Kernel, X: Any, K: Array, y: Array, fitted: Laplace
 
 
 class Compound(tuple[Kernel, ...]):
-    """The kernels of several classes, with their parameters one after the other."""
+    """The kernels of several classes, with concatenated parameters."""
 
     @property
     def kernels(self) -> list[Kernel]:
@@ -119,8 +119,8 @@ class Compound(tuple[Kernel, ...]):
 class GaussianProcessClassifier(ClassifierMixin, Estimator):
     """Gaussian-process classification: P(y | f) = σ(y f), f a Gaussian process, by Laplace's approximation.
 
-    Probabilities are averaged over what f may be. The parameters of the kernel maximise the approximate evidence
-    log p(y). More than two classes are one against the rest, with their own kernel each, divided by the sum.
+    Probabilities are averaged over the posterior of f. The parameters of the kernel maximise the approximate evidence
+    log p(y). More than two classes are treated one against the rest, each with its own kernel, and normalised.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
 
     @property
     def n_classes_(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.classes_)
 
     def __sklearn_tags__(self) -> Any:
@@ -253,14 +253,14 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
         K = covariance(kernel, X)
         try:
             fitted = laplace(K, y, self.max_iter_predict)
-        except ValueError:  # not positive semidefinite to rounding
+        except ValueError:  # not positive semidefinite up to rounding
             return -np.inf, np.zeros(len(kernel.theta))
         return fitted.value, laplace_gradient(kernel, X, K, y, fitted)
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         """The evidence (its mean over the classes) for the logarithms ``theta`` of the kernel's parameters.
 
-        For several classes ``theta`` is for all their kernels, one after the other, or for each of them the same.
+        For several classes ``theta`` has the parameters of all their kernels, concatenated, or one set for each of them.
         ``clone_kernel`` is accepted for compatibility.
         """
         check_is_fitted(self)
@@ -281,7 +281,7 @@ class GaussianProcessClassifier(ClassifierMixin, Estimator):
         """Mean and variance of f(x): arrays of n, or of n × k for k > 2 classes."""
         check_is_fitted(self)
         X = inputs_of(self._kernels[0], check_kernel_predict(self, self._kernels[0], X))
-        old = self.X_train_[:]  # a view: never the same object as X
+        old = self.X_train_[:]  # a view, never the same object as X
         n = evaluate.length(X)
         means, variances = np.empty((n, len(self._kernels))), np.empty((n, len(self._kernels)))
         for j, (kernel, fitted) in enumerate(zip(self._kernels, self.approximations_)):

@@ -1,4 +1,4 @@
-"""Named members: what committees of different estimators share."""
+"""Named members: the base of committees of different estimators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
 
     @property
     def named_estimators(self) -> Bunch:
-        """Members as given, by name."""
+        """The unfitted members by name."""
         return Bunch(**dict(self.estimators))
 
     @property
@@ -41,7 +41,7 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
         return Bunch(**{name: "drop" if _dropped(member) else next(fitted) for name, member in self.estimators})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, and with ``deep`` members and theirs."""
+        """Parameters and, with ``deep``, members and their parameters."""
         return self._get_params("estimators", deep=deep)
 
     def set_params(self, **parameters: Any) -> Any:
@@ -75,7 +75,7 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
         inner = [get_tags(member).input_tags for _, member in self._pairs() if hasattr(member, "fit")]
         tags.input_tags.sparse = bool(inner) and all(t.sparse for t in inner)
         tags.input_tags.allow_nan = bool(inner) and all(t.allow_nan for t in inner)
-        tags.transformer_tags.preserves_dtype = []  # the members decide
+        tags.transformer_tags.preserves_dtype = []  # depends on the members
         return tags
 
     def _pairs(self) -> list[tuple[str, Any]]:
@@ -84,7 +84,7 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
         return [pair for pair in listed if isinstance(pair, tuple | list) and len(pair) == 2]
 
     def _members(self) -> list[tuple[str, Any]]:
-        """Names and members without those that are dropped, once the list is found to be sound."""
+        """Names and members without the dropped ones, after checking the list."""
         pairs = self._pairs()
         if not pairs or len(pairs) < len(self.estimators) or not all(isinstance(name, str) for name, _ in pairs):
             raise ValueError(
@@ -100,7 +100,7 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
         return members
 
     def _own_feature_names(self, name: str, widths: list[int]) -> np.ndarray:
-        """Names of columns that members make: class_member, or class_member0, class_member1, … for several."""
+        """Names of the members' output columns: class_member, or class_member0, class_member1, … for several."""
         names = [member_name for member_name, member in self.estimators if not _dropped(member)]
         out = []
         for member_name, width in zip(names, widths, strict=True):

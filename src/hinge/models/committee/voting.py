@@ -1,4 +1,4 @@
-"""Voting: different estimators, fitted to the same examples, decide together."""
+"""Voting: a combined prediction of different estimators fitted to the same examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 class BaseVoting(NamedMembers):
-    """What the classifier and the regressor share."""
+    """Base of the classifier and the regressor."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("n_jobs", "verbose"),
@@ -70,7 +70,7 @@ class BaseVoting(NamedMembers):
 
 
 class VotingClassifier(ClassifierMixin, BaseVoting):
-    """Several classifiers that vote.
+    """A majority or probability vote of several classifiers.
 
     Hard:  argmax_c Σ_m w_m 1[f_m(x) = c].  Soft:  argmax_c Σ_m w_m P_m(y = c | x) / Σ_m w_m.
 
@@ -148,7 +148,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         return True
 
     def _votes(self, X: Any) -> NDArray[np.intp]:
-        """The class number that each member predicts, one column per member."""
+        """The code of the class that each member predicts, one column per member."""
         check_is_fitted(self)
         return np.column_stack([member.predict(X) for member in self.estimators_]).astype(np.intp)
 
@@ -158,7 +158,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
 
     @available_if(lambda self: self._soft)
     def predict_proba(self, X: Any) -> Array:
-        """The members' probabilities, averaged; with soft voting only."""
+        """The weighted mean of the members' probabilities; only with soft voting."""
         return np.average(self._probabilities(X), axis=0, weights=self._shares())
 
     def predict(self, X: Any) -> np.ndarray:
@@ -173,7 +173,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         return self.classes_[np.argmax(counts, axis=1)]
 
     def transform(self, X: Any) -> np.ndarray:
-        """What every member predicts: class numbers (n × members), or probabilities with soft voting."""
+        """The predictions of every member: class codes (n × members), or probabilities with soft voting."""
         if self.voting == "hard":
             return self._votes(X)
         each = self._probabilities(X)
@@ -194,7 +194,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
 class VotingRegressor(RegressorMixin, BaseVoting):
     """The weighted mean of several regressors, f(x) = Σ_m w_m f_m(x) / Σ_m w_m.
 
-    Its squared error is the mean of the members' less their spread, Σ_m w_m (f_m − f)² / Σ_m w_m.
+    Its squared error is the mean of the members' squared errors minus their spread, Σ_m w_m (f_m − f)² / Σ_m w_m.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class VotingRegressor(RegressorMixin, BaseVoting):
         return np.average(self.transform(X), axis=1, weights=self._shares())
 
     def transform(self, X: Any) -> Array:
-        """What every member predicts (n × members)."""
+        """The predictions of every member (n × members)."""
         check_is_fitted(self)
         return np.column_stack([member.predict(X) for member in self.estimators_])
 

@@ -1,8 +1,8 @@
-"""Conformal prediction: intervals and sets that contain the target with the stated frequency.
+"""Conformal prediction: intervals and sets that contain the target with a given probability.
 
-A score s(x, y) measures how badly y suits x; calibration rows give its distribution, and a prediction is every y whose score
-is not among the largest α of them. If rows are exchangeable (no drift), the truth is inside with probability ≥ 1 − α,
-whatever the model and however few the rows:
+A score s(x, y) measures how poorly y fits x; calibration rows give its distribution, and a prediction is every y whose
+score is not among the largest α of them. If rows are exchangeable (no drift), the prediction contains the target with
+probability ≥ 1 − α, for any model and any number of rows:
 
     split           P ≥ 1 − α       one fit on some rows, scores on the others
     CV+, jackknife+ P ≥ 1 − 2α      no rows are set aside; in practice close to 1 − α
@@ -31,7 +31,7 @@ Array = np.ndarray
 
 
 class Conformal(MetaEstimatorMixin, Estimator):
-    """What intervals and sets share: rows set aside, folds, levels."""
+    """Base of the intervals and sets: calibration rows, folds, levels."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("cv", "random_state"),
@@ -57,7 +57,7 @@ class Conformal(MetaEstimatorMixin, Estimator):
         raise NotImplementedError
 
     def _open(self, X: Any) -> Any:
-        """Take note of the columns; X as a table."""
+        """Record the columns; X as a table."""
         X = as_table(X)
         check_indices(X)
         validate_data(self, X, skip_check_array=True)
@@ -78,17 +78,17 @@ class Conformal(MetaEstimatorMixin, Estimator):
         return 1.0 - float(coverage)
 
     def _set_aside(self, n: int, codes: Array | None = None) -> tuple[Array, Array]:
-        """Rows to learn from and rows to calibrate with; of labels, every class is among the first."""
+        """Training rows and calibration rows; with labels, every class is among the training rows."""
         order = check_random_state(self.random_state).permutation(n)
         held = min(max(1, round(self.calibration_size * n)), n - 2)
-        learn, rest = order[held:], order[:held]
+        learn, calibration = order[held:], order[:held]
         if codes is not None:
-            lacking = np.setdiff1d(codes[rest], codes[learn])
-            move = np.isin(codes[rest], lacking)
-            learn, rest = np.concatenate([learn, rest[move]]), rest[~move]
-        if not len(rest):
+            lacking = np.setdiff1d(codes[calibration], codes[learn])
+            move = np.isin(codes[calibration], lacking)
+            learn, calibration = np.concatenate([learn, calibration[move]]), calibration[~move]
+        if not len(calibration):
             raise ValueError("too few examples of each class are left to calibrate with; use method='cv+'.")
-        return np.sort(learn), np.sort(rest)
+        return np.sort(learn), np.sort(calibration)
 
     def _folds(self, X: Any, y: Array, classify: bool) -> list[tuple[Array, Array]]:
         if isinstance(self.cv, int):
@@ -106,24 +106,24 @@ class Conformal(MetaEstimatorMixin, Estimator):
         return clone(model).fit(take_rows(X, rows), y[rows])
 
     def predict(self, X: Any) -> Array:
-        """What the estimator predicts, without an interval or a set."""
+        """The estimator's predictions, without an interval or a set."""
         X = self._table(X)
         return self.estimator_.predict(X)
 
     @property
     def guaranteed_coverage_(self) -> float:
-        """What is proved, if rows are exchangeable: ``coverage``, or 1 − 2α for CV+ and jackknife+."""
+        """The coverage proved for exchangeable rows: ``coverage``, or 1 − 2α for CV+ and jackknife+."""
         check_is_fitted(self)
         alpha = self._level(self.coverage)
         return 1.0 - (2.0 * alpha if self.method in ("cv+", "jackknife+") else alpha)
 
 
 def as_table(X: Any) -> Any:
-    """Data frames and sparse matrices as they are, anything else as an array; one row alone is not a table."""
+    """Data frames and sparse matrices unchanged, anything else as an array; a single row is not a table."""
     if hasattr(X, "columns") or hasattr(X, "tocsr"):
         return X
     X = np.asarray(X)
-    if X.ndim == 1 and X.dtype.kind not in "OUS":  # texts may come in one dimension
+    if X.ndim == 1 and X.dtype.kind not in "OUS":  # text may be one-dimensional
         raise ValueError(
             "Expected 2D array, got 1D array instead. Reshape your data with X.reshape(1, -1) for one row."
         )

@@ -1,4 +1,4 @@
-"""Conformal prediction intervals; see conformal_base for the theory."""
+"""Conformal prediction intervals; see base.py for the theory."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ METHODS = ("split", "cv+", "jackknife+", "normalized", "quantile")
 class ConformalRegressor(RegressorMixin, Conformal):
     """Prediction intervals around any regressor, valid for any distribution of exchangeable rows.
 
-    The interval at x is {y : s(x, y) ≤ q}, with q the ⌈(1 − α)(m + 1)⌉-th smallest of m scores of rows the model was not
-    fitted to.
+    The interval at x is {y : s(x, y) ≤ q}, where q is the ⌈(1 − α)(m + 1)⌉-th smallest score of m rows that the model was
+    not fitted to.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
         if self.method in ("cv+", "jackknife+"):
             self._fit_plus(X, y)
             return self
-        learn, rest = self._set_aside(n)
-        held, truth = take_rows(X, rest), y[rest]
+        learn, calibration = self._set_aside(n)
+        held, y_held = take_rows(X, calibration), y[calibration]
         if self.method == "quantile":
             alpha = self._level(self.coverage)
             base = self._base()
@@ -119,10 +119,10 @@ class ConformalRegressor(RegressorMixin, Conformal):
             ]
             self.estimator_ = self._fit(clone(base).set_params(quantile=0.5), X, y, learn)
             low, high = (m.predict(held) for m in self.estimators_)
-            self.scores_ = np.maximum(low - truth, truth - high).astype(np.float64)
+            self.scores_ = np.maximum(low - y_held, y_held - high).astype(np.float64)
             return self
         self.estimator_ = self._fit(self._base(), X, y, learn)
-        self.scores_ = np.abs(truth - self.estimator_.predict(held)).astype(np.float64)
+        self.scores_ = np.abs(y_held - self.estimator_.predict(held)).astype(np.float64)
         if self.method == "normalized":
             self.estimators_ = [self._fit_scale(take_rows(X, learn), y[learn])]
             self.scores_ = self.scores_ / self._scale(held)
@@ -144,7 +144,7 @@ class ConformalRegressor(RegressorMixin, Conformal):
             self.fold_[test] = k
 
     def _fit_scale(self, X: Any, y: Array) -> Any:
-        """A model of log |error|, learned from errors on folds."""
+        """A model of log |error|, fitted to out-of-fold errors."""
         errors = np.empty(len(y))
         for learn, test in self._folds(X, y, False):
             errors[test] = np.abs(y[test] - self._fit(self._base(), X, y, learn).predict(take_rows(X, test)))
@@ -193,8 +193,8 @@ class ConformalRegressor(RegressorMixin, Conformal):
         else:
             each = np.column_stack([np.asarray(m.predict(X), dtype=np.float64) for m in self.estimators_])
             centres = each[:, self.fold_]
-        known = ~np.isnan(self.scores_)
-        centres, radius = centres[:, known], self.scores_[known]
+        finite = ~np.isnan(self.scores_)
+        centres, radius = centres[:, finite], self.scores_[finite]
         m = len(radius)
         rank = int(np.ceil((1.0 - alpha) * (m + 1) - 1e-9))
         if rank > m:

@@ -1,4 +1,4 @@
-"""Conformal prediction sets; see conformal_base for the theory."""
+"""Conformal prediction sets; see base.py for the theory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCORES = ("aps", "lac")
 
 
 def _fraction(p: Array) -> Array:
-    """A number in [0, 1) for every row, evenly spread and fixed by the row: digits of p far behind the point."""
+    """A number in [0, 1) for every row, nearly uniform but determined by the row: low-order digits of p."""
     digits = (p @ np.sqrt(np.arange(2.0, 2.0 + p.shape[1]))) * 1e7
     return (digits - np.floor(digits))[:, None]
 
@@ -29,9 +29,9 @@ def _fraction(p: Array) -> Array:
 class ConformalClassifier(ClassifierMixin, Conformal):
     """Prediction sets around any classifier with probabilities, valid for any distribution of exchangeable rows.
 
-    The set at x is {y : s(x, y) ≤ q}. "aps": s = the probability of y and of all classes more likely than y, so that sets
-    are small where the classifier is sure and large where it is not. "lac": s = 1 − p(y | x), the smallest sets on
-    average.
+    The set at x is {y : s(x, y) ≤ q}. "aps": s is the total probability of y and of all more probable classes, so that sets
+    are small where the classifier is confident and large where it is not. "lac": s = 1 − p(y | x), which gives the smallest
+    sets on average.
 
     Parameters
     ----------
@@ -124,15 +124,15 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         self.estimators_: list[Any] = []
         self.fold_ = np.zeros(n, dtype=np.int64)
         if self.method == "split":
-            learn, rest = self._set_aside(n, codes)
+            learn, calibration = self._set_aside(n, codes)
             self.estimator_ = self._fit(self._base(), X, y, learn)
-            self.scores_ = self._own(self.estimator_, take_rows(X, rest), codes[rest])
+            self.scores_ = self._true_scores(self.estimator_, take_rows(X, calibration), codes[calibration])
             return self
         self.estimator_ = self._fit(self._base(), X, y, np.arange(n))
         self.scores_ = np.empty(n)
         for k, (learn, test) in enumerate(self._folds(X, codes, True)):
             self.estimators_.append(self._fit(self._base(), X, y, learn))
-            self.scores_[test] = self._own(self.estimators_[-1], take_rows(X, test), codes[test])
+            self.scores_[test] = self._true_scores(self.estimators_[-1], take_rows(X, test), codes[test])
             self.fold_[test] = k
         return self
 
@@ -145,12 +145,12 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         order = np.argsort(-p, axis=1, kind="stable")
         sorted_p = np.take_along_axis(p, order, axis=1)
         scores = np.empty_like(p)
-        # u is that of the one model fitted first, or the chances of several folds would average out.
+        # All folds use the u of the first model, because independent draws would average out.
         u = _fraction(p if model is self.estimator_ else self.estimator_.predict_proba(X))
         np.put_along_axis(scores, order, np.cumsum(sorted_p, axis=1) - (1.0 - u) * sorted_p, axis=1)
         return scores
 
-    def _own(self, model: Any, X: Any, codes: Array) -> Array:
+    def _true_scores(self, model: Any, X: Any, codes: Array) -> Array:
         return self._all(model, X)[np.arange(len(codes)), codes]
 
     def predict_proba(self, X: Any) -> Array:
@@ -178,8 +178,8 @@ class ConformalClassifier(ClassifierMixin, Conformal):
         else:
             larger = np.ones((_num_samples(X), len(self.classes_)))
             for k, model in enumerate(self.estimators_):
-                mine = np.sort(self.scores_[self.fold_ == k])
-                larger += len(mine) - np.searchsorted(mine, self._all(model, X), side="left")
+                fold_scores = np.sort(self.scores_[self.fold_ == k])
+                larger += len(fold_scores) - np.searchsorted(fold_scores, self._all(model, X), side="left")
             inside = larger > alpha * (len(self.scores_) + 1) - 1e-9
         if not self.allow_empty:
             best = self.estimator_.predict_proba(X).argmax(axis=1)

@@ -1,4 +1,4 @@
-"""What generative classifiers share: class priors, and what is made of the scores log p(class, x)."""
+"""Base of the generative classifiers: class priors, and predictions from the scores log p(class, x)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OUTPUT = core.Output
 
 
 class ClassPosterior:
-    """Predictions of a model that has ``_wanted(X, output)``, one of OUTPUT for every example."""
+    """Predictions of a model with ``_wanted(X, output)``, which returns one of OUTPUT for every example."""
 
     classes_: np.ndarray
 
@@ -34,7 +34,7 @@ class ClassPosterior:
 
 
 class JointPosterior(ClassPosterior):
-    """The same where log p(class, x) is of interest itself."""
+    """ClassPosterior with ``predict_joint_log_proba``."""
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(class, x)."""
@@ -42,8 +42,7 @@ class JointPosterior(ClassPosterior):
 
 
 def as_output(values: np.ndarray, output: Any, log_prior: np.ndarray) -> np.ndarray:
-    """Probabilities, or their logarithms, with the prior for examples so far out that every density is zero in floating
-    point."""
+    """Probabilities, or their logarithms; the prior for examples at which every density underflows to zero."""
     if output not in (OUTPUT.probability, OUTPUT.log_probability):
         return values
     prior = np.exp(log_prior) if output == OUTPUT.probability else log_prior
@@ -51,7 +50,7 @@ def as_output(values: np.ndarray, output: Any, log_prior: np.ndarray) -> np.ndar
 
 
 def log_prior(given: Any, counts: np.ndarray, *, fit: bool = True, name: str = "class_prior") -> np.ndarray:
-    """Logarithms of the class probabilities: given, counted, or all the same."""
+    """Logarithms of the class probabilities: given, estimated from counts, or uniform."""
     k = len(counts)
     if given is not None:
         prior = np.asarray(given, dtype=np.float64)
@@ -68,7 +67,7 @@ def log_prior(given: Any, counts: np.ndarray, *, fit: bool = True, name: str = "
 
 
 def finish(joint: np.ndarray, output: Any) -> tuple[np.ndarray, bool]:
-    """What is wanted of joint scores that were not made by the compiled core."""
+    """The requested output from joint scores that were not computed by the compiled core."""
     k = joint.shape[1]
-    # A linear model with unit weights has these very scores.
+    # A linear model with unit weights returns its inputs as scores.
     return core.linear_scores(Design(joint).native, np.eye(k), np.zeros(k), None, output)

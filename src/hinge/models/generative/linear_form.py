@@ -1,4 +1,4 @@
-"""Gaussian classes with one covariance are linear: the weights and biases they amount to."""
+"""The linear form of Gaussian classes with one covariance: weights and biases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LinearForm:
 def linear_form(means: np.ndarray, weights: np.ndarray, log_prior: np.ndarray) -> LinearForm:
     """From means μ_c and Σ⁻¹μ_c:  δ_c(x) = ⟨Σ⁻¹μ_c, x⟩ − ½⟨μ_c, Σ⁻¹μ_c⟩ + log π_c.
 
-    For two classes the difference, with weights Σ⁻¹(μ₁ − μ₀).
+    For two classes, their difference, with weights Σ⁻¹(μ₁ − μ₀).
     """
     intercept = log_prior - 0.5 * np.sum(means * weights, axis=1)
     if len(means) == 2:

@@ -1,4 +1,4 @@
-"""What the generalised linear models share: from a distribution and a link to a fit, and what is known about it."""
+"""Base of the generalised linear models: fits a distribution and a link, and computes inference and predictions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         tags = super().__sklearn_tags__()
         try:
             tags.target_tags.positive_only = self._pair()[0].target is not Target.REAL
-        except ValueError:  # parameters are checked when fitting
+        except ValueError:  # fit checks the parameters
             tags.target_tags.positive_only = False
         return tags
 
@@ -77,7 +77,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
     def certify(
         self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
     ) -> Certificate:
-        """The tightest certificate of the fitted weights, on the data they were fitted to, whatever it costs.
+        """The tightest certificate of the fitted weights on their training data, at any cost.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         return self._certified(X, y, {"sample_weight": sample_weight, "offset": offset, "exposure": exposure})
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None, interval: float | None = None) -> Any:
-        """The expected target of every row, with a confidence interval on request.
+        """The expected target of every row, optionally with a confidence interval.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         return keep_float32(self._score_rows(X, offset, exposure)[1], self.coef_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
-        """D² = 1 − deviance / deviance of the best constant: the share of deviance explained (R² if Gaussian)."""
+        """D² = 1 − deviance / deviance of the best constant: the fraction of deviance explained (R² if Gaussian)."""
         mean = np.asarray(self.predict(X, offset=offset, exposure=exposure), dtype=np.float64)
         y = column_or_1d(y, dtype=np.float64)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -128,7 +128,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
             return 1.0 - float(weight @ half(y, mean)) / null if null > 0 else 0.0
 
     def summary(self) -> str:
-        """The fit as a table: measures of fit, estimates, standard errors, tests, intervals, and what to know."""
+        """The fit as a table: measures of fit, estimates, standard errors, tests, intervals and warnings."""
         return str(self._inference())
 
     # ---------------------------------------------------------------------------------------------- from data to problem
@@ -149,11 +149,11 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         )  # fmt: skip
 
     def score_loss(self) -> Loss:
-        """The loss that is minimised: minus the log-likelihood, as a function of the score."""
+        """The loss that is minimised: the negative log-likelihood as a function of the score."""
         return likelihood_loss(*self._pair())
 
     def _start(self, objective: Objective) -> tuple[np.ndarray, np.ndarray] | None:
-        """Zero weights and the best constant; where that leaves the domain of the loss, a least-squares fit of g(y)."""
+        """Zero weights and the best constant; if that is outside the domain of the loss, a least-squares fit of g(y)."""
         warm = self._warm_start(objective)
         if warm is not None and np.isfinite(objective.risk(*warm)):
             return warm
@@ -192,7 +192,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
             )
         return w, b
 
-    # ---------------------------------------------------------------------------------------------- what is known of it
+    # ------------------------------------------------------------------------------------------------------- inference
 
     def _conclude(self, objective: Objective, result: Result) -> None:
         self.coef_names_ = self._coding.names(
@@ -225,7 +225,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
             log_likelihood = float(weight @ distribution.log_likelihood(y, mean, max(phi, 1e-300)))
         note = overdispersion(distribution.name, y, mean, weight, pearson, dof) if not estimated else None
         notes = () if note is None else (note,)
-        if result.separation is not None:  # the information along that direction is zero at the supremum
+        if result.separation is not None:  # at the supremum the information along that direction is zero
             covariance = None if covariance is None else np.full_like(covariance, np.nan)
             notes = (*notes, result.separation.warning())
         return GLMInference(
@@ -246,11 +246,11 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         return (pearson / dof if dof > 0 else np.nan, True) if estimated else (1.0, False)
 
     def _fitted_pair(self) -> tuple[Distribution, Link]:
-        """The distribution with parameters that were fitted, and the link."""
+        """The distribution with its fitted parameters, and the link."""
         return self._pair()
 
     def _extra_parameters(self) -> int:
-        """How many parameters of the distribution were fitted."""
+        """The number of fitted parameters of the distribution."""
         return 0
 
     def _inference(self) -> GLMInference:
@@ -282,7 +282,7 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         return np.maximum(total, 0.0)
 
     def _check_loaded(self) -> None:
-        """A file is not to be trusted: its codes index the weights."""
+        """Checks a model read from a file: its codes index the weights."""
         coding = getattr(self, "_coding", None)
         if coding is None:
             return
@@ -313,7 +313,7 @@ def null_risk(objective: Objective) -> float:
 
     def derivatives(b: float) -> tuple[float, float]:
         z = shift + b
-        if isinstance(loss, Linked) and not np.all(inside := loss.inside(z)):  # the root has means that are allowed
+        if isinstance(loss, Linked) and not np.all(inside := loss.inside(z)):  # the root is inside the domain
             return (-np.inf if np.min(z[~inside]) < loss._safe() else np.inf), 0.0
         return objective.native.derivative_sums(objective.y, z, objective.c)
 

@@ -14,9 +14,9 @@ from hinge.problem.losses import Loss
 class GLM(GeneralisedLinearModel):
     """A generalised linear model: y has a distribution with mean μ = g⁻¹(⟨w, x⟩ + b + offset), fitted by maximum likelihood.
 
-    Minimises  Σ sᵢ ½ d(yᵢ, μᵢ) / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²),  d the unit deviance of the distribution. For the pairs
-    whose loss is convex in the score with a known conjugate (among them every distribution with its usual link) the
-    certificate is a duality gap; for the others it is a stationarity residual, and the solver is Fisher scoring.
+    Minimises  Σ sᵢ ½ d(yᵢ, μᵢ) / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²),  d the unit deviance of the distribution. If the loss is
+    convex in the score and its conjugate is known (as for every distribution with its default link), the certificate is a
+    duality gap; otherwise it is a stationarity residual, and the solver is Fisher scoring.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Significance:
-    """A test: its statistic, degrees of freedom, p-value, and the distribution it is compared with."""
+    """A test: its statistic, degrees of freedom, p-value and reference distribution."""
 
     statistic: float
     dof: tuple[float, ...]
@@ -29,19 +29,20 @@ class Significance:
         return f"{self.reference}({dof}) = {self.statistic:.4g}, p = {self.p:.3g}"
 
 
-def _tail(statistic: float, dof: float, rest: float | None) -> Significance:
-    """P(χ²(dof) > statistic), or P(F(dof, rest) > statistic/dof) if a dispersion was estimated on `rest`."""
-    if rest is None:
+def _significance(statistic: float, dof: float, residual_dof: float | None) -> Significance:
+    """P(χ²(dof) > statistic), or P(F(dof, residual_dof) > statistic/dof) if the dispersion was estimated."""
+    if residual_dof is None:
         return Significance(statistic, (dof,), float(scipy.stats.chi2.sf(statistic, dof)), "χ²")
-    return Significance(statistic / dof, (dof, rest), float(scipy.stats.f.sf(statistic / dof, dof, rest)), "F")
+    p = float(scipy.stats.f.sf(statistic / dof, dof, residual_dof))
+    return Significance(statistic / dof, (dof, residual_dof), p, "F")
 
 
 @dataclass(frozen=True)
 class GLMInference(Sampled):
     """The fit of a GLM and the large-sample distribution of its weights.
 
-    θ̂ ≈ N(θ, φ(A'WA)⁻¹) with A = [1 X] and W = diag(sᵢ μ'ᵢ²/V(μᵢ)), the Fisher information. With a dispersion φ that was
-    estimated, tests use Student's t and F on the residual degrees of freedom instead of the normal and χ².
+    θ̂ ≈ N(θ, φ(A'WA)⁻¹) with A = [1 X] and W = diag(sᵢ μ'ᵢ²/V(μᵢ)), the Fisher information. If the dispersion φ was
+    estimated, tests use Student's t and F with the residual degrees of freedom instead of the normal and χ².
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class GLMInference(Sampled):
 
     @property
     def explained(self) -> float:
-        """The share of the null deviance that the fit explains, D²."""
+        """The fraction of the null deviance that the fit explains, D²."""
         return 1.0 - self.deviance / self.null_deviance if self.null_deviance > 0 else 0.0
 
     @property
@@ -112,20 +113,20 @@ class GLMInference(Sampled):
 
     def wald(self, names: Any) -> Significance:
         """Wald's test that all of the named weights are zero; a category's name stands for all its levels."""
-        wanted = [names] if isinstance(names, str) else list(names)
-        chosen = [k for k, name in enumerate(self.names) if name in wanted or name.split("=")[0] in wanted]
+        requested = [names] if isinstance(names, str) else list(names)
+        chosen = [k for k, name in enumerate(self.names) if name in requested or name.split("=")[0] in requested]
         if not chosen:
-            raise ValueError(f"none of {wanted} is among the weights {list(self.names)}.")
+            raise ValueError(f"none of {requested} is among the weights {list(self.names)}.")
         part = self._covariance()[np.ix_(chosen, chosen)]
         inverse, rank = scipy.linalg.pinvh(part, return_rank=True)
         statistic = float(self.estimate[chosen] @ inverse @ self.estimate[chosen])
-        return _tail(statistic, rank, self.dof if self.dispersion_estimated else None)
+        return _significance(statistic, rank, self.dof if self.dispersion_estimated else None)
 
     def likelihood_ratio(self, smaller: GLMInference) -> Significance:
-        """The test of a smaller model, fitted to the same data with some of the columns, against this one.
+        """The likelihood-ratio test of a nested model, fitted to the same data with some of the columns, against this one.
 
-        The statistic is the difference of the deviances over φ, or, where φ is one and the log-likelihoods are
-        known, twice the difference of those (the same, unless a shape such as θ was fitted).
+        The statistic is the difference of the deviances over φ or, if φ is one and the log-likelihoods are known, twice
+        their difference (these are equal unless a shape such as θ was fitted).
         """
         dof = self.rank - smaller.rank
         if dof <= 0 or smaller.total != self.total or smaller.distribution != self.distribution:
@@ -135,8 +136,8 @@ class GLMInference(Sampled):
                 f"(this one {self.total:g})."
             )
         if self.dispersion_estimated:
-            return _tail(max(smaller.deviance - self.deviance, 0.0) / self.dispersion, dof, self.dof)
-        return _tail(max(2.0 * (self.log_likelihood - smaller.log_likelihood), 0.0), dof, None)
+            return _significance(max(smaller.deviance - self.deviance, 0.0) / self.dispersion, dof, self.dof)
+        return _significance(max(2.0 * (self.log_likelihood - smaller.log_likelihood), 0.0), dof, None)
 
     def _covariance(self) -> Array:
         if self.covariance is None:
@@ -187,7 +188,7 @@ class GLMInference(Sampled):
 def covariance_of(information: Array) -> tuple[Array, int]:
     """The (pseudo-)inverse of an information matrix and its rank."""
     scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
-    scaled = information / np.outer(scale, scale)  # units of the columns must not decide what counts as singular
+    scaled = information / np.outer(scale, scale)  # so that the rank does not depend on the units of the columns
     try:
         factor = scipy.linalg.cho_factor(scaled, lower=True)
         if np.min(np.abs(np.diag(factor[0]))) > 1e-6:
@@ -199,7 +200,7 @@ def covariance_of(information: Array) -> tuple[Array, int]:
 
 
 def overdispersion(name: str, y: Array, mean: Array, weight: Array, pearson: float, dof: float) -> str | None:
-    """A sentence if counts vary more than a Poisson model allows.
+    """A warning if counts vary more than a Poisson model allows.
 
     Dean & Lawless's score test against variance μ + αμ²: z = Σ s[(y − μ)² − y] / √(2 Σ s μ²) is standard normal under
     the Poisson model.

@@ -1,8 +1,8 @@
-"""Tables as generalised linear models take them: numbers, and categories as codes.
+"""Inputs of the generalised linear models: numbers, and categories as codes.
 
-A category of k levels stands for k columns of zeros and ones, which are never written out; the first level is left out
-as the reference if there is no penalty to choose among equivalent weights. Levels that training did not see count as
-all zeros, that is, as the reference (or, with a penalty, as an average level).
+A category of k levels stands for k one-hot columns, which are never formed; without a penalty that chooses among
+equivalent weights, the first level is the reference and has no column. A level that does not occur in training is coded
+as zeros, that is, as the reference (or, with a penalty, as an average level).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hinge.tables.frames import as_frame, chosen_columns, holds_text
 
 @dataclass(frozen=True)
 class Coding:
-    """Which columns of a table are categories, and their levels in order.
+    """The categorical columns of a table, and their levels in order.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class Coding:
     reference: bool = False
 
     def widths(self) -> list[int]:
-        """How many columns of X each category stands for."""
+        """The number of columns of X for each category."""
         return [len(known) - int(self.reference) for known in self.levels]
 
     def names(self, table: list[str]) -> list[str]:
-        """The names of the columns of X: numbers first, then ``category=level``."""
+        """The names of the columns of X: numeric columns first, then ``category=level``."""
         numbers = [name for j, name in enumerate(table) if j not in self.columns]
         return numbers + [
             f"{table[j]}={level}"
@@ -55,7 +55,7 @@ class Coding:
 
 
 def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool) -> tuple[Any, np.ndarray, Coding]:
-    """X as a matrix or a :class:`CodedTable`, y, and how categories were coded."""
+    """X as a matrix or a :class:`CodedTable`, y, and the coding of the categories."""
     check_indices(X)
     frame = as_frame(X)
     chosen = chosen_columns(X, frame, categorical)
@@ -72,7 +72,7 @@ def fit_table(estimator: Any, X: Any, y: Any, categorical: Any, reference: bool)
 
 
 def predict_table(estimator: Any, X: Any, coding: Coding) -> Any:
-    """New data, coded as the training table was."""
+    """New data with the coding of the training table."""
     check_indices(X)
     if not coding.columns:
         return contiguous(validate_data(estimator, X, accept_sparse=ACCEPT_SPARSE, dtype=FLOATS, reset=False))
@@ -82,17 +82,17 @@ def predict_table(estimator: Any, X: Any, coding: Coding) -> Any:
 
 
 def _coded(X: Any, frame: Any, coding: Coding, columns: list[tuple[np.ndarray, np.ndarray]]) -> CodedTable:
-    """The table, given codes and levels of the new data's categories."""
+    """The table from the codes and levels of the new data's categories."""
     shift = int(coding.reference)
     codes = []
     for (code, levels), known in zip(columns, coding.levels):
-        place = np.append(_places(levels, known), -1)  # the code −1, missing, stays −1
+        place = np.append(_places(levels, known), -1)  # the code −1 of a missing value stays −1
         codes.append(np.ascontiguousarray(np.maximum(place[code] - shift, -1), dtype=np.int32))
     return CodedTable(_numbers(X, frame, coding.columns), codes, coding.widths())
 
 
 def _places(levels: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Where each level is among the known ones; −1 if it is not."""
+    """The index of each level among the known ones; −1 if it is not known."""
     if len(levels) == len(known) and np.array_equal(levels, known):
         return np.arange(len(levels))
     index = {level: place for place, level in enumerate(known.tolist())}
@@ -100,7 +100,7 @@ def _places(levels: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def _numbers(X: Any, frame: Any, categories: tuple[int, ...]) -> Any:
-    """The columns that are not categories, as a finite float matrix."""
+    """The numeric columns as a finite float matrix."""
     kept = [j for j in range(X.shape[1]) if j not in categories]
     if frame is None:
         numbers = X[:, kept] if scipy.sparse.issparse(X) else np.asarray(X)[:, kept]
@@ -128,7 +128,7 @@ def category_column(X: Any, frame: Any, j: int) -> tuple[np.ndarray, np.ndarray]
     if series.dtype not in (nw.Categorical, nw.Enum):
         return _unique(series.to_numpy())
     native = series.to_native()
-    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas keeps codes of its own
+    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas stores the codes already
         levels = np.asarray(native.cat.categories)
         return native.cat.codes.to_numpy(), levels.astype(str) if levels.dtype.kind not in "biuf" else levels
     return _unique(series.cast(nw.String).to_numpy())

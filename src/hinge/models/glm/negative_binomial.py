@@ -1,4 +1,4 @@
-"""Negative binomial regression with the shape given or fitted."""
+"""Negative binomial regression with a given or fitted shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Objective
 from hinge.solvers.run import Result
 
-# log θ is looked for in this range; a shape beyond it cannot be told from a Poisson distribution.
+# The search range of log θ; a shape beyond it cannot be distinguished from a Poisson distribution.
 LOG_RANGE = (-16.0, 12.0)
 ROUNDS = 60
 
@@ -28,9 +28,9 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     """Negative binomial regression: counts with mean μ = e^{⟨w, x⟩ + b} and variance μ + μ²/θ.
 
     Minimises  −Σ sᵢ log p(yᵢ | μᵢ, θ) / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²)  over w, b and, unless it is given, the shape θ
-    (profile likelihood: the weights are fitted for each θ in turn). For a given θ the problem is convex and the
-    certificate is its duality gap. If the counts vary no more than Poisson counts do, θ is infinite and the fit is the
-    Poisson one. Standard errors of the weights take θ as known, to which they are orthogonal in the Fisher information.
+    (profile likelihood: the weights are fitted for each θ in turn). For a given θ the problem is convex and the certificate
+    is its duality gap. If the counts vary no more than Poisson counts, θ is infinite and the fit is the Poisson fit.
+    Standard errors of the weights treat θ as known; θ and the weights are orthogonal in the Fisher information.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
 
     def _pair(self) -> tuple[Distribution, Link]:
         if self.theta is None:
-            return PoissonCounts(), LogLink()  # what the search begins with; it has the same targets and link
+            return PoissonCounts(), LogLink()  # the initial model of the search, with the same targets and link
         return _counts(float(self.theta)), LogLink()
 
     def _fitted_pair(self) -> tuple[Distribution, Link]:
@@ -116,7 +116,7 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
         self.theta = self.theta_
 
     def _profile(self, objective: Objective) -> tuple[Objective, Result]:
-        """Weights for θ, θ for the weights, until θ stands still: the two are all but independent, so a few rounds do."""
+        """Alternates between weights and θ until θ converges; they are nearly independent, so a few rounds are enough."""
         result = self._solve(objective, self._start(objective))
         search = ShapeSearch(objective)
         self.theta_ = np.inf
@@ -138,7 +138,7 @@ def _loss(theta: float) -> Loss:
 
 
 class ShapeSearch:
-    """The θ of maximum likelihood for given means: the root of the likelihood's derivative.
+    """The maximum-likelihood θ for given means: the root of the derivative of the likelihood.
 
     dL/dθ = Σ c [ψ(y + θ) − ψ(θ) + log θ + 1 − log(θ + μ) − (y + θ)/(θ + μ)], with ψ computed once per distinct count.
     """
@@ -149,7 +149,7 @@ class ShapeSearch:
         self._shares = np.bincount(at, weights=objective.c)
 
     def best(self, result: Result) -> float:
-        """θ; infinity if the likelihood still grows at the end of the range, towards the Poisson one."""
+        """θ; infinity if the likelihood still increases at the end of the range, towards the Poisson model."""
         y, c = self._objective.y, self._objective.c
         with np.errstate(over="ignore"):
             mean = np.exp(np.clip(self._objective.scores(result.w, result.b), -700.0, 700.0))

@@ -11,7 +11,7 @@ from hinge.problem.links import Link, LogLink, as_link
 
 
 class _LogRegressor(GeneralisedLinearModel):
-    """A distribution of nonnegative targets with the log link; the parameters are scikit-learn's and ours."""
+    """A distribution of nonnegative targets with the log link; scikit-learn's parameters and hinge's."""
 
     def __init__(
         self,

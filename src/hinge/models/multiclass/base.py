@@ -1,4 +1,4 @@
-"""What multiclass models share: the class with the highest score."""
+"""Base of the multiclass models: the class with the highest score."""
 
 from __future__ import annotations
 

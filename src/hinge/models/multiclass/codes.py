@@ -13,7 +13,7 @@ from hinge.models.multiclass.reductions import Reduction
 
 
 def row_separation(code: np.ndarray) -> int:
-    """The least number of bits in which two rows differ: h corrects ⌊(h − 1)/2⌋ wrong bits."""
+    """The minimum Hamming distance h between two rows: such a code corrects ⌊(h − 1)/2⌋ wrong bits."""
     signs = 2 * np.asarray(code, dtype=np.int64) - 1
     distance = (signs.shape[1] - signs @ signs.T) // 2
     np.fill_diagonal(distance, signs.shape[1] + 1)
@@ -21,7 +21,7 @@ def row_separation(code: np.ndarray) -> int:
 
 
 def design_code(k: int, bits: int | None = None, random_state: Any = 0) -> np.ndarray:
-    """A k × bits table of 0 and 1 whose rows are far apart and whose columns are all different problems.
+    """A k × bits table of 0 and 1 with a large distance between rows and no two equivalent columns.
 
     Up to 7 classes the default is the exhaustive code (all 2^(k−1) − 1 ways to split the classes); otherwise
     ⌈10 log₂ k⌉ bits. A shorter code is the best of many random ones, improved by exchanging columns.
@@ -44,7 +44,7 @@ def design_code(k: int, bits: int | None = None, random_state: Any = 0) -> np.nd
         raise ValueError(f"bits={bits} is more than the {most} different ways to split {k} classes.")
     if most is not None and most <= 4096:
         splits = (np.arange(1, most + 1)[:, None] >> np.arange(k - 1)) & 1
-        columns = np.column_stack([np.zeros(most, dtype=np.int64), splits])  # class 0 always on side 0
+        columns = np.column_stack([np.zeros(most, dtype=np.int64), splits])  # class 0 is always on side 0
         return columns.T if bits == most else _search(columns, bits, random_state)
     rng = check_random_state(random_state)
     columns = np.unique(rng.randint(2, size=(20 * bits, k)), axis=0)
@@ -62,15 +62,15 @@ def _search(columns: np.ndarray, bits: int, random_state: Any) -> np.ndarray:
         signs = 2 * columns[chosen].T - 1
         distance = (len(chosen) - signs @ signs.T) / 2
         upper = distance[np.triu_indices(len(distance), 1)]
-        return int(upper.min()), -float(np.sum(1.0 / (1.0 + upper) ** 4))  # then: few close pairs
+        return int(upper.min()), -float(np.sum(1.0 / (1.0 + upper) ** 4))  # second criterion: few close pairs
 
     for _ in range(30):
         chosen = rng.permutation(len(columns))[:bits]
         value = quality(chosen)
         for _ in range(4 * bits if len(columns) > bits else 0):
             trial = chosen.copy()
-            others = np.setdiff1d(np.arange(len(columns)), chosen)
-            trial[rng.randint(bits)] = others[rng.randint(len(others))]
+            unused = np.setdiff1d(np.arange(len(columns)), chosen)
+            trial[rng.randint(bits)] = unused[rng.randint(len(unused))]
             if (better := quality(trial)) > value:
                 chosen, value = trial, better
         if best is None or value > best[0]:
@@ -80,7 +80,7 @@ def _search(columns: np.ndarray, bits: int, random_state: Any) -> np.ndarray:
 
 
 class OutputCodeClassifier(Reduction):
-    """Error-correcting output codes: one binary learner per bit; predicts the class whose code is nearest.
+    """Error-correcting output codes: one binary learner per bit; predicts the class with the nearest code.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class OutputCodeClassifier(Reduction):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> OutputCodeClassifier:
-        """Fit one learner per bit; ``fit_params`` go to the learners, with metadata routing enabled."""
+        """Fit one learner per bit; ``fit_params`` are passed to the learners if metadata routing is enabled."""
         X, codes, arguments = self._check(X, y, sample_weight, fit_params)
         self.code_ = self._table(len(self.classes_))
         self.separation_ = row_separation(self.code_)
@@ -172,19 +172,19 @@ class OutputCodeClassifier(Reduction):
             return self.bits
         if self.bits is not None:
             raise ValueError(f"bits={self.bits!r} and code_size={self.code_size!r} both say how long; give one.")
-        wanted = max(int(k * self.code_size), 1)
-        return wanted if k > 20 else min(wanted, 2 ** (k - 1) - 1)
+        length = max(int(k * self.code_size), 1)
+        return length if k > 20 else min(length, 2 ** (k - 1) - 1)
 
     @property
     def code_book_(self) -> np.ndarray:
         return self.code_
 
     def distances(self, X: Any) -> np.ndarray:
-        """The distance of each example's bits to every class's code."""
+        """The distance of each example's bits to the code of every class."""
         return decode(self._binary_scores(X), self.code_, self.decoding)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Minus the distance to each class's code; for two classes the difference, positive for the second."""
+        """The negative distance to the code of each class; for two classes the difference, positive for the second."""
         return one_score_for_two(-self.distances(X))
 
 

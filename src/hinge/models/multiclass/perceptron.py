@@ -1,4 +1,4 @@
-"""The multiclass perceptron, in both of its forms."""
+"""The multiclass perceptron, with stacked or given joint features."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def stacked(x: np.ndarray, y: int, classes: int) -> np.ndarray:
 
 
 class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
-    """Multiclass perceptron. Visits the examples in turn; where ŷ = argmax_y w·ψ(x, y) is wrong,
+    """Multiclass perceptron. Visits the examples in turn; if ŷ = argmax_y w·ψ(x, y) is wrong,
 
         w ← w + s(ψ(x, y) − ψ(x, ŷ)).
 
-    With the stacked ψ this is one vector per class, w_y ← w_y + sx and w_ŷ ← w_ŷ − sx; any other joint feature map
-    ψ(x, y) can be given. The weight s of an example (``sample_weight``; 1 by default) scales its steps and counts its
-    visits in the average: weight zero is as good as absent, weight two one step of double length.
+    With the stacked ψ there is one vector per class, w_y ← w_y + sx and w_ŷ ← w_ŷ − sx; any other joint feature map
+    ψ(x, y) can be given. The weight s of an example (``sample_weight``; 1 by default) scales its steps and its visits in
+    the average: weight zero is equivalent to leaving the example out, weight two to one step of double length.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassPerceptron:
-        """Learn from examples."""
+        """Fit to examples."""
         X, y, weights = check_fit(self, X, y, sample_weight)
         X, codes, weights = drop_absent(X, code_labels(self, y).astype(np.int32), weights)
         with iterations(self, X, y, self.max_iter) as report:
@@ -110,7 +110,7 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
     def _fit_classes(
         self, X: Any, codes: np.ndarray, weights: np.ndarray | None, report: Report | None
     ) -> MulticlassPerceptron:
-        """One vector per class, kept feature by feature, with the bias as the last feature."""
+        """One vector per class, stored by feature, with the bias as the last feature."""
         d, k, design = X.shape[1], len(self.classes_), Design(rows_of(X))
         w, late, age, mistakes = np.zeros((d + 1, k)), np.zeros((d + 1, k)), 0.0, []
         for epoch in range(self.max_iter):

@@ -25,10 +25,10 @@ from hinge.solvers.multiclass_proximal import KernelSpace, LinearSpace, Multicla
 class MulticlassSVM(CallbackSupportMixin, HighestScore):
     """Support vector machine for several classes as one problem (Crammer & Singer).
 
-    Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j ‖w_j‖²,  f_j(x) = ⟨w_j, x⟩ + b_j. The loss bounds
-    the cost Δ(y, ŷ) of the prediction from above. Dual coordinate ascent over examples begins; where it would creep and
-    (classes − 1) · features is at most 4000, a proximal point method with Newton steps ends it. The biases come by
-    proximal steps of their own, which leave no penalty on them.
+    Minimises  C Σ sᵢ max_j [ Δ(yᵢ, j) − f_{yᵢ}(xᵢ) + f_j(xᵢ) ] + ½ Σ_j ‖w_j‖²,  f_j(x) = ⟨w_j, x⟩ + b_j. The loss is an
+    upper bound of the cost Δ(y, ŷ) of the prediction. The solver is dual coordinate ascent over examples; if its progress is
+    slow and (classes − 1) · features is at most 4000, a proximal point method with Newton steps takes over. Proximal steps
+    on the biases leave them unpenalised.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVM:
-        """Learn from examples; a weight of 2 means the same as having the example twice."""
+        """Fit to examples; a weight of 2 is equivalent to repeating the example."""
         begun = time.perf_counter()
         X, y, weights = check_fit(self, X, y, sample_weight)
         if weights is not None and np.any(weights == 0):
-            kept = np.flatnonzero(weights > 0)
-            X, y, weights = X[kept], y[kept], weights[kept]
+            positive = np.flatnonzero(weights > 0)
+            X, y, weights = X[positive], y[positive], weights[positive]
             if self.kernel == "precomputed":
-                X = X[:, kept]
+                X = X[:, positive]
         codes = code_labels(self, y).astype(np.int32)
         c = np.full(len(codes), float(self.C)) if weights is None else self.C * weights
         problem = MulticlassProblem(codes, c, cost_matrix(self.cost, len(self.classes_)))
@@ -134,7 +134,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
             solver="dual coordinate ascent" + (f", then {found.steps} Newton steps" if found.steps else ""),
             status="" if found.certificate.converged else self._why_it_ended(),
         )  # fmt: skip
-        if not found.certificate.converged and not found.stopped:  # a callback's wish to stop is no cause for alarm
+        if not found.certificate.converged and not found.stopped:  # no warning if a callback stopped the fit
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=2)
         return self
 
@@ -150,7 +150,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         return KernelSpace(self._gram(X, share), centre, len(self.classes_))
 
     def _gram(self, X: Any, share: np.ndarray) -> np.ndarray:
-        """Inner products of the training inputs, about their mean if there are biases; keeps what prediction needs."""
+        """Inner products of the training inputs, centred if there are biases; stores what prediction needs."""
         K = np.asarray(X if self.kernel == "precomputed" else self.kernel(X, X), dtype=np.float64)
         if K.shape != (X.shape[0], X.shape[0]):
             raise ValueError(f"kernel gives a matrix of shape {K.shape}; expected ({X.shape[0]}, {X.shape[0]}).")
@@ -162,8 +162,8 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         """⟨x − x̄, z − x̄⟩ from k(x, z), for training inputs z."""
         if not self.fit_intercept:
             return K
-        own = (K @ self._share)[:, None]
-        return K - own - self._means[None, :] + self._means @ self._share
+        row_means = (K @ self._share)[:, None]
+        return K - row_means - self._means[None, :] + self._means @ self._share
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f_j(x), one column per class; for two classes the difference, positive for the second."""

@@ -1,4 +1,4 @@
-"""What the classifier and the regressor by nearest neighbours share."""
+"""Base of nearest-neighbour classification and regression."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
         self.n_jobs = n_jobs
 
     def _remember(self, X: Any) -> None:
-        """Keep the examples, ready for searches."""
+        """Store the examples and prepare the search."""
         options = {} if self.metric_params is None else dict(self.metric_params)
         p = float(options.pop("p", 2 if self.p is None else self.p))
         if options:
@@ -78,7 +78,7 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
         _ = self._search.index
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
-        """The nearest examples of every row, from the nearest on; of equal distances the smaller index comes first.
+        """The nearest examples of every row in order of distance; ties go to the smaller index.
 
         Parameters
         ----------
@@ -135,9 +135,9 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
         )
 
     def _weighted_neighbors(self, X: Any) -> tuple[Array, NDArray[np.intp]]:
-        """The weights of the neighbours of every row, and which they are.
+        """The weights and the indices of the neighbours of every row.
 
-        With ``weights="distance"`` examples at distance zero, where there are any, take all the weight.
+        With ``weights="distance"``, if any examples are at distance zero, they have all the weight.
         """
         distances, indices = self.kneighbors(X)
         if self.weights in (None, "uniform"):
@@ -150,7 +150,7 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
                     "it must return one weight per distance."
                 )
             return weights, indices
-        # Relative to the nearest: the reciprocal of a denormal distance would overflow.
+        # Relative to the nearest distance, because the reciprocal of a subnormal distance would overflow.
         nearest = distances[:, :1]
         zero = distances == 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,7 +158,7 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
         return weights, indices
 
     def _check_neighbors(self, y: Any) -> None:
-        """Consistency of a model read from a file."""
+        """Checks the consistency of a model read from a file."""
         search = vars(self).get("_search")
         if search is None:
             return

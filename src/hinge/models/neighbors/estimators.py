@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
-    """The class that most of the k nearest examples have.
+    """Predicts the most frequent class among the k nearest examples.
 
     P(y = c | x) = Σ_{i ∈ N_k(x)} wᵢ 1[yᵢ = c] / Σ_{i ∈ N_k(x)} wᵢ,  where N_k(x) are the k examples nearest to x. As
     n → ∞ the error for k = 1 is at most twice that of the Bayes classifier; for k → ∞, k/n → 0 it tends to it.
@@ -68,7 +68,7 @@ class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
         return tags
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
-        """Keep the examples.
+        """Store the examples.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
         return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
 
     def predict_proba(self, X: Any) -> Any:
-        """The share of each class in the weight of the neighbours; a list of arrays for several outputs."""
+        """The fraction of the neighbours' weight in each class; a list of arrays for several outputs."""
         weights, indices = self._weighted_neighbors(X)
         rows = np.arange(len(indices))[:, None]
         shares = []
@@ -103,7 +103,7 @@ class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
         return shares if self.outputs_2d_ else shares[0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest share; the first of several."""
+        """The class with the largest fraction; the first in case of ties."""
         shares = self.predict_proba(X)
         best = [
             classes[np.argmax(share, axis=1)]
@@ -122,7 +122,7 @@ class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
 
 
 class KNeighborsRegressor(RegressorMixin, BaseNeighbors):
-    """The mean target of the k nearest examples.
+    """Predicts the mean target of the k nearest examples.
 
     f(x) = Σ_{i ∈ N_k(x)} wᵢ yᵢ / Σ_{i ∈ N_k(x)} wᵢ,  where N_k(x) are the k examples nearest to x.
 
@@ -162,7 +162,7 @@ class KNeighborsRegressor(RegressorMixin, BaseNeighbors):
     """
 
     def fit(self, X: Any, y: Any) -> KNeighborsRegressor:
-        """Keep the examples.
+        """Store the examples.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The search for nearest neighbours: every pair, or a k-d tree where there are few dimensions and many points."""
+"""Nearest-neighbour search: exhaustive, or by a k-d tree for many points in few dimensions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hinge.problem.kernels.evaluate import points, spread
 
 Array = NDArray[np.float64]
 
-# The numbers that native/neighbors/distance.hpp gives them.
+# The codes of native/neighbors/distance.hpp.
 METRICS = {"euclidean": 0, "manhattan": 1, "chebyshev": 2, "minkowski": 3, "cosine": 4}
 SPARSE_METRICS = ("euclidean", "cosine")
-# A tree pays where a leaf's box is small against the whole: 2^d boxes surround a query.
+# A tree is worth it only in few dimensions: a query is surrounded by 2^d boxes.
 MOST_TREE_FEATURES = 10
 TREE_POINTS = 64
 
 
 @dataclass(eq=False)
 class NeighborSearch:
-    """Points to search among.
+    """The points that are searched.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class NeighborSearch:
 
     @property
     def uses_tree(self) -> bool:
-        """Whether a k-d tree is searched."""
+        """Whether the search uses a k-d tree."""
         n, d = self.X.shape
         if scipy.sparse.issparse(self.X) or self.metric == "cosine" or self.algorithm == "brute":
             return False
@@ -61,7 +61,7 @@ class NeighborSearch:
 
     @property
     def index(self) -> Any:
-        """What native code searches, made when it is first needed."""
+        """The native search structure, built when it is first needed."""
         if self._index is None:
             if self.uses_tree:
                 self._index = core.KdTree(np.ascontiguousarray(self.X, dtype=np.float64), self.leaf_size)
@@ -78,22 +78,22 @@ class NeighborSearch:
             keys, found = index.nearest(code, self.p, queries, k, same)
         else:
             queries = index if same else points(self._prepared(self._stored_alike(Q), self.X.dtype))
-            if type(queries) is not type(index):  # float64 queries among float32 points
+            if type(queries) is not type(index):  # float64 queries against float32 points
                 index = points(self._prepared(self.X, np.float64))
             keys, found = core.nearest_of_all(code, self.p, queries, index, k, same)
         require_no_overflow(keys)
         return self._distances(keys), found.view(np.intp)
 
     def _stored_alike(self, Q: Any) -> Any:
-        """Queries sparse if the points are, dense otherwise."""
+        """The queries in the points' storage: sparse or dense."""
         if scipy.sparse.issparse(self.X):
             return Q if scipy.sparse.issparse(Q) else scipy.sparse.csr_array(Q)
         return spread(Q)
 
     def _prepared(self, X: Any, dtype: Any) -> Any:
-        """Rows in the precision of the points or double; of length one for cosines, whose key is |a/‖a‖ − b/‖b‖|².
+        """Rows in the precision of the points or double; normalised for cosines, whose key is |a/‖a‖ − b/‖b‖|².
 
-        Few columns are searched in double: a tree does so too.
+        Few columns are searched in double, as in a tree.
         """
         if X.dtype != dtype or (X.shape[1] <= MOST_TREE_FEATURES and not scipy.sparse.issparse(X)):
             X = X.astype(np.float64)
@@ -110,7 +110,7 @@ class NeighborSearch:
         return keys
 
     def _check_loaded(self) -> None:
-        """Points read from a file."""
+        """Checks points read from a file."""
         X = self.X
         if not (isinstance(X, np.ndarray) or scipy.sparse.issparse(X)) or X.ndim != 2 or 0 in X.shape:
             raise ValueError("it holds no table of points to search among.")
@@ -121,7 +121,7 @@ class NeighborSearch:
 
 
 def unit_rows(X: Any) -> Any:
-    """Rows divided by their length; rows of zeros stay. A row is first divided by its largest entry: no square overflows."""
+    """Rows divided by their norm; zero rows are unchanged. Dividing by the largest entry first avoids overflow."""
     if scipy.sparse.issparse(X):
         X = X.tocsr(copy=True)
         X.sum_duplicates()

@@ -1,4 +1,4 @@
-"""What the two network estimators share: fitting, going on with fitting, looking inside."""
+"""Base of the two network estimators: fitting, continued fitting, inspection."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEFAULT_BATCH = 200
 
 
 def is_stochastic(estimator: Any) -> bool:
-    """Whether the solver can go on with other examples; the condition for partial_fit to exist."""
+    """Whether the solver supports partial_fit."""
     if estimator.solver == "lbfgs":
         raise AttributeError("partial_fit needs a stochastic solver: set solver='adam' or 'sgd'.")
     return True
@@ -114,14 +114,14 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
     coefs_: list[np.ndarray]
     intercepts_: list[np.ndarray]
 
-    # What a subclass gives -------------------------------------------------------------------------------------
+    # Defined by subclasses -------------------------------------------------------------------------------------
 
     def score_loss(self) -> Loss:
-        """The loss that is minimised: its inverse link takes scores to means or probabilities."""
+        """The loss that is minimised: its inverse link maps scores to means or probabilities."""
         raise NotImplementedError
 
     def _encode(self, y: np.ndarray, *, reset: bool) -> tuple[np.ndarray, int]:
-        """Targets as the loss takes them, and the number of outputs."""
+        """Targets in the form of the loss, and the number of outputs."""
         raise NotImplementedError
 
     def _decode(self, raw: np.ndarray) -> np.ndarray:
@@ -178,7 +178,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         return self
 
     def _check_same_classes(self, y: np.ndarray) -> None:
-        """Refuse labels other than those of the fit that is gone on with."""
+        """Raises an error if the labels differ from those of the fit that is continued."""
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         check_settings(self)
@@ -205,7 +205,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         return self
 
     def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Valid arrays, without the examples of weight zero: they count as absent, labels included."""
+        """Valid arrays without the examples of weight zero, which are equivalent to absent ones, labels included."""
         check_indices(X)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=FLOATS, multi_output=True, order="C", reset=reset,
@@ -241,16 +241,16 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
     def _start(
         self, d: int, outputs: int, rng: np.random.RandomState, l2: float, stochastic: bool, *, keep: bool
     ) -> None:
-        """A fresh engine; with ``keep`` it takes over the weights there are."""
+        """A new engine; with ``keep`` it starts from the fitted weights."""
         auto = "float32" if stochastic else "float64"
         dtype = np.dtype(auto if self.precision == "auto" or self.solver == "lbfgs" else self.precision)
         sizes = [d, *hidden_sizes(self.hidden_layer_sizes), outputs]
         if keep:
-            shapes, wanted = [W.shape for W in self.coefs_], list(itertools.pairwise(sizes))
-            if shapes != wanted:
+            shapes, expected = [W.shape for W in self.coefs_], list(itertools.pairwise(sizes))
+            if shapes != expected:
                 raise ValueError(
                     f"warm_start=True but the network has layers {shapes} and the data or hidden_layer_sizes ask for "
-                    f"{wanted}. Set warm_start=False to start again."
+                    f"{expected}. Set warm_start=False to start again."
                 )
             weights = [np.array(W, dtype=dtype, order="C") for W in self.coefs_]
             biases = [np.array(b, dtype=dtype, order="C") for b in self.intercepts_]
@@ -308,7 +308,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         self.best_validation_score_ = max(history.validation_score) if scored else None
         self.best_loss_ = None if scored else history.best
 
-    # Using and looking inside ----------------------------------------------------------------------------------
+    # Prediction and inspection ---------------------------------------------------------------------------------
 
     def _raw(self, X: Any) -> np.ndarray:
         return scores(self.activation, self.coefs_, self.intercepts_, X)
@@ -324,7 +324,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         return self._decode(self._scores(X))
 
     def backprop_trace(self, X: Any, y: Any, sample_weight: Any = None) -> BackpropTrace:
-        """Activations, the blame δ of every unit and the gradient of every weight, for these examples.
+        """Activations, the backpropagated error δ of every unit and the gradient of every weight, for these examples.
 
         The gradients are those of the mean loss, without penalty and dropout.
         """
@@ -341,6 +341,6 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
         return display.plot_curves(self.history_, ax)
 
     def summary(self) -> str:
-        """The layers, what their units do and how many parameters they have."""
+        """The layers with their activations and numbers of parameters."""
         check_is_fitted(self)
         return display.summary(self.coefs_, self.activation, self.out_activation_, self.dropout)

@@ -1,4 +1,4 @@
-"""What a person sees of a network: progress while it trains, its curves afterwards, and a table of its layers."""
+"""Displays of a network: progress during training, its curves afterwards, and a table of its layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Progress:
-    """One line, rewritten after every epoch: where training is and how long it will take."""
+    """One line, rewritten after every epoch, with the epoch and the remaining time."""
 
     def __init__(self, epochs: int, stream: TextIO | None = None) -> None:
         self.epochs, self.stream = epochs, sys.stdout if stream is None else stream
@@ -38,7 +38,7 @@ class Progress:
 
 
 def plot_curves(history: Any, ax: Any = None) -> Any:
-    """Loss against epochs and, where there is validation, its loss and score on a second axis."""
+    """Loss against epochs and, with validation, its loss and score on a second axis."""
     if ax is None:
         from matplotlib.figure import Figure
 
@@ -58,7 +58,7 @@ def plot_curves(history: Any, ax: Any = None) -> Any:
 
 
 def summary(weights: Sequence[np.ndarray], activation: str, output: str, dropout: float = 0.0) -> str:
-    """A table of the layers: shape, what the units do, number of parameters."""
+    """A table of the layers: shape, activation, number of parameters."""
     lines = [f"{'layer':<8}{'inputs':>8}{'units':>8}  {'activation':<24}{'parameters':>12}"]
     total = 0
     for number, W in enumerate(weights, 1):

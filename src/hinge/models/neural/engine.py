@@ -1,4 +1,4 @@
-"""The network as numbers: weights in NumPy arrays, and the native core that moves them."""
+"""The parameters of a network: weights in NumPy arrays, which the native core updates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Arrays = list[np.ndarray]
 def initial_weights(sizes: Sequence[int], activation: str, rng: np.random.RandomState, dtype: Any) -> tuple:
     """Weights uniform in ±√(6/(in + out)) (2 for logistic; Glorot & Bengio 2010), drawn in scikit-learn's order.
 
-    Without a hidden layer the problem is convex and units need not differ: weights start at zero.
+    Without a hidden layer the problem is convex, and symmetry need not be broken: weights start at zero.
     """
     if len(sizes) == 2:
         return [np.zeros((sizes[0], sizes[1]), dtype=dtype)], [np.zeros(sizes[1], dtype=dtype)]
@@ -38,7 +38,7 @@ def _bits(dtype: Any) -> str:
 
 
 def examples(X: Any, dtype: Any) -> Any:
-    """X as the core reads it: rows, dense or CSR, in its own precision. Copies only what is neither."""
+    """X in the form the core reads: dense rows or CSR, in its own precision. Other storages are copied."""
     if scipy.sparse.issparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
@@ -50,7 +50,7 @@ def examples(X: Any, dtype: Any) -> Any:
 
 
 def criterion(loss: Loss, y: np.ndarray, weight: np.ndarray, outputs: int, dtype: Any) -> Any:
-    """The loss bound to its targets (codes for losses over classes, else one column per output) and weights."""
+    """The loss with its targets (codes for losses over classes, otherwise one column per output) and weights."""
     if loss.outputs == "classes":
         return getattr(core, f"network_softmax{_bits(dtype)}")(np.ascontiguousarray(y, np.float64), weight, outputs)
     y = np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
@@ -58,12 +58,12 @@ def criterion(loss: Loss, y: np.ndarray, weight: np.ndarray, outputs: int, dtype
 
 
 def own_arrays(arrays: Iterable[np.ndarray], dtype: Any) -> Arrays:
-    """The arrays themselves where the core can write to them, copies of the others (memory-mapped files)."""
+    """The arrays themselves if they are writable, otherwise copies (memory-mapped files)."""
     return [np.require(a, dtype=dtype, requirements=["C", "W"]) for a in arrays]
 
 
 def network(activation: str, weights: Arrays, biases: Arrays) -> Any:
-    """The core's view of these arrays, which it changes in place (of copies, if they are read-only)."""
+    """The core's view of these arrays, which it updates in place (copies if they are read-only)."""
     same = own_arrays((*weights, *biases), weights[0].dtype)
     make = getattr(core, f"Network{_bits(weights[0].dtype)}")
     return make(ACTIVATIONS.index(activation), same[: len(weights)], same[len(weights) :])
@@ -92,7 +92,7 @@ def pack(weights: Arrays, biases: Arrays) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rule:
-    """How the weights move: the optimiser and its parameters, except the learning rate."""
+    """The optimiser and its parameters, except the learning rate."""
 
     solver: str = "adam"
     momentum: float = 0.9
@@ -124,7 +124,7 @@ class Rule:
 class Engine:
     """A network in training: its weights, the optimiser's moments and the number of steps taken.
 
-    Plain arrays and numbers, so it can be pickled and training can go on.
+    It has plain arrays and numbers only, so it can be pickled and training can continue.
     """
 
     activation: str
@@ -136,7 +136,7 @@ class Engine:
     epochs: int = 0
     moments: Arrays = field(default_factory=list)
 
-    _net: ClassVar[Any] = None  # the core's view, made when first needed; never stored
+    _net: ClassVar[Any] = None  # the core's view, created when first needed and never saved
 
     def __post_init__(self) -> None:
         if not self.moments:
@@ -160,7 +160,7 @@ class Engine:
         return self._net
 
     def epoch(self, x: Any, loss: Any, batch: int, rates: np.ndarray, *, shuffle: bool) -> float:
-        """One pass over the examples; returns the mean loss as the batches saw it."""
+        """One pass over the examples; returns the mean loss, each batch at the weights before its step."""
         value = self.net().epoch(
             x, loss, batch, rates, self.rule.native(), shuffle, self.seed, self.epochs, self.steps + 1, *self.moments
         )
@@ -175,6 +175,6 @@ class Engine:
         return [W.copy() for W in self.weights], [b.copy() for b in self.biases]
 
     def restore(self, weights: Arrays, biases: Arrays) -> None:
-        """Put earlier values back, in place."""
+        """Restore earlier values in place."""
         for now, then in zip((*self.weights, *self.biases), (*weights, *biases)):
             now[...] = then

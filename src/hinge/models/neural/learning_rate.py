@@ -1,6 +1,6 @@
-"""Learning-rate schedules: the rate of every step, as a function of how far training has come.
+"""Learning-rate schedules: the rate of every step as a function of the progress of training.
 
-A schedule by name, with p = (steps done) / (steps planned) in [0, 1):
+Named schedules, with p = (steps done) / (steps planned) in [0, 1):
 
 ==============  ==================================================================================================
 ``constant``    η
@@ -12,7 +12,7 @@ A schedule by name, with p = (steps done) / (steps planned) in [0, 1):
 ``one_cycle``   from η/25 up to η over the first 30 % of the steps, then by a cosine down to η/10⁴
 ==============  ==================================================================================================
 
-Any function p → factor does as well.
+Any function p → factor is also accepted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 Shape = Callable[[np.ndarray], np.ndarray]
 
-# scikit-learn applies these to SGD only; with Adam they leave the rate alone.
+# scikit-learn applies these to SGD only; with Adam the rate is constant.
 SGD_ONLY = ("invscaling", "adaptive")
 WARM_UP = 0.3
 
@@ -47,7 +47,7 @@ NAMES = ("constant", "invscaling", "adaptive", "plateau", *SHAPES)
 
 
 class LearningRate:
-    """The rates of one training run; remembers reductions made on the way."""
+    """The rates of one training run, with the reductions made so far."""
 
     def __init__(
         self, name: str | Callable[[float], float], rate: float, *, power_t: float, epochs: int, steps: int
@@ -56,10 +56,10 @@ class LearningRate:
         self.planned = max(epochs * steps, 1)
         self.steps = steps
 
-    def epoch(self, number: int, seen: int) -> np.ndarray:
-        """The rate of each step of epoch ``number`` (from 0), when ``seen`` examples have been used before it."""
+    def epoch(self, number: int, examples: int) -> np.ndarray:
+        """The rate of each step of epoch ``number`` (from 0); ``examples`` were used before it."""
         if self.name == "invscaling":
-            return np.full(self.steps, self.rate / (seen + 1) ** self.power_t)
+            return np.full(self.steps, self.rate / (examples + 1) ** self.power_t)
         progress = np.minimum((number * self.steps + np.arange(self.steps)) / self.planned, 1.0)
         if callable(self.name):
             factors = np.array([float(self.name(float(p))) for p in progress])

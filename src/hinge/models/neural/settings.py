@@ -1,4 +1,4 @@
-"""The parameters of a network estimator, checked: every message names the argument and what it may be."""
+"""Checks of a network estimator's parameters: every message names the argument and its allowed values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def within(name: str, value: Any, low: float, high: float = np.inf, *, open_low:
 
 
 def check_settings(estimator: Any) -> None:
-    """Refuse parameters that do not fit each other, before anything is computed."""
+    """Raises an error for inconsistent parameters, before anything is computed."""
     e = estimator
     hidden_sizes(e.hidden_layer_sizes)
     if e.solver == "lbfgs":
@@ -51,7 +51,7 @@ def check_settings(estimator: Any) -> None:
 
 
 def rule(estimator: Any, l2: float) -> Rule:
-    """The optimiser's part of the parameters."""
+    """The optimiser's parameters."""
     e = estimator
     return Rule(
         solver=e.solver,

@@ -1,4 +1,4 @@
-"""The network hypothesis for the learner: any loss of the library over the weights of a network."""
+"""The network as a hypothesis space of the Learner: any loss of the library over the weights of a network."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _strength(penalty: Penalty) -> float:
 
 
 def _check(space: Network, task: Task) -> str:
-    """Refuses what cannot be; returns the solver."""
+    """Raises an error for combinations that are not supported; returns the solver."""
     hidden_sizes(space.hidden)
     one_of("activation", space.activation, ACTIVATIONS)
     within("dropout", space.dropout, 0.0, 1.0)
@@ -60,7 +60,7 @@ def _check(space: Network, task: Task) -> str:
 
 
 def _certificate(engine: Engine, data: Data, loss: Loss, task: Task, start: float) -> Certificate:
-    """Stationarity: the largest gradient of the objective, relative to the largest at zero weights."""
+    """Stationarity: the largest entry of the gradient, relative to the largest at zero weights."""
     precise = Engine(engine.activation, *_as_double(engine), engine.rule, engine.seed)
     x, bound = data.native(loss, engine.biases[-1].size, np.float64)
     value, flat = precise.net().gradient(x, bound)
@@ -92,7 +92,7 @@ def _(space: Network, task: Task) -> Fit:
     rule = Rule(solver=solver, l2=_strength(task.penalty), dropout=space.dropout)
     engine = Engine(space.activation, weights, biases, rule, int(rng.randint(np.iinfo(np.int32).max)))
     history = History()
-    # The stochastic solvers' rate ends at zero after a fixed number of epochs: there is nothing to stop early for.
+    # The rate of the stochastic solvers ends at zero after a fixed number of epochs, so they do not stop early.
     limit = task.max_iter or (LBFGS_ITERATIONS if solver == "lbfgs" else EPOCHS)
     tol = task.tol if solver == "lbfgs" else 0.0
     plan = Plan("cosine", space.learning_rate, 0.5, batch, limit, tol, limit, True, report=task.callback)

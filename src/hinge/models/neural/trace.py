@@ -1,4 +1,4 @@
-"""Backpropagation laid open: what every unit received, sent, and is blamed for."""
+"""Backpropagation step by step: the input, the output and the error of every unit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hinge.problem.losses import Loss
 
 @dataclass(frozen=True)
 class BackpropTrace:
-    """One pass forward and one back, for n examples through L layers; list entry l − 1 belongs to layer l.
+    """One forward and one backward pass for n examples through L layers; list entry l − 1 belongs to layer l.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class BackpropTrace:
 def backprop_trace(
     activation: str, weights: Arrays, biases: Arrays, X: Any, y: np.ndarray, weight: np.ndarray, loss: Loss
 ) -> BackpropTrace:
-    """Trace the network on these examples, in float64 whatever it was trained in, without dropout."""
+    """Trace the network on these examples, in float64 and without dropout."""
     weights = [np.asarray(W, dtype=np.float64) for W in weights]
     biases = [np.asarray(b, dtype=np.float64) for b in biases]
     net = network(activation, weights, biases)

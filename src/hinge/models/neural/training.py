@@ -1,4 +1,4 @@
-"""Training: epochs of minibatches until the loss stops falling, or L-BFGS on all the data at once.
+"""Training: epochs of minibatches until the loss stops decreasing, or L-BFGS on all data.
 
 minimise  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + (l2/2) Σ_l ‖W_l‖²
 """
@@ -25,7 +25,7 @@ SMALLEST_RATE = 1e-6
 
 @dataclass
 class Data:
-    """Examples, coded targets and weights (their mean is one), as the core reads them."""
+    """Examples, coded targets and weights (with mean one), in the form the core reads."""
 
     X: Any
     y: np.ndarray
@@ -40,7 +40,7 @@ class Data:
 
 
 def make_data(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Data, float]:
-    """Training data, and the mean of the weights before they were scaled to have mean one."""
+    """Training data, and the mean of the weights before they were scaled to mean one."""
     X, y, weight = drop_absent(X, y, weight)
     if weight is None:
         return Data(X, y, np.ones(X.shape[0])), 1.0
@@ -50,7 +50,7 @@ def make_data(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Data, f
 
 @dataclass
 class Plan:
-    """When to stop, and how the rate changes on the way."""
+    """The stopping rule and the schedule of the learning rate."""
 
     learning_rate: str | Callable[[float], float]
     rate: float
@@ -67,17 +67,17 @@ class Plan:
 
 @dataclass
 class History:
-    """What training saw, epoch by epoch."""
+    """Losses and scores by epoch."""
 
     loss: list[float] = field(default_factory=list)
     learning_rate: list[float] = field(default_factory=list)
     validation_score: list[float] = field(default_factory=list)
     validation_loss: list[float] = field(default_factory=list)
-    best: float = np.inf  # loss, or minus the validation score: lower is better
+    best: float = np.inf  # the loss, or the negative validation score: lower is better
     waited: int = 0
 
     def note(self, value: float, tol: float) -> bool:
-        """Whether this is the best yet; counts epochs that did not improve by tol."""
+        """Whether this is the best value so far; counts epochs that did not improve by tol."""
         self.waited = self.waited + 1 if value > self.best - tol else 0
         better = value < self.best
         self.best = min(value, self.best)
@@ -97,7 +97,7 @@ def check_finite(value: float) -> None:
 
 
 def run_epoch(engine: Engine, x: Any, loss: Any, n: int, plan: Plan, schedule: LearningRate, history: History) -> float:
-    """One epoch, noted in the history. Returns the objective as the batches saw it."""
+    """Runs one epoch and records it. Returns the objective, each batch at the weights before its step."""
     rates = schedule.epoch(engine.epochs, engine.epochs * n)
     value = objective(engine, engine.epoch(x, loss, plan.batch, rates, shuffle=plan.shuffle))
     check_finite(value)
@@ -115,9 +115,9 @@ def make_schedule(engine: Engine, plan: Plan, n: int) -> LearningRate:
 
 
 def train(engine: Engine, data: Data, loss: Loss, plan: Plan, history: History) -> int:
-    """Run epochs until nothing improves or ``max_iter`` is reached; returns how many were run.
+    """Runs epochs until nothing improves or ``max_iter`` is reached; returns the number of epochs.
 
-    With validation, the weights of the best epoch are put back at the end.
+    With validation, the weights of the best epoch are restored at the end.
     """
     x, bound = data.native(loss, engine.biases[-1].size, engine.dtype)
     schedule = make_schedule(engine, plan, data.n)
@@ -163,7 +163,7 @@ def train(engine: Engine, data: Data, loss: Loss, plan: Plan, history: History) 
 
 
 def train_lbfgs(engine: Engine, data: Data, loss: Loss, plan: Plan, *, max_fun: int) -> tuple[int, float, list[float]]:
-    """Limited-memory BFGS with the exact gradient of the whole objective; the engine must be in float64.
+    """L-BFGS with the exact gradient of the full objective; the engine must be in float64.
 
     Returns iterations, final objective and the objective after each iteration.
     """

@@ -1,4 +1,4 @@
-"""What the three learners of sequences and trees share: inputs, labels, inference.
+"""Base of the estimators for sequences and trees: inputs, labels, inference.
 
 score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_parent(t), y_t],     parent(t) = t − 1 for chains,
 and for chains of order 2 also Σ_t R[y_{t−2}, y_{t−1}, y_t].
@@ -26,7 +26,7 @@ Labelling = list[Any]
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a learner is given: coded sequences, labels and weights that sum to one, and the sequences held out."""
+    """The training data: coded sequences, labels, weights that sum to one, and the held-out sequences."""
 
     encoded: Encoded
     codes: np.ndarray
@@ -71,7 +71,7 @@ class StructuredEstimator(Estimator):
     # Fitting -------------------------------------------------------------------------------------------------------
 
     def _read(self, X: Any, y: Any, sample_weight: Any, parents: Any) -> Corpus:
-        """Learns attributes and labels; returns the sequences to learn from and those held out."""
+        """Learns attributes and labels; returns the training sequences and the held-out sequences."""
         _require_pairs(X, y)
         if len(X) == 0:
             raise ValueError("X has no sequences: there is nothing to learn from.")
@@ -90,19 +90,19 @@ class StructuredEstimator(Estimator):
         weights = normalise_weights(sample_weight, len(X))
         if not self.early_stopping:
             return Corpus(*self._learn(X, y, parents), weights)
-        kept, aside = self._hold_out(len(X))
-        chosen = [None if data is None else [data[i] for i in kept] for data in (X, y, parents)]
+        train, held_out = self._hold_out(len(X))
+        chosen = [None if data is None else [data[i] for i in train] for data in (X, y, parents)]
         encoded, codes = self._learn(*chosen)
-        held = self._encode([X[i] for i in aside], None if parents is None else [parents[i] for i in aside])
-        held_codes = self._code([y[i] for i in aside], held)
-        if weights[kept].sum() == 0:
+        held = self._encode([X[i] for i in held_out], None if parents is None else [parents[i] for i in held_out])
+        held_codes = self._code([y[i] for i in held_out], held)
+        if weights[train].sum() == 0:
             raise ValueError("every sequence outside the held-out part has weight zero.")
         if held.start[-1] == 0:
             raise ValueError("the held-out sequences have no tokens; raise validation_fraction.")
-        return Corpus(encoded, codes, weights[kept] / weights[kept].sum(), held, held_codes, self.n_iter_no_change)
+        return Corpus(encoded, codes, weights[train] / weights[train].sum(), held, held_codes, self.n_iter_no_change)
 
     def _hold_out(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The sequences to learn from and those held out, both in order."""
+        """Indices of the training sequences and of the held-out sequences, both in order."""
         size = int(np.ceil(n * self.validation_fraction))
         if size >= n:
             raise ValueError(f"early_stopping needs sequences to learn from: {n} are too few to hold {size} out.")
@@ -136,11 +136,11 @@ class StructuredEstimator(Estimator):
         if flat.dtype.kind not in "iu" or flat.ndim != 1 or np.any(np.abs(flat) > np.iinfo(np.int32).max):
             raise ValueError("parents must hold whole numbers: the position of each token's parent, −1 for a root.")
         attached = replace(encoded, parent=np.ascontiguousarray(flat, dtype=np.int32))
-        attached.native()  # refuses parents that make no tree
+        attached.native()  # raises an error if the parents do not form a forest
         return attached
 
     def _blank(self, layout: Any = None) -> Any:
-        """A native model that knows the constraints, and weights of zero where a layout is given."""
+        """A native model with the constraints, and zero weights if a layout is given."""
         model = core.ChainModel(self.vocabulary_.size, len(self.classes_))
         model.forbid(self._forbidden.pairs, self._forbidden.first, self._forbidden.last)
         if layout is not None:
@@ -148,7 +148,7 @@ class StructuredEstimator(Estimator):
         return model
 
     def _crossed(self, encoded: Encoded, codes: np.ndarray, every: bool = False) -> tuple[Any, Any]:
-        """Which weights P exist: offsets per attribute and label pairs, those seen in training or ``every`` one."""
+        """The weights P that exist: offsets per attribute and label pairs, those observed in training or ``every`` one."""
         if self.pair_features is None:
             return None, None
         if self.pair_features == "observed":
@@ -167,9 +167,9 @@ class StructuredEstimator(Estimator):
             begin = np.concatenate([[0], np.cumsum(marked * len(allowed))])
         else:
             token, before = neighbours(codes, encoded.start, encoded.parent, where=True)
-            seen = np.full(len(codes), -1, dtype=np.int64)
-            seen[token] = before.astype(np.int64) * k + codes[token]
-            cell = np.repeat(seen, np.diff(encoded.indptr))
+            observed = np.full(len(codes), -1, dtype=np.int64)
+            observed[token] = before.astype(np.int64) * k + codes[token]
+            cell = np.repeat(observed, np.diff(encoded.indptr))
             used = (cell >= 0) & marked[encoded.attribute]
             keys = np.unique(encoded.attribute[used].astype(np.int64) * (k * k) + cell[used])
             pairs = (keys % (k * k)).astype(np.int32)
@@ -177,7 +177,7 @@ class StructuredEstimator(Estimator):
         return begin.astype(np.int64), pairs
 
     def _triples(self, encoded: Encoded, codes: np.ndarray, every: bool) -> np.ndarray | None:
-        """Which weights R exist: (first · k + second) · k + third of the triples seen, or of ``every`` one allowed."""
+        """The weights R that exist: (first · k + second) · k + third of the observed triples, or of ``every`` allowed one."""
         if self.order == 1:
             return None
         k = len(self.classes_)
@@ -189,7 +189,7 @@ class StructuredEstimator(Estimator):
         return np.flatnonzero(allowed[:, :, None] & allowed[None, :, :]).astype(np.int32)
 
     def _online_layout(self, encoded: Encoded, codes: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
-        """The layout of a learner with a weight for every label and label pair, and where the weights P are."""
+        """The layout of a learner with a weight for every label and label pair, and the positions of the weights P."""
         k, crossed = len(self.classes_), self._crossed(encoded, codes)
         every = np.arange(k * k, dtype=np.int32)
         triples = self._triples(encoded, codes, True)
@@ -215,7 +215,7 @@ class StructuredEstimator(Estimator):
     # Using ---------------------------------------------------------------------------------------------------------
 
     def _ready(self) -> Any:
-        """The native model, made from the fitted attributes when first needed."""
+        """The native model, built from the fitted attributes when it is first needed."""
         check_is_fitted(self)
         if self._cache.model is None:
             k, coef = len(self.classes_), self.coef_
@@ -238,7 +238,7 @@ class StructuredEstimator(Estimator):
         return self._cache.model
 
     def _check_loaded(self) -> None:
-        """Called on a model read from a file, before native code sees it."""
+        """Checks a model read from a file before native code uses it."""
         k = len(self.classes_)
         weights = [self.coef_] if self.pair_coef_ is None else [self.coef_, self.pair_coef_]
         if any(getattr(matrix, "format", "") != "csr" or matrix.dtype != np.float64 for matrix in weights):
@@ -283,14 +283,14 @@ class StructuredEstimator(Estimator):
         return [flat[a:b] for a, b in pairwise(bounds)]
 
     def decision_function(self, X: Any, y: Any = None, *, parents: Any = None) -> np.ndarray:
-        """The score of the labellings y, of the best labellings if y is not given."""
+        """The score of the labellings y, or of the best labellings if y is None."""
         model, encoded = self._ready(), self._encode(X, parents)
         if y is None:
             return model.decode(encoded.native())[1]
         return model.score(encoded.native(), self._code(y, encoded))
 
     def predict_top(self, X: Any, k: int = 5, *, parents: Any = None) -> list[list[tuple[Labelling, float]]]:
-        """The k best labellings of every sequence or tree with their scores, best first (fewer where there are fewer)."""
+        """The k best labellings of every sequence or tree with their scores, best first (fewer if fewer exist)."""
         if k < 1:
             raise ValueError(f"k={k!r} must be at least 1.")
         model, encoded = self._ready(), self._encode(X, parents)
@@ -301,7 +301,7 @@ class StructuredEstimator(Estimator):
         ]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, parents: Any = None) -> float:
-        """The share of tokens labelled correctly."""
+        """The fraction of tokens labelled correctly."""
         _require_pairs(X, y)
         predicted = self.predict(X, parents=parents)
         for i, (p, t) in enumerate(zip(predicted, y)):

@@ -1,7 +1,7 @@
 """Rules on neighbouring labels, such as those of BIO tagging.
 
-A rule is a function of two labels: whether the second may follow the first; the first is None at the
-beginning of a sequence, the second at its end. Labellings that break the rule get probability zero, in training and in
+A rule is a function of two labels that returns whether the second may follow the first; the first is None at the start
+of a sequence, the second is None at its end. Labellings that break the rule have probability zero, in training and in
 prediction.
 """
 
@@ -17,14 +17,14 @@ Rule = Callable[[Any, Any], bool]
 
 
 def bio(before: Any, after: Any) -> bool:
-    """I-X follows B-X or I-X only."""
+    """I-X may only follow B-X or I-X."""
     if after is None or not str(after).startswith("I-"):
         return True
     return before is not None and str(before)[:2] in ("B-", "I-") and str(before)[2:] == str(after)[2:]
 
 
 def bioes(before: Any, after: Any) -> bool:
-    """B-X or I-X is followed by I-X or E-X, and these follow nothing else."""
+    """B-X and I-X must be followed by I-X or E-X, which may follow nothing else."""
     opened = before is not None and str(before)[:2] in ("B-", "I-")
     inside = after is not None and str(after)[:2] in ("I-", "E-")
     if opened or inside:
@@ -37,7 +37,7 @@ RULES: dict[str, Rule] = {"bio": bio, "bioes": bioes}
 
 @dataclass
 class Forbidden:
-    """A rule as tables: which pairs, first labels and last labels are forbidden (1) or allowed (0); None: no rule."""
+    """A rule as tables: the forbidden (1) and allowed (0) pairs, first labels and last labels; None means no rule."""
 
     pairs: np.ndarray | None = None
     first: np.ndarray | None = None
@@ -59,13 +59,13 @@ class Forbidden:
         )
 
     def fits(self, k: int) -> bool:
-        """Whether these are tables for k labels."""
+        """Whether the tables are for k labels."""
         sizes = {"pairs": k * k, "first": k, "last": k}
         tables = [(getattr(self, name), size) for name, size in sizes.items()]
         return all(t is None or (t.dtype == np.uint8 and t.shape == (size,)) for t, size in tables)
 
     def check(self, y: np.ndarray, start: np.ndarray, parent: np.ndarray | None, labels: np.ndarray) -> None:
-        """Refuses training labels that break the rule: their probability would be zero."""
+        """Raises an error if training labels break the rule, because their probability would be zero."""
         if self.pairs is None or self.first is None or self.last is None or len(y) == 0:
             return
         before, after = neighbours(y, start, parent)
@@ -86,7 +86,7 @@ class Forbidden:
 def neighbours(
     y: np.ndarray, start: np.ndarray, parent: np.ndarray | None, where: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The labels at the two ends of every edge: (previous or parent, own); ``where``: (token, previous or parent)."""
+    """The labels at both ends of every edge, (previous or parent, own); with ``where`` their tokens instead."""
     position = np.arange(len(y)) - np.repeat(start[:-1], np.diff(start))
     above = position - 1 if parent is None else parent
     has = np.flatnonzero(above >= 0)

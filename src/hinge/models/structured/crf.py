@@ -36,8 +36,8 @@ class ChainCRF(StructuredEstimator):
         p(y | x) = exp(score(x, y)) / Z(x),
         score(x, y) = Σ_t Σ_a x_ta U[a, y_t] + Σ_t (T + Σ_a x_ta P_a)[y_{t−1}, y_t] + Σ_t R[y_{t−2}, y_{t−1}, y_t],
 
-    r is ``l1_ratio`` and w holds U, T, P (see ``pair_features``) and R (see ``order``). By L-BFGS (OWL-QN where r > 0)
-    or stochastic gradients; Z by the forward–backward recursions.
+    r is ``l1_ratio`` and w holds U, T, P (see ``pair_features``) and R (see ``order``). The solver is L-BFGS (OWL-QN if
+    r > 0) or stochastic gradient descent; the forward–backward recursions compute Z.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class ChainCRF(StructuredEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChainCRF:
-        """Learn from labelled sequences.
+        """Fit to labelled sequences.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class ChainCRF(StructuredEstimator):
             data, w, l1, l2, tol=self.tol, solver=self.solver if l1 == 0 else "owlqn",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun, status=STATUS[status],
         )  # fmt: skip
-        self._take(w, begin, label, pair, encoded.attributes, crossed, triples)  # it drops zeros from w in place
+        self._take(w, begin, label, pair, encoded.attributes, crossed, triples)  # removes zeros from w in place
         if not self.certificate_.converged and status != EARLY:
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
         return self
@@ -229,7 +229,7 @@ class ChainCRF(StructuredEstimator):
             raise ValueError("solver='sgd' knows no L1 penalty; set l1_ratio=0 or solver='lbfgs'.")
 
     def _places(self, encoded: Encoded, codes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
-        """Which weights exist: offsets per attribute, their labels (None: all), and label pairs."""
+        """The weights that exist: offsets per attribute, their labels (None: all), and label pairs."""
         k = len(self.classes_)
         pairs = np.arange(k * k, dtype=np.int32)
         if not self.markov:
@@ -241,12 +241,12 @@ class ChainCRF(StructuredEstimator):
             pairs = pairs[self._forbidden.pairs == 0]
         if self.all_pairs:
             return None, None, pairs
-        seen = np.zeros(encoded.attributes * k, dtype=bool)
-        for first in range(0, len(codes), 10_000):  # tokens at a time: the indices would be larger than the data
+        observed = np.zeros(encoded.attributes * k, dtype=bool)
+        for first in range(0, len(codes), 10_000):  # in blocks, to save memory
             ends = encoded.indptr[first : first + 10_001]
             used = encoded.attribute[ends[0] : ends[-1]].astype(np.int64)
-            seen[used * k + np.repeat(codes[first : first + 10_000], np.diff(ends))] = True
-        keys = np.flatnonzero(seen)
+            observed[used * k + np.repeat(codes[first : first + 10_000], np.diff(ends))] = True
+        keys = np.flatnonzero(observed)
         begin = np.searchsorted(keys, np.arange(encoded.attributes + 1, dtype=np.int64) * k)
         return begin.astype(np.int64), (keys % k).astype(np.int32), pairs
 
@@ -275,7 +275,7 @@ class ChainCRF(StructuredEstimator):
         return encoded.split(model.marginals(encoded.native())[0])
 
     def predict_confidence(self, X: Any, *, parents: Any = None) -> list[np.ndarray]:
-        """How sure the predicted label of each token is: its marginal probability."""
+        """The marginal probability of the predicted label of each token."""
         model, encoded = self._ready(), self._encode(X, parents)
         native = encoded.native()
         marginals, best = model.marginals(native)[0], model.decode(native)[0]
@@ -311,7 +311,7 @@ class TreeCRF(ChainCRF):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, parents: Any = None) -> TreeCRF:
-        """Learn from labelled trees; ``parents`` holds the position of every token's parent, −1 for roots."""
+        """Fit to labelled trees; ``parents`` holds the position of every token's parent, −1 for roots."""
         if parents is None:
             raise ValueError("parents is missing: TreeCRF needs the position of every token's parent (−1 for roots).")
         self._fit(X, y, sample_weight, parents)

@@ -1,7 +1,7 @@
 """Attributes of tokens: from words, dictionaries or matrices to the sparse rows that chain models learn from.
 
 A token is a dictionary ``{name: value}`` (a string value v under name n is the attribute "n=v"), a list of attribute
-names, or a row of a matrix. Attributes never seen in training are skipped at prediction time.
+names, or a row of a matrix. Attributes that do not occur in training are ignored in prediction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Token = Mapping[str, Any] | Sequence[str]
 
 
 def word_shape(word: str) -> str:
-    """The shape of a word: X for capitals, x for small letters, d for digits, runs of more than three cut short.
+    """The shape of a word: X for capitals, x for small letters, d for digits, with runs cut to three characters.
 
     >>> word_shape("McDonald's-2024")
     "XxXxxx'x-ddd"
@@ -40,7 +40,7 @@ def word_shape(word: str) -> str:
 
 @dataclass
 class TextFeatures:
-    """Attributes of words from the word itself and its neighbours.
+    """Attributes of a word and its neighbours in the sentence.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class TextFeatures:
         return out
 
     def _of(self, word: str) -> list[str]:
-        """Attributes of the word itself: made once per distinct word."""
+        """Attributes of the word itself, computed once per distinct word."""
         names = self._own.get(word)
         if names is None:
             low = word.lower()
@@ -105,7 +105,7 @@ class TextFeatures:
         return names
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_own": {}, "_near": {}}  # what is remembered can be made again
+        return self.__dict__ | {"_own": {}, "_near": {}}  # the caches can be rebuilt
 
 
 Extractor = Callable[[Any], Sequence[Token]]
@@ -113,9 +113,9 @@ Extractor = Callable[[Any], Sequence[Token]]
 
 @dataclass(frozen=True)
 class Encoded:
-    """Tokens of all sequences as one sparse matrix: what native code takes."""
+    """The tokens of all sequences as one sparse matrix, in the form native code takes."""
 
-    start: np.ndarray  # where each sequence begins, and the end
+    start: np.ndarray  # the start of each sequence, and the end of the last
     indptr: np.ndarray
     attribute: np.ndarray
     value: np.ndarray | None  # None: all ones
@@ -130,13 +130,13 @@ class Encoded:
         return core.ChainData(self.start, self.indptr, self.attribute, self.value, self.parent, self.attributes)
 
     def split(self, flat: np.ndarray) -> list[np.ndarray]:
-        """One entry per token → one array per sequence."""
+        """Splits an array with one entry per token into one array per sequence."""
         return np.split(flat, self.start[1:-1]) if len(self.start) > 1 else []
 
 
 @dataclass
 class Cache:
-    """Something native: made when first needed, never saved or pickled."""
+    """A native object that is built when first needed and never saved or pickled."""
 
     model: Any = field(default=None, init=False, repr=False)
 
@@ -146,7 +146,7 @@ class Cache:
 
 @dataclass
 class Vocabulary:
-    """The attributes a model knows, numbered by how common they are; ``known`` is None where sequences are matrices."""
+    """The attributes of a model, in order of decreasing frequency; ``known`` is None if sequences are matrices."""
 
     known: list[str] | None
     size: int
@@ -172,18 +172,18 @@ class Vocabulary:
         index = core.AttributeIndex()
         start, indptr, attribute, value = _encode(X, extract, index, True)
         counts = np.bincount(attribute, minlength=len(index))
-        # Common attributes first: their rows stay in cache.
+        # Frequent attributes come first, so that their rows stay in the cache.
         order = np.argsort(-counts, kind="stable")
         order = order[: int(np.searchsorted(-counts[order], -min_count, side="right"))]
         rank = np.full(len(index), -1, dtype=np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
         names = index.names()
         vocabulary = cls([names[i] for i in order.tolist()], len(order))
-        np.take(rank, attribute, out=attribute, mode="clip")  # in place: the largest array of a fit
+        np.take(rank, attribute, out=attribute, mode="clip")  # in place, because this is the largest array of a fit
         if len(order) < len(index):
-            kept = attribute >= 0
-            indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
-            attribute, value = attribute[kept], value[kept] if value is not None else None
+            frequent = attribute >= 0
+            indptr = np.concatenate([[0], np.cumsum(frequent)])[indptr]
+            attribute, value = attribute[frequent], value[frequent] if value is not None else None
         return vocabulary, Encoded(start, indptr, attribute, value, len(order))
 
     def encode(self, X: Any, extract: Extractor | None) -> Encoded:
@@ -205,7 +205,7 @@ def _encode(X: Any, extract: Extractor | None, index: Any, grow: bool) -> tuple[
     if extract is None:
         encoder.add(X)
         return encoder.rows()
-    for sequences in batched(X, 256):  # names live only until they are looked up
+    for sequences in batched(X, 256):  # in batches, so that few attribute names are in memory
         encoder.add([extract(sequence) for sequence in sequences])
     return encoder.rows()
 

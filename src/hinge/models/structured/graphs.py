@@ -1,4 +1,4 @@
-"""Inference on graphs of labels: loopy belief propagation, and what is known of its error.
+"""Inference on graphs of labels: loopy belief propagation, with bounds on its error.
 
 Model       p(y) = exp(Σ_i θ_i(y_i) + Σ_{ij ∈ E} θ_ij(y_i, y_j)) / Z,   y_i ∈ {0, …, k−1}
 Messages    log M_{t→s}(b) = log Σ_a exp(θ_st(a, b)/ρ_st + h_t(a) − log M_{s→t}(a)),   h_t = θ_t + Σ_v ρ_vt log M_{v→t}
@@ -68,7 +68,7 @@ class GraphMarginals:
 
 @dataclass(frozen=True)
 class GraphLabelling:
-    """A labelling of a graph and a proof of how good it is.
+    """A labelling of a graph with an upper bound on the best score.
 
     Attributes
     ----------
@@ -158,10 +158,10 @@ def graph_marginals(
 def graph_labelling(
     unary: ArrayLike, edges: ArrayLike, pairwise: ArrayLike, *, max_iter: int = 300, tol: float = 1e-9
 ) -> GraphLabelling:
-    """The best labelling of a graph, or a good one with a bound on how much better another could be.
+    """The best labelling of a graph, or a good labelling with an upper bound on the best score.
 
-    Exact on forests, by dynamic programming. Elsewhere the dual of the linear relaxation is lowered edge by edge; its
-    value bounds every labelling's score from above, whether or not it has converged.
+    Exact on forests, by dynamic programming. On other graphs, coordinate descent over the edges decreases the dual of the
+    linear relaxation; its value is an upper bound on every labelling's score, whether or not it has converged.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def graph_labelling(
 
 
 class _Graph:
-    """Checked arrays of a pairwise model. Directed edge e goes from ``ends[e, 0]`` to ``ends[e, 1]``; m + e goes back."""
+    """Checked arrays of a pairwise model. Directed edge e goes from ``ends[e, 0]`` to ``ends[e, 1]``, edge m + e back."""
 
     def __init__(self, unary: ArrayLike, edges: ArrayLike, pairwise: ArrayLike) -> None:
         self.unary = np.array(unary, dtype=np.float64)
@@ -244,12 +244,12 @@ class _Graph:
         return np.concatenate([self.pairs, self.pairs.transpose(0, 2, 1)])
 
     def attractive(self) -> bool:
-        """Two labels, and equal ones are preferred on every edge."""
+        """Whether there are two labels and every edge prefers equal ones."""
         p = self.pairs
         return bool(np.all(p[:, 0, 0] + p[:, 1, 1] >= p[:, 0, 1] + p[:, 1, 0]))
 
     def edge_probabilities(self) -> Array:
-        """How likely each edge is in a uniformly drawn spanning forest: its effective resistance (Kirchhoff)."""
+        """The probability of each edge in a uniform random spanning forest: its effective resistance (Kirchhoff)."""
         L = np.zeros((self.n, self.n))
         np.add.at(L, (self.source, self.target), -1.0)
         L[np.diag_indices(self.n)] = -L.sum(axis=1)
@@ -277,7 +277,7 @@ class _State:
 
 
 def _propagate(graph: _Graph, weights: Array, max_iter: int, tol: float, damping: float) -> _State:
-    """Parallel messages until they stand still, and their beliefs; ``weights`` are the ρ of the edges."""
+    """Parallel message passing until convergence, and the beliefs; ``weights`` are the ρ of the edges."""
     rho, m = np.tile(weights, 2), graph.m
     scores = graph.directed() / rho[:, None, None]
     back = np.concatenate([np.arange(m, 2 * m), np.arange(m)])
@@ -307,13 +307,13 @@ def _free_energy(graph: _Graph, weights: Array, state: _State) -> float:
     """Σ ⟨θ, b⟩ + Σ_s H(b_s) − Σ_e ρ_e I_e(b)."""
     b, p = state.nodes, state.pairs
     energy = float(np.sum(graph.unary * b) + np.sum(graph.pairs * p))
-    apart = p.sum(axis=2, keepdims=True) * p.sum(axis=1, keepdims=True)
-    information = np.sum(xlogy(p, p) - xlogy(p, np.where(apart > 0, apart, 1.0)), axis=(1, 2))
+    product = p.sum(axis=2, keepdims=True) * p.sum(axis=1, keepdims=True)
+    information = np.sum(xlogy(p, p) - xlogy(p, np.where(product > 0, product, 1.0)), axis=(1, 2))
     return energy - float(np.sum(xlogy(b, b))) - float(weights @ information)
 
 
 def _mean_field(graph: _Graph, start: Array, rounds: int = 50) -> float:
-    """The greatest bound Σ ⟨θ, q⟩ + H(q) found over independent labels, node by node from the beliefs."""
+    """The largest bound Σ ⟨θ, q⟩ + H(q) found over independent labels, by coordinate ascent from the beliefs."""
     q, scores = start.copy(), graph.directed()
     arriving = [np.flatnonzero(graph.target == i) for i in range(graph.n)]
 
@@ -334,18 +334,18 @@ def _mean_field(graph: _Graph, start: Array, rounds: int = 50) -> float:
 
 
 def _forest_labels(graph: _Graph) -> Index:
-    """Max-product from the leaves to the roots, and the labels back."""
+    """Max-product from the leaves to the roots, then labels from the roots to the leaves."""
     neighbours: list[list[tuple[int, Array]]] = [[] for _ in range(graph.n)]
     for (i, j), scores in zip(graph.ends, graph.pairs):
         neighbours[i].append((int(j), scores))
         neighbours[j].append((int(i), scores.T))
     order: list[tuple[int, int, Any]] = []  # node, parent, scores with the parent first
-    seen = np.zeros(graph.n, dtype=bool)
+    visited = np.zeros(graph.n, dtype=bool)
     for root in range(graph.n):
-        waiting: deque[tuple[int, int, Any]] = deque() if seen[root] else deque([(root, -1, None)])
+        waiting: deque[tuple[int, int, Any]] = deque() if visited[root] else deque([(root, -1, None)])
         while waiting:
             node, parent, scores = waiting.popleft()
-            seen[node] = True
+            visited[node] = True
             order.append((node, parent, scores))
             waiting.extend((child, node, s) for child, s in neighbours[node] if child != parent)
     value, choice = graph.unary.copy(), np.zeros((graph.n, graph.k), dtype=np.intp)
@@ -369,20 +369,20 @@ def _totals(graph: _Graph, inward: Array) -> Array:
 
 
 def _lower_dual(graph: _Graph, inward: Array) -> float:
-    """One round of MPLP over all edges, in place, and the bound after it."""
+    """One round of MPLP over all edges, in place; returns the bound after it."""
     total = _totals(graph, inward)
     for e, (i, j) in enumerate(graph.ends):
         here, there = total[i] - inward[0, e], total[j] - inward[1, e]
-        whole = graph.pairs[e] + here[:, None] + there[None, :]
-        inward[0, e] = 0.5 * whole.max(axis=1) - here
-        inward[1, e] = 0.5 * whole.max(axis=0) - there
+        joint = graph.pairs[e] + here[:, None] + there[None, :]
+        inward[0, e] = 0.5 * joint.max(axis=1) - here
+        inward[1, e] = 0.5 * joint.max(axis=0) - there
         total[i], total[j] = here + inward[0, e], there + inward[1, e]
     left = graph.pairs - inward[0][:, :, None] - inward[1][:, None, :]
     return float(total.max(axis=1).sum() + (left.max(axis=(1, 2)).sum() if graph.m else 0.0))
 
 
 def _improved(graph: _Graph, labels: Index) -> Index:
-    """The labels after single nodes have been changed for as long as that raises the score."""
+    """Changes the labels of single nodes while that increases the score."""
     scores = graph.directed()
     arriving = [np.flatnonzero(graph.target == i) for i in range(graph.n)]
     changed = True

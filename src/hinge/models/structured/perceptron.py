@@ -12,7 +12,7 @@ from hinge.models.structured.base import StructuredEstimator
 class StructuredPerceptron(StructuredEstimator):
     """Averaged structured perceptron for chains and trees.
 
-    Visits the sequences in turn; where the best labelling ŷ under the present weights is not y,
+    Visits the sequences in turn; if the best labelling ŷ under the current weights is not y,
 
         w ← w + ψ(x, y) − ψ(x, ŷ),     ψ: the counts of (attribute, label) and of neighbouring label pairs.
 
@@ -81,7 +81,7 @@ class StructuredPerceptron(StructuredEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, parents: Any = None) -> StructuredPerceptron:
-        """Learn from labelled sequences, or from trees where ``parents`` is given (−1 for roots)."""
+        """Fit to labelled sequences, or to trees if ``parents`` is given (−1 for roots)."""
         corpus = self._read(X, y, None, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
         unary, pair, cross, triples, self.n_iter_, _, self.mistakes_, _, _, _, scores = core.chain_perceptron(

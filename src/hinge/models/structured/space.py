@@ -1,4 +1,4 @@
-"""Sequences and trees of labels as hypothesis spaces of the learner."""
+"""Sequences and trees of labels as hypothesis spaces of the Learner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hinge.problem.spaces import Chain, TreeOutput
 
 @dataclass
 class Labeller:
-    """A fitted estimator as the learner's function; ``trees``: inputs are pairs (tokens, parents)."""
+    """Adapts a fitted estimator to the Learner's function; ``trees``: inputs are pairs (tokens, parents)."""
 
     estimator: StructuredEstimator
     trees: bool
@@ -82,7 +82,7 @@ def _estimator(space: Chain, task: Task) -> Any:
 
 
 def _strength(penalty: Penalty) -> tuple[float, float]:
-    """(α, share of L1) of a plain L1, L2 or elastic penalty."""
+    """(α, ``l1_ratio``) of an L1, L2 or elastic-net penalty."""
     if isinstance(penalty, L1 | L2 | Elastic) and penalty.weights is None and not penalty.positive:
         ratio = penalty.l1_ratio if isinstance(penalty, Elastic) else float(isinstance(penalty, L1))
         return penalty.lam, ratio

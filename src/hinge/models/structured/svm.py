@@ -92,7 +92,7 @@ class StructuredSVM(StructuredEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, parents: Any = None) -> StructuredSVM:
-        """Learn from labelled sequences, or from trees where ``parents`` is given (−1 for roots)."""
+        """Fit to labelled sequences, or to trees if ``parents`` is given (−1 for roots)."""
         begun = time.perf_counter()
         corpus = self._read(X, y, sample_weight, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)

@@ -1,4 +1,4 @@
-"""AdaBoost: a vote of weighted classifiers, each fitted to what the ones before it got wrong."""
+"""AdaBoost: a weighted vote of classifiers, each fitted to the mistakes of the previous ones."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
 
     @property
     def estimator_(self) -> Any:
-        """The learner of which copies are fitted."""
+        """The base learner, which is cloned for each round."""
         return self._base()
 
     @property
@@ -122,7 +122,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         k, start = len(self.classes_), weight / weight.sum()
         random = check_random_state(self.random_state)
         w = start.copy()
-        log_w = np.log(start)  # weights are kept as logarithms: products of many rounds neither vanish nor overflow
+        log_w = np.log(start)  # logarithms, because products over many rounds would underflow or overflow
         self.estimators_: list[Any] = []
         alphas: list[float] = []
         errors: list[float] = []
@@ -132,7 +132,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
             miss = predicted != y
             error = float(weighted_sum(w, miss))
             if error <= 0 and self.estimators_:
-                # A perfect member decides alone: nothing is left to learn.
+                # With a perfect member nothing is left to learn, and it alone makes the predictions.
                 self.estimators_, alphas, errors, losses = [member], [1.0], [0.0], losses
                 break
             if k > 1 and error >= 1.0 - 1.0 / k - 1e-12:
@@ -163,7 +163,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         self.exponential_loss_ = np.array(losses)
 
     def _merge(self) -> Trees:
-        """All members as one ensemble whose leaves hold α for their class."""
+        """All members as one ensemble whose leaves have the value α for their class."""
         grown = []
         for member, alpha in zip(self.estimators_, self.estimator_weights_):
             tree = member.trees_
@@ -178,7 +178,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         return Trees.stack(grown, 1 if two else len(self.classes_), additive=two, details=False)
 
     def _votes(self, X: Any, members: int | None = None) -> np.ndarray:
-        """Σ α over the members that predict each class (for two classes of trees: the score F alone)."""
+        """Σ α over the members that predict each class (for trees and two classes only the score F)."""
         if self._trees is not None:
             return self._trees.sums(self.estimators_[0]._table(X), 0, members)
         votes = np.zeros((X.shape[0], len(self.classes_)))
@@ -200,7 +200,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         return self._scores(checked_table(self, X, reset=False))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities for which the exponential loss of these scores would be the least: sigmoid(2F), softmax."""
+        """The probabilities for which these scores minimise the exponential loss: sigmoid(2F), softmax."""
         return _probabilities(self.decision_function(X))
 
     def _labels(self, s: np.ndarray) -> np.ndarray:
@@ -231,7 +231,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
             yield float(np.average(predicted == np.asarray(y), weights=sample_weight))
 
     def margins(self, X: Any, y: Any) -> np.ndarray:
-        """γ(x) = (vote for the right class − best other vote) / Σ α, between −1 and 1: positive where it is right."""
+        """γ(x) = (vote for the true class − best other vote) / Σ α, between −1 and 1: positive if the prediction is right."""
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
         codes = np.searchsorted(self.classes_, column_or_1d(y))
@@ -245,7 +245,7 @@ class AdaBoostClassifier(Members, LogProba, ClassifierMixin, Estimator):
         return (right - s.max(axis=1)) / total
 
     def plot_margins(self, X: Any, y: Any, ax: Any = None) -> Any:
-        """The distribution of the margins: the share of rows with a margin of at most γ."""
+        """The distribution function of the margins: the fraction of rows with a margin of at most γ."""
         import matplotlib.pyplot as plt
 
         ax = plt.subplots()[1] if ax is None else ax
@@ -282,7 +282,7 @@ def checked_table(estimator: Any, X: Any, reset: bool = True) -> Any:
 
 
 class Rounds:
-    """Fits copies of any learner to changing weights."""
+    """Fits clones of any learner to changing weights."""
 
     def __init__(self, base: Any, X: Any, y: np.ndarray) -> None:
         self.base, self.X, self.y = base, X, y
@@ -299,7 +299,7 @@ class Rounds:
 
 
 class DrawnRounds(Rounds):
-    """The same for learners without weights: rows are drawn with probabilities in proportion to them (Drucker 1997)."""
+    """The same for learners without weights: rows are resampled in proportion to them (Drucker 1997)."""
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
         member = self._new(seed)
@@ -324,7 +324,7 @@ class TreeRounds(Rounds):
         return member.trees_.sums(self.table.X)
 
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
-        member = copy.copy(self.template)  # not fitted; with how its table was coded
+        member = copy.copy(self.template)  # unfitted, but with the coding of its table
         member.random_state = seed
         return member, self._grow(member, weight)[:, 0]
 
@@ -339,7 +339,7 @@ class _ClassTreeRounds(TreeRounds):
         self.stumps = self._make_stumps()
 
     def _make_stumps(self) -> Any:
-        """What finds a plain stump for two classes quickest, or None for other members."""
+        """The fast search for a stump for two classes, or None for other members."""
         base, d = self.template, self.table.X.shape[1]
         plain = base.max_depth == 1 and base.splitter == "best" and base.monotonic_cst is None
         if not plain or base.n_classes_ != 2 or feature_count(base.max_features, d) < d:
@@ -351,7 +351,7 @@ class _ClassTreeRounds(TreeRounds):
     def fit(self, weight: np.ndarray, seed: int) -> tuple[Any, np.ndarray]:
         member = copy.copy(self.template)
         member.random_state = seed
-        if self.stumps is not None and np.all(weight > 0):  # rows of weight zero do not count for cuts
+        if self.stumps is not None and np.all(weight > 0):  # rows of weight zero must not affect cuts
             grown, predicted = self.stumps.grow(weight, member.options_for(self.table, weight))
             return member.keep(grown, self.table), predicted
         return member, np.argmax(self._grow(member, weight), axis=1)

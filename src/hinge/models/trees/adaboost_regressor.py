@@ -1,4 +1,4 @@
-"""AdaBoost for numbers."""
+"""AdaBoost for regression."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class AdaBoostRegressor(Members, RegressorMixin, Estimator):
     """AdaBoost.R2 (Drucker 1997) over any regressor that takes weights: the weighted median of its members.
 
-    Every round fits a member to the weights wᵢ. Its errors eᵢ = |yᵢ − h(xᵢ)| / maxⱼ |yⱼ − h(xⱼ)| count as losses Lᵢ =
-    eᵢ, eᵢ² or 1 − exp(−eᵢ), with the mean L̄ = Σ wᵢ Lᵢ / Σ wᵢ; with β = L̄/(1 − L̄) its weight is η ln(1/β), and wᵢ is
-    multiplied by β^(η(1 − Lᵢ)): rows that are met well count less. It ends when L̄ is 0, or ½ or more.
-    The members see the weights themselves; Drucker (and scikit-learn) draw samples by them, which adds noise. That is done
-    for learners that take no weights.
+    Each round fits a member to the weights wᵢ. Its errors eᵢ = |yᵢ − h(xᵢ)| / maxⱼ |yⱼ − h(xⱼ)| give the losses Lᵢ = eᵢ,
+    eᵢ² or 1 − exp(−eᵢ), with the mean L̄ = Σ wᵢ Lᵢ / Σ wᵢ; with β = L̄/(1 − L̄) its weight is η ln(1/β), and wᵢ is
+    multiplied by β^(η(1 − Lᵢ)), so that rows with small errors count less. It ends when L̄ is 0, or ½ or more.
+    Members are fitted with the weights; Drucker (and scikit-learn) draws samples in proportion to them, which adds noise.
+    Learners that take no weights are fitted to such samples.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
 
     @property
     def estimator_(self) -> Any:
-        """The learner of which copies are fitted."""
+        """The base learner, which is cloned for each round."""
         return DecisionTreeRegressor(max_depth=3) if self.estimator is None else self.estimator
 
     @property
@@ -129,7 +129,7 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
                 break
             self.estimators_.append(member)
             means.append(mean)
-            if mean <= 0 or mean >= 0.5:  # perfect, or poor but the only one
+            if mean <= 0 or mean >= 0.5:  # perfect, or poor but the only member
                 estimator_weights.append(1.0)
                 break
             log_beta = np.log(mean / (1.0 - mean))
@@ -138,7 +138,7 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
         self.estimator_weights_, self.estimator_errors_ = np.array(estimator_weights), np.array(means)
 
     def _medians(self, predicted: np.ndarray) -> np.ndarray:
-        """Of every row of predictions, the least that half of the weight does not exceed."""
+        """The weighted median of every row of predictions: the smallest with at least half of the weight at or below it."""
         order = np.argsort(predicted, axis=1, kind="stable")
         cumulative = np.cumsum(self.estimator_weights_[: predicted.shape[1]][order], axis=1)
         at = np.argmax(cumulative >= 0.5 * cumulative[:, -1:], axis=1)

@@ -1,4 +1,4 @@
-"""Boosting as the textbook writes it: any loss, any base learner, a few lines per idea.
+"""Boosting in its textbook form: any loss, any base learner, a few lines per idea.
 
 AnyBoost (gradient boosting)           f ← f + η v h,  h fitted to −∂ℓ/∂s,  v = argmin_v Σ w ℓ(y, f + v h)
 forward stagewise additive modelling   f ← f + v h,    (v, h) = argmin_{v, h} Σ w ℓ(y, f + v h)
@@ -60,7 +60,7 @@ class Additive:
 def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.ndarray) -> np.ndarray:
     """argmin_v Σ cᵢ ℓ(yᵢ, fᵢ + v Hᵢⱼ) for every column j of H: bisection on the increasing derivative in v.
 
-    A loss that is not convex gets a local minimum at which the sum is not larger than at v = 0.
+    For a nonconvex loss it returns a local minimum at which the sum is not larger than at v = 0.
     """
 
     def derivative(v: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.n
         return direction * _lowest(lambda v: risk(direction * v), H.shape[1])
     far = np.ones(H.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(40):  # double until the derivative has changed sign, or is flat: separable data have no minimum
+        for _ in range(40):  # until the derivative changes sign or is flat (separable data have no minimum)
             open_ = derivative(direction * far) * direction < -1e-12 * np.abs(at_zero)
             if not open_.any():
                 break
@@ -93,7 +93,7 @@ def line_search(loss: Loss, y: np.ndarray, f: np.ndarray, H: np.ndarray, c: np.n
 
 
 def _lowest(risk: Callable[[np.ndarray], np.ndarray], columns: int) -> np.ndarray:
-    """v ≥ 0 of the least risk on a geometric grid, refined by golden sections between its neighbours; 0 if none helps."""
+    """The v ≥ 0 of smallest risk on a geometric grid, refined by golden-section search; 0 if none decreases the risk."""
     steps = np.concatenate([[0.0], np.ldexp(1.0, np.arange(-30, 21))])
     values = np.array([risk(np.full(columns, v)) for v in steps])
     k = np.argmin(values, axis=0)
@@ -168,7 +168,7 @@ def stagewise(
     X: np.ndarray, y: np.ndarray, loss: Loss, *, weight: np.ndarray | None = None, rounds: int = 50,
     max_thresholds: int = 64, start: np.ndarray | None = None, callback: Callable[[Any], bool] | None = None,
 ) -> Additive:  # fmt: skip
-    """Forward stagewise additive modelling with stumps: the pair (v, h) that lowers the loss most, round by round."""
+    """Forward stagewise additive modelling with stumps: each round adds the pair (v, h) that decreases the loss most."""
     if weight is not None:
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
     c = normalise_weights(weight, len(y))
@@ -180,7 +180,7 @@ def stagewise(
         v = line_search(loss, y, f, H, c)
         s = f[:, None] + v * H
         losses = c @ loss.value(np.broadcast_to(y[:, None], s.shape), s)
-        # The first of those that are equal but for rounding.
+        # The first of those that are equal up to rounding.
         best = int(np.argmax(losses <= losses.min() + 1e-10 * abs(losses.min())))
         f = s[:, best]
         function.members.append((float(v[best]), candidates[best], 0))
@@ -191,7 +191,7 @@ def stagewise(
 
 
 class _Named(Learner):
-    """A learner whose hypothesis is put together from its own parameters."""
+    """A Learner whose hypothesis space is built from its own parameters."""
 
     penalty = None
     solver = "auto"
@@ -292,7 +292,7 @@ class AnyBoost(_Named):
 class ForwardStagewise(_Named):
     """Forward stagewise additive modelling with stumps, for any loss of one score.
 
-    Round t adds the pair that lowers the loss most:  (v_t, h_t) = argmin_{v, h} Σ wᵢ ℓ(yᵢ, f(xᵢ) + v h(xᵢ)),  where h
+    Round t adds the pair that decreases the loss most:  (v_t, h_t) = argmin_{v, h} Σ wᵢ ℓ(yᵢ, f(xᵢ) + v h(xᵢ)),  where h
     is a stump with values ±1. With ``hg.Exponential()`` this is AdaBoost with v = α/2.
 
     Parameters

@@ -1,7 +1,7 @@
-"""Many trees as a few arrays: compact, picklable, quick to evaluate.
+"""Tree ensembles as a few arrays: compact, picklable, fast to evaluate.
 
-Children sit side by side (right = left + 1) and come after their parent; a leaf has feature −1. A row goes left if
-x ≤ threshold; where ``set`` is not −1, if its category is in that set of 256 bits; a missing value goes left if
+Siblings are adjacent (right = left + 1) and come after their parent; a leaf has feature −1. A row goes left if
+x ≤ threshold or, if ``set`` is not −1, if its category is in that set of 256 bits; a missing value goes left if
 ``missing_left``.
 """
 
@@ -19,12 +19,12 @@ from hinge._native import core
 
 SHAPE = ("feature", "threshold", "left", "missing_left", "set")
 DETAILS = ("gain", "weight", "count", "impurity")
-BLOCK = 1 << 20  # cells of a sparse table that are made dense at a time
+BLOCK = 1 << 20  # cells of a sparse table that are converted to dense at a time
 
 
 @dataclass(eq=False)
 class Trees:
-    """Trees, one after the other.
+    """Concatenated trees.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Trees:
 
     @classmethod
     def stack(cls, grown: list[dict[str, np.ndarray]], outputs: int, additive: bool, details: bool = True) -> Trees:
-        """Trees as the native code returns them, put one after the other; with or without the details of the nodes."""
+        """Concatenates trees returned by the native code, with or without the details of the nodes."""
         start = np.concatenate([[0], np.cumsum([len(t["feature"]) for t in grown])]).astype(np.int64)
         names = [*SHAPE, "sets", "value", *(d for d in DETAILS if details and d in grown[0])]
         arrays = {name: np.concatenate([t[name] for t in grown]) for name in names}
@@ -70,7 +70,7 @@ class Trees:
         return cls(outputs, additive, start, **arrays)
 
     def followed_by(self, others: Trees) -> Trees:
-        """These trees and then the others, which must be of the same kind."""
+        """These trees followed by the others, which must be of the same kind."""
         names = [n for n in (*SHAPE, "sets", "value", *DETAILS) if getattr(self, n) is not None]
         arrays = {n: np.concatenate([getattr(self, n), getattr(others, n)]) for n in names}
         arrays["set"][self.node_count :][others.set >= 0] += len(self.sets) // 8
@@ -78,11 +78,11 @@ class Trees:
         return Trees(self.outputs, self.additive, start, **arrays)
 
     def without_details(self) -> Trees:
-        """What predictions need, and no more."""
+        """Only the arrays that predictions need."""
         return replace(self, gain=None, weight=None, count=None, impurity=None)
 
     def first(self, count: int) -> Trees:
-        """The first so many trees; the arrays are shared."""
+        """The first ``count`` trees; the arrays are shared."""
         nodes: dict[str, Any] = {}
         for name in (*SHAPE, "value", *DETAILS):
             array = getattr(self, name)
@@ -105,7 +105,7 @@ class Trees:
         return sum(a.nbytes for a in self.__dict__.values() if isinstance(a, np.ndarray))
 
     def arrays(self) -> dict[str, Any]:
-        """Everything the native code needs to evaluate the trees."""
+        """All arrays that the native code needs to evaluate the trees."""
         names = ("start", *SHAPE, "sets", "value")
         return {n: getattr(self, n) for n in names} | {"outputs": self.outputs, "additive": self.additive}
 
@@ -116,7 +116,7 @@ class Trees:
         return self._predictor
 
     def _check_loaded(self) -> None:
-        """Trees read from a file: native code checks that every node has one parent, before it, and fits its arrays."""
+        """Checks trees read from a file: in native code, that every node has one parent, before it, and fits its arrays."""
         details = [getattr(self, name) for name in DETAILS]
         if any(array is not None and np.shape(array) != (self.node_count,) for array in details):
             raise ValueError("it holds trees whose details do not fit their nodes.")
@@ -131,7 +131,7 @@ class Trees:
         return out
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, Any]]:
-        """Blocks of rows, made dense, and what evaluates them; of a sparse table only the columns that the trees use."""
+        """Dense blocks of rows and their native evaluator; of a sparse table only the columns that the trees use."""
         if not scipy.sparse.issparse(X):
             yield slice(0, len(X)), X, self.predictor
             return
@@ -151,16 +151,16 @@ class Trees:
         return self.add(X, np.zeros((X.shape[0], self.outputs)), first, last)
 
     def leaves(self, X: Any) -> np.ndarray:
-        """The node in which each row ends, for every tree."""
+        """The leaf of each row, for every tree."""
         return np.concatenate([predictor.leaves(part) for _, part, predictor in self._blocks(X)])
 
     def out_of_bag(self, X: Any, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sum, and the number, of the trees whose bag does not hold the row; bags: trees × n."""
+        """The sum and the number of the trees for which each row is out of bag; bags: trees × n."""
         found = [p.out_of_bag(part, np.ascontiguousarray(bags[:, rows])) for rows, part, p in self._blocks(X)]
         return np.concatenate([sums for sums, _ in found]), np.concatenate([count for _, count in found])
 
     def paths(self, X: Any) -> Any:
-        """A sparse matrix of (row, node) with a one wherever a row passes a node; nodes of all trees side by side."""
+        """A sparse (row, node) matrix with ones for the nodes on each row's paths; the nodes of all trees are columns."""
         parent = np.full(self.node_count, -1)
         inner = np.flatnonzero(self.feature >= 0)
         begin = np.repeat(self.start[:-1], np.diff(self.start))[inner]
@@ -181,7 +181,7 @@ class Trees:
         )
 
     def nodes(self, t: int) -> slice:
-        """Where tree t is in the arrays."""
+        """The range of tree t in the arrays."""
         return slice(int(self.start[t]), int(self.start[t + 1]))
 
     def depths(self, t: int = 0) -> np.ndarray:
@@ -203,7 +203,7 @@ class Trees:
         return self.feature[self.nodes(t)], self.gain[self.nodes(t)]
 
     def walk(self, t: int = 0) -> Iterator[tuple[int, int]]:
-        """(node, depth) of tree t from top to bottom, left before right."""
+        """(node, depth) of tree t in depth-first order, left before right."""
         stack = [(0, 0)]
         begin = int(self.start[t])
         while stack:
@@ -218,8 +218,8 @@ def add_gains(total: np.ndarray, trees: Iterable[tuple[np.ndarray, np.ndarray]],
     """total += gain by feature, tree by tree (each scaled to one if ``scaled``), from features and gains of their nodes."""
     for feature, gain in trees:
         inner = feature >= 0
-        mine = np.bincount(feature[inner], weights=gain[inner], minlength=len(total))
-        total += mine / mine.sum() if scaled and mine.sum() > 0 else mine
+        gains = np.bincount(feature[inner], weights=gain[inner], minlength=len(total))
+        total += gains / gains.sum() if scaled and gains.sum() > 0 else gains
     return total
 
 

@@ -1,4 +1,4 @@
-"""Gradient boosting of histogram trees: the fast path."""
+"""Gradient boosting of histogram trees."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hinge.problem.losses import Logistic, Softmax, as_loss
 class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
     """Gradient boosting of histogram trees, for any loss.
 
-    Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t: every tree takes a Newton step on the loss
-    (or, for losses with kinks, the exact line search in each leaf).
+    Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t: each tree is a Newton step on the loss (or, for
+    losses with kinks, has exact line searches in its leaves).
 
     Parameters
     ----------
@@ -214,11 +214,11 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
 
 class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
-    """Gradient boosting of histogram trees, for two or more classes; one class alone is predicted for every row.
+    """Gradient boosting of histogram trees for classification; if there is only one class, it is always predicted.
 
     Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t, where ℓ is the logistic loss (softmax for
     more than two classes: one tree per class and round), or any margin loss for two classes. Newton steps v of log-odds
-    are shortened beyond 2, to 2 + log(|v| − 1), where a leaf of a class held to be rare would overshoot.
+    beyond 2 are shortened to 2 + log(|v| − 1), because a leaf of a class with small predicted probability would overshoot.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Boosting round by round: losses on the training rows, out of the sample and on held-out rows, and when to stop."""
+"""Boosting round by round: training, out-of-bag and validation losses, and the stopping rules."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def stops_by_reference(losses: list[float], patience: int, tol: float) -> bool:
 
 
 def stops_by_window(losses: list[float], patience: int, tol: float) -> bool:
-    """Whether the last loss is below none of the ``patience`` losses before it, that before round 1 not counted."""
+    """Whether the last loss is below none of the ``patience`` losses before it, without the one before round 1."""
     return len(losses) > patience + 1 and losses[-1] + tol >= max(losses[-patience - 1 : -1])
 
 
 class Progress:
-    """Lines on the standard output, as scikit-learn's GradientBoosting prints them.
+    """Lines on standard output, in the format of scikit-learn's GradientBoosting.
 
-    With ``verbose=1`` the rounds 1 … 10, then every tenth up to 100, and so on; with more every round.
+    With ``verbose=1`` it prints rounds 1 … 10, then every tenth up to 100, and so on; with ``verbose=2`` every round.
     """
 
     def __init__(self, verbose: int, rounds: int, done: int, *, samples: bool) -> None:
@@ -49,12 +49,12 @@ class Progress:
 
 
 class History:
-    """Losses by round, the progress line, and when to stop.
+    """Losses by round, the progress line, and the stopping rule.
 
-    Training losses cost a pass over the rows each round: they are recorded on request, by ``verbose`` or by naming
-    the rounds as scikit-learn's GradientBoosting does.
+    Training losses cost a pass over the rows in each round, so they are recorded only with ``verbose`` or if the number of
+    rounds is given as ``n_estimators``.
 
-    The classic form counts the squared error and the binomial deviance, twice the losses that are minimised.
+    With ``n_estimators`` it records the squared error and the binomial deviance, twice the losses that are minimised.
 
     Both rules are scikit-learn's. With v₀ the loss before the first round, vₜ that after round t and p the patience,
     boosting stops when
@@ -63,7 +63,7 @@ class History:
         n_estimators:  t > p and vₜ + tol ≥ max(vₜ₋ₚ … vₜ₋₁)           (GradientBoosting)
     """
 
-    sees_samples = True  # whether the rows out of a round's sample are at hand
+    sees_samples = True  # whether the out-of-bag rows of a round are available
 
     def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, booster: Any) -> None:
         self.estimator, self.loss, self.watch, self.booster = estimator, loss, watch, booster
@@ -76,22 +76,22 @@ class History:
         self.samples = self.records and estimator.subsample < 1 and self.sees_samples
         earlier = vars(estimator) if continued else {}
         self.train: list[float] = list(earlier.get("train_score_", ()))
-        # Losses of the rows out of a round's sample after it, and how much they fell by it.
+        # Out-of-bag losses after each round, and their decrease in the round.
         self.outside: list[float] = list(earlier.get("oob_scores_", ()))
         self.falls: list[float] = list(earlier.get("oob_improvement_", ()))
-        if self.samples and not self.outside:  # rounds that were grown on all rows
+        if self.samples and not self.outside:  # earlier rounds used all rows
             self.outside, self.falls = [0.0] * len(self.train), [0.0] * len(self.train)
-        self.validation: list[float] = []  # minus the scores, where they are scores
+        self.validation: list[float] = []  # losses, or negative scores
         self.before: Any = booster.scores().T if self.samples else None
         self.progress = None
         if estimator.verbose and classic:
             rounds = estimator.rounds
             self.progress = Progress(int(estimator.verbose), rounds, len(self.train), samples=self.samples)
-        self.judge = None
+        self.scorer = None
         if watch is not None:
-            self.judge = self._scorer()
+            self.scorer = self._scorer()
             self._begin(continued=False)
-            self.start = self._judged()
+            self.start = self._validation_loss()
             if continued:
                 self._begin(continued=True)
                 if len(earlier.get("validation_score_", ())) == estimator.n_iter_:
@@ -99,25 +99,25 @@ class History:
 
     @property
     def _sign(self) -> float:
-        """What takes judgements to ``validation_score_``, and back."""
-        return 1.0 if self.judge is None else -1.0
+        """The sign between validation losses and ``validation_score_``."""
+        return 1.0 if self.scorer is None else -1.0
 
     def _begin(self, continued: bool) -> None:
-        """The scores of the held-out rows before the first round."""
+        """Computes the scores of the held-out rows before the first round."""
         start = self.estimator._raw if continued else self.estimator._start
         self.scores = start(self.watch[0])
 
     def _follow(self, grown: list[dict[str, np.ndarray]]) -> None:
-        """The same after one more round."""
+        """Updates these scores with the trees of one round."""
         Trees.stack(grown, self.loss.outputs, additive=True).add(self.watch[0], self.scores)
 
-    def _judged(self) -> float:
-        """The held-out loss, or minus the score, of the present round."""
+    def _validation_loss(self) -> float:
+        """The loss, or the negative score, on the held-out rows after the current round."""
         _, target, w = self.watch
-        return self.unit * self.loss.mean(target, self.scores, w) if self.judge is None else -self.judge()
+        return self.unit * self.loss.mean(target, self.scores, w) if self.scorer is None else -self.scorer()
 
     def _scorer(self) -> Any:
-        """The score of the held-out rows after this round; None if it is the loss."""
+        """A function that scores the held-out rows after the current round; None if the score is the loss."""
         e = self.estimator
         if isinstance(e.scoring, str) and e.scoring == "loss":
             return None
@@ -126,7 +126,7 @@ class History:
         X, target, w = self.watch
         weighted = {} if w is None else {"sample_weight": w}
         now, scorer, labels = copy.copy(e), check_scoring(e, e.scoring), e._decode(target)
-        now._scores = lambda _: self.scores  # predicts as the model of this round would
+        now._scores = lambda _: self.scores  # the model of the current round
         return lambda: float(scorer(now, X, labels, **weighted))
 
     def stop(self, grown: list[dict[str, np.ndarray]], round_: int, y: Any, weight: Any) -> bool:
@@ -135,12 +135,12 @@ class History:
             self._record(y, weight)
         if self.watch is not None:
             self._follow(grown)
-            self.validation.append(self._judged())
+            self.validation.append(self._validation_loss())
         if self.progress is not None:
             self.progress.line(round_, [self.train[-1], *self.falls[-1:]] if self.samples else self.train[-1:])
         elif e.verbose:
-            seen = f", validation {self.validation[-1]:.6g}" if self.validation else ""
-            print(f"round {round_ + 1}: train {self.train[-1]:.6g}{seen}", file=sys.stderr)
+            validation = f", validation {self.validation[-1]:.6g}" if self.validation else ""
+            print(f"round {round_ + 1}: train {self.train[-1]:.6g}{validation}", file=sys.stderr)
         if self.watch is None:
             return False
         rule = stops_by_reference if e.n_estimators is None else stops_by_window
@@ -161,7 +161,7 @@ class History:
         self.before = scores
 
     def keep(self) -> None:
-        """What was seen becomes attributes of the estimator."""
+        """Stores the recorded losses as attributes of the estimator."""
         e = self.estimator
         e.train_score_ = np.array(self.train)
         e.validation_score_ = self._sign * np.array(self.validation)

@@ -1,4 +1,4 @@
-"""How a loss is boosted: its start, its curvature, and how the leaves of a tree get their values."""
+"""A loss prepared for boosting: its start, its curvature, and the computation of leaf values."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NAMES = {
     "gamma": Gamma(), "log_loss": Logistic(), "exponential": Exponential(),
 }  # fmt: skip
 
-# Below this many rows histograms are kept in 64-bit fixed point; above, gradients are rounded to 10 bits (at random, so
-# sums stay unbiased), which is several times as quick and indistinguishable in quality; leaf values come from 16 bits.
+# Below this many rows histograms use 64-bit fixed point. Above it gradients are rounded stochastically to 10 bits, so that
+# sums are unbiased, which is several times faster and of the same quality; leaf values use 16 bits.
 EXACT_ROWS = 16384
 
 
 class Leaves(enum.Enum):
-    """How a leaf gets its value v; the value is a description."""
+    """The ways to compute a leaf value v; each value is a description."""
 
     NEWTON = "one Newton step: v = −Σ g / (Σ h + l2), shortened beyond 2 for log-odds"
     BOUND = "a step on the quadratic bound of the loss: −Σ g / (Σ w · curvature + l2)"
@@ -63,7 +63,7 @@ def named_loss(loss: Any, quantile: float | None = None) -> Loss:
 
 @dataclass(frozen=True)
 class BoostedLoss:
-    """A loss with the facts boosting needs. ``outputs`` is the number of scores per row."""
+    """A loss with the properties that boosting needs. ``outputs`` is the number of scores per row."""
 
     definition: Loss
     outputs: int
@@ -75,8 +75,8 @@ class BoostedLoss:
     @cached_property
     def leaves(self) -> Leaves:
         loss = self.definition
-        # A bounded second derivative may vanish far out, where a Newton step could be anything; the logistic loss is
-        # kept in range by its own probabilities, and steps on the bound would be slow.
+        # A bounded second derivative may vanish far from the minimum, where Newton steps are arbitrarily long. The logistic
+        # loss is an exception: its gradient is bounded too, and steps with the bound would be slow.
         if isinstance(loss, CustomLoss):
             return Leaves.SEARCH
         if isinstance(loss, Logistic) or (loss.twice and not np.isfinite(loss.curvature)):
@@ -87,13 +87,13 @@ class BoostedLoss:
 
     @property
     def bound(self) -> float:
-        """The curvature that stands in for the second derivative."""
+        """The bound that replaces the second derivative."""
         curvature = self.definition.curvature
         return float(curvature) if np.isfinite(curvature) else 1.0
 
     @property
     def level(self) -> float:
-        """The quantile of the residuals that a leaf takes, if that is what its minimiser is; 0 otherwise."""
+        """The level of the residual quantile that is the minimiser in a leaf; 0 if it is not a quantile."""
         if isinstance(self.definition, Absolute):
             return 0.5
         return self.definition.quantile if isinstance(self.definition, Quantile) else 0.0
@@ -109,7 +109,7 @@ class BoostedLoss:
             s = np.log(np.maximum(shares / shares.sum(), 1e-300))
             return s - s.mean()
         best = self.definition.baseline(y, weight)
-        # One class alone, or counts that are all zero, would ask for an infinite score.
+        # For a single class, or counts that are all zero, the minimiser would be infinite.
         bounded = self.definition.target.is_classes or isinstance(self.definition, LogLink)
         return np.array([np.clip(best, -50.0, 50.0) if bounded else best])
 
@@ -122,9 +122,9 @@ class BoostedLoss:
 def rounds_of(
     booster: Any, loss: BoostedLoss, rate: float, rows: float, features: float, exact: bool = False
 ) -> Callable[[int], list[dict[str, np.ndarray]]]:
-    """A function that does one round from a seed, and gives its trees: one per output.
+    """A function that runs one round from a seed and returns its trees, one per output.
 
-    exact: leaves take the minimiser of the loss whatever it is (single output).
+    exact: leaf values are minimisers of the loss, for any loss (single output).
     """
     native = native_loss(loss.definition) if loss.outputs == 1 else None
     newton = loss.leaves is Leaves.NEWTON

@@ -12,11 +12,11 @@ from hinge.models.trees.boosting_loss import BoostedLoss
 from hinge.problem.losses import Exponential
 from hinge.problem.losses.likelihood import LogLink
 
-TINY = float(np.finfo(np.float32).eps)  # probabilities are kept this far from 0 and 1
+TINY = float(np.finfo(np.float32).eps)  # probabilities are at least this far from 0 and 1
 
 
 def fitted_start(init: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Any:
-    """A copy of ``init``, fitted to the rows that are boosted."""
+    """A clone of ``init``, fitted to the training rows."""
     if weight is None:
         return clone(init).fit(X, y)
     if not has_fit_parameter(init, "sample_weight"):

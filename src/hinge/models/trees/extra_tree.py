@@ -1,4 +1,4 @@
-"""Extremely randomised trees one at a time, as scikit-learn names them; forests of them are ``ExtraTrees…``."""
+"""Single extremely randomised trees; forests of them are ``ExtraTrees…``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegresso
 class ExtraTreeClassifier(DecisionTreeClassifier):
     """A classification tree with random thresholds (Geurts et al. 2006).
 
-    :class:`DecisionTreeClassifier` with ``splitter="random"`` and ``max_features="sqrt"``: every split is the best of one
+    :class:`DecisionTreeClassifier` with ``splitter="random"`` and ``max_features="sqrt"``: each split is the best of one
     random threshold for each of √d features.
 
     Parameters

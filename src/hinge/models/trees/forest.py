@@ -7,11 +7,11 @@ from hinge.models.trees.forest_estimators import ForestClassifier, ForestRegress
 
 
 class RandomForestClassifier(ForestClassifier):
-    """Bagged classification trees that look at a random few features at every split.
+    """Bagged classification trees that consider a random subset of features at every split.
 
-    Every tree is grown on a bootstrap sample (n draws with replacement, about 63.2 % of the rows), and every split
-    chooses among ``max_features`` features; the forest predicts the mean of the trees' class shares. Features are cut
-    into at most 255 bins once for all trees (a feature with fewer distinct values loses nothing).
+    Each tree is grown on a bootstrap sample (n draws with replacement, about 63.2 % of the rows), and each split chooses
+    among ``max_features`` features; the forest predicts the mean of the trees' class proportions. Features are quantised
+    once for all trees to at most 255 bins (a feature with fewer distinct values loses no information).
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ class RandomForestClassifier(ForestClassifier):
 
 
 class RandomForestRegressor(ForestRegressor):
-    """Bagged regression trees that look at a random few features at every split.
+    """Bagged regression trees that consider a random subset of features at every split.
 
     See :class:`RandomForestClassifier`; the forest predicts the mean of the trees' values. With ``keep_leaves=True`` it
-    also gives quantiles of y given x.
+    also predicts quantiles of y given x.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class ExtraTreesClassifier(ForestClassifier):
     """Classification trees with random thresholds (Geurts et al. 2006), grown on all rows.
 
     At every split one random threshold is drawn for each of ``max_features`` features, and the best of them is used.
-    Thresholds lie between the smallest and the largest value in the node; only a sparse table is cut into ``max_bins``.
+    Thresholds lie between the smallest and the largest value in the node; only a sparse table is quantised to ``max_bins``.
 
     Parameters
     ----------

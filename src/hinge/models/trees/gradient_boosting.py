@@ -1,4 +1,4 @@
-"""Gradient boosting in its classic form: shallow trees, one row per leaf, thresholds between neighbouring values."""
+"""Gradient boosting in its classic form: shallow trees, one row per leaf, thresholds between adjacent values."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CLASSIC: Constraints = {"n_estimators": [count()], "max_iter": [count(), None]}
 
 
 class _Classic(Members):
-    """What differs from the histogram form besides the defaults: names of the rounds, when to stop, what is refused."""
+    """Differences from the histogram form besides the defaults: the number of rounds, stopping, unsupported options."""
 
     _one_class: ClassVar[bool] = False
     _takes_infinity: ClassVar[bool] = False
 
     @property
     def rounds(self: Any) -> int:
-        """How many rounds are grown: n_estimators, or max_iter where that is given."""
+        """The number of rounds: n_estimators, or max_iter if given."""
         if self.max_iter is None:
             return int(self.n_estimators)
         if self.n_estimators not in (ROUNDS, self.max_iter):
@@ -41,9 +41,9 @@ class _Classic(Members):
 class GradientBoostingRegressor(_Classic, HistGradientBoostingRegressor):
     """Gradient boosting of regression trees in its classic form (Friedman 2001).
 
-    Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t. Trees are shallow and their leaves may hold
-    one row; a column with at most ``max_bins`` distinct values is split at every midpoint between them, another at the
-    midpoints between as many bins. All ``n_estimators`` rounds are done unless ``n_iter_no_change`` is given.
+    Minimises  Σ wᵢ ℓ(yᵢ, f(xᵢ))  over sums of trees, f = f₀ + η Σ_t tree_t. Trees are shallow, and their leaves may have
+    one row. A column with at most ``max_bins`` distinct values is split at the midpoints between them, other columns at
+    the midpoints between that many bins. All ``n_estimators`` rounds are run unless ``n_iter_no_change`` is given.
 
     Parameters
     ----------

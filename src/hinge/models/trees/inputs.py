@@ -1,8 +1,8 @@
-"""Tables as trees take them: numbers with missing values, and categories as codes.
+"""Inputs of trees: numbers with missing values, and categories as codes.
 
-A categorical column is replaced by codes 0 … 254 of the categories seen in training (the 254 most frequent ones each
-have their own, the others share the last); a category that training did not see is treated as missing, and so is a
-number below zero in a column of numbers.
+A categorical column is replaced by codes 0 … 254 of the training categories (the 254 most frequent ones have a code
+each, the others share the last). A category that does not occur in training is treated as missing, and so is a negative
+number in a categorical column of numbers.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Coder:
         return flags
 
     def learn(self, column: int, values: np.ndarray) -> None:
-        """Record the categories of a column, the most frequent ones apart from each other."""
+        """Record the categories of a column; the most frequent ones get a code each."""
         self.learn_counts(column, *np.unique(values[present(values)], return_counts=True))
 
     def learn_counts(self, column: int, categories: np.ndarray, counts: np.ndarray) -> None:
-        """The same for categories in order, and how often each occurs."""
+        """The same for sorted categories and their counts."""
         codes = np.arange(len(categories))
         if len(categories) > MAX_CATEGORIES:
             order = np.lexsort((codes, -counts))
@@ -54,7 +54,7 @@ class Coder:
         self.codes.append(codes)
 
     def grow(self, k: int, values: np.ndarray) -> None:
-        """Add the categories of more values; those that were known keep their codes."""
+        """Add the categories of more values; known categories keep their codes."""
         known, old = self.categories[k], self.codes[k]
         new = np.setdiff1d(values[present(values)], known)
         codes = np.minimum(np.arange(len(new)) + int(old.max(initial=-1)) + 1, MAX_CATEGORIES - 1)
@@ -79,10 +79,10 @@ class Coder:
 
 
 def present(values: np.ndarray) -> np.ndarray:
-    """Which values are not missing."""
+    """Whether each value is present, that is, not missing."""
     if values.dtype.kind in "OUS":
         return np.array([v is not None and v == v for v in values], dtype=bool)
-    return values >= 0  # as in scikit-learn and LightGBM: codes below zero are missing, and so is NaN
+    return values >= 0  # as in scikit-learn and LightGBM, negative codes and NaN are missing
 
 
 def _floats(column: np.ndarray) -> np.ndarray:
@@ -93,7 +93,7 @@ def _floats(column: np.ndarray) -> np.ndarray:
 def fit_table(estimator: Any, X: Any, categorical: Any, *, sparse: bool = False) -> tuple[Any, Coder]:
     """X as a float matrix (missing values are NaN) and the coder of its categorical columns.
 
-    sparse: a sparse X without categorical columns stays sparse, by rows.
+    sparse: a sparse X without categorical columns stays sparse, in CSR.
     """
     coder = Coder()
     frame = as_frame(X)
@@ -112,7 +112,7 @@ def fit_table(estimator: Any, X: Any, categorical: Any, *, sparse: bool = False)
 
 
 def predict_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False) -> Any:
-    """New data, coded as the training table was; a sparse X may stay sparse, as in :func:`fit_table`."""
+    """New data with the coding of the training table; a sparse X may stay sparse, as in :func:`fit_table`."""
     frame = as_frame(X)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, reset=False, skip_check_array=True)
@@ -131,7 +131,7 @@ def predict_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False)
 
 
 def grow_table(estimator: Any, X: Any, coder: Coder, *, sparse: bool = False) -> Any:
-    """More training data, coded with categories added where there are new ones."""
+    """More training data; new categories are added to the coding."""
     frame = as_frame(X)
     if frame is not None and any(holds_text(frame, j) for j in range(len(frame.columns))):
         validate_data(estimator, X, reset=False, skip_check_array=True)
@@ -153,21 +153,21 @@ def _numeric(estimator: Any, X: Any, reset: bool = True, sparse: bool = False) -
     if sparse and scipy.sparse.issparse(X):
         X = X.tocsr()
         stored = int(X.indptr[-1])
-        if stored < len(X.data):  # room for more entries, with anything in it
+        if stored < len(X.data):  # the arrays have unused capacity at the end
             X = type(X)((X.data[:stored], X.indices[:stored], X.indptr), shape=X.shape)
         return X
     return contiguous(X.toarray() if scipy.sparse.issparse(X) else X)
 
 
 def nonzeros(X: Any) -> tuple[Any, ...]:
-    """A sparse matrix as the native code takes it: values, rows and beginnings of its columns, and how many rows it has."""
+    """A sparse matrix in the form of the native code: values, rows and starts of its columns, and the number of rows."""
     X = X.tocsc(copy=True)
     X.sum_duplicates()
     return X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64), X.shape[0]
 
 
 def frame_values(frame: Any, j: int) -> np.ndarray:
-    """A column of a narwhals frame: numbers as float64, anything else as texts."""
+    """A column of a narwhals frame: numbers as float64, anything else as strings."""
     series = frame[:, j]
     if not holds_text(frame, j):
         return series.cast(nw.Float64).to_numpy()
@@ -191,7 +191,7 @@ def _from_frame(frame: Any, coder: Coder, chosen: list[int]) -> np.ndarray:
 
 
 def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> np.ndarray:
-    """y as a finite vector with one entry per row, or a matrix if there may be several targets."""
+    """y as a finite vector with one entry per row, or as a matrix if several targets are allowed."""
     if y is None:
         validate_data(estimator, X, y)  # raises: y is required
     matrix = np.asarray(y)
@@ -204,14 +204,14 @@ def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> n
 
 
 def is_frequency(weight: np.ndarray | None) -> bool:
-    """Whether weights are whole numbers, that is, counts of repetitions."""
+    """Whether weights are integers, that is, counts of repetitions."""
     return weight is not None and bool(np.all(weight == np.floor(weight))) and float(weight.sum()) < 2**53
 
 
 def monotone_list(constraints: Any, d: int, names: Any, categorical: list[int]) -> list[int]:
     """Monotone constraints (+1, 0, −1 per feature, or a dict of names) as a list; empty if there are none.
 
-    Features whose columns are ``categorical`` have no order, so that they cannot have any.
+    ``categorical`` features have no order and cannot have constraints.
     """
     if constraints is None:
         return []
@@ -233,14 +233,14 @@ def monotone_list(constraints: Any, d: int, names: Any, categorical: list[int]) 
 
 
 class Prepared:
-    """A checked table in one of its native forms."""
+    """A checked table in one of its native representations."""
 
     X: Any  # an array or a sparse matrix
     native: Any
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """Which features have missing values."""
+        """Whether each feature has missing values."""
         if not scipy.sparse.issparse(self.X):
             return np.isnan(self.X).any(axis=0)
         found = np.zeros(self.X.shape[1], dtype=bool)
@@ -249,7 +249,7 @@ class Prepared:
 
 
 class Binned(Prepared):
-    """A table cut into bins, and its native form."""
+    """A quantised table and its native form."""
 
     def __init__(
         self, X: Any, coder: Coder, weight: np.ndarray | None = None, max_bins: int = 255, seed: int = 0,
@@ -263,7 +263,7 @@ class Binned(Prepared):
 
 
 class Presorted(Prepared):
-    """A table with every column sorted once (of a sparse one, its nonzero entries), and its native form."""
+    """A table with every column sorted once (for a sparse table, its nonzero entries), and its native form."""
 
     def __init__(self, X: Any, coder: Coder) -> None:
         self.X = X
@@ -274,10 +274,10 @@ class Presorted(Prepared):
 
 
 class Unsorted(Prepared):
-    """A dense table as it is, on which trees with random thresholds are grown.
+    """A dense table without preprocessing, on which trees with random thresholds are grown.
 
-    With ``by_column`` they read a copy that holds the columns one after the other: worth it where all columns of every
-    node are read, or many trees are grown.
+    With ``by_column`` they use a column-major copy, which is worth its cost if all columns are read in every node or many
+    trees are grown.
     """
 
     def __init__(self, X: np.ndarray, coder: Coder, *, by_column: bool = False) -> None:
@@ -293,7 +293,7 @@ def only_zeros_and_ones(X: Any) -> bool:
 
 
 def order_of_rows(X: Any, y: np.ndarray) -> np.ndarray:
-    """The rows in an order that depends on their contents only: y has one number per row, or several."""
+    """The rows in an order that depends on their contents only; y has one or several numbers per row."""
     if y.ndim == 1:
         return core.order_by_content(*(nonzeros(X) if scipy.sparse.issparse(X) else (X,)), y)
     stack = scipy.sparse.hstack if scipy.sparse.issparse(X) else np.column_stack
@@ -312,7 +312,7 @@ def weights_of(sample_weight: Any, X: Any, class_weight: Any = None, y: Any = No
 
 
 def check_sums(weight: np.ndarray | None, y: np.ndarray) -> None:
-    """Refuse weights with which the sums of a tree overflow: those of squared targets, over rows drawn up to n times."""
+    """Raises an error if weighted sums of squared targets, over rows drawn up to n times, overflow."""
     if weight is None:
         return
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""The trees of an ensemble one by one, as estimators."""
+"""The trees of an ensemble as single estimators."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def tree_limits(model: Any) -> dict[str, Any]:
 def boosted_trees(model: Any) -> np.ndarray:
     """Fitted trees of shape (rounds, outputs): score = baseline_ + learning_rate · Σ predictions.
 
-    They predict, can be drawn, and map rows to leaves. They hold no impurities, so they cannot be pruned.
+    They predict, can be drawn, and map rows to leaves. They have no impurities, so they cannot be pruned.
     """
     outputs = model.n_trees_per_iteration_
     found = np.empty((model.n_iter_, outputs), dtype=object)
-    fits = vars(model).get("_limits") or [(model.n_iter_, tree_limits(model))]  # not kept by files of older versions
+    fits = vars(model).get("_limits") or [(model.n_iter_, tree_limits(model))]  # files of older versions do not have it
     for t in range(len(model.trees_)):
         limits = next(limits for rounds, limits in fits if t // outputs < rounds)  # of the fit that grew it
         view = DecisionTreeRegressor(splitter="hist", random_state=model.random_state, **limits)
@@ -37,7 +37,7 @@ def boosted_trees(model: Any) -> np.ndarray:
 
 
 def forest_trees(model: Any) -> list[Any]:
-    """Fitted trees whose mean is the forest. They predict and have importances, but no counts and impurities of nodes."""
+    """Fitted trees whose mean is the forest. They predict and have importances, but no node counts or impurities."""
     template, views = model.estimator_, []
     names = ["classes_", "n_classes_"] if isinstance(template, DecisionTreeClassifier) else []
     for t in range(len(model.trees_)):

@@ -1,4 +1,4 @@
-"""Scores of rows by the members of an ensemble that did not see them."""
+"""Out-of-bag scores: rows are scored by the members of an ensemble that were not fitted to them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 
 def out_of_bag_score(
-    judge: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, classes: bool
+    scoring: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, *, classes: bool
 ) -> float:
-    """The value of a callable ``oob_score``; otherwise the accuracy or R², NaN where too few rows were out of a bag."""
-    if callable(judge):
-        return float(judge(y, predicted))
+    """The value of a callable ``oob_score``; otherwise the accuracy or R², NaN if too few rows are out of bag."""
+    if callable(scoring):
+        return float(scoring(y, predicted))
     if classes:
         right = (predicted == y).reshape(len(y), -1).all(axis=1)  # all labels of the row
         return float(np.average(right, weights=weight)) if len(y) else float("nan")
@@ -23,14 +23,14 @@ def out_of_bag_score(
 
 
 def forget_out_of_bag(model: Any) -> None:
-    """Remove the attributes of an earlier fit with ``oob_score``: they are of other members."""
+    """Remove the attributes of an earlier fit with ``oob_score``, which belong to other members."""
     for name in ("oob_score_", "oob_decision_function_", "oob_prediction_"):
         vars(model).pop(name, None)
 
 
-def warn_of_few(seen: np.ndarray, members: str) -> None:
+def warn_of_few(covered: np.ndarray, members: str) -> None:
     """Warn, as scikit-learn does, if some rows were in every bag."""
-    if not np.all(seen):
+    if not np.all(covered):
         warnings.warn(
             f"Some inputs do not have OOB scores. This probably means too few {members} were used to compute any "
             "reliable oob estimates.",

@@ -16,7 +16,7 @@ from hinge.models.trees.arrays import DETAILS, SHAPE, Trees
 
 @dataclass(frozen=True)
 class PruningPath:
-    """The values of α at which the optimal subtree changes, with what it costs and how many leaves it has."""
+    """The values of α at which the optimal subtree changes, with its risk and number of leaves."""
 
     ccp_alphas: np.ndarray
     impurities: np.ndarray
@@ -24,13 +24,13 @@ class PruningPath:
 
 
 def node_risks(trees: Trees) -> np.ndarray:
-    """R(t) = share of the tree's weight in node t × its impurity."""
+    """R(t) = fraction of the tree's weight in node t × its impurity."""
     root_weight = np.repeat(trees.weight[trees.start[:-1]], np.diff(trees.start))
     return trees.weight / root_weight * trees.impurity
 
 
 def _collapses(tree: Trees) -> tuple[np.ndarray, list[tuple[float, float, int]]]:
-    """For every inner node the α at which it becomes a leaf, and the steps (α, risk, leaves) of the path."""
+    """For each inner node the α at which it becomes a leaf, and the steps (α, risk, leaves) of the path."""
     risk, feature, left = node_risks(tree), tree.feature, tree.left
     n = tree.node_count
     parent = np.full(n, -1)
@@ -51,7 +51,7 @@ def _collapses(tree: Trees) -> tuple[np.ndarray, list[tuple[float, float, int]]]
         alpha = max(alpha, float(link[weakest]))
         removed_risk, removed_leaves = risk[weakest] - branch[weakest], leaves[weakest] - 1
         stack = [weakest]
-        while stack:  # everything below the node goes with it
+        while stack:  # everything below the node is removed with it
             t = stack.pop()
             if alive[t]:
                 alive[t] = False
@@ -63,7 +63,7 @@ def _collapses(tree: Trees) -> tuple[np.ndarray, list[tuple[float, float, int]]]
             leaves[t] -= removed_leaves
             t = int(parent[t])
         step = (alpha, float(branch[0]), int(leaves[0]))
-        if alpha <= steps[-1][0] * (1 + 1e-12) + 1e-15:  # the same α cuts more than one branch
+        if alpha <= steps[-1][0] * (1 + 1e-12) + 1e-15:  # the same α prunes several branches
             steps[-1] = (steps[-1][0], *step[1:])
         else:
             steps.append(step)
@@ -77,9 +77,9 @@ def pruning_path(tree: Trees) -> PruningPath:
 
 
 def prune_trees(trees: Trees, alpha: float) -> Trees:
-    """Of every tree the smallest subtree that minimises Σ R(leaf) + alpha · |leaves|.
+    """For each tree, the smallest subtree that minimises Σ R(leaf) + alpha · |leaves|.
 
-    From the bottom up: a branch whose own branches are pruned is cut if R(t) ≤ R(branch) + α (leaves − 1).
+    From the bottom up: a branch whose own branches are pruned is removed if R(t) ≤ R(branch) + α (leaves − 1).
     """
     base = np.repeat(trees.start[:-1], np.diff(trees.start))
     levels = [trees.start[:-1]]
@@ -103,7 +103,7 @@ def _children(trees: Trees, base: np.ndarray, inner: np.ndarray) -> np.ndarray:
 
 
 def _without(trees: Trees, base: np.ndarray, keep: np.ndarray) -> Trees:
-    """The trees with every inner node that is not kept turned into a leaf, nodes level by level."""
+    """The trees with every inner node outside ``keep`` turned into a leaf, nodes in order of level."""
     levels = [trees.start[:-1]]
     while len(levels[-1]):
         levels.append(_children(trees, base, levels[-1][keep[levels[-1]]]))
@@ -123,9 +123,9 @@ def _without(trees: Trees, base: np.ndarray, keep: np.ndarray) -> Trees:
 
 
 def choose_alpha(estimator: Any, X: Any, y: Any, cv: Any) -> float:
-    """The α of the path with the best cross-validated score; the largest (simplest tree) among equals.
+    """The α of the path with the best cross-validated score; the largest (simplest tree) in case of ties.
 
-    Candidates are the geometric means of neighbouring α of the path on all the data, as in Breiman et al., section 3.4.
+    Candidates are the geometric means of adjacent α of the path on all the data, as in Breiman et al., section 3.4.
     """
     from sklearn.base import clone
     from sklearn.model_selection import check_cv

@@ -1,4 +1,4 @@
-"""Shapley values of boosted trees: how much each feature moved a prediction."""
+"""Shapley values of boosted trees: the contribution of each feature to a prediction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hinge.models.trees.arrays import Trees
 def shap_values(trees: Trees, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(phi, base) with phi of shape (n, d, outputs): base + Σ_j phi_j is the sum of the trees (TreeSHAP).
 
-    Features that are not known follow the training rows: at a split, in proportion to the weight on each side.
+    Unknown features follow the training rows: at a split, in proportion to the weight on each side.
     """
     phi = core.tree_shap(trees.arrays(), np.ascontiguousarray(trees.weight, dtype=np.float64), X)
     return phi.reshape(len(X), X.shape[1], trees.outputs), expected_values(trees)

@@ -1,4 +1,4 @@
-"""Trees for people: rules as text, and a drawing."""
+"""Trees as text and as drawings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def export_text(
     decision_tree: Any, *, feature_names: Any = None, class_names: Any = None, max_depth: int = 10, spacing: int = 3,
     decimals: int = 2, show_weights: bool = False,
 ) -> str:  # fmt: skip
-    """A tree as text, in the form of scikit-learn's function of this name; see also the tree's own ``rules``.
+    """A tree as text, in the format of scikit-learn's function of this name; see also the tree's own ``rules``.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def export_text(
 
 
 def plot_tree(decision_tree: Any, **options: Any) -> list[Any]:
-    """Draw a tree by scikit-learn's function of this name, which would refuse trees that are not its own.
+    """Draw a tree with scikit-learn's function of this name, which accepts only scikit-learn's trees.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _names(tree: Any, feature_names: Any) -> list[str]:
 
 
 def _number(value: float, decimals: int) -> str:
-    """With so many decimals; below one, with so many digits that count."""
+    """With this many decimals; below one, with this many significant digits."""
     if abs(value) < 1 or abs(value) >= 1e15:
         return f"{value:.{max(decimals, 1)}g}"
     text = f"{value:.{decimals}f}"
@@ -125,7 +125,7 @@ def _number(value: float, decimals: int) -> str:
 
 
 def _test(tree: Any, node: int, names: list[str], decimals: int, left: bool) -> str:
-    """What a row must satisfy to go left (or right) at a node."""
+    """The condition under which a row goes left (or right) at a node."""
     t = tree.trees_
     j = int(t.feature[node])
     missing = " or missing" if bool(t.missing_left[node]) == left and tree.missing_features_[j] else ""
@@ -170,7 +170,7 @@ def rules(tree: Any, feature_names: Any, decimals: int) -> str:
 
 
 def _positions(t: Any) -> dict[int, tuple[float, int]]:
-    """x and depth of every node: leaves side by side, parents above the middle of their children."""
+    """x and depth of every node: leaves are evenly spaced, parents are above the midpoint of their children."""
     place: dict[int, tuple[float, int]] = {}
     order = list(t.walk())
     leaves = [node for node, _ in order if t.feature[node] < 0]

@@ -1,4 +1,4 @@
-"""Trees, forests and boosted sums as hypothesis spaces of the learner."""
+"""Trees, forests and boosted sums as hypothesis spaces of the Learner."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Grower:
         self.booster.start(self.start)
 
     def grow(self, seed: int, eta: float, rows: float, features: float, exact: bool) -> list[dict[str, np.ndarray]]:
-        """One tree per output. exact: leaves take the minimiser of the loss (single output, no penalty)."""
+        """One tree per output. exact: leaf values minimise the loss (single output, no penalty)."""
         return rounds_of(self.booster, self.loss, eta, rows, features, exact)(seed)
 
 

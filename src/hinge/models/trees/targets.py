@@ -1,7 +1,7 @@
 """Targets of trees and forests: one per row, or several that share their splits.
 
-With several targets a split lowers the mean of their impurities. For classes under the Gini impurity that is the squared
-error of the indicators of all classes of all targets, because 1 − Σ p² = Σ p (1 − p); so one criterion serves both.
+With several targets a split decreases the mean of their impurities. For classes with the Gini impurity this equals the
+squared error of the indicators of all classes of all targets, because 1 − Σ p² = Σ p (1 − p); one criterion serves both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hinge.models.base import unique_codes
 
 @dataclass(frozen=True)
 class Shape:
-    """How many classes a single target has (0: it is a number), how many targets there are, and numbers per row."""
+    """The number of classes of a single target (0 for a number), the number of targets, and the numbers per row."""
 
     classes: int
     outputs: int
@@ -25,7 +25,7 @@ class Shape:
 
 
 class ClassTargets:
-    """Labels as codes (one target) or as indicators of the classes (several), and shares of classes as answers."""
+    """Labels as codes (one target) or as class indicators (several), and class proportions as predictions."""
 
     criterion: str
     classes_: Any
@@ -39,7 +39,7 @@ class ClassTargets:
 
     def _code(self, y: np.ndarray) -> np.ndarray:
         if y.ndim == 1:
-            self.classes_, codes = unique_codes(y)  # one class alone is a tree with one leaf
+            self.classes_, codes = unique_codes(y)  # a single class gives a tree with one leaf
             self.n_classes_, self.n_outputs_ = len(self.classes_), 1
             return codes
         coded = [unique_codes(column) for column in y.T]
@@ -53,7 +53,7 @@ class ClassTargets:
         return Shape(0, self.n_outputs_, int(np.sum(self.n_classes_)))
 
     def _shares(self, values: np.ndarray) -> Any:
-        """Shares of the classes; a list with one array for every target if there are several."""
+        """Class proportions; a list with one array per target if there are several."""
         return values if self.n_outputs_ == 1 else np.split(values, np.cumsum(self.n_classes_)[:-1], axis=1)
 
     def _labels(self, values: np.ndarray) -> np.ndarray:
@@ -92,7 +92,7 @@ class RealTargets:
 
 
 def per_target(grown: dict[str, np.ndarray], outputs: int) -> dict[str, np.ndarray]:
-    """Impurities and gains as means over the targets; the native code adds them up."""
+    """Impurities and gains as means over the targets; the native code sums them."""
     if outputs > 1:
         grown["impurity"], grown["gain"] = grown["impurity"] / outputs, grown["gain"] / outputs
     return grown

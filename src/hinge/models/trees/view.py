@@ -1,4 +1,4 @@
-"""One tree under scikit-learn's names: ``tree_``, for code that walks through the nodes."""
+"""One tree with scikit-learn's attribute names (``tree_``), for code that traverses the nodes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LEAF, NO_FEATURE = -1, -2
 
 
 def _rows(X: Any) -> Any:
-    """Rows that the trees can read: sparse ones in any format, others contiguous."""
+    """Rows in a form that the trees can read: sparse in any format, otherwise contiguous."""
     return X.tocsr() if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
 
 
 class TreeView:
-    """The nodes of a tree as scikit-learn shows them.
+    """The nodes of a tree, as in scikit-learn's ``Tree``.
 
     Attributes
     ----------
@@ -89,15 +89,15 @@ class TreeView:
         return values[:, 0] if self.n_outputs == 1 else values
 
     def apply(self, X: Any) -> np.ndarray:
-        """The number of the leaf in which every row ends."""
+        """The node number of every row's leaf."""
         return self._trees.leaves(_rows(X))[:, 0].astype(np.int64)
 
     def decision_path(self, X: Any) -> Any:
-        """A sparse matrix of (row, node): one for every node a row passes."""
+        """A sparse (row, node) matrix with ones for the nodes on each row's path."""
         return self._trees.paths(_rows(X))
 
     def compute_feature_importances(self, normalize: bool = True) -> np.ndarray:
-        """Fall of impurity by feature, scaled to sum to one or as a share of the tree's weight."""
+        """Decrease of impurity by feature, scaled to sum to one or as a fraction of the tree's weight."""
         self._kept("gain")
         gains = add_gains(np.zeros(self.n_features), [self._trees.gains(0)], scaled=False)
         return as_shares(gains) if normalize else gains / self._kept("weight")[0]

@@ -1,4 +1,4 @@
-"""Distributions of what is not known, and the best action under a loss."""
+"""Distributions of unknown quantities, and the best action under a loss."""
 
 from hinge.problem.decisions.actions import bayes_action, in_units_of_target, posterior_risk
 from hinge.problem.decisions.costs import cost_threshold, least_cost

@@ -1,4 +1,4 @@
-"""Bayes actions: what to say, given a distribution of what is true and a loss.
+"""Bayes actions: the best prediction for a given distribution of the outcome and a given loss.
 
 Problem     min_a E ℓ(Y, a)  for Y of a given distribution
 Closed      squared → mean, absolute → median, quantile τ → τ-quantile, 0-1 → mode; log-link likelihoods → log mean;
@@ -36,11 +36,11 @@ from hinge.problem.losses.multiclass import StructuredLoss, cost_matrix
 
 Array = NDArray[np.float64]
 
-# Numbers looked at a time.
+# Numbers processed at a time.
 CHUNK = 1 << 20
-# Actions that are tried first where the loss is a plain function.
+# Actions that are tried first if the loss is a plain function.
 CANDIDATES = 101
-# Probabilities this close to 0 and 1 are as good as certain; their log-odds are within ±SPAN.
+# Probabilities this close to 0 and 1 are treated as certain; their log-odds are within ±SPAN.
 CERTAIN = 1e-15
 SPAN = 40.0
 
@@ -120,10 +120,10 @@ def bayes_action(distribution: Distribution, loss: Any) -> Any:
 
 
 def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
-    """E ℓ(Y, a): the expected loss of an action (one per distribution) under a posterior or a prediction.
+    """E ℓ(Y, a): the expected loss of an action (one per distribution) under a posterior or a predictive distribution.
 
-    ``loss`` is what :func:`bayes_action` takes. For ``Bernoulli`` and losses of a margin, Y is −1 or +1; with a matrix of
-    costs the action is the number of a row.
+    ``loss`` is as in :func:`bayes_action`. For ``Bernoulli`` and margin losses, Y is −1 or +1; with a matrix of costs the
+    action is the index of a row.
 
     Parameters
     ----------
@@ -167,17 +167,17 @@ def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
 
 
 def is_table(loss: Any) -> bool:
-    """Whether it is a matrix of costs."""
+    """Whether the loss is a matrix of costs."""
     return isinstance(loss, np.ndarray | list | tuple) or hasattr(loss, "to_numpy")
 
 
 def is_function(loss: Any) -> bool:
-    """Whether it is a plain function of action and outcome."""
+    """Whether the loss is a plain function of action and outcome."""
     return callable(loss) and not isinstance(loss, Loss) and not hasattr(loss, "value")
 
 
 def in_units_of_target(loss: Any, action: Any) -> Any:
-    """A prediction from an action: scores of likelihoods and margins go through the inverse link."""
+    """The prediction of an action: the inverse link is applied to scores of likelihoods and margins."""
     return (
         action if isinstance(loss, str) or is_table(loss) or is_function(loss) else as_loss(loss).inverse_link(action)
     )
@@ -218,7 +218,7 @@ def _cheapest(distribution: Distribution, table: Array) -> Any:
 
 
 def _values(function: Any, action: float, outcomes: Array) -> Array:
-    """loss(action, outcome) for an array of outcomes, whether the function takes arrays or numbers only."""
+    """loss(action, outcome) for an array of outcomes; the function may take arrays or only numbers."""
     try:
         values = np.asarray(function(action, outcomes), dtype=np.float64)
     except (TypeError, ValueError):
@@ -257,7 +257,7 @@ def _in_chunks(distribution: Distribution, act: Any) -> Any:
 
 
 def _check_targets(distribution: Distribution, loss: Loss) -> None:
-    """The loss must be defined on everything that may happen."""
+    """Raises an error if the loss is not defined on every possible outcome."""
     y, weight = distribution.nodes()
     possible = y[weight > 0]
     straddles = loss.target is Target.NONZERO and possible.min(initial=0.0) < 0 < possible.max(initial=0.0)
@@ -282,13 +282,13 @@ def _minimise(loss: Loss, y: Array, weight: Array) -> Array:
 
 
 def _middle(y: Array, weight: Array) -> Array:
-    """The median of densities sampled at y, increasing along each row, between the points too."""
+    """The median of densities sampled at increasing y in each row, interpolated between the points."""
     below = np.cumsum(weight, axis=1) - 0.5 * weight
     return np.array([np.interp(0.5 * w.sum(), b, row) for row, b, w in zip(y, below, weight)])
 
 
 def _tube_action(distribution: Distribution, epsilon: float) -> Any:
-    """P(Y < a − ε) = P(Y > a + ε): solved for a, by bisection, with the distribution function."""
+    """The root a of P(Y < a − ε) = P(Y > a + ε), by bisection on the distribution function."""
     low, high = distribution.median - epsilon, distribution.median + epsilon
     for _ in range(100):
         middle = 0.5 * (low + high)
@@ -309,7 +309,7 @@ def _search(loss: Loss, y: Array, weight: Array) -> float:
 
 
 def _margin_action(distribution: Distribution, loss: Loss) -> Any:
-    """The score of least risk p ℓ(+1, s) + (1 − p) ℓ(−1, s)."""
+    """The score that minimises the risk p ℓ(+1, s) + (1 − p) ℓ(−1, s)."""
     if not isinstance(distribution, Bernoulli):
         raise TypeError(f"{type(loss).__name__} is for {loss.target.value}: the distribution must be Bernoulli.")
     p = np.clip(distribution.p, CERTAIN, 1.0 - CERTAIN)

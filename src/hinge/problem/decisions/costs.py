@@ -1,11 +1,11 @@
-"""Decisions when errors have different prices: the action with the least expected cost.
+"""Decisions with different costs of errors: the action with the smallest expected cost.
 
-With a table C[a, b], the price of deciding b where a is true, and probabilities p_a, the best decision is
+With a table C[a, b], the cost of deciding b if the true class is a, and probabilities p_a, the best decision is
 argmin_b Σ_a p_a C[a, b]. For two classes that is a threshold on the probability of the second one,
 
     decide 1 if  p ≥ t,     t = (C[0,1] − C[0,0]) / ((C[0,1] − C[0,0]) + (C[1,0] − C[1,1])),
 
-½ for equal prices, and small where missing a 1 is expensive.
+which is ½ for equal costs and small if missing a 1 is expensive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 
 def cost_threshold(cost: ArrayLike) -> float:
-    """The probability of the second class from which on deciding for it costs least.
+    """The probability of the second class above which deciding for it has the smaller expected cost.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def cost_threshold(cost: ArrayLike) -> float:
 
 
 def least_cost(proba: ArrayLike, cost: ArrayLike, classes: Any = None) -> np.ndarray:
-    """The decision with the least expected cost for every row of probabilities.
+    """The decision with the smallest expected cost for every row of probabilities.
 
     Parameters
     ----------

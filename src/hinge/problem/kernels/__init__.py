@@ -1,4 +1,4 @@
-"""Kernels: inner products of features, without the features."""
+"""Kernels: inner products of features without the features."""
 
 from hinge.problem.kernels.base import Kernel
 from hinge.problem.kernels.check import Definiteness, check_psd, definiteness, refuse_indefinite, warn_indefinite

@@ -1,11 +1,11 @@
-"""What a kernel is, and how kernels combine.
+"""The base class of kernels, and their combinations.
 
 A kernel k(x, x') = ⟨φ(x), φ(x')⟩ is a small immutable expression. Sums, products, positive multiples, powers,
-``.of(map)`` and ``.normalised()`` of kernels are kernels again. Where φ has finitely many coordinates, ``features``
-gives them, and their inner products equal the kernel.
+``.of(map)`` and ``.normalised()`` of kernels are kernels. If φ has finitely many coordinates, ``features`` returns them,
+and their inner products equal the kernel.
 
-Two ways of evaluation: expressions over vectors that the compiled core knows become a short postfix program
-(``program``) and are evaluated in blocks there; anything else is evaluated here, part by part.
+There are two ways of evaluation: expressions over vectors that the compiled core supports become a short postfix program
+(``program``), which the core evaluates in blocks; other expressions are evaluated here, part by part.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hinge.problem.parameters import Parametrised
 
 Array = NDArray[np.float64]
 
-# Bounds of fitted parameters by default, here and in scikit-learn.
+# The default bounds of fitted parameters, as in scikit-learn.
 DEFAULT_BOUNDS = (1e-5, 1e5)
 
 
@@ -31,25 +31,25 @@ DEFAULT_BOUNDS = (1e-5, 1e5)
 class Kernel(Parametrised):
     """Base class of kernels.
 
-    A kernel of its own gives ``block`` and ``diagonal`` (or a ``program`` for the core), and ``features`` where the
-    feature space has finite dimension. It declares ``psd = True`` if all its Gram matrices are positive semidefinite;
-    otherwise they are checked, as far as that is cheap, and no fit has a duality gap without (``kernels.check``).
+    A user-defined kernel defines ``block`` and ``diagonal`` (or a ``program`` for the core), and ``features`` if the feature
+    space has finite dimension. It declares ``psd = True`` if all its Gram matrices are positive semidefinite; otherwise
+    they are checked, as far as that is cheap, and without the property no fit has a duality gap (``kernels.check``).
     """
 
     takes: ClassVar[str] = "vectors"  # or "objects": strings, graphs
-    positive: ClassVar[tuple[str, ...]] = ()  # fields > 0 that may be fitted to data, by their logarithm
+    positive: ClassVar[tuple[str, ...]] = ()  # fields > 0 that may be fitted to data, in logarithms
 
     # -- evaluation
 
     def __call__(self, A: Any, B: Any = None) -> Array:
-        """The Gram matrix k(aᵢ, bⱼ); symmetric, k(aᵢ, aⱼ), if B is not given."""
+        """The Gram matrix k(aᵢ, bⱼ); the symmetric matrix k(aᵢ, aⱼ) if B is None."""
         left, right = evaluate.inputs(A, A if B is None else B, self.takes)
         K = self.block(left, right)
         if B is not None:
             return K
-        K = evaluate.symmetrise(K, in_place=type(self).block is Kernel.block)  # then the core made it a moment ago
+        K = evaluate.symmetrise(K, in_place=type(self).block is Kernel.block)  # the core has just allocated it
         if type(self).diagonal is not Kernel.diagonal:
-            np.fill_diagonal(K, self.diagonal(left))  # distances of zero come out of a product as rounding errors
+            np.fill_diagonal(K, self.diagonal(left))  # a matrix product gives zero distances rounding errors
         return K
 
     def block(self, A: Any, B: Any) -> Array:
@@ -67,22 +67,22 @@ class Kernel(Parametrised):
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def program(self) -> Program | None:
-        """The kernel in the core's language, or None if it does not know it."""
+        """The kernel as a program of the core, or None if the core does not support it."""
         return None
 
     @property
     def psd(self) -> bool:
-        """Whether all Gram matrices are positive semidefinite for certain."""
+        """Whether all Gram matrices are known to be positive semidefinite."""
         return False
 
     @property
     def stationary(self) -> bool:
-        """Whether k depends on x − x' only, so that the data may be shifted."""
+        """Whether k depends only on x − x', so that the data may be shifted."""
         return False
 
     @property
     def dense_only(self) -> bool:
-        """Whether sparse inputs have to be spread out before the core can take them."""
+        """Whether sparse inputs have to be converted to dense for the core."""
         program = self.program()
         return program is not None and evaluate.looks_at_coordinates(program)
 
@@ -98,7 +98,7 @@ class Kernel(Parametrised):
     # -- parameters that depend on the data
 
     def resolve(self, X: Any, weight: Array | None = None) -> Kernel:
-        """The same kernel with "scale", "median" and the like replaced by numbers; a weight counts as repetition."""
+        """The same kernel with "scale", "median" and the like replaced by numbers; a weight is equivalent to repetition."""
         return self
 
     # -- parameters that may be fitted
@@ -110,18 +110,18 @@ class Kernel(Parametrised):
 
     @property
     def theta(self) -> Array:
-        """The logarithms of the parameters that may be fitted, in the order they stand in the expression."""
+        """The logarithms of the parameters that may be fitted, in their order in the expression."""
         parts = [np.log(np.asarray(getattr(self, name), dtype=np.float64)).ravel() for name in self.positive]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     @property
     def limits(self) -> Array:
-        """Lower and upper bound of every entry of ``theta``; nan where the estimator decides."""
+        """Lower and upper bound of every entry of ``theta``; NaN where the estimator decides."""
         return np.full((len(self.tunable), 2), np.nan)
 
     @property
     def bounds(self) -> Array:
-        """Logarithms of the bounds of every entry of ``theta``, as scikit-learn's kernels have them; by default 1e-5, 1e5."""
+        """Logarithms of the bounds of every entry of ``theta``, as in scikit-learn's kernels; by default 1e-5, 1e5."""
         return np.log(np.where(np.isnan(self.limits), DEFAULT_BOUNDS, self.limits))
 
     def with_theta(self, theta: Array) -> Kernel:
@@ -136,7 +136,7 @@ class Kernel(Parametrised):
         return replace(self, **values)
 
     def derivatives(self, A: Any) -> Iterator[Array]:
-        """∂k(aᵢ, aⱼ)/∂theta, one matrix after the other: only one has to be held at a time."""
+        """∂k(aᵢ, aⱼ)/∂theta as an iterator, so that one matrix is in memory at a time."""
         if self.positive:
             raise NotImplementedError(f"{type(self).__name__} has no derivatives.")
         yield from ()
@@ -148,7 +148,7 @@ class Kernel(Parametrised):
         return Fixed(self)
 
     def within(self, *limits: tuple[float, float] | None) -> Kernel:
-        """The same kernel with bounds on what is fitted: (low, high) for each entry of ``tunable``, None to keep it.
+        """The same kernel with bounds on fitted parameters: (low, high) for each entry of ``tunable``, None to fix it.
 
         Examples
         --------
@@ -187,11 +187,11 @@ class Kernel(Parametrised):
         return _algebra().Power(self, degree)
 
     def of(self, function: Callable[[Any], Any]) -> Kernel:
-        """k(ψ(x), ψ(x')), where ψ maps a whole array of inputs."""
+        """k(ψ(x), ψ(x')), where ψ maps an array of inputs."""
         return _algebra().Of(self, function)
 
     def normalised(self) -> Kernel:
-        """k(x, x') / √(k(x, x) k(x', x')): every φ(x) is brought to length one."""
+        """k(x, x') / √(k(x, x) k(x', x')): every φ(x) has norm one."""
         return _algebra().Normalised(self)
 
     def __eq__(self, other: object) -> bool:
@@ -208,7 +208,7 @@ def _kernel_of(other: Any) -> Kernel:
 
 
 def _algebra() -> Any:
-    """The module of sums, products and other combinations, which builds upon this one."""
+    """The module of sums, products and other combinations, which imports this one."""
     from hinge.problem.kernels import algebra
 
     return algebra

@@ -1,4 +1,4 @@
-"""Is a matrix a Gram matrix? Symmetric, and positive semidefinite.
+"""Checks whether a matrix is a Gram matrix: symmetric and positive semidefinite.
 
 A kernel with a negative eigenvalue is no inner product: ½‖f‖² = ½β'Kβ has no lower bound, so no fit with it has a
 duality gap. ``definiteness`` decides which kernels have one:
@@ -26,14 +26,14 @@ from hinge.problem.kernels.custom import Precomputed, as_kernel
 
 Array = NDArray[np.float64]
 
-# Points a check looks at: their factorisation takes about ten milliseconds.
+# Number of points in a check: their factorisation takes about ten milliseconds.
 CHECK_ROWS = 600
-# Eigenvalues down to −this times the trace are rounding errors of the kernel values.
+# Eigenvalues above −this times the trace may be rounding errors of the kernel values.
 ROUNDING = 1e-9
 SINGLE_ROUNDING = 1e-6
-# Entries on the two sides of the diagonal may differ by this fraction of the largest.
+# Entries on both sides of the diagonal may differ by this fraction of the largest.
 ASYMMETRY = 1e-5
-# Whose frames lie between a warning and the line of the user that caused it.
+# Packages whose frames are skipped to find the user's line that caused a warning.
 LIBRARIES = ("hinge", "sklearn", "functools", "contextlib")
 
 
@@ -48,7 +48,7 @@ class Definiteness(Enum):
 def definiteness(kernel: Kernel, X: Any, gram: Array | None = None) -> Definiteness:
     """Whether the Gram matrix of the points is positive semidefinite, at a small part of the cost of a fit.
 
-    ``gram`` is the matrix, where it is at hand; X is not looked at then. A matrix that is not symmetric is refused.
+    ``gram`` is the matrix, if it has been computed; X is not used then. An asymmetric matrix raises an error.
     """
     if kernel.psd:
         return Definiteness.PROVEN
@@ -67,7 +67,7 @@ def definiteness(kernel: Kernel, X: Any, gram: Array | None = None) -> Definiten
 
 
 def _values(kernel: Kernel, X: Any) -> Array:
-    """The matrix as the kernel gives it: not made symmetric."""
+    """The kernel values without symmetrisation."""
     points = X if kernel.takes == "objects" or X.dtype == np.float64 else X.astype(np.float64)
     return np.asarray(kernel.block(points, points), dtype=np.float64)
 
@@ -98,7 +98,7 @@ def _is_definite(K: Array, tolerance: float) -> bool:
 
 
 def warn_indefinite(kernel: Kernel, consequence: str) -> None:
-    """The one warning about kernels that are none; ``consequence`` is what the estimator makes of it."""
+    """The warning about indefinite kernels; ``consequence`` is the effect on the estimator."""
     warnings.warn(
         f"{_name(kernel)} is not positive semidefinite on these examples, so ½‖f‖² has no lower bound. {consequence} Use a "
         "positive semidefinite kernel, such as hg.kernels.RBF or hg.kernels.Polynomial with coef0 ≥ 0, for a fit with a proof.",
@@ -108,7 +108,7 @@ def warn_indefinite(kernel: Kernel, consequence: str) -> None:
 
 
 def _frames_of_library() -> int:
-    """The ``stacklevel`` of the first caller outside the library, seen from the function that calls this."""
+    """The ``stacklevel`` of the first caller outside the library, relative to the function that calls this."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in LIBRARIES:
         frame, level = frame.f_back, level + 1
@@ -116,7 +116,7 @@ def _frames_of_library() -> int:
 
 
 def refuse_indefinite(kernel: Kernel, X: Any) -> None:
-    """Covariances must be positive semidefinite: no process has any others."""
+    """Raises an error for an indefinite kernel, which cannot be a covariance."""
     if definiteness(kernel, X) is Definiteness.INDEFINITE:
         raise ValueError(
             f"{_name(kernel)} is not positive semidefinite on these examples, so it is the covariance of no Gaussian "
@@ -125,7 +125,7 @@ def refuse_indefinite(kernel: Kernel, X: Any) -> None:
 
 
 def check_psd(K: Any, X: Any = None, *, tol: float = 1e-8) -> NDArray[np.float64]:
-    """The Gram matrix, if it is one; otherwise an error that says what is wrong.
+    """Returns K if it is a Gram matrix; otherwise raises an error that explains why not.
 
     Parameters
     ----------

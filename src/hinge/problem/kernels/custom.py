@@ -1,4 +1,4 @@
-"""Kernels that users write, kernel values that are computed already, and everything else that stands for a kernel."""
+"""User-defined kernels, precomputed kernel values, and conversion to kernels."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Precomputed(Kernel):
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """A kernel from a kernel, scikit-learn's or ours, a function of two arrays, a number or ``hg.Linear()``."""
+    """A kernel from a kernel of hinge or scikit-learn, a function of two arrays, a number or ``hg.Linear()``."""
     from hinge.problem.kernels.inner_products import Constant, LinearKernel
     from hinge.problem.kernels.translate import is_foreign, translate
 
@@ -120,7 +120,7 @@ def as_kernel(kernel: Any) -> Kernel:
 
 
 def full_gram(kernel: Kernel, X: Any, *, symmetric: bool = True) -> Array:
-    """The n × n matrix in double precision; without ``symmetric`` its two sides may differ by rounding errors."""
+    """The n × n matrix in double precision; without ``symmetric`` the two triangles may differ by rounding errors."""
     if isinstance(kernel, Precomputed):
         return np.array(X, dtype=np.float64)
     if kernel.takes != "objects" and X.dtype != np.float64:

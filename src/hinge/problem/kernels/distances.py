@@ -28,7 +28,7 @@ from hinge.problem.kernels.scales import (
 
 @dataclass(frozen=True, eq=False)
 class RBF(Kernel):
-    """exp(−‖x − x'‖² / 2σ²), or exp(−γ‖x − x'‖²) if γ is given; γ = 1/σ² is the form without the 2.
+    """exp(−‖x − x'‖² / 2σ²), or exp(−γ‖x − x'‖²) if γ is given.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class RBF(Kernel):
         return RBF().block(*_stretched(A, B, self.length_scale))
 
     def derivatives(self, A: Any) -> Iterator[Array]:
-        """k·‖x − x'‖²/σ² by log σ, −γ‖x − x'‖²·k by log γ."""
+        """k·‖x − x'‖²/σ² for log σ, −γ‖x − x'‖²·k for log γ."""
         if self.program() is None:
             K = self.block(A, A)
             yield from (D * K for D in _squared_differences(A, self.length_scale))
@@ -182,7 +182,7 @@ class Matern(Kernel):
     def derivatives(self, A: Any) -> Iterator[Array]:
         """∂k/∂log ℓ = ρ(‖x − x'‖²/ℓ²)·‖x − x'‖²/ℓ², where ρ is a Matérn kernel of smoothness ν − 1, for ν > 1.
 
-        By features, the share of one in the squared distance is its share in the derivative.
+        With one length scale per feature, each feature's part of the squared distance is its part of the derivative.
         """
         if isinstance(self.length_scale, tuple):
             stretched = _stretched(A, A, self.length_scale)[0]
@@ -263,9 +263,9 @@ class RationalQuadratic(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Periodic(Kernel):
-    """exp(−2 sin²(π‖x − x'‖/p) / ℓ²): functions that repeat themselves after p (scikit-learn's ``ExpSineSquared``).
+    """exp(−2 sin²(π‖x − x'‖/p) / ℓ²): functions with period p (scikit-learn's ``ExpSineSquared``).
 
-    Positive semidefinite for inputs of one feature; for more of them that is checked on the data.
+    Positive semidefinite for inputs with one feature; with more features it is checked on the data.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ class ChiSquared(Kernel):
 
 
 def _stretched(A: Any, B: Any, lengths: tuple[float, ...]) -> tuple[Any, Any]:
-    """Both sets with every feature in units of its length scale."""
+    """Both sets with every feature divided by its length scale."""
     if A.shape[1] != len(lengths):
         raise ValueError(f"length_scale has {len(lengths)} entries; the inputs have {A.shape[1]} features.")
     inverse = 1.0 / np.asarray(lengths)
@@ -369,7 +369,7 @@ def _distances(A: Any, B: Any) -> Array:
         return np.abs(evaluate.spread(A) - evaluate.spread(B).T)
     sizes = row_squares(A)[:, None] + row_squares(B)[None, :]
     square = sizes - 2.0 * evaluate.gram(LinearKernel().program(), A, B)
-    # Where x = x' the difference is rounding, which t^(2ν) of a Matérn kernel would show where ν is small.
+    # For x = x' the difference is a rounding error, which would be visible in t^(2ν) if ν is small.
     return np.sqrt(np.where(square > 1e-14 * sizes, square, 0.0))
 
 

@@ -1,6 +1,6 @@
-"""Between kernel expressions and the compiled core: inputs, programs, blocks.
+"""The interface between kernel expressions and the compiled core: inputs, programs, blocks.
 
-``Points`` holds a set of inputs ready for the core; ``gram`` and ``scores`` evaluate a program on two of them.
+``Points`` holds a set of inputs for the core; ``gram`` and ``scores`` evaluate a program on two of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hinge._native import check_indices, core
 Array = NDArray[np.float64]
 Program = list[tuple[int, float, float, float]]
 
-# The order of native/problem/kernels.hpp: enum class KernelOp.
+# In the order of KernelOp in native/problem/kernels.hpp.
 (
     LINEAR, POLYNOMIAL, RBF, SIGMOID, COSINE, MATERN, RATIONAL, LAPLACIAN, CHI2, CONSTANT,
     SUM, PRODUCT, SCALE, POWER, DISTANCE,
@@ -24,17 +24,17 @@ Program = list[tuple[int, float, float, float]]
 
 
 def looks_at_coordinates(program: Program) -> bool:
-    """Whether the program needs single coordinates, not only inner products: dense inputs only."""
+    """Whether the program needs single coordinates, not only inner products, and hence dense inputs."""
     return any(operation in (LAPLACIAN, CHI2) for operation, *_ in program)
 
 
 def length(X: Any) -> int:
-    """How many inputs there are."""
+    """The number of inputs."""
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def inputs(A: Any, B: Any, takes: str) -> tuple[Any, Any]:
-    """Inputs as kernels expect them: matrices with rows of the same length, or one-dimensional arrays of objects."""
+    """Inputs of kernels: matrices with rows of the same length, or one-dimensional arrays of objects."""
     if takes == "objects":
         left = objects(A)
         return left, left if B is A else objects(B)
@@ -44,7 +44,7 @@ def inputs(A: Any, B: Any, takes: str) -> tuple[Any, Any]:
 
 
 def matrix(X: Any) -> Any:
-    """A CSR matrix or a two-dimensional float array, float32 kept."""
+    """A CSR matrix or a two-dimensional float array; float32 is preserved."""
     if scipy.sparse.issparse(X):
         check_indices(X)
         X = canonical(X.tocsr())
@@ -56,7 +56,7 @@ def matrix(X: Any) -> Any:
 
 
 def canonical(X: Any) -> Any:
-    """A sparse matrix without repeated entries; a copy if it has some, so that the caller's stays as it is."""
+    """A sparse matrix without repeated entries; a copy if there are any, so that the caller's matrix does not change."""
     if scipy.sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -79,7 +79,7 @@ def objects(X: Any) -> NDArray[Any]:
 
 
 def points(X: Any, dtype: Any = None) -> Any:
-    """A set of vectors as the core takes it: rows contiguous, or CSR with 32-bit indices; a copy only if it must be."""
+    """A set of vectors for the core: contiguous rows, or CSR with 32-bit indices; copied only if necessary."""
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     make = core.KernelPoints32 if dtype == np.float32 else core.KernelPoints64
     if scipy.sparse.issparse(X):
@@ -119,7 +119,7 @@ def gram(program: Program, A: Any, B: Any) -> Array:
 
 
 def symmetrise(K: Array, *, in_place: bool = False) -> Array:
-    """(K + K')/2: a matrix product leaves rounding errors that differ on the two sides of the diagonal."""
+    """(K + K')/2: a matrix product leaves different rounding errors on the two sides of the diagonal."""
     if K.shape[0] != K.shape[1]:
         return K
     if K.dtype != np.float64 or not K.flags.c_contiguous:
@@ -136,6 +136,6 @@ def side_by_side(left: Any, right: Any) -> Any:
 
 
 def all_products(left: Any, right: Any) -> Array:
-    """Row by row, every entry of the one times every entry of the other."""
+    """All products of entries of the two, row by row."""
     left, right = spread(left), spread(right)
     return np.einsum("ij,ik->ijk", left, right).reshape(len(left), -1)

@@ -90,13 +90,13 @@ class WeisfeilerLehman(Kernel):
         return scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
     def _labels(self, graph: Graph, names: dict[Hashable, int]) -> list[int]:
-        """The labels of all nodes in all rounds, as numbers that mean the same in every graph."""
+        """The labels of all nodes in all rounds, as integers shared by all graphs."""
         now = [names.setdefault(("label", label), len(names)) for label in graph.labels]
         found, lists = list(now), graph.neighbours()
         for _ in range(int(self.rounds)):
             now = [
-                names.setdefault((own, tuple(sorted(now[other] for other in near))), len(names))
-                for own, near in zip(now, lists, strict=True)
+                names.setdefault((label, tuple(sorted(now[other] for other in near))), len(names))
+                for label, near in zip(now, lists, strict=True)
             ]
             found += now
         return found

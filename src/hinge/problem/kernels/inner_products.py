@@ -24,7 +24,7 @@ from hinge.problem.kernels.scales import (
 
 @dataclass(frozen=True, eq=False)
 class LinearKernel(Kernel):
-    """⟨x, x'⟩. ``hg.Linear()`` means the same wherever a kernel is expected."""
+    """⟨x, x'⟩. ``hg.Linear()`` is accepted wherever a kernel is expected."""
 
     psd: ClassVar[bool] = True
 
@@ -73,7 +73,7 @@ class Constant(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class White(Kernel):
-    """v for an input and itself, 0 for two different ones: noise of variance v, as part of a sum.
+    """v for an input with itself, 0 for two different ones: noise of variance v, as part of a sum.
 
     Inputs count as the same only if they are the same rows of the same matrix: k(X, X) has v on its diagonal, the
     covariance of new inputs with old ones has none.
@@ -151,8 +151,8 @@ class Polynomial(Kernel):
         """pγ⟨x, x'⟩(γ⟨x, x'⟩ + c)^{p−1}."""
         program: Program = [(evaluate.LINEAR, 0.0, 0.0, 0.0), (evaluate.SCALE, self.degree * self.gamma, 0.0, 0.0)]
         if self.degree > 1:
-            rest = (evaluate.POLYNOMIAL, self.gamma, self.coef0, self.degree - 1.0)
-            program += [rest, (evaluate.PRODUCT, 0.0, 0.0, 0.0)]
+            power = (evaluate.POLYNOMIAL, self.gamma, self.coef0, self.degree - 1.0)
+            program += [power, (evaluate.PRODUCT, 0.0, 0.0, 0.0)]
         yield evaluate.gram(program, A, A)
 
     def features(self, X: Any) -> Array:

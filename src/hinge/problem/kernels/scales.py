@@ -1,4 +1,4 @@
-"""Parameters of kernels: checks, and widths that are learned from the inputs."""
+"""Parameters of kernels: checks, and widths estimated from the inputs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.base import Array, Kernel
 from hinge.problem.losses.base import normalise_weights, weighted_quantile
 
-# Distances between this many rows at most are computed for the median.
+# The maximum number of rows whose distances are computed for the median.
 MEDIAN_ROWS = 1000
 
 
 def resolve_gamma(gamma: Any, X: Any, weight: Array | None = None) -> float:
-    """γ as a number: "scale" is 1/(d·var X), "auto" is 1/d (scikit-learn's meaning)."""
+    """γ as a number: "scale" is 1/(d·var X), "auto" is 1/d (as in scikit-learn)."""
     if not isinstance(gamma, str):
         return float(gamma)
     X = evaluate.matrix(X)
@@ -34,7 +34,7 @@ def resolve_gamma(gamma: Any, X: Any, weight: Array | None = None) -> float:
 
 
 def resolve_length(length: Any, X: Any, weight: Array | None = None) -> Any:
-    """σ as a number: "median" is the median distance between (at most a thousand, evenly spread) examples."""
+    """σ as a number: "median" is the median distance between at most a thousand examples, evenly spaced in the data."""
     if isinstance(length, tuple):
         if len(length) != X.shape[1]:
             raise ValueError(f"length_scale has {len(length)} entries; X has {X.shape[1]} features.")
@@ -49,10 +49,10 @@ def resolve_length(length: Any, X: Any, weight: Array | None = None) -> Any:
     square = row_squares(X)[:, None] + row_squares(X)[None, :] - 2.0 * X @ X.T
     pairs = np.triu_indices(len(X), 1)
     distances = np.sqrt(np.maximum(square[pairs], 0.0))
-    apart = distances > 0
-    if not np.any(apart):
+    distinct = distances > 0
+    if not np.any(distinct):
         return 1.0
-    return weighted_quantile(distances[apart], np.outer(c, c)[pairs][apart], 0.5)
+    return weighted_quantile(distances[distinct], np.outer(c, c)[pairs][distinct], 0.5)
 
 
 def row_squares(X: Any) -> Array:
@@ -75,7 +75,7 @@ def check_scale(value: Any, name: str, words: tuple[str, ...]) -> None:
 
 
 def check_lengths(kernel: Any) -> None:
-    """``length_scale`` is a number, a word, or one number per feature, kept as a tuple."""
+    """Checks that ``length_scale`` is a number, a name, or one number per feature, which is stored as a tuple."""
     value = kernel.length_scale
     if np.ndim(value) == 1:
         lengths = tuple(float(length) for length in value)

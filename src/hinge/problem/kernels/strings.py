@@ -1,4 +1,4 @@
-"""Kernels on strings: shared substrings, with or without mistakes or gaps."""
+"""Kernels on strings: shared substrings, with or without mismatches or gaps."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ Words = Callable[[Numbers, Numbers, int], tuple[Numbers, Numbers]]
 
 
 def count_words(words_of: Words, *sets: Any) -> tuple[Numbers, list[Any]]:
-    """The words that occur, and how often each does in every string, for several sets of strings."""
+    """The words that occur, and their counts in every string, for several sets of strings."""
     letters, starts, base = code_letters(np.concatenate(sets))
     rows, words = words_of(letters, starts, base)
-    known, columns = np.unique(words, return_inverse=True)
+    distinct, columns = np.unique(words, return_inverse=True)
     n = len(starts) - 1
     counts = scipy.sparse.csr_array(
-        (np.ones(len(rows)), (rows.astype(np.int64), columns.ravel())), shape=(n, max(len(known), 1))
+        (np.ones(len(rows)), (rows.astype(np.int64), columns.ravel())), shape=(n, max(len(distinct), 1))
     )
     counts.sum_duplicates()
     bounds = np.cumsum([0, *(len(s) for s in sets)])
-    return known, [counts[int(lo) : int(hi)] for lo, hi in pairwise(bounds)]
+    return distinct, [counts[int(lo) : int(hi)] for lo, hi in pairwise(bounds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,9 @@ class Spectrum(_Words):
 
 @dataclass(frozen=True, eq=False)
 class Mismatch(_Words):
-    """Like :class:`Spectrum`, but a word counts wherever it occurs with at most ``mistakes`` wrong letters.
+    """As :class:`Spectrum`, but a word counts wherever it occurs with at most ``mistakes`` wrong letters.
 
-    Words are made of the letters in ``alphabet``; how many there are matters for the value (Leslie et al. 2004).
+    Words consist of the letters in ``alphabet``, whose number affects the value (Leslie et al. 2004).
 
     Two words that agree in g places have f(g) words near both of them. Values are found from f(g) = Σ_k a_k C(g, k):
     a_k times the pairs that agree in k given places, over all choices of k places (few, while the words near one are
@@ -134,10 +134,10 @@ class Mismatch(_Words):
 
     def _weighted(self, *sets: Any) -> tuple[list[Any], Array]:
         """Counts of parts of words, and a_k for each of them."""
-        known, counts = count_words(self._parts, *sets)
+        parts, counts = count_words(self._parts, *sets)
         terms = common_neighbours(len(set(self.alphabet)), self.length, self.mistakes)
         weights = np.array([terms[len(places)] for places in self._places()], dtype=np.float64)
-        return counts, weights[known // self._size()] if len(known) else np.zeros(1)
+        return counts, weights[parts // self._size()] if len(parts) else np.zeros(1)
 
     def words(self, letters: Numbers, starts: Numbers, base: int) -> tuple[Numbers, Numbers]:
         rows, words, base = self._windows(letters, starts)
@@ -154,7 +154,7 @@ class Mismatch(_Words):
         return *windows(at, starts, len(known), self.length), len(known)
 
     def _places(self) -> list[tuple[int, ...]]:
-        """The choices of places in which words with common neighbours may have to agree."""
+        """The choices of places in which two words with common neighbours may agree."""
         fewest = max(self.length - 2 * self.mistakes, 0)
         return [c for k in range(fewest, self.length + 1) for c in combinations(range(self.length), k)]
 
@@ -172,7 +172,7 @@ class Mismatch(_Words):
 
 @dataclass(frozen=True, eq=False)
 class Subsequence(Kernel):
-    """Shared words with gaps: every occurrence counts decay^(letters it spans), in both strings (Lodhi et al. 2002).
+    """Shared words with gaps: each occurrence contributes decay^(letters it spans), in both strings (Lodhi et al. 2002).
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class Subsequence(Kernel):
 
 
 def code_letters(strings: Any) -> tuple[Numbers, Numbers, int]:
-    """All letters as Unicode numbers, where each string starts, and one more than the largest number."""
+    """All letters as Unicode code points, the start of each string, and the largest code point plus one."""
     letters, starts = _letters(strings)
     return letters.astype(np.int64), starts, int(letters.max(initial=0)) + 1
 
@@ -237,7 +237,7 @@ def windows(letters: Numbers, starts: Numbers, base: int, length: int) -> tuple[
 def neighbours(
     rows: Numbers, words: Numbers, base: int, length: int, mistakes: int, first: int = 0
 ) -> tuple[Numbers, Numbers]:
-    """All words within so many mistakes of each: change one letter at or after ``first``, then later ones."""
+    """All words within ``mistakes`` of each: change one letter at or after ``first``, then later ones."""
     all_rows, all_words = [rows], [words]
     if mistakes:
         for position in range(first, length):

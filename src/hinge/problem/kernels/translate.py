@@ -1,4 +1,4 @@
-"""Kernels of scikit-learn's Gaussian processes, as kernels of this library.
+"""Kernels of scikit-learn's Gaussian processes as kernels of this library.
 
     ConstantKernel(c)              Constant(c)
     WhiteKernel(v)                 White(v)
@@ -9,8 +9,8 @@
     k₁ + k₂, k₁ * k₂, k ** p       the same, p a positive whole number
     bounds, "fixed"                ``.within(…)``: bounds on σ₀ become bounds on σ₀²
 
-A kernel that is none of these, such as one of a class that a user derived from scikit-learn's, is called as it is
-(:class:`Foreign`): its values, their derivatives and its bounds are its own.
+Any other kernel, such as one of a user's class derived from scikit-learn's, is called unchanged (:class:`Foreign`) and
+defines its values, derivatives and bounds.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from hinge.problem.kernels.inner_products import Constant, LinearKernel, White
 
 
 def is_foreign(kernel: Any) -> bool:
-    """Whether it is a kernel object of scikit-learn (or of a class derived from one)."""
-    theirs = sys.modules.get("sklearn.gaussian_process.kernels")  # not imported: there can be no such object
-    return theirs is not None and isinstance(kernel, theirs.Kernel)
+    """Whether the kernel is an object of scikit-learn (or of a class derived from one)."""
+    kernels = sys.modules.get("sklearn.gaussian_process.kernels")  # if it is not imported, there is no such object
+    return kernels is not None and isinstance(kernel, kernels.Kernel)
 
 
 def translate(kernel: Any) -> Kernel:
@@ -47,41 +47,41 @@ def translate(kernel: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
-    from sklearn.gaussian_process import kernels as theirs
+    from sklearn.gaussian_process import kernels as sklearn_kernels
 
     kind = type(kernel)
-    if kind in (theirs.Sum, theirs.Product):
+    if kind in (sklearn_kernels.Sum, sklearn_kernels.Product):
         left, right = translate(kernel.k1), translate(kernel.k2)
-        if left.takes != right.takes:  # one of them takes anything
+        if left.takes != right.takes:  # one of them takes any input
             return Foreign(kernel)
-        return left + right if kind is theirs.Sum else left * right
-    if kind is theirs.Exponentiation:
+        return left + right if kind is sklearn_kernels.Sum else left * right
+    if kind is sklearn_kernels.Exponentiation:
         if kernel.exponent < 1 or int(kernel.exponent) != kernel.exponent:
             raise ValueError(
                 f"{kernel} cannot be used: the exponent of a kernel must be a positive whole number, for others the power "
                 "need not be a kernel."
             )
         return Power(translate(kernel.kernel), int(kernel.exponent))
-    if kind is theirs.ConstantKernel:
-        if isinstance(kernel.constant_value, Kernel):  # scikit-learn's kernel + or * one of ours
+    if kind is sklearn_kernels.ConstantKernel:
+        if isinstance(kernel.constant_value, Kernel):  # a sum or product of a kernel of scikit-learn and one of hinge
             return kernel.constant_value
         return _within(Constant(float(kernel.constant_value)), kernel, "constant_value")
-    if kind is theirs.WhiteKernel:
+    if kind is sklearn_kernels.WhiteKernel:
         return _within(White(float(kernel.noise_level)), kernel, "noise_level")
-    if kind is theirs.RBF:
+    if kind is sklearn_kernels.RBF:
         return _within(RBF(_length(kernel)), kernel, "length_scale")
-    if kind is theirs.Matern:
+    if kind is sklearn_kernels.Matern:
         return _within(Matern(_length(kernel), float(kernel.nu)), kernel, "length_scale")
-    if kind is theirs.RationalQuadratic:
+    if kind is sklearn_kernels.RationalQuadratic:
         return _within(RationalQuadratic(_length(kernel), float(kernel.alpha)), kernel, "alpha", "length_scale")
-    if kind is theirs.ExpSineSquared:
+    if kind is sklearn_kernels.ExpSineSquared:
         return _within(Periodic(_length(kernel), float(kernel.periodicity)), kernel, "length_scale", "periodicity")
-    if kind is theirs.DotProduct:
+    if kind is sklearn_kernels.DotProduct:
         bounds = kernel.hyperparameter_sigma_0
         pair = None if bounds.fixed else tuple(float(b) ** 2 for b in bounds.bounds[0])
         linear = LinearKernel()
         return linear if kernel.sigma_0 == 0 else Constant(float(kernel.sigma_0) ** 2).within(pair) + linear  # type: ignore[arg-type]
-    if isinstance(kernel, theirs.CompoundKernel):
+    if isinstance(kernel, sklearn_kernels.CompoundKernel):
         raise ValueError("kernel cannot be a CompoundKernel, which is several kernels; pass one of them, or their sum.")
     return Foreign(kernel.clone_with_theta(kernel.theta))
 
@@ -94,11 +94,11 @@ class Foreign(Kernel):
 
     @property
     def takes(self) -> str:  # type: ignore[override]
-        from sklearn.gaussian_process import kernels as theirs
+        from sklearn.gaussian_process import kernels as sklearn_kernels
 
-        # Constant and white kernels take anything, and are used with vectors.
+        # Constant and white kernels take any input, and are used with vectors.
         vectors = self.kernel.requires_vector_input or isinstance(
-            self.kernel, theirs.ConstantKernel | theirs.WhiteKernel
+            self.kernel, sklearn_kernels.ConstantKernel | sklearn_kernels.WhiteKernel
         )
         return "vectors" if vectors else "objects"
 
@@ -143,15 +143,15 @@ def _length(kernel: Any) -> Any:
     return tuple(length.tolist()) if length.ndim and length.size > 1 else float(length.ravel()[0])
 
 
-def _within(mine: Kernel, theirs: Any, *names: str) -> Kernel:
-    """Their bounds, in the order of our parameters."""
+def _within(translated: Kernel, original: Any, *names: str) -> Kernel:
+    """The bounds of scikit-learn's kernel, in the order of hinge's parameters."""
     bounds: list[tuple[float, float] | None] = []
     for name in names:
-        parameter = getattr(theirs, f"hyperparameter_{name}")
+        parameter = getattr(original, f"hyperparameter_{name}")
         if parameter.fixed:
             bounds += [None] * parameter.n_elements
         else:
             bounds += [(float(low), float(high)) for low, high in parameter.bounds]
     if all(pair is None for pair in bounds):
-        return mine.fixed()
-    return mine if all(pair == DEFAULT_BOUNDS for pair in bounds) else mine.within(*bounds)
+        return translated.fixed()
+    return translated if all(pair == DEFAULT_BOUNDS for pair in bounds) else translated.within(*bounds)

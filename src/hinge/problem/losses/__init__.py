@@ -1,4 +1,4 @@
-"""Losses: how wrong a score is for a target."""
+"""Losses: functions of a target and a score."""
 
 from hinge.problem.losses.base import Loss, Target, normalise_weights
 from hinge.problem.losses.custom import CustomLoss, LossFacts, as_loss, probe_loss

@@ -1,8 +1,8 @@
-"""What a loss is.
+"""The base class of losses.
 
-A loss ℓ(y, s) compares a target y with a score s. It is a small immutable object that knows its value, its
-derivatives in s, its Fenchel conjugate and a few facts about itself. Everything is vectorised NumPy in float64:
-this is the definition, and the oracle for the compiled twin in ``native/problem/losses.hpp``.
+A loss ℓ(y, s) compares a target y with a score s. It is a small immutable object with its value, its derivatives in s,
+its Fenchel conjugate and a few declared properties. Everything is vectorised NumPy in float64: this is the definition,
+and the reference for the compiled version in ``native/problem/losses.hpp``.
 
 Conventions
 -----------
@@ -27,11 +27,11 @@ from hinge.problem.root import best_bias
 
 Array = NDArray[np.float64]
 
-MOST_DOUBLINGS = 1100  # from 1 to the largest number
+MOST_DOUBLINGS = 1100  # from 1 to the largest float64
 
 
 class Kink(NamedTuple):
-    """A kink at the scores ``at``, with the gradients ``low`` left of it and ``high`` right of it, example by example."""
+    """A kink at the scores ``at``, with gradient ``low`` on its left and ``high`` on its right, one entry per example."""
 
     at: Array
     low: Array
@@ -39,7 +39,7 @@ class Kink(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """A loss made of the maximum of straight lines α·s + β (rows are pieces), or of its square times h/2."""
+    """A loss that is the maximum of lines α·s + β (rows are pieces), or h/2 times the square of that maximum."""
 
     slope: Array
     start: Array
@@ -47,7 +47,7 @@ class Pieces(NamedTuple):
 
 
 class Target(enum.Enum):
-    """The kind of target a loss is made for; the value says it in words."""
+    """The kind of target of a loss; the value describes it."""
 
     REAL = "real numbers"
     NONZERO = "real numbers other than zero"
@@ -62,7 +62,7 @@ class Target(enum.Enum):
         return self in (Target.SIGN, Target.CLASSES)
 
     def admits(self, y: Array) -> bool:
-        """Whether all of y lies in the set the loss is defined on (labels are coded elsewhere)."""
+        """Whether all of y is in the domain of the loss (labels are coded elsewhere)."""
         if self is Target.NONZERO:
             return bool(np.all(y != 0))
         if self is Target.NONNEGATIVE:
@@ -78,8 +78,8 @@ class Target(enum.Enum):
 class Loss(Parametrised):
     """Base class of the losses.
 
-    A subclass gives ``value`` and ``gradient``, and, where they exist, ``hessian``, ``conjugate`` with its domain
-    ``dual_interval``, and ``subgradients`` at kinks. The class attributes declare facts that solvers rely on.
+    A subclass defines ``value`` and ``gradient`` and, if they exist, ``hessian``, ``conjugate`` with its domain
+    ``dual_interval``, and ``subgradients`` at kinks. The class attributes declare properties that solvers rely on.
     """
 
     target: ClassVar[Target] = Target.REAL
@@ -88,23 +88,23 @@ class Loss(Parametrised):
     twice: ClassVar[bool] = True  # has a useful second derivative
     has_conjugate: ClassVar[bool] = True
     bounds_error: ClassVar[bool] = False  # ℓ ≥ 1[ys ≤ 0], for margin losses
-    piecewise_linear: ClassVar[bool] = False  # ``kinks`` gives its kinks
+    piecewise_linear: ClassVar[bool] = False  # see ``kinks``
     softness: ClassVar[float] = (
         0.0  # κ > 0 if ℓ(s) = Σ_k max {u (s − at_k) − κ/2 u² : low_k ≤ u ≤ high_k} over ``kinks``
     )
-    piecewise_quadratic: ClassVar[bool] = False  # ``pieces`` gives them; h/2 (s − y)² and Huber's have none
-    constant_curvature: ClassVar[bool] = False  # ∂²ℓ/∂s² is the same everywhere, so that quadratic models are exact
+    piecewise_quadratic: ClassVar[bool] = False  # see ``pieces``; h/2 (s − y)² and Huber's loss have none
+    constant_curvature: ClassVar[bool] = False  # ∂²ℓ/∂s² is the same everywhere, so quadratic models are exact
     outputs: ClassVar[str] = "one"  # scores per example: "one", or "classes"
-    compiled: ClassVar[bool] = True  # has a twin in native/problem/losses.hpp; without, it is called once per array
+    compiled: ClassVar[bool] = True  # in native/problem/losses.hpp; otherwise called once per array
 
     @property
     def declared_convex(self) -> bool:
-        """Whether convexity is a fact, and not what samples of a user's loss suggest: only facts prove anything."""
+        """Whether convexity is declared, and not inferred from samples of a user's loss: only a declaration proves bounds."""
         return self.convex
 
     @property
     def curvature(self) -> float:
-        """An upper bound of ∂²ℓ/∂s² (infinity where there is none)."""
+        """An upper bound of ∂²ℓ/∂s² (infinity if there is none)."""
         return math.inf
 
     def value(self, y: Array, s: Array) -> Array:
@@ -120,7 +120,7 @@ class Loss(Parametrised):
         raise NotImplementedError
 
     def dual_interval(self, y: Array) -> tuple[Array | float, Array | float]:
-        """The closed interval of u where the conjugate is finite. It contains 0 for every loss here."""
+        """The closed interval of u on which the conjugate is finite. It contains 0 for every loss of the library."""
         return -np.inf, np.inf
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
@@ -129,17 +129,17 @@ class Loss(Parametrised):
         return g, g
 
     def kinks(self, y: Array) -> list[Kink]:
-        """The kinks of a loss that is piecewise linear or has a ``softness``, which rounds them off.
+        """The kinks of a loss that is piecewise linear or has a ``softness``, which smooths them.
 
-        The gradients add up to ``dual_interval``. By default one, at s = y.
+        The gradients sum to ``dual_interval``. The default is one kink at s = y.
         """
         low, high = (np.array(np.broadcast_to(edge, y.shape), dtype=np.float64) for edge in self.dual_interval(y))
         return [Kink(y, low, high)]
 
     def pieces(self, y: Array) -> Pieces:
-        """The straight pieces of a loss that is the maximum of lines, or the square of one, as (pieces × n) arrays.
+        """The linear pieces of a loss that is a maximum of lines, or the square of one, as (pieces × n) arrays.
 
-        By default those of a piecewise linear loss with one kink where it is zero.
+        The default is for a piecewise linear loss with one kink, at which it is zero.
         """
         if not self.piecewise_linear:
             raise TypeError(f"{type(self).__name__} has no straight pieces.")
@@ -147,23 +147,23 @@ class Loss(Parametrised):
         return Pieces(np.array([low, high]), np.array([-low * at, -high * at]), 0.0)
 
     def falling(self, y: Array) -> Array | None:
-        """The direction of s, −1 or +1, in which ℓ(y, s) falls for ever without reaching its infimum; 0 if ℓ rises both ways.
+        """The direction of s, −1 or +1, in which ℓ(y, s) decreases without reaching its infimum; 0 if there is none.
 
-        None for losses that attain their infimum at every target: for them a risk without a penalty has a minimiser.
+        None for losses that attain their infimum at every target: an unpenalised risk then has a minimiser.
         """
         return None
 
     def prox(self, y: Array, v: Array, step: float) -> Array:
         """argmin_s ½(s − v)² + step·ℓ(y, s), for convex losses.
 
-        The optimality condition s − v + step·ℓ'(s) = 0 is an increasing function of s with slope ≥ 1, so its root
-        lies between v and v − step·ℓ'(v), and bisection finds it whether ℓ has kinks or not.
+        The optimality condition s − v + step·ℓ'(s) = 0 is an increasing function of s with derivative ≥ 1, so its root
+        lies between v and v − step·ℓ'(v), and bisection finds it even if ℓ has kinks.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             pull = -step * self.gradient(y, v)
             side, most = np.sign(pull), np.abs(pull)
             width = np.minimum(most, 1.0)
-            for _ in range(MOST_DOUBLINGS):  # a steep loss pulls far beyond the root: search outwards from v
+            for _ in range(MOST_DOUBLINGS):  # outwards from v, because that bound may be far
                 far = v + side * width
                 short = (width < most) & (side * (far - v + step * self.gradient(y, far)) < 0)
                 if not np.any(short):
@@ -182,7 +182,7 @@ class Loss(Parametrised):
         return np.clip(u, lo, hi)
 
     def inverse_link(self, s: Array) -> Array:
-        """From the score to what is predicted: the mean of y given s, for likelihoods; the score otherwise."""
+        """The prediction for a score: for likelihoods the mean of y given s, otherwise the score."""
         return s
 
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
@@ -192,7 +192,7 @@ class Loss(Parametrised):
         if self.target.is_classes:  # two values only
             positive = float(c[y > 0].sum())
             y, c = np.array([-1.0, 1.0]), np.array([max(0.0, 1.0 - positive), positive])
-            y, c = y[c > 0], c[c > 0]  # a class that is absent has a say of nothing, not of 0 · ∞
+            y, c = y[c > 0], c[c > 0]  # an absent class would otherwise contribute 0 · ∞
 
         def derivatives(b: float) -> tuple[float, float]:
             s = np.full_like(y, b)
@@ -202,11 +202,11 @@ class Loss(Parametrised):
         return best_bias(derivatives, self.score_span(y))
 
     def score_span(self, y: Array) -> float:
-        """Scores beyond this are as good as infinite."""
+        """Scores beyond this are equivalent to infinite ones."""
         return 1e3 if self.target.is_classes else 1.0 + 2.0 * float(np.max(np.abs(y), initial=0.0))
 
     def params(self) -> tuple[float, ...]:
-        """The numbers the compiled twin is made from, in the order of the fields."""
+        """The arguments of the compiled version, in the order of the fields."""
         return tuple(float(getattr(self, name)) for name in (f.name for f in fields(self)))
 
 
@@ -235,17 +235,17 @@ def xlogx(x: Array) -> Array:
     return np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0)), 0.0)
 
 
-# Slopes this little outside the domain of a conjugate, relative to its edge, are there by rounding.
+# Rounding may put dual variables this far outside the domain of a conjugate, relative to its edge.
 EDGE = 1.0 + 1e-12
 
 
 def where_finite(inside: NDArray[np.bool_], value: Array) -> Array:
-    """`value` where `inside`, +∞ elsewhere: the shape every conjugate here has."""
+    """`value` where `inside`, +∞ elsewhere, as every conjugate of the library."""
     return np.where(inside, value, np.inf)
 
 
 def weighted_quantile(y: Array, c: Array, level: float) -> float:
-    """A minimiser of Σ cᵢ ρ_level(yᵢ − b): the midpoint of the interval of minimisers, where there is one."""
+    """A minimiser of Σ cᵢ ρ_level(yᵢ − b): the midpoint of the interval of minimisers if it is not unique."""
     order = np.argsort(y, kind="stable")
     cumulative = np.cumsum(c[order])
     cumulative /= cumulative[-1]

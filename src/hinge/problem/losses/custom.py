@@ -1,4 +1,4 @@
-"""Losses that users write: any object with ``value(y, s)`` and ``gradient(y, s)``, optionally ``hessian(y, s)``."""
+"""User-defined losses: any object with ``value(y, s)`` and ``gradient(y, s)``, optionally ``hessian(y, s)``."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike
 from hinge.problem.losses.base import Array, Kink, Loss, Target, normalise_weights
 from hinge.problem.losses.probe import LossFacts, probe, sample_targets
 
-SCORES = (-7.3, -1.9, -0.6, 0.4, 1.7, 8.2)  # where declared kinks are compared with values
+SCORES = (-7.3, -1.9, -0.6, 0.4, 1.7, 8.2)  # at which declared kinks are compared with values
 
 
 @dataclass(frozen=True, eq=False)
 class CustomLoss(Loss):
-    """Wraps a loss that is not one of the library's: any object, or a subclass of :class:`Loss` of a user's own.
+    """Wraps a user-defined loss: any object, or a subclass of :class:`Loss` outside the library.
 
-    Its values are probed once (see :func:`probe_loss`). What it declares (``target``, ``smooth``, ``convex``,
-    ``curvature``, ``conjugate`` with ``dual_interval``, ``inverse_link``, …) is used unless the samples refute it, which
-    is an error, as a wrong gradient is. What it does not declare is taken from the samples, and then no duality gap is
-    claimed. Nothing has to be registered.
+    Its values are probed once (see :func:`probe_loss`). Its declarations (``target``, ``smooth``, ``convex``,
+    ``curvature``, ``conjugate`` with ``dual_interval``, ``inverse_link``, …) are used unless samples refute them; a refuted
+    declaration is an error, and so is a wrong gradient. Properties that are not declared are inferred from samples, and then
+    no duality gap is claimed. Nothing has to be registered.
     """
 
     compiled: ClassVar[bool] = False
@@ -40,9 +40,9 @@ class CustomLoss(Loss):
             )
 
     def _declared(self, name: str, default: Any) -> Any:
-        """What the definition has under a name; what it inherits from :class:`Loss` is no declaration of its own."""
+        """The definition's attribute of this name; attributes inherited from :class:`Loss` are not declarations."""
         d = self.definition
-        if isinstance(d, Loss) and not _ours(d) and name not in getattr(d, "__dict__", {}):
+        if isinstance(d, Loss) and not _is_builtin(d) and name not in getattr(d, "__dict__", {}):
             owner = next((c for c in type(d).__mro__ if name in c.__dict__), Loss)
             if owner is Loss:
                 return default
@@ -50,7 +50,7 @@ class CustomLoss(Loss):
 
     @cached_property
     def facts(self) -> LossFacts:
-        """What the probe found."""
+        """The results of the probe."""
         return probe(self.definition, self._declared, self.sample)
 
     @property
@@ -63,7 +63,7 @@ class CustomLoss(Loss):
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
-        """As declared; otherwise True: methods that use gradients go far on kinked losses too, if not to the end."""
+        """As declared; otherwise True, because gradient methods make progress on losses with kinks too."""
         return bool(self._declared("smooth", True))
 
     @property
@@ -80,12 +80,12 @@ class CustomLoss(Loss):
 
     @property
     def has_conjugate(self) -> bool:  # type: ignore[override]
-        """A conjugate bounds the optimum only if the loss is convex, and samples do not prove that."""
+        """A conjugate bounds the optimum only if the loss is convex, which samples cannot prove."""
         return self.declared_convex and callable(self._declared("conjugate", None))
 
     @cached_property
     def piecewise_linear(self) -> bool:  # type: ignore[override]
-        """As declared or inherited, if the differences of values are those that the kinks give."""
+        """As declared or inherited, if the kinks reproduce the differences of values."""
         if not bool(self._declared("piecewise_linear", False)) or self.outputs != "one":
             return False
         y = np.repeat(np.ones(1) if self.sample is None else self.sample, len(SCORES))
@@ -96,31 +96,31 @@ class CustomLoss(Loss):
         return bool(np.allclose(found, np.sum(parts, axis=0), rtol=1e-9, atol=1e-9))
 
     def kinks(self, y: Array) -> list[Kink]:
-        own = self._declared("kinks", None)
-        return super().kinks(y) if own is None else own(y)
+        declared = self._declared("kinks", None)
+        return super().kinks(y) if declared is None else declared(y)
 
     @property
     def curvature(self) -> float:
         return self.facts.curvature
 
     def value(self, y: Array, s: Array) -> Array:
-        with np.errstate(all="ignore"):  # searches try scores far out
+        with np.errstate(all="ignore"):  # searches evaluate extreme scores
             return self.definition.value(y, s)
 
     def gradient(self, y: Array, s: Array) -> Array:
-        with np.errstate(all="ignore"):  # searches try scores far out
+        with np.errstate(all="ignore"):  # searches evaluate extreme scores
             return self.definition.gradient(y, s)
 
     def hessian(self, y: Array, s: Array) -> Array:
-        with np.errstate(all="ignore"):  # searches try scores far out
+        with np.errstate(all="ignore"):  # searches evaluate extreme scores
             return self.definition.hessian(y, s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
         return self.definition.conjugate(y, u)
 
     def dual_interval(self, y: Array) -> tuple[Array | float, Array | float]:
-        own = self._declared("dual_interval", None)
-        return super().dual_interval(y) if own is None else own(y)
+        declared = self._declared("dual_interval", None)
+        return super().dual_interval(y) if declared is None else declared(y)
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
         own = self._declared("subgradients", None)
@@ -135,7 +135,7 @@ class CustomLoss(Loss):
         return s if own is None else own(s)
 
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
-        """argmin_b Σ cᵢ ℓ(yᵢ, b): by the gradient if the loss is convex, by a search over values if not."""
+        """argmin_b Σ cᵢ ℓ(yᵢ, b): by the gradient if the loss is convex, otherwise by a search over values."""
         own = self._declared("baseline", None)
         if own is not None:
             return float(own(y, weight))
@@ -149,10 +149,9 @@ class CustomLoss(Loss):
 
 
 def best_constant(loss: Loss, y: Array, c: Array) -> float:
-    """argmin_b Σ cᵢ ℓ(yᵢ, b) for any loss: the best of a grid, refined by golden sections between its neighbours.
+    """argmin_b Σ cᵢ ℓ(yᵢ, b) for any loss: the best of a grid, refined by golden-section search between its neighbours.
 
-    A bounded loss of a margin is least at infinity, where the gradients of all examples vanish and no method can leave:
-    then zero.
+    A bounded margin loss may have its infimum at infinity, where all gradients vanish and no solver could leave; then zero.
     """
     grid = np.geomspace(1e-3, loss.score_span(y), 40)
     found = [np.array([0.0]), grid, -grid]
@@ -185,26 +184,26 @@ def best_constant(loss: Loss, y: Array, c: Array) -> float:
     return 0.0 if there <= 1e-6 * at_zero else float(best)
 
 
-def _ours(loss: Any) -> bool:
-    """Whether the library defines the loss: its declarations are tested there."""
+def _is_builtin(loss: Any) -> bool:
+    """Whether the library defines the loss; its declarations are covered by the library's tests."""
     return isinstance(loss, Loss) and type(loss).__module__.partition(".")[0] == "hinge"
 
 
 def as_loss(loss: Any, y: ArrayLike | None = None) -> Loss:
-    """The loss itself if it is one of the library's, a wrapped user-defined one otherwise; y: targets for its probe."""
+    """The loss itself if the library defines it, otherwise wrapped; y: targets for its probe."""
     if isinstance(loss, CustomLoss):
         return loss if y is None else CustomLoss(loss.definition, sample_targets(y))
-    if _ours(loss):
+    if _is_builtin(loss):
         return loss
     return CustomLoss(loss, None if y is None else sample_targets(y))
 
 
 def probe_loss(loss: Any, y: ArrayLike | None = None) -> LossFacts:
-    """Find out what can be known about a loss: whether its gradient fits, convexity, kinks, second derivative.
+    """Determine properties of a loss from samples: a right gradient, convexity, kinks, second derivative.
 
-    Samples refute, they do not prove: a loss that is convex on every sample but does not declare ``convex = True`` is
-    treated as convex where that only costs time, and its certificate is a stationarity residual, never a gap. A gradient
-    that is not the derivative of the value is an error.
+    Samples can refute a property, but not prove it: a loss that is convex on every sample but does not declare
+    ``convex = True`` is treated as convex where a mistake only costs time, and its certificate is a stationarity residual,
+    never a gap. A gradient that is not the derivative of the value is an error.
 
     Parameters
     ----------

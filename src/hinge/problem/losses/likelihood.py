@@ -1,8 +1,8 @@
 """Negative log-likelihoods as losses of the score: half the unit deviance, zero at the saturated fit.
 
-The link is folded in: the score s is the linear predictor, ``inverse_link(s)`` is the mean. The Gaussian likelihood is
-:class:`Squared`; :class:`Logistic` is :class:`Bernoulli` for labels −1/+1. Whatever the link, the best constant predicts
-the mean of the targets: the Bayes predictor of all of these is E[y|x]. Other pairs of distribution and link are in
+The link is part of the loss: the score s is the linear predictor, and ``inverse_link(s)`` is the mean. The Gaussian
+likelihood is :class:`Squared`; :class:`Logistic` is :class:`Bernoulli` for labels −1/+1. For every link the best constant
+predicts the mean of the targets: the Bayes predictor of all of these is E[y|x]. Other pairs of distribution and link are in
 :mod:`hinge.problem.losses.linked`.
 """
 
@@ -60,12 +60,12 @@ class Bernoulli(Loss):
 
 @dataclass(frozen=True)
 class LogLink(Loss):
-    """Shared by the likelihoods of nonnegative targets whose mean is e^s."""
+    """Base of the likelihoods of nonnegative targets with mean e^s."""
 
     target: ClassVar[Target] = Target.NONNEGATIVE
 
     def falling(self, y: Array) -> Array | None:
-        """A target of zero wants a mean of zero, a score of −∞."""
+        """At a target of zero the loss decreases towards a mean of zero, a score of −∞."""
         return np.where(y == 0, -1.0, 0.0)
 
     def inverse_link(self, s: Array) -> Array:
@@ -156,7 +156,7 @@ class Tweedie(LogLink):
         return b * np.exp(b * s) - a * y * np.exp(a * s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        """No closed form: the score with gradient u is found by bisection on the increasing gradient."""
+        """There is no closed form: bisection on the increasing gradient finds the score with gradient u."""
         y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
         outside = (y == 0) & (u < 0)
         low, high = np.full(y.shape, -700.0), np.full(y.shape, 700.0)
@@ -226,7 +226,7 @@ class Softmax(Loss):
     outputs: ClassVar[str] = "classes"
 
     def falling(self, y: Array) -> Array:
-        """The score of the right class may always lead by more."""
+        """The loss decreases as the score of the true class increases, without a limit."""
         return np.ones(len(y))
 
     @property

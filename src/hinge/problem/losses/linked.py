@@ -3,10 +3,10 @@
     ℓ(y, s) = ½ d(y, μ),   μ = g⁻¹(s),   ℓ' = −(y − μ) μ'/V(μ)
     ℓ'' = μ'²/V + (y − μ)(V' μ'²/V² − μ''/V),   with expectation μ'²/V, the Fisher information of one example
 
-Pairs that have a compiled loss get that one (:func:`likelihood_loss`). The others are put together here. Where ℓ is
-convex in s ``hessian`` is ℓ''; where it is not, it is the Fisher information, which is never negative, so that Newton's
-method becomes Fisher scoring, and the certificate of a fit is a stationarity residual. Scores whose mean the
-distribution does not allow cost +∞.
+Pairs with a compiled loss use that one (:func:`likelihood_loss`); the others are composed here. If ℓ is convex in s,
+``hessian`` is ℓ''. Otherwise it is the Fisher information, which is never negative; Newton's method is then Fisher
+scoring, and the certificate of a fit is a stationarity residual. Scores whose mean is outside the distribution's domain
+have the loss +∞.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Linked(Loss):
     distribution: Distribution
     link: Link
 
-    fisher = True  # `hessian` is a Fisher information where it is not the second derivative
+    fisher = True  # `hessian` is the Fisher information where it is not the second derivative
 
     @property
     def target(self) -> Target:  # type: ignore[override]
@@ -49,7 +49,7 @@ class Linked(Loss):
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
-        """Where it is known to be; see the cases below."""
+        """Whether the loss is known to be convex; see the cases below."""
         d, g = self.distribution, self.link
         if isinstance(g, PowerLink):
             if isinstance(d, Binomial):
@@ -67,7 +67,7 @@ class Linked(Loss):
         return ()
 
     def inside(self, s: Array) -> np.ndarray:
-        """Which scores have a mean that the distribution allows."""
+        """Whether the mean of each score is in the distribution's domain."""
         low, high = self.link.scores
         ok = (s > low) & (s < high)
         low, high = self.distribution.means
@@ -77,12 +77,12 @@ class Linked(Loss):
         return ok
 
     def _safe(self) -> float:
-        """Some score inside the domain."""
+        """A score inside the domain."""
         mean = 0.5 if self.distribution.means[1] == 1.0 or self.link.means[1] == 1.0 else 1.0
         return float(self.link.link(mean))
 
     def _means(self, s: Array) -> tuple[np.ndarray, Array, Array]:
-        """Where s is inside, s made safe, and the means, kept off the ends of their interval by rounding at most."""
+        """Whether s is inside, s with safe values elsewhere, and the means, moved off the ends of their interval by rounding."""
         s = np.asarray(s, dtype=np.float64)
         ok = self.inside(s)
         s = np.where(ok, s, self._safe())
@@ -114,14 +114,14 @@ class Linked(Loss):
         return np.maximum(self.second_derivative(y, s), 0.0) if self.convex else self.information(s)
 
     def falling(self, y: Array) -> Array | None:
-        """With the log link a target that is not positive wants a score of −∞; other links reach all means."""
+        """With the log link the loss of a nonpositive target decreases towards −∞; other links reach all means."""
         return np.where(y <= 0, -1.0, 0.0) if self.link.name == "log" and np.any(y <= 0) else None
 
     def inverse_link(self, s: Array) -> Array:
         return self.link.inverse(s)
 
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
-        """The link of the mean: ℓ' is a multiple of μ − y that does not depend on y otherwise."""
+        """The link of the mean, because ℓ' is μ − y times a factor that does not depend on y."""
         y = np.asarray(y, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(self.link.link(weighted_sum(normalise_weights(weight, len(y)), y)))
@@ -134,7 +134,7 @@ class Linked(Loss):
 
 
 def _variance_power(distribution: Distribution) -> float | None:
-    """p where V = μ^p; None for other variances."""
+    """p if V = μ^p; None for other variances."""
     if isinstance(distribution, Tweedie):
         return distribution.power
     powers = {Gaussian: 0.0, PoissonCounts: 1.0, GammaAmounts: 2.0}
@@ -147,7 +147,7 @@ def _convex_in_power(p: float, q: float) -> bool:
     s^e is convex for e ≤ 0 and e ≥ 1 and concave between; at p = 1 and p = 2 one of the powers is a logarithm.
     """
     e, f = (1.0 - p) / q, (2.0 - p) / q
-    if p < 1.0:  # targets of either sign: the first term must be linear
+    if p < 1.0:  # targets of either sign, so the first term must be linear
         return e == 1.0
     if p == 1.0:
         return 0.0 < q <= 1.0
@@ -191,7 +191,7 @@ class LinkedProbability(Linked):
         return y * f + (1.0 - y) * g
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        """No closed form: the score with gradient u is found by bisection on the increasing gradient."""
+        """There is no closed form: bisection on the increasing gradient finds the score with gradient u."""
         y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
         lo, hi = self.dual_interval(y)
         low, high = np.full(y.shape, -600.0), np.full(y.shape, 600.0)
@@ -213,7 +213,7 @@ class LinkedProbability(Linked):
 
 
 def likelihood_loss(distribution: Distribution, link: Link) -> Loss:
-    """The loss of a distribution and a link: a compiled one where there is one."""
+    """The loss of a distribution and a link; a compiled one if it exists."""
     if isinstance(distribution, Binomial) and isinstance(link, LogitLink):
         return likelihood.Bernoulli()
     if isinstance(distribution, Gaussian) and isinstance(link, PowerLink) and link.power == 1.0:

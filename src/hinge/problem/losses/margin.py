@@ -25,7 +25,7 @@ from hinge.problem.losses.base import (
 
 @dataclass(frozen=True)
 class MarginLoss(Loss):
-    """A loss of the margin. With p = −y·u the dual variables are p ≥ 0 (the loss falls as the margin grows)."""
+    """A loss of the margin. With p = −y·u the dual variables are p ≥ 0 (the loss decreases in the margin)."""
 
     target: ClassVar[Target] = Target.SIGN
     bounds_error: ClassVar[bool] = True
@@ -38,17 +38,17 @@ class MarginLoss(Loss):
         y = np.asarray(y, dtype=np.float64)
         c = normalise_weights(weight, len(y))
         up, down = float(c[y > 0].sum()), float(c[y <= 0].sum())
-        known = self.best_score(up, down) if up > 0 and down > 0 else None
-        return super().baseline(y, weight) if known is None else known
+        best = self.best_score(up, down) if up > 0 and down > 0 else None
+        return super().baseline(y, weight) if best is None else best
 
     def best_score(self, up: float, down: float) -> float | None:
-        """argmin_s up·ℓ(1, s) + down·ℓ(−1, s) for two weights above zero; None where it is not known in closed form."""
+        """argmin_s up·ℓ(1, s) + down·ℓ(−1, s) for two positive weights; None if it has no closed form."""
         return None
 
 
 @dataclass(frozen=True)
 class ZeroOne(Loss):
-    """ℓ = 1[m ≤ 0]: counts mistakes, a score of zero among them. Neither convex nor continuous: for evaluation."""
+    """ℓ = 1[m ≤ 0]: counts mistakes, including scores of zero. Neither convex nor continuous: for evaluation only."""
 
     target: ClassVar[Target] = Target.SIGN
     smooth: ClassVar[bool] = False
@@ -66,7 +66,7 @@ class ZeroOne(Loss):
 
 @dataclass(frozen=True)
 class PerceptronLoss(MarginLoss):
-    """ℓ = max(0, −m). Zero as soon as the sign is right, so it does not bound the 0-1 loss."""
+    """ℓ = max(0, −m). Zero whenever the sign is right, so it does not bound the 0-1 loss."""
 
     piecewise_linear: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
@@ -81,7 +81,7 @@ class PerceptronLoss(MarginLoss):
         return np.maximum(-y * s, 0.0)
 
     def gradient(self, y: Array, s: Array) -> Array:
-        return np.where(y * s <= 0, -y, 0.0)  # a score of zero is a mistake, or w = 0 would never move
+        return np.where(y * s <= 0, -y, 0.0)  # a score of zero is a mistake; otherwise w = 0 would never change
 
     def hessian(self, y: Array, s: Array) -> Array:
         return np.zeros_like(s)
@@ -94,7 +94,7 @@ class PerceptronLoss(MarginLoss):
         return _ordered(y, y * s, 0.0)
 
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
-        """Zero, where no example has a loss."""
+        """Zero, at which every example has loss zero."""
         return 0.0
 
     def prox(self, y: Array, v: Array, step: float) -> Array:
@@ -173,9 +173,9 @@ class SquaredHinge(MarginLoss):
 
 @dataclass(frozen=True)
 class ModifiedHuber(MarginLoss):
-    """ℓ = max(0, 1 − m)² for m ≥ −1 and −4m below: the squared hinge, straight where it would be steep (Zhang 2004).
+    """ℓ = max(0, 1 − m)² for m ≥ −1 and −4m below: the squared hinge with a linear tail (Zhang 2004).
 
-    The score that is best on average is 2p − 1, so (1 + s)/2, kept within 0 and 1, estimates the probability p.
+    The minimiser of the expected loss is 2p − 1, so (1 + s)/2, clipped to [0, 1], estimates the probability p.
     """
 
     most: ClassVar[float] = 4.0
@@ -288,7 +288,7 @@ class Exponential(MarginLoss):
 
 @dataclass(frozen=True)
 class SquaredMargin(MarginLoss):
-    """ℓ = (1 − m)² = (y − s)²: least squares on the labels. Also penalises being right by too much."""
+    """ℓ = (1 − m)² = (y − s)²: least squares on the labels. Also penalises margins above one."""
 
     piecewise_quadratic: ClassVar[bool] = True
     constant_curvature: ClassVar[bool] = True

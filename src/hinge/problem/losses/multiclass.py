@@ -1,4 +1,4 @@
-"""Hinge losses with a margin for every wrong answer: over classes, and over sequences of labels.
+"""Hinge losses with a margin for every wrong prediction: over classes, and over sequences of labels.
 
 ℓ(y, s) = max_{y'} [ Δ(y, y') − s_y + s_{y'} ] ≥ Δ(y, ŷ),   ŷ = argmax s:  the target margin of y' is its cost Δ(y, y').
 """
@@ -14,7 +14,7 @@ from hinge.problem.losses.base import Array, Loss, Target, where_finite
 
 
 def cost_matrix(cost: Any, k: int) -> Array:
-    """Δ as a k × k array: 0 on the diagonal, not negative elsewhere; 1 off the diagonal if none is given."""
+    """Δ as a k × k array: 0 on the diagonal, nonnegative elsewhere; the default is 1 off the diagonal."""
     if cost is None:
         return 1.0 - np.eye(k)
     matrix = np.ascontiguousarray(cost, dtype=np.float64)
@@ -30,7 +30,7 @@ def _one_hot(y: Array, k: int) -> Array:
 
 
 def _nearest_in_simplex(v: Array) -> Array:
-    """The nearest point of the simplex to every row: subtract one threshold, cut at zero."""
+    """The projection of every row onto the simplex: subtract a threshold and clip at zero."""
     ordered = -np.sort(-v, axis=1)
     ranks = np.arange(1, v.shape[1] + 1)
     means = (np.cumsum(ordered, axis=1) - 1.0) / ranks
@@ -81,16 +81,16 @@ class MulticlassHinge(Loss):
 
     def prox(self, y: Array, v: Array, step: float) -> Array:
         """v − step·(p − e_y), p the point of the simplex nearest to e_y + (v + Δ(y, ·))/step (Moreau)."""
-        own = _one_hot(y, v.shape[1])
+        one_hot = _one_hot(y, v.shape[1])
         costs = cost_matrix(self.cost, v.shape[1])[np.asarray(y).astype(np.intp)]
-        return v - step * (_nearest_in_simplex(own + (v + costs) / step) - own)
+        return v - step * (_nearest_in_simplex(one_hot + (v + costs) / step) - one_hot)
 
     def project_dual(self, y: Array, u: Array) -> Array:
-        own = _one_hot(y, u.shape[1])
-        return _nearest_in_simplex(u + own) - own
+        one_hot = _one_hot(y, u.shape[1])
+        return _nearest_in_simplex(u + one_hot) - one_hot
 
     def balance_dual(self, y: Array, c: Array, u: Array) -> Array:
-        """Slopes with Σ cᵢ uᵢ = 0, by mixing in the shares π of the classes: p ← (1 − t) p + t (π − r(1 − t)/t), r = Σ cᵢ uᵢ."""
+        """Dual variables with Σ cᵢ uᵢ = 0, mixed with the class frequencies π: p ← (1 − t) p + t (π − r(1 − t)/t), r = Σ cᵢ uᵢ."""
         own = _one_hot(y, u.shape[1])
         shares, left = c @ own, c @ u
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,7 +105,7 @@ class MulticlassHinge(Loss):
 class StructuredLoss(Loss):
     """A loss of one sequence of labels y_1 … y_T, given scores of labels (T, k) and of label pairs (k, k).
 
-    This is the definition, in NumPy; training runs on the compiled twins in ``native/models``.
+    This is the definition, in NumPy; training uses the compiled versions in ``native/sequence``.
     """
 
     target: ClassVar[Target] = Target.CLASSES
@@ -143,7 +143,7 @@ class StructuredHinge(StructuredLoss):
 
 @dataclass(frozen=True)
 class StructuredLogistic(StructuredLoss):
-    """ℓ = log Z − score(y): minus the log-likelihood of a conditional random field."""
+    """ℓ = log Z − score(y): the negative log-likelihood of a conditional random field."""
 
     def sequence_value(self, y: Array, unary: Array, pair: Array) -> float:
         """The loss of one sequence, by the forward recursion."""
@@ -155,7 +155,7 @@ class StructuredLogistic(StructuredLoss):
 
 @dataclass(frozen=True)
 class StructuredPerceptronLoss(StructuredLoss):
-    """ℓ = max_{y'} score(y') − score(y): zero when the best labelling is right. Minimised by the perceptron."""
+    """ℓ = max_{y'} score(y') − score(y): zero if the best labelling is right. Minimised by the perceptron."""
 
     smooth: ClassVar[bool] = False
     twice: ClassVar[bool] = False

@@ -7,7 +7,7 @@ import re
 from hinge.problem.losses import likelihood, margin, multiclass, regression
 from hinge.problem.losses.base import Loss
 
-# scikit-learn's names of losses that are called otherwise here.
+# scikit-learn's names of losses that have another name here.
 ALIASES: dict[str, type[Loss]] = {
     "absolute_error": regression.Absolute,
     "log_loss": margin.Logistic,

@@ -1,4 +1,4 @@
-"""A surrogate of the 0-1 loss that is smooth and not convex."""
+"""A smooth nonconvex surrogate of the 0-1 loss."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hinge.problem.losses.base import Array, Target
 
 @dataclass(frozen=True)
 class SigmoidLoss:
-    """ℓ(y, s) = 2/(1 + exp(sharpness · ys)): smooth, bounded, at least the 0-1 loss, and not convex.
+    """ℓ(y, s) = 2/(1 + exp(sharpness · ys)): smooth, bounded, at least the 0-1 loss, and nonconvex.
 
-    An example far on the wrong side costs at most 2, so that outliers do not move the fit as they do under convex losses,
-    whose cost grows without bound; the price is local minima, and a certificate of stationarity instead of a gap. As the
-    sharpness grows the loss tends to twice the 0-1 loss.
+    An example far on the wrong side has a loss of at most 2, so outliers influence the fit less than under convex losses,
+    which are unbounded. In return there are local minima, and the certificate is a stationarity residual instead of a gap.
+    As the sharpness grows the loss tends to twice the 0-1 loss.
 
     Parameters
     ----------

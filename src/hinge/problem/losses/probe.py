@@ -1,7 +1,7 @@
-"""What can be found out about a loss from its values: does its gradient fit, is it convex, has it kinks?
+"""Properties of a loss from its values: whether its gradient is right, whether it is convex, whether it has kinks.
 
-A user's loss comes with ``value(y, s)`` and ``gradient(y, s)`` and perhaps a few declarations. The probe evaluates it on
-a grid of targets and scores.
+A user-defined loss has ``value(y, s)``, ``gradient(y, s)`` and perhaps a few declarations. The probe evaluates it on a
+grid of targets and scores.
 
 gradient     by the mean value theorem (ℓ(s + h) − ℓ(s − h)) / 2h lies between the least and the largest gradient on
              [s − h, s + h]; a difference quotient outside is a wrong gradient, and an error
@@ -11,8 +11,8 @@ hessian      compared with differences of the gradient, as the gradient is with 
 curvature    the largest difference quotient of the gradient: a lower bound of the bound, so it can only refute one
 conjugate    Fenchel–Young: ℓ*(y, u) = us − ℓ(y, s) at u = ℓ'(y, s), and ≥ at every other s
 
-Samples refute, they prove nothing. What was found is used where a mistake costs time only: the choice of a solver, the
-start, the steps. A certificate claims a duality gap only for a loss that *declares* ``convex = True`` and a conjugate.
+Samples can refute a property, but not prove it. The results are used where a mistake only costs time: to choose a solver,
+a start and steps. A certificate claims a duality gap only for a loss that *declares* ``convex = True`` and a conjugate.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ TARGETS = 24
 DISTANCES = np.array([0.0, 0.03, 0.3, 0.75, 1.5, 3.0, 6.0, 20.0])
 HALVINGS = 40
 STEP = 1e-3  # of the difference quotients, relative to the size of the scores
-SLACK = 1e-3  # differences of this share of the largest gradient nearby are no disagreement
+SLACK = 1e-3  # smaller differences, as a fraction of the largest gradient nearby, are ignored
 
 
 @dataclass(frozen=True)
 class LossFacts:
-    """What is known about a loss.
+    """The properties of a loss.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class LossFacts:
     notes: tuple[str, ...] = ()
 
     def explain(self) -> str:
-        """One sentence on what was found and what was not."""
+        """One sentence on the properties found."""
         shape = "convex" if self.convex else "not convex"
         origin = "as declared" if self.declared_convex else "on samples"
         parts = [f"The loss is {shape} ({origin})", "differentiable" if self.smooth else "has kinks"]
@@ -73,7 +73,7 @@ class LossFacts:
 
 
 def probe(definition: Any, declared: Callable[[str, Any], Any], y: Array | None = None) -> LossFacts:
-    """Evaluate a loss on a grid and compare what it declares with what it does.
+    """Evaluate a loss on a grid and compare its declarations with its values.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def probe(definition: Any, declared: Callable[[str, Any], Any], y: Array | None 
 
 
 def _believed(declared: Callable[[str, Any], Any], note: str) -> LossFacts:
-    """The declarations alone, where nothing can be measured."""
+    """The declarations without a check, if nothing can be evaluated."""
     convex = bool(declared("convex", False))
     return LossFacts(
         convex=convex,
@@ -138,15 +138,15 @@ def _believed(declared: Callable[[str, Any], Any], note: str) -> LossFacts:
 
 
 class _Table:
-    """Targets × sorted scores with the values and gradients there; ``known`` where both are finite."""
+    """Targets × sorted scores with their values and gradients; ``known`` where both are finite."""
 
     def __init__(self, definition: Any, y: Array) -> None:
         self.definition, self.y = definition, y
         spread = max(float(np.std(y)), 1e-3 * float(np.max(np.abs(y))), 1e-6)
         offsets = np.concatenate([-DISTANCES[::-1], DISTANCES[1:]])
         jitter = np.random.default_rng(0).uniform(0.9, 1.1, size=(len(y), 3 * len(offsets)))
-        # Around zero, where links and margins live, and around the target, where residuals do, on the scale of the
-        # targets and on that of one. Off the exact points: kinks sit there.
+        # Scores around zero for links and margins, and around the target for residuals, on the scale of the targets and on
+        # the unit scale. They are offset a little, because kinks are at the exact points.
         parts = [jitter[:, : len(offsets)] * (offsets + 0.0137)]
         for k, scale in enumerate((spread, 1.0), start=1):
             parts.append(y[:, None] + scale * jitter[:, k * len(offsets) : (k + 1) * len(offsets)] * (offsets + 0.0173))
@@ -154,7 +154,7 @@ class _Table:
         self.h = STEP * np.maximum(np.abs(self.s), min(1.0, spread))
         self.value, self.gradient = self.values(self.s), self.gradients(self.s)
         self.known = np.isfinite(self.value) & np.isfinite(self.gradient)
-        # Beyond this, rounding errors of the value drown its differences.
+        # For larger values, rounding errors exceed their differences.
         self.known &= np.abs(self.value) < 1e100
 
     def values(self, s: Array) -> Array:
@@ -177,7 +177,7 @@ class _Table:
 
 
 def sample_targets(y: ArrayLike) -> Array:
-    """A few of the targets, from the least to the largest."""
+    """A few of the targets, from the smallest to the largest."""
     values = np.asarray(y, dtype=np.float64).ravel()
     return np.unique(np.quantile(values, np.linspace(0, 1, TARGETS), method="nearest")) if len(values) else values
 
@@ -205,7 +205,7 @@ def _between(quotient: Array, gradients: list[Array], noise: Array) -> np.ndarra
 
 def _check_gradient(name: str, t: _Table) -> None:
     wrong = t.known.copy()
-    for step in (1.0, 0.05):  # a jump of the value disturbs one of them only
+    for step in (1.0, 0.05):  # a jump of the value affects only one of them
         h = step * t.h
         up, down = t.values(t.s + h), t.values(t.s - h)
         noise = 8.0 * t.rounding * (np.abs(up) + np.abs(down)) / h
@@ -227,7 +227,7 @@ def _check_gradient(name: str, t: _Table) -> None:
 
 
 def _refutation(t: _Table) -> tuple[float, float] | None:
-    """(y, s) where the loss is not convex; None if no sample shows it."""
+    """(y, s) at which the loss is not convex; None if no sample shows it."""
     size = np.maximum(np.abs(t.gradient[:, 1:]), np.abs(t.gradient[:, :-1]))
     falls = np.diff(t.gradient, axis=1) < -1e3 * t.rounding * (size + 1e-3 * _largest(t.gradient, t.known))
     falls &= t.known[:, 1:] & t.known[:, :-1]
@@ -290,8 +290,8 @@ def _check_conjugate(name: str, definition: Any, t: _Table, convex: bool) -> Non
         found = np.asarray(definition.conjugate(y, u), dtype=np.float64)
         least = np.max(np.where(t.known[rows], u[:, None] * t.s[rows] - t.value[rows], -np.inf), axis=1)
     size = np.abs(u * t.s[rows, columns]) + np.abs(t.value[rows, columns]) + 1e-9
-    # u is a gradient that was met, so the conjugate is finite there (rounding may put u just outside its domain), and
-    # equal to us − ℓ(y, s): a smaller one would be a false bound, a larger one none at all.
+    # u is an observed gradient, so the conjugate is finite there (unless rounding puts u just outside its domain) and
+    # equal to us − ℓ(y, s): a smaller value would be a false bound, a larger one would be no bound.
     wrong = np.isfinite(found) & ((found < least - 1e-6 * size) | (found > least + 1e-6 * size + SLACK * np.abs(least)))
     if np.any(wrong):
         i = int(np.argmax(wrong))

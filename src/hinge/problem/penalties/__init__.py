@@ -1,4 +1,4 @@
-"""Penalties: which weights are preferred."""
+"""Penalties: functions of the weights."""
 
 from hinge.problem.penalties.base import Coordinates, CustomPenalty, Penalty, Rows, as_penalty
 from hinge.problem.penalties.elastic import L1, L2, Box, CoordinatePenalty, Elastic, NoPenalty

@@ -1,7 +1,7 @@
-"""What a penalty is.
+"""The base class of penalties.
 
-A penalty Ω(w) says which weights are preferred. It never sees the bias. Like a loss it is a small immutable object
-with its mathematics side by side: value, proximal operator, conjugate, distance to the subdifferential.
+A penalty Ω(w) expresses which weights are preferred. It does not include the bias. Like a loss it is a small immutable
+object that defines its mathematics: value, proximal operator, conjugate, distance to the subdifferential.
 
 Conventions
 -----------
@@ -24,12 +24,12 @@ from hinge.problem.parameters import Parametrised
 
 Array = NDArray[np.float64]
 
-# The length of a proximal step that stands for the limit of short ones, relative to the largest weight.
+# The step, relative to the largest weight, at which a proximal step is taken as the limit of short ones.
 SHORT_STEP = 1e-6
 
 
 class Coordinates(NamedTuple):
-    """A penalty that acts on each weight alone: l1|w| + (l2/2)w² on [lower, upper], one number per feature."""
+    """A separable penalty: l1|w| + (l2/2)w² on [lower, upper], one number per feature."""
 
     l1: Array
     l2: Array
@@ -38,7 +38,7 @@ class Coordinates(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A penalty that acts on the weights of each feature together: l1‖w_j‖₂ + (l2/2)‖w_j‖², one number per feature."""
+    """A penalty on the rows of w: l1‖w_j‖₂ + (l2/2)‖w_j‖², one number per feature."""
 
     l1: Array
     l2: Array
@@ -46,13 +46,13 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Penalty(Parametrised):
-    """Base class of the penalties. A subclass gives ``value`` and ``prox``; the rest has meaningful defaults."""
+    """Base class of the penalties. A subclass defines ``value`` and ``prox``; the other methods have defaults."""
 
     convex: ClassVar[bool] = True
     has_conjugate: ClassVar[bool] = True
     ball: ClassVar[str | None] = None  # "l1" or "l2": a bound ``radius`` on that norm
-    concave: ClassVar[bool] = False  # a sum over single weights that is concave in their sizes (Lq, L0)
-    smooth: ClassVar[bool] = False  # differentiable, so that plain gradient methods may be used
+    concave: ClassVar[bool] = False  # a sum over single weights that is concave in |w_j| (Lq, L0)
+    smooth: ClassVar[bool] = False  # differentiable, so gradient methods apply
 
     def value(self, w: Array) -> float:
         raise NotImplementedError
@@ -76,9 +76,9 @@ class Penalty(Parametrised):
         return 1.0
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
-        """How far −g is from ∂Ω(w), coordinate by coordinate: zero everywhere exactly at stationary points.
+        """The distance of −g from ∂Ω(w) by coordinate: zero everywhere if and only if w is stationary.
 
-        The default needs nothing but ``prox``: it divides a short proximal gradient step by its length t. As t falls,
+        The default needs only ``prox``: it divides a short proximal gradient step by its length t. As t decreases,
         (w − prox_t(w − t g)) / t tends to the element of g + ∂Ω(w) with the smallest norm. A long step would measure
         the size of a constraint's set instead of the gradient.
         """
@@ -90,15 +90,15 @@ class Penalty(Parametrised):
         return np.abs(w - self.prox(w - step * g, step)) / step
 
     def lambda_max(self, g: Array) -> float:
-        """The smallest strength at which w = 0 is optimal, when g is the risk's gradient at w = 0."""
+        """The smallest strength at which w = 0 is optimal, where g is the gradient of the risk at w = 0."""
         return np.inf if np.any(g != 0) else 0.0
 
     def coordinates(self, d: int) -> Coordinates | None:
-        """The penalty weight by weight, or None if it is not a sum over weights of the elastic, boxed kind."""
+        """The penalty by weight, or None if it is not a sum over weights of the form of :class:`Coordinates`."""
         return None
 
     def rows(self, d: int) -> Rows | None:
-        """The penalty feature by feature, or None if it is not a sum over the norms of their weights."""
+        """The penalty by feature, or None if it is not a sum over the norms of their weights."""
         return None
 
     def with_strength(self, lam: float) -> Self:
@@ -108,7 +108,7 @@ class Penalty(Parametrised):
 
 @dataclass(frozen=True, eq=False)
 class CustomPenalty(Penalty):
-    """A penalty written by the user: any object with ``value(w)`` and ``prox(v, step)``."""
+    """A user-defined penalty: any object with ``value(w)`` and ``prox(v, step)``."""
 
     definition: Any = None
 
@@ -160,5 +160,5 @@ def check_strength(lam: float, name: str = "lam") -> None:
 
 
 def columnwise(weights: Array, w: Array) -> Array:
-    """Per-feature numbers shaped to multiply w, whether w has one output or several."""
+    """Numbers per feature, shaped to multiply w with one or several outputs."""
     return weights if w.ndim == 1 else weights[:, None]

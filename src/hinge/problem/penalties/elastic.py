@@ -1,10 +1,10 @@
-"""Penalties that act on each weight alone.
+"""Separable penalties.
 
-They are all one function of one weight, with different numbers:
+All of them are one function of one weight with different parameters:
 
     ω(w) = a|w| + (b/2)w²   for  lower ≤ w ≤ upper,   +∞ outside
 
-(a, b ≥ 0, lower ≤ 0 ≤ upper), so its mathematics is written once.
+(a, b ≥ 0, lower ≤ 0 ≤ upper), so its mathematics is implemented once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hinge.problem.penalties.base import Array, Coordinates, Penalty, check_stre
 
 @dataclass(frozen=True)
 class CoordinatePenalty(Penalty):
-    """Σ_j ω_j(w_j). Subclasses say what the four numbers of each feature are."""
+    """Σ_j ω_j(w_j). Subclasses define the four parameters of each feature."""
 
     def coordinates(self, d: int) -> Coordinates:
         raise NotImplementedError
@@ -30,7 +30,7 @@ class CoordinatePenalty(Penalty):
         return Coordinates(*(columnwise(part, w) for part in self.coordinates(w.shape[0])))
 
     def _where(self, chosen: np.ndarray) -> Coordinates:
-        """The four numbers of the chosen weights, one after the other."""
+        """The four parameters of the chosen weights, as flat arrays."""
         parts = self._for(chosen)
         if chosen.ndim == 1:
             return Coordinates(*(part[chosen] for part in parts))
@@ -38,16 +38,16 @@ class CoordinatePenalty(Penalty):
 
     def value(self, w: Array) -> float:
         a, b, lower, upper = self._for(w)
-        if _bends_freely(b, lower, upper):  # the usual case, and the quickest
+        if _bends_freely(b, lower, upper):  # the most common case, and the fastest
             with np.errstate(over="ignore"):
                 return float(np.sum(a * np.abs(w)) + 0.5 * np.sum(b * w * w))
-        used = w != 0  # zero is allowed and costs nothing
+        used = w != 0  # ω(0) = 0
         w = w[used]
         a, b, lower, upper = self._where(used)
         slack = 1e-9 * (1.0 + np.abs(w))
         if np.any(w < lower - slack) or np.any(w > upper + slack):
             return np.inf
-        with np.errstate(over="ignore"):  # weights of tiny features may be huge; unpenalised ones must not count
+        with np.errstate(over="ignore"):  # weights of features with tiny values may be huge
             return float(np.sum(a * np.abs(w)) + 0.5 * np.sum(np.where(b > 0, b * np.where(b > 0, w, 0.0) ** 2, 0.0)))
 
     def prox(self, v: Array, step: float) -> Array:
@@ -61,28 +61,28 @@ class CoordinatePenalty(Penalty):
 
     def conjugate(self, g: Array) -> float:
         a, b, lower, upper = self._for(g)
-        if _bends_freely(b, lower, upper):  # the usual case, and the quickest
+        if _bends_freely(b, lower, upper):  # the most common case, and the fastest
             excess = np.abs(g)
             excess -= a
             np.maximum(excess, 0.0, out=excess)
             return float(np.sum(excess * excess / (2.0 * b)))
-        beyond = np.abs(g) > a  # only there the gradient exceeds the kink at zero
+        beyond = np.abs(g) > a  # elsewhere the kink at zero absorbs the gradient
         g = g[beyond]
         a, b, lower, upper = self._where(beyond)
         excess = np.abs(g) - a
-        reach = np.where(g > 0, upper, -lower)  # how far the weight may move in the direction of g
+        reach = np.where(g > 0, upper, -lower)  # the bound of the weight in the direction of g
         with np.errstate(divide="ignore", invalid="ignore"):
             best = np.minimum(np.where(b > 0, excess / np.where(b > 0, b, 1.0), np.inf), reach)
             gain = excess * best - 0.5 * b * best**2
-        # Without a limit the supremum is infinite, unless |g| exceeds a by rounding only.
+        # Without a bound the supremum is infinite, unless |g| exceeds a only by rounding.
         unlimited = np.where(excess <= 1e-12 * a, 0.0, np.inf)
         return float(np.sum(np.where(np.isposinf(best), unlimited, gain)))
 
     def conjugate_along(self, g: Array) -> Callable[[float], float]:
         a, b, lower, upper = self._for(g)
         if not np.any(a) and _bends_freely(b, lower, upper):
-            whole = self.conjugate(g)
-            return lambda s: s**2 * whole
+            value = self.conjugate(g)
+            return lambda s: s**2 * value
         return super().conjugate_along(g)
 
     def dual_scale(self, g: Array) -> float:
@@ -97,7 +97,7 @@ class CoordinatePenalty(Penalty):
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
         a, b, lower, upper = self._for(w)
-        pull = -g - b * w  # must lie in a·∂|w| plus the normal cone of [lower, upper]
+        pull = -g - b * w  # must be in a·∂|w| plus the normal cone of [lower, upper]
         low = np.where(w > 0, a, -a)
         high = np.where(w < 0, -a, a)
         low = np.where(w <= lower, -np.inf, low)
@@ -106,19 +106,19 @@ class CoordinatePenalty(Penalty):
 
     def lambda_max(self, g: Array) -> float:
         a, _, lower, upper = self.with_strength(1.0)._for(g)
-        moves = np.where(g < 0, upper > 0, lower < 0) & (g != 0)  # −g pulls the weight where it may go
+        moves = np.where(g < 0, upper > 0, lower < 0) & (g != 0)  # whether the weight may move in the direction of −g
         with np.errstate(divide="ignore"):
             return float(np.max(np.where(moves, np.abs(g) / a, 0.0), initial=0.0))
 
 
 def _bends_freely(b: Array, lower: Array, upper: Array) -> bool:
-    """Whether every weight has a squared penalty and no limits."""
+    """Whether every weight has a squared penalty and no bounds."""
     return bool(np.all(b > 0) and np.all(np.isinf(lower)) and np.all(np.isinf(upper)))
 
 
 @lru_cache(maxsize=64)
 def _same(value: float, d: int) -> Array:
-    """One number for all d features, without d copies of it."""
+    """One number for all d features, without d copies."""
     return np.broadcast_to(np.float64(value), (d,))
 
 

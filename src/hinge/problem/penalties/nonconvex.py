@@ -1,4 +1,4 @@
-"""Penalties that are not convex: a fit gets a stationarity residual, never a duality gap."""
+"""Nonconvex penalties: the certificate of a fit is a stationarity residual, never a duality gap."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Lq(Penalty):
         return self.lam * float(np.sum(np.abs(w) ** self.q))
 
     def prox(self, v: Array, step: float) -> Array:
-        """The larger stationary point, by Newton from v, if it beats zero; zero otherwise.
+        """The larger stationary point, by Newton's method from v, if it is better than zero; otherwise zero.
 
-        On t > 0 the function ½(t − |v|)² + c t^q is convex right of t₀ = (c q (1−q))^{1/(2−q)} and has its
-        nonzero minimiser there, if it has one.
+        On t > 0 the function ½(t − |v|)² + c t^q is convex to the right of t₀ = (c q (1−q))^{1/(2−q)}, and its nonzero
+        minimiser, if there is one, is there.
         """
         c, q = step * self.lam, self.q
         size = np.abs(v)
@@ -88,5 +88,5 @@ class L0(Penalty):
         return np.where(0.5 * v**2 > step * self.lam, v, 0.0)
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
-        """The weights in use must be optimal on their own; any derivative is allowed at zero, where Ω jumps."""
+        """Nonzero weights must be stationary for the risk; any derivative is allowed at zero, where Ω jumps."""
         return np.where(w != 0, np.abs(g), 0.0)

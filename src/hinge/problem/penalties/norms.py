@@ -1,4 +1,4 @@
-"""Penalties that tie weights together: balls, groups, the largest weight."""
+"""Penalties that couple weights: balls, groups, the largest weight."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 
 from hinge.problem.penalties.base import Array, Penalty, Rows, check_strength
 
-LARGEST = 1e-9  # weights that differ from the largest one by less than this share of it count as equally large
+LARGEST = 1e-9  # weights within this fraction of the largest count as equally large
 
 
 def project_simplex_sum(v: Array, total: float) -> Array:
-    """The point of {w ≥ 0, Σw = total} nearest to v: subtract one threshold, cut at zero."""
+    """The projection of v onto {w ≥ 0, Σw = total}: subtract a threshold and clip at zero."""
     ordered = np.sort(v)[::-1]
     ranks = np.arange(1, len(v) + 1)
     means = np.cumsum(ordered) / ranks
-    # The largest entry always stays, also where its difference to the others is all that rounding leaves of it.
+    # The largest entry is always kept, even if rounding leaves only its difference from the others.
     count = np.flatnonzero(ordered - means > -total / ranks)[-1:]
     last = int(count[0]) if len(count) else 0
     return np.maximum((v - means[last]) + total / ranks[last], 0.0)
 
 
 def project_l1_ball(v: Array, radius: float) -> Array:
-    """The point of {‖w‖₁ ≤ radius} nearest to v."""
+    """The projection of v onto {‖w‖₁ ≤ radius}."""
     size = np.abs(v)
     if size.sum() <= radius:
         return v.copy()
@@ -83,7 +83,7 @@ class L1Ball(_Ball):
         return self.radius * float(np.max(np.abs(g), initial=0.0))
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
-        """From the cone {v : v_j = t sign(w_j) where w_j ≠ 0, |v_j| ≤ t elsewhere}, t ≥ 0, and t(1 − ‖w‖₁/r)."""
+        """The distance from the cone {v : v_j = t sign(w_j) where w_j ≠ 0, |v_j| ≤ t elsewhere}, t ≥ 0, and t(1 − ‖w‖₁/r)."""
         if self.radius == 0:
             return np.zeros_like(g)
         t = max(-float(np.sum(g * w)), 0.0) / max(self._norm(w), np.finfo(float).tiny)
@@ -113,7 +113,7 @@ class L2Ball(_Ball):
         return self.radius * float(np.linalg.norm(g))
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
-        """From the cone {t w/‖w‖₂, t ≥ 0}, and t(1 − ‖w‖₂/r)."""
+        """The distance from the cone {t w/‖w‖₂, t ≥ 0}, and t(1 − ‖w‖₂/r)."""
         if self.radius == 0:
             return np.zeros_like(g)
         direction = w / max(self._norm(w), np.finfo(float).tiny)
@@ -150,7 +150,7 @@ class MaxNorm(Penalty):
         return 1.0 if total <= self.lam else float(self.lam / total)
 
     def subdifferential_distance(self, w: Array, g: Array) -> Array:
-        """From {λ p∘sign(w) : p ≥ 0, Σp = 1, p = 0 but at the largest weights}; from {Σ|v_j| ≤ λ} at w = 0."""
+        """The distance from {λ p∘sign(w) : p ≥ 0, Σp = 1, p = 0 except at the largest weights}; at w = 0 from {Σ|v_j| ≤ λ}."""
         if not np.any(w):
             return np.abs(g + project_l1_ball(-g, self.lam))
         at = np.abs(w) >= (1.0 - LARGEST) * np.max(np.abs(w))
@@ -165,7 +165,7 @@ class MaxNorm(Penalty):
 
 @dataclass(frozen=True)
 class GroupNorm(Penalty):
-    """Ω = λ Σ_G c_G ‖w_G‖₂: whole groups of features enter or stay out together.
+    """Ω = λ Σ_G c_G ‖w_G‖₂: the features of a group are selected together.
 
     Parameters
     ----------

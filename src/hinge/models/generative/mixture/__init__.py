@@ -1,1 +1,1 @@
-"""Mixtures by EM: of Gaussians, of Gaussians within classes, of linear regressions."""
+"""Mixtures fitted by EM: of Gaussians, of Gaussians within classes, of linear regressions."""

@@ -1,4 +1,4 @@
-"""A mixture of Gaussians within each class, as a classifier."""
+"""A classifier with a mixture of Gaussians for each class."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ class MixtureDiscriminant(CallbackSupportMixin, JointPosterior, ClassifierMixin,
             rows = np.flatnonzero((codes == c) & (True if weights is None else weights > 0))
             if rows.size == 0:
                 raise ValueError(f"All examples of class {label!r} have weight zero; leave the class out.")
-            wanted = self.n_components[label] if isinstance(self.n_components, dict) else self.n_components
-            size = wanted if isinstance(wanted, str) else min(int(wanted), rows.size)
+            requested = self.n_components[label] if isinstance(self.n_components, dict) else self.n_components
+            size = requested if isinstance(requested, str) else min(int(requested), rows.size)
             mixture = GaussianMixture(size, **settings)
             part = None if weights is None else weights[rows]
             self.mixtures_.append(mixture.fit(np.ascontiguousarray(X[rows]), sample_weight=part))

@@ -4,12 +4,12 @@ The penalised log-likelihood is
 
     Σ sᵢ log Σ_c π_c N(xᵢ; μ_c, Σ_c)  −  ½ Σ_c [ν log|Σ_c| + tr(Ψ Σ_c⁻¹)],
 
-as if every component had, besides its examples, ν observations of scatter Ψ about its mean (an inverse-Wishart prior).
-With responsibilities r, N_c = Σ sᵢ rᵢ_c and S_c = Σ sᵢ rᵢ_c (xᵢ − μ_c)(xᵢ − μ_c)', it is largest at
+as if every component had, besides its examples, ν observations with scatter Ψ about its mean (an inverse-Wishart prior).
+With responsibilities r, N_c = Σ sᵢ rᵢ_c and S_c = Σ sᵢ rᵢ_c (xᵢ − μ_c)(xᵢ − μ_c)', its maximum is at
 
     π_c = N_c / Σ N_c,   μ_c = Σ sᵢ rᵢ_c xᵢ / N_c,   Σ_c = (S_c + Ψ) / (N_c + ν),
 
-so EM never makes it smaller, and no covariance is ever smaller than Ψ / (N_c + ν).
+so EM never decreases it, and every covariance is at least Ψ / (N_c + ν).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hinge._cached import cached_property
 from hinge._native import core
 
 SHAPES: tuple[str, ...] = ("full", "tied", "diag", "spherical")
-SMALL = 32  # order up to which one call for all components saves more than triangles do
+SMALL = 32  # largest order for which one batched call is faster than triangular solves
 
 
 class Prior(NamedTuple):
@@ -35,7 +35,7 @@ class Prior(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """What one pass over the data gives: the log-likelihood, and N, Σ r (x − μ) and Σ r (x − μ)(x − μ)'."""
+    """The results of one pass over the data: the log-likelihood, and N, Σ r (x − μ) and Σ r (x − μ)(x − μ)'."""
 
     likelihood: float
     weight: np.ndarray
@@ -45,7 +45,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Components:
-    """Weights, means and covariances; the shape of the latter is scikit-learn's for each ``covariance_type``."""
+    """Weights, means and covariances; covariances have scikit-learn's shape for each ``covariance_type``."""
 
     kind: str
     weights: np.ndarray
@@ -66,7 +66,7 @@ class Components:
 
     @cached_property
     def native(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Biases, means and factors as the core takes them: log densities are b − ½‖(x − μ)P‖²."""
+        """Biases, means and factors in the form of the core: log densities are b − ½‖(x − μ)P‖²."""
         k, d = self.means.shape
         P = self.factors
         match self.kind:
@@ -117,7 +117,7 @@ class Components:
         return float(-0.5 * np.sum(prior.observations * self.log_determinants + traces))
 
     def moments(self, design: Any, weights: np.ndarray | None, *, hard: bool = False) -> Moments:
-        """The E-step, and the sums over it that the M-step needs."""
+        """The E-step, and the sums over it for the M-step."""
         b, means, P = self.native
         likelihood, weight, shift, square = core.mixture_moments(design.native, weights, b, means, P, hard)
         k, d = means.shape
@@ -133,7 +133,7 @@ class Components:
 def m_step(old: Components, moments: Moments, prior: Prior) -> Components:
     """The components that maximise the penalised expected log-likelihood."""
     N = moments.weight
-    alive = np.where(N > 0, N, 1.0)[:, None]  # a component that lost everything stays where it is
+    alive = np.where(N > 0, N, 1.0)[:, None]  # a component without weight keeps its parameters
     move = moments.shift / alive
     S = central(moments, move)
     d = old.means.shape[1]
@@ -141,7 +141,7 @@ def m_step(old: Components, moments: Moments, prior: Prior) -> Components:
     total = np.maximum(N + nu, np.finfo(np.float64).tiny)
     match old.kind:
         case "full":
-            covariances = S if S.ndim == 3 else S[:, :, None]  # one column: the core gives diagonals
+            covariances = S if S.ndim == 3 else S[:, :, None]  # with one column the core returns diagonals
             covariances[:, np.arange(d), np.arange(d)] += psi
             covariances /= total[:, None, None]
         case "tied":
@@ -157,7 +157,7 @@ def m_step(old: Components, moments: Moments, prior: Prior) -> Components:
 
 
 def central(moments: Moments, move: np.ndarray) -> np.ndarray:
-    """Second moments about the new means, from those about the old ones: an array of its own."""
+    """Second moments about the new means, from those about the old ones, as a new array."""
     N = moments.weight
     if moments.square.ndim == 2:
         return np.maximum(moments.square - N[:, None] * move**2, 0.0)
@@ -167,7 +167,7 @@ def central(moments: Moments, move: np.ndarray) -> np.ndarray:
 
 
 def _factors(covariances: np.ndarray) -> np.ndarray:
-    """L⁻ᵀ for each covariance LL', all in one call: EM on little data spends its time on such small things."""
+    """L⁻ᵀ for each covariance LL' in one batched call, because call overhead dominates EM on small data."""
     try:
         L = np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:
@@ -181,7 +181,7 @@ def _factors(covariances: np.ndarray) -> np.ndarray:
 
 
 def _products(factors: np.ndarray) -> np.ndarray:
-    """PP' for each upper triangle P: of large ones only half is computed, in a third of the operations."""
+    """PP' for each upper triangle P; for large ones only half is computed, in a third of the operations."""
     if factors.shape[1] <= SMALL:
         return factors @ factors.transpose(0, 2, 1)
     out = np.empty(factors.shape)

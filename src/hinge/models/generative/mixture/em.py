@@ -1,4 +1,4 @@
-"""EM for Gaussian mixtures: starts by k-means++, and the loop."""
+"""EM for Gaussian mixtures: initialisation by k-means++, and the EM loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LLOYD_STEPS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """One run of EM. ``bounds`` are the penalised log-likelihoods per unit of weight, before every M-step."""
+    """One run of EM. ``bounds`` are the penalised log-likelihoods per unit of weight before each M-step."""
 
     components: Components
     bounds: list[float]
@@ -39,7 +39,7 @@ def expectation_maximisation(
     max_iter: int,
     report: Callable[[Any], bool] | None = None,
 ) -> Run:
-    """E- and M-steps in turn until the penalised log-likelihood per unit of weight rises by less than ``tol``."""
+    """Alternates E- and M-steps until the penalised log-likelihood per unit of weight increases by less than ``tol``."""
     total = float(design.shape[0]) if weights is None else float(weights.sum())
     return maximise(
         lambda components: components.moments(design, weights), total, design.shape[0], start, prior, tol=tol,
@@ -58,7 +58,7 @@ def maximise(
     max_iter: int,
     report: Callable[[Any], bool] | None = None,
 ) -> Run:
-    """EM given the moments of components over all examples, whose weight is ``total``."""
+    """EM on the moments of the components over all examples, whose total weight is ``total``."""
     components, bounds = start, []
     converged = stopped = False
     while True:
@@ -75,7 +75,7 @@ def maximise(
 def k_means(
     design: Design, weights: np.ndarray | None, k: int, random: np.random.RandomState, *, steps: int = LLOYD_STEPS
 ) -> np.ndarray:
-    """Centres by k-means++ (Arthur & Vassilvitskii 2007) and then Lloyd's algorithm."""
+    """Centres by k-means++ (Arthur & Vassilvitskii 2007) followed by Lloyd's algorithm."""
     n, d = design.shape
     s = np.ones(n) if weights is None else weights
     order = draw_order(design)
@@ -85,7 +85,7 @@ def k_means(
         chance = s if c == 0 else s * nearest
         if not np.sum(chance) > 0:  # fewer distinct points than centres
             chance = s
-        # Of a few candidates the one that leaves the least distance: the greedy variant of the same paper.
+        # The greedy variant of that paper: of a few candidates, take the one with the smallest remaining distance.
         rows = draw(chance, order, random, 1 if c == 0 else 2 + int(np.log(k)))
         tried = np.array(design.source[rows], dtype=np.float64)
         distances = np.minimum(nearest[:, None], _square_distances(design, tried))
@@ -102,16 +102,16 @@ def k_means(
 
 
 def draw_order(design: Design) -> np.ndarray:
-    """Rows in an order that depends on their values only, not on where they stand."""
+    """The rows sorted by their values, so that draws do not depend on the order of the data."""
     direction = np.random.default_rng(0).normal(size=design.shape[1])
     return np.argsort(design.matmul(direction), kind="stable")
 
 
 def draw(chance: np.ndarray, order: np.ndarray, random: np.random.RandomState, count: int) -> np.ndarray:
-    """Rows drawn in proportion to ``chance``, with replacement.
+    """Draws rows with probability proportional to ``chance``, with replacement.
 
-    By the inverse distribution function over ordered rows, so that a weight of 2 is drawn like two copies of the
-    example, wherever in the data they are.
+    Uses the inverse distribution function over sorted rows, so that a weight of 2 is drawn like two copies of the example,
+    wherever they are in the data.
     """
     total = np.cumsum(chance[order])
     at = np.searchsorted(total, random.random_sample(count) * total[-1], side="right")
@@ -126,7 +126,7 @@ def _square_distances(design: Design, centres: np.ndarray) -> np.ndarray:
 
 
 def start_from(kind: str, design: Design, weights: np.ndarray | None, means: np.ndarray, prior: Prior) -> Components:
-    """Components of the examples nearest to each of the given means."""
+    """Initial components from the examples nearest to each of the given means."""
     k, d = means.shape
     identity: np.ndarray
     match kind:
@@ -140,8 +140,8 @@ def start_from(kind: str, design: Design, weights: np.ndarray | None, means: np.
         case _:
             identity = np.ones(k)
     rough = Components(kind, np.full(k, 1.0 / k), means, identity)
-    vars(rough)["factors"] = identity  # of itself: factoring it would cost as much as a step of EM
+    vars(rough)["factors"] = identity  # the identity is its own factor: factoring it would cost as much as an EM step
     found = m_step(rough, rough.moments(design, weights, hard=True), prior)
-    # A mean without examples would never get any: everybody starts with a little weight.
+    # A mean without examples would never get any, so every component starts with some weight.
     floor = np.maximum(found.weights, 1e-3 / k)
     return Components(kind, floor / floor.sum(), found.means, found.covariances)

@@ -21,7 +21,7 @@ from hinge.models.generative.mixture.components import SHAPES, Components, Prior
 from hinge.models.generative.mixture.em import Run, draw, draw_order, expectation_maximisation, k_means, start_from
 
 STARTS: tuple[str, ...] = ("kmeans", "k-means++", "random", "random_from_data")
-# Spread in some direction, relative to the data's, below which a component would be as good as a point.
+# A component is degenerate if its spread in some direction, relative to that of the data, is below this.
 NO_SPREAD = 1e-8
 
 
@@ -29,9 +29,9 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
     """A mixture of Gaussians, fitted by EM.
 
     Maximises  Σ sᵢ log Σ_c π_c N(xᵢ; μ_c, Σ_c) − ½ Σ_c [ν log|Σ_c| + tr(Ψ Σ_c⁻¹)],  Ψ = ν·diag(var)/k^(2/d) + reg_covar·I,
-    as if every component had ν further observations with the spread of the data (shrunk for k components): a component
-    cannot collapse on a point, and with many examples the prior is not felt. Every step raises this objective or
-    leaves it. Responsibilities are computed in log space, a block of rows at a time.
+    as if every component had ν further observations with the spread of the data (shrunk for k components). A component
+    therefore cannot collapse on a point, and with many examples the prior has little effect. No step decreases this
+    objective. Responsibilities are computed in log space, a block of rows at a time.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
-        """Fit; a weight of 2 means the same as having the example twice."""
+        """Fit; a weight of 2 is equivalent to repeating the example."""
         X = contiguous(validate_data(self, X, dtype=FLOATS, ensure_min_samples=1, **finiteness(X)))
         weights = check_weights(sample_weight, X)
         random = check_random_state(self.random_state)
@@ -159,7 +159,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
     def _fit(
         self, X: np.ndarray, weights: np.ndarray | None, k: int, random: np.random.RandomState, report: Any = None
     ) -> tuple[Run, Prior]:
-        """The best of ``n_init`` runs, and the prior it was made with."""
+        """The best of ``n_init`` runs, and its prior."""
         design = Design(X)
         prior = self._prior(design, weights, k)
         best: Run | None = None
@@ -190,18 +190,18 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         kind = self.covariance_type
         if self.warm_start and hasattr(self, "weights_") and len(self.weights_) == k:
             return Components(kind, self.weights_, self.means_, self.covariances_)
-        given = {
+        initial = {
             "weights": _given("weights_init", self.weights_init, (k,)),
             "means": _given("means_init", self.means_init, (k, design.shape[1])),
             "covariances": _inverse(kind, self.precisions_init, k, design.shape[1]),
         }
-        if any(value is None for value in given.values()):
-            means = given["means"]
+        if any(value is None for value in initial.values()):
+            means = initial["means"]
             if means is None:
                 means = self._start_means(design, weights, k, random)
             found = start_from(kind, design, weights, means, prior)
-            given = {name: getattr(found, name) if value is None else value for name, value in given.items()}
-        return Components(kind, **given)  # type: ignore[arg-type]
+            initial = {name: getattr(found, name) if value is None else value for name, value in initial.items()}
+        return Components(kind, **initial)  # type: ignore[arg-type]
 
     def _start_means(
         self, design: Design, weights: np.ndarray | None, k: int, random: np.random.RandomState
@@ -214,7 +214,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         return np.asarray(design.source[draw(chance, draw_order(design), random, k)], dtype=np.float64)
 
     def _choose(self, X: np.ndarray, weights: np.ndarray | None, random: np.random.RandomState) -> int:
-        """The number of components by BIC on all examples, or by the likelihood of a fifth of them."""
+        """The number of components by BIC on all examples, or by the likelihood on a held-out fifth of them."""
         seed = random.randint(2**31)
         most = min(int(self.max_components), len(X))
         if self.n_components == "heldout":
@@ -225,14 +225,14 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
             most = min(most, len(used))
         self.choice_: dict[int, float] = {}
         for k in range(1, most + 1):
-            again = np.random.RandomState(seed)
+            generator = np.random.RandomState(seed)
             if self.n_components == "bic":
-                run, _ = self._fit(X, weights, k, again)
+                run, _ = self._fit(X, weights, k, generator)
                 total = float(len(X)) if weights is None else float(weights.sum())
                 self.choice_[k] = -2.0 * run.moments.likelihood + run.components.n_parameters * float(np.log(total))
             else:
                 part = None if weights is None else weights[used]
-                run, _ = self._fit(np.ascontiguousarray(X[used]), part, k, again)
+                run, _ = self._fit(np.ascontiguousarray(X[used]), part, k, generator)
                 densities = _densities(run.components, np.ascontiguousarray(X[held]))
                 self.choice_[k] = -float(np.average(densities, weights=None if weights is None else weights[held]))
         return min(self.choice_, key=self.choice_.__getitem__)
@@ -248,7 +248,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         self.n_iter_ = max(len(run.bounds) - 1, min(1, self.max_iter))
         self.held_by_prior_ = _flat(run, prior, self.reg_covar)
         if np.any(self.held_by_prior_):
-            warnings.warn(self._say_held(run), ConvergenceWarning, stacklevel=4)
+            warnings.warn(self._held_message(run), ConvergenceWarning, stacklevel=4)
         stopped = getattr(getattr(self, "_callback_fit_ctx", None), "stopped", False)
         if not run.converged and not stopped and len(run.bounds) > 1:
             rise = run.bounds[-1] - run.bounds[-2]
@@ -259,7 +259,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
                 stacklevel=4,
             )
 
-    def _say_held(self, run: Run) -> str:
+    def _held_message(self, run: Run) -> str:
         which = np.flatnonzero(self.held_by_prior_)
         weight = ", ".join(f"{w:.3g}" for w in run.moments.weight[which])
         return (
@@ -310,7 +310,7 @@ class GaussianMixture(CallbackSupportMixin, DensityMixin, Estimator):
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._components().n_parameters)
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Random examples and the components they came from."""
+        """Random examples and the components they were drawn from."""
         components = self._components()
         if not n_samples >= 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples!r}.")
@@ -364,7 +364,7 @@ def _inverse(kind: str, precisions: Any, k: int, d: int) -> np.ndarray | None:
 
 
 def _flat(run: Run, prior: Prior, floor: float) -> np.ndarray:
-    """Which components have examples of no spread in some direction in which the data have some."""
+    """Whether each component has no spread in some direction in which the data have some."""
     moments, found = run.moments, run.components
     scale = (prior.scatter - floor) / max(prior.observations, np.finfo(np.float64).tiny)
     if prior.observations == 0:
@@ -378,7 +378,7 @@ def _flat(run: Run, prior: Prior, floor: float) -> np.ndarray:
     if found.kind == "tied":
         S, N = S.sum(axis=0, keepdims=True), N.sum(keepdims=True)
     if S.ndim == 3:
-        if run.examples <= len(root):  # n examples spread in n − 1 directions at most
+        if run.examples <= len(root):  # n examples span at most n − 1 directions
             least = np.zeros(len(S))
         else:
             S = S[:, live][:, :, live] / np.outer(root, root) / N[:, None, None]

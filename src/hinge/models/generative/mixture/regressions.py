@@ -20,7 +20,7 @@ from hinge.models.generative.base import OUTPUT, finish
 from hinge.models.generative.mixture.em import draw, draw_order
 from hinge.problem.numerics import OVERFLOWED
 
-# A component with less than this share of the examples has lost them all, and stays as it is.
+# A component with less than this share of the examples is empty and keeps its parameters.
 NO_WEIGHT = 1e-12
 
 
@@ -33,7 +33,7 @@ class Lines(NamedTuple):
 
 
 class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
-    """Several linear regressions at once, each example belonging to one of them, which one is latent.
+    """A mixture of linear regressions: each example belongs to one of them, and which one is latent.
 
     Maximises  Σ sᵢ log Σ_c π_c N(yᵢ; ⟨w_c, xᵢ⟩ + b_c, σ_c²) − ½ Σ_c [ν log σ_c² + (ν σ₀² + α‖w_c‖²)/σ_c²]  by EM: every
     M-step is a weighted ridge regression per component, then σ_c² = (Σ s r (y − f_c)² + α‖w_c‖² + ν σ₀²) / (N_c + ν).
@@ -104,7 +104,7 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MixtureOfRegressions:
-        """Fit; a weight of 2 means the same as having the example twice."""
+        """Fit; a weight of 2 is equivalent to repeating the example."""
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, accept_sparse=False)
         y = np.asarray(y, dtype=np.float64)
         require_no_overflow(np.sum(y**2))
@@ -187,7 +187,7 @@ class _Problem:
         mean = self.s @ y / self.total
         level = self.s @ (y - mean) ** 2 / self.total
         tiny = np.finfo(np.float64).tiny
-        # Data on one line exactly have no residuals to take a scale from, and constant ones no variance.
+        # Data exactly on one line have no residuals that set a scale, and constant targets have no variance.
         self.prior_variance = float(max(residual, 1e-12 * level, 1e-24 * mean**2, tiny)) / k**2
         self.one = one
 
@@ -197,11 +197,11 @@ class _Problem:
         require_no_overflow(G)
         try:
             return scipy.linalg.solve(G, self.design.rmatmul(h * self.y), assume_a="pos")
-        except np.linalg.LinAlgError:  # the ridge is lost beside weights of such a size
+        except np.linalg.LinAlgError:  # the ridge is lost to rounding at weights of this size
             raise ValueError(OVERFLOWED) from None
 
     def start(self, random: np.random.RandomState) -> Lines:
-        """Lines through examples drawn at random."""
+        """Lines through randomly drawn examples."""
         k, p = self.k, self.A.shape[1]
         beta = np.tile(self.one, (k, 1))
         if k > 1:
@@ -236,6 +236,6 @@ class _Problem:
         return Lines(N / N.sum(), beta, (squares + scatter) / (N + self.nu))
 
     def unscaled(self, beta: np.ndarray) -> np.ndarray:
-        """Weights and biases for X as it was given."""
+        """Weights and biases for the original X."""
         w = beta[:, :-1] / self.scale
         return np.column_stack([w, beta[:, -1] - w @ self.centre])

@@ -1,1 +1,1 @@
-"""Naive Bayes: one pass of counting, one distribution per column and class."""
+"""Naive Bayes: one counting pass, one distribution per column and class."""

@@ -1,11 +1,11 @@
-"""What naive Bayes classifiers share: labels and partial fits.
+"""Base of the naive Bayes classifiers: labels and partial fits.
 
 The features are independent given the class, so
 
     log p(c, x) = log π_c + Σ_j log p(x_j | c),
 
-and every estimate is a ratio of counts. X is read once: values that are not finite show in the counts, and only then
-is X looked at again to say where.
+and every estimate is a ratio of counts. X is read once: values that are not finite make the counts not finite, and only
+then is X searched for them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from hinge._validation import validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, codes_among, contiguous, unique_codes
 from hinge.models.generative.base import JointPosterior, as_output
 
-# Where a probability is exactly zero, its logarithm counts as this much when scores are added up: no other class
-# loses to it, and 0 · log 0 is 0.
+# The logarithm of a zero probability in sums of scores. No other class has a lower score, and 0 · log 0 is 0.
 LOG_ZERO = -690.0
 
 
@@ -50,13 +49,13 @@ class NaiveBayes(JointPosterior, ClassifierMixin, Estimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Count; a weight of 2 means the same as having the example twice."""
+        """Fit; a weight of 2 is equivalent to repeating the example."""
         X, y = self._checked(X, y, reset=True)
         self.classes_, codes = unique_codes(y)
         return self._learn(X, codes, check_weights(sample_weight, X), first=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Add examples to the counts. The first call is given all ``classes`` there will ever be."""
+        """Add examples to the counts. The first call must list all ``classes``."""
         first = _check_partial_fit_first_call(self, classes)
         X, y = self._checked(X, y, reset=first)
         return self._learn(X, codes_among(self.classes_, y), check_weights(sample_weight, X), first=first)
@@ -81,11 +80,11 @@ class NaiveBayes(JointPosterior, ClassifierMixin, Estimator):
         raise NotImplementedError
 
     def _scores(self, X: Any, output: Any) -> tuple[np.ndarray, bool]:
-        """The wanted output, and whether every example has a finite score."""
+        """The requested output, and whether every example has a finite score."""
         raise NotImplementedError
 
     def _require_finite(self, X: Any, counts: np.ndarray) -> None:
-        """If the counts are not finite, X is to blame, unless its numbers are merely too large to add up."""
+        """If the counts are not finite, raises an error: X is not finite, or its values are too large to be summed."""
         if not np.all(np.isfinite(counts)):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
             raise ValueError("X has values so large that their sums overflow; rescale its columns.")
@@ -109,5 +108,5 @@ class NaiveBayes(JointPosterior, ClassifierMixin, Estimator):
 
 
 def by_rows(X: Any) -> Any:
-    """X as the core scores it: compressed columns become compressed rows (a copy)."""
+    """X in a storage that the core scores: CSC is converted to CSR (a copy)."""
     return X.tocsr() if scipy.sparse.issparse(X) and X.format == "csc" else X

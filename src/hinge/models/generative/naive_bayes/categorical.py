@@ -32,7 +32,7 @@ def smoothed_logs(counts: list[np.ndarray], alpha: Any) -> list[np.ndarray]:
 
 
 def score_categories(X: Any, logs: list[np.ndarray], b: np.ndarray, output: Any) -> tuple[np.ndarray, bool]:
-    """b_c + Σ_j log p(x_j | c); False if there are categories without a table entry, which are left out."""
+    """b_c + Σ_j log p(x_j | c); False if there are categories without a table entry, which the sum skips."""
     start = starts(np.array([table.shape[1] for table in logs]))
     table = np.nan_to_num(np.concatenate([t.T for t in logs]), nan=0.0, neginf=LOG_ZERO).clip(LOG_ZERO)
     return core.category_scores(Design(X).native, np.ascontiguousarray(table), b, start, output)
@@ -131,8 +131,8 @@ class CategoricalNB(NaiveBayes):
         self.class_log_prior_ = log_prior(self.class_prior, self.class_count_, fit=self.fit_prior)
 
     def _scores(self, X: Any, output: Any) -> tuple[np.ndarray, bool]:
-        values, known = score_categories(X, self.feature_log_prob_, self.class_log_prior_, output)
-        if not known:
+        values, all_known = score_categories(X, self.feature_log_prob_, self.class_log_prior_, output)
+        if not all_known:
             self._require_finite(X, X)
             strange = np.flatnonzero(np.any((X < 0) | (self.n_categories_ <= X), axis=0))
             raise ValueError(

@@ -17,7 +17,7 @@ LEAST_ALPHA = 1e-10
 
 
 def check_alpha(alpha: Any, force: bool, shape: tuple[int, ...] = ()) -> np.ndarray:
-    """Smoothing as an array of zero or more; raised to 1e-10 unless forced."""
+    """The smoothing as an array of nonnegative numbers; at least 1e-10 unless forced."""
     values = np.asarray(alpha, dtype=np.float64)
     if values.ndim and values.shape != shape:
         raise ValueError(f"alpha must be a number or have one entry per feature {shape}, got shape {values.shape}.")
@@ -43,7 +43,7 @@ class CountingNB(NaiveBayes):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on real-valued blobs, which are no counts
+        tags.classifier_tags.poor_score = True  # on real-valued blobs, which are not counts
         return tags
 
     def _threshold(self) -> float | None:
@@ -125,8 +125,8 @@ class MultinomialNB(CountingNB):
 
 
 class ComplementNB(MultinomialNB):
-    """Multinomial naive Bayes from the words of all *other* classes (Rennie et al. 2003): steadier if classes differ
-    in size.
+    """Multinomial naive Bayes on the complement of each class (Rennie et al. 2003): more stable if classes differ in
+    size.
 
     Scores −Σ_j x_j log q_cj, with q_cj the smoothed share of feature j outside class c.
 
@@ -170,8 +170,8 @@ class ComplementNB(MultinomialNB):
 
     def _estimate_features(self, alpha: np.ndarray) -> None:
         self.feature_all_ = self.feature_count_.sum(axis=0)
-        others = self.feature_all_ + alpha - self.feature_count_
-        logged = np.log(others / others.sum(axis=1, keepdims=True))
+        complement = self.feature_all_ + alpha - self.feature_count_
+        logged = np.log(complement / complement.sum(axis=1, keepdims=True))
         self.feature_log_prob_ = logged / logged.sum(axis=1, keepdims=True) if self.norm else -logged
 
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:

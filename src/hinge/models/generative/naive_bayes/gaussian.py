@@ -85,7 +85,7 @@ class GaussianNB(NaiveBayes):
 
     def _gaussians(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """log π_c − ½ Σ log 2πσ², the means and 1/σ."""
-        # A column that is constant in every class says nothing about new values but that they should be the same.
+        # A column that is constant in every class has zero variance: any other value has the smallest density.
         inverse = 1.0 / np.sqrt(np.maximum(self.var_, np.finfo(np.float64).tiny))
         with np.errstate(divide="ignore"):
             prior = np.log(self.class_prior_)
@@ -99,12 +99,12 @@ class GaussianNB(NaiveBayes):
         b, mean, inverse = self._gaussians()
         if not scipy.sparse.issparse(X):
             return core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(mean), inverse, output)
-        precision = inverse**2  # (x − θ)²/σ² multiplied out: what is not stored costs nothing
+        precision = inverse**2  # expanding (x − θ)²/σ² skips entries that are not stored
         joint = b - 0.5 * np.sum(mean**2 * precision, axis=1) + Design(X).matmul((mean * precision).T)
         return finish(joint - 0.5 * Design(X.multiply(X).asformat(X.format)).matmul(precision.T), output)
 
     def as_linear(self) -> LinearForm:
-        """The weights and biases this model amounts to; only with ``shared_variance=True``."""
+        """The weights and biases equivalent to this model; only with ``shared_variance=True``."""
         if not self.shared_variance:
             raise ValueError(
                 "GaussianNB is linear only if the classes share their variances; set shared_variance=True and fit."
@@ -117,7 +117,7 @@ Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def merge_moments(one: Moments, two: Moments) -> Moments:
-    """Counts, means and squared deviations of two sets of examples together (Chan, Golub & LeVeque 1983)."""
+    """Counts, means and squared deviations of the union of two sets of examples (Chan, Golub & LeVeque 1983)."""
     (n, mean, square), (m, other, extra) = one, two
     total = n + m
     share = np.divide(m, total, out=np.zeros_like(total), where=total > 0)[:, None]

@@ -1,4 +1,4 @@
-"""Naive Bayes with a distribution of its own for every column."""
+"""Naive Bayes with a separate distribution for every column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = ("gaussian", "bernoulli", "categorical")
 
 
 class MixedNB(JointPosterior, ClassifierMixin, Estimator):
-    """Naive Bayes for tables: each column its own distribution.
+    """Naive Bayes for tables with a separate distribution for each column.
 
     log p(c, x) = log π_c + Σ_j log p_j(x_j | c),  p_j normal, Bernoulli or categorical, each estimated by counting as
     in :class:`GaussianNB`, :class:`BernoulliNB` and :class:`CategoricalNB`. In a categorical column, missing values
@@ -93,16 +93,16 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
         self.class_prior = class_prior
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MixedNB:
-        """Count; a weight of 2 means the same as having the example twice."""
+        """Fit; a weight of 2 is equivalent to repeating the example."""
         table = self._begin(X)
         y = check_targets(self, table, y)
         self.classes_, codes = unique_codes(y)
         return self._learn(table, codes, check_weights(sample_weight, table))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MixedNB:
-        """Add examples to the counts. The first call is given all ``classes`` there will ever be.
+        """Add examples to the counts. The first call must list all ``classes``.
 
-        What a column is taken for is decided by the first piece; categories may be new in any.
+        The first call determines the distribution of each column; new categories may occur in any call.
         """
         first = _check_partial_fit_first_call(self, classes)
         table = self._begin(X) if first else grow_table(self, X, self.coder_)
@@ -110,12 +110,12 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
         return self._learn(table, codes_among(self.classes_, y), check_weights(sample_weight, table))
 
     def _begin(self, X: Any) -> np.ndarray:
-        """The first table: what its columns are, and nothing counted yet."""
+        """Determines the columns' distributions from the first table; the counts are still empty."""
         _refuse_sparse(X)
-        truth, chosen = _truth_columns(X), self._chosen(X)
+        boolean, chosen = _boolean_columns(X), self._chosen(X)
         table, self.coder_ = fit_table(self, X, _categorical(X, chosen))
         kinds = [
-            "categorical" if j in self.coder_.columns else "bernoulli" if j in truth else "gaussian"
+            "categorical" if j in self.coder_.columns else "bernoulli" if j in boolean else "gaussian"
             for j in range(table.shape[1])
         ]
         self.distributions_ = [chosen.get(j, kind) for j, kind in enumerate(kinds)]
@@ -179,7 +179,7 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
         _refuse_sparse(X)
         table = predict_table(self, X, self.coder_)
         joint = np.tile(self.class_log_prior_, (len(table), 1))
-        level = np.log(len(self.classes_))  # the parts were given flat priors
+        level = np.log(len(self.classes_))  # the parts have uniform priors
         for kind, part in (("gaussian", self.gaussian_), ("bernoulli", self.bernoulli_)):
             if part is not None:
                 joint += part.predict_joint_log_proba(self._part(table, self._columns(kind))) + level
@@ -195,8 +195,8 @@ def _refuse_sparse(X: Any) -> None:
         raise TypeError("Sparse data was passed for X, but MixedNB needs a dense table; use X.toarray().")
 
 
-def _truth_columns(X: Any) -> set[int]:
-    """Columns of truth values, and of integers that are all 0 or 1."""
+def _boolean_columns(X: Any) -> set[int]:
+    """Boolean columns, and columns of integers that are all 0 or 1."""
     frame = as_frame(X)
     if frame is None:
         dtype = getattr(X, "dtype", None)
@@ -211,9 +211,9 @@ def _truth_columns(X: Any) -> set[int]:
 
 def _categorical(X: Any, chosen: dict[int, str]) -> Any:
     """The columns to code: those requested, and text columns without a request."""
-    wanted = {j for j, kind in chosen.items() if kind == "categorical"}
+    requested = {j for j, kind in chosen.items() if kind == "categorical"}
     frame = as_frame(X)
     if frame is not None:
         text = [j for j in range(frame.shape[1]) if holds_text(frame, j)]
-        wanted |= {j for j in text if chosen.get(j, "categorical") == "categorical"}
-    return sorted(wanted) or None
+        requested |= {j for j in text if chosen.get(j, "categorical") == "categorical"}
+    return sorted(requested) or None
