@@ -1,11 +1,14 @@
 """Table 3 of the Fashion-MNIST paper (Xiao, Rasul, Vollgraf 2017) again: our estimators beside scikit-learn's.
 
-    python -m benchmarks.fashion [--only NAME …] [--library NAME …] [--seeds 1] [--json FILE]
+    python -m benchmarks.fashion [--only NAME …] [--library NAME …] [--seeds 1] [--rows N] [--json FILE] [--budget SECONDS]
 
 Every classifier of the table that the library has, with the parameters of the paper. Images are vectors of 784 pixels divided
 by 255; the 60 000 training and 10 000 test images are the published ones. The paper gives the mean of five shuffles of the
 training images; ``--seeds 5`` does so too. Accuracy is on the test images, seconds are those of ``fit``, all libraries in
 one process with the same number of threads. The table is printed as Markdown, with machine, versions and date.
+
+All of it takes hours, most of them scikit-learn's. With ``--json`` every fit is written down when it is done, and a run
+with the same file goes on where the last one ended; with ``--budget`` no fit begins after so many seconds.
 """
 
 from __future__ import annotations
@@ -15,22 +18,26 @@ import datetime
 import gzip
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import platform
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import threadpoolctl
 
+import hinge
 from benchmarks.data import folder
-from benchmarks.machine import cpu_name, pin_threads
+from benchmarks.machine import cpu_name
 
 LIBRARIES = ("hinge", "scikit-learn", "scikit-learn-intelex")
+Fit = dict[str, float]  # accuracy on the test images, seconds, and seconds of all processors
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,7 @@ def one_vs_rest(row: Row, library: str, model: Any) -> Any:
     if "one-vs-rest" not in row.name or row.cls != "LogisticRegression":
         return model
     if library == "hinge":
-        import hinge as hg
-
-        return hg.OneVsRestClassifier(model)
+        return hinge.OneVsRestClassifier(model)
     from sklearn.multiclass import OneVsRestClassifier
 
     return OneVsRestClassifier(model)
@@ -96,8 +101,6 @@ def make(row: Row, library: str, seed: int) -> Any:
     """The classifier of a row in one library; None if that has none of its own."""
     options = dict(row.options)
     if library == "hinge":
-        import hinge
-
         options = dict(row.options if row.ours is None else row.ours)
         cls = getattr(hinge, row.cls)
         if options.get("multi_class") == "crammer_singer":
@@ -114,41 +117,98 @@ def make(row: Row, library: str, seed: int) -> Any:
     return one_vs_rest(row, library, model)
 
 
-def measure(row: Row, library: str, seeds: int, data: Any) -> dict[str, Any]:
-    """Mean accuracy and median seconds over shuffles of the training images."""
+def measure(row: Row, library: str, seed: int, data: Any) -> Fit | None:
+    """One fit to shuffled training images; None if the library has no such classifier."""
     X, y, X_test, y_test = data
-    accuracies, seconds = [], []
-    for seed in range(seeds):
-        order = np.random.default_rng(seed).permutation(len(y))
-        model = make(row, library, seed)
-        if model is None:
-            return {}
-        began = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(X[order], y[order])
-        seconds.append(time.perf_counter() - began)
-        accuracies.append(float(np.mean(model.predict(X_test) == y_test)))
-    return {"accuracy": float(np.mean(accuracies)), "seconds": float(np.median(seconds))}
+    order = np.random.default_rng(seed).permutation(len(y))
+    X, y = X[order], y[order]
+    model = make(row, library, seed)
+    if model is None:
+        return None
+    began, cpu_began = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
+    return {"accuracy": float(np.mean(model.predict(X_test) == y_test)), "seconds": seconds, "cpu": cpu}
 
 
-def describe(libraries: list[str], threads: int) -> str:
-    """The machine, the versions and the day."""
+class Notebook:
+    """The fits that are done, by classifier, library and seed, in a file if there is one."""
+
+    def __init__(self, path: Path | None, settings: dict[str, Any]) -> None:
+        self.path, self.settings = path, settings
+        self.fits: dict[str, dict[str, dict[str, Fit]]] = {}
+        if path is not None and path.exists():
+            found = json.loads(path.read_text())
+            if found["settings"] != settings:
+                raise SystemExit(f"{path} was made with other settings, {found['settings']}; now they are {settings}.")
+            self.fits = found["fits"]
+
+    def has(self, row: Row, library: str, seed: int) -> bool:
+        return str(seed) in self.fits.get(row.name, {}).get(library, {})
+
+    def add(self, row: Row, library: str, seed: int, fit: Fit) -> None:
+        """Write a fit down; the file is whole at any time."""
+        self.fits.setdefault(row.name, {}).setdefault(library, {})[str(seed)] = fit
+        if self.path is not None:
+            draft = self.path.with_suffix(".part")
+            draft.write_text(json.dumps({"settings": self.settings, "fits": self.fits}, indent=1))
+            draft.replace(self.path)
+
+
+def installed(libraries: Iterable[str]) -> list[str]:
+    """Those libraries that are there."""
+    names = {"hinge": "hinge", "scikit-learn": "sklearn", "scikit-learn-intelex": "sklearnex"}
+    return [name for name in libraries if importlib.util.find_spec(names[name]) is not None]
+
+
+def describe(libraries: list[str], threads: int, rows: int) -> dict[str, Any]:
+    """The machine, the versions and what else the figures depend on."""
     names = ["hinge-learn" if name == "hinge" else name for name in libraries]
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in [*names, "numpy"])
-    return f"{cpu_name()}, {threads} threads, Python {platform.python_version()}, {versions}, {datetime.date.today()}"
+    return {
+        "machine": cpu_name(),
+        "threads": threads,
+        "training images": rows,
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in [*names, "numpy"]},
+    }
 
 
-def markdown(results: dict[str, dict[str, Any]], libraries: list[str]) -> Iterator[str]:
-    """The rows of the table."""
+def markdown(fits: dict[str, dict[str, dict[str, Fit]]], libraries: list[str]) -> Iterator[str]:
+    """The rows of the table: mean accuracy and median seconds over the seeds."""
     head = ["classifier", "published", *(f"{name}: accuracy, s" for name in libraries)]
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for row in TABLE:
-        if row.name in results:
-            found = [results[row.name].get(name, {}) for name in libraries]
-            cells = [f"{f['accuracy']:.3f}, {f['seconds']:.3g}" if f else "–" for f in found]
+        if row.name in fits:
+            done = [list(fits[row.name].get(name, {}).values()) for name in libraries]
+            cells = [
+                f"{np.mean([f['accuracy'] for f in some]):.3f}, {np.median([f['seconds'] for f in some]):.3g}"
+                if some
+                else "–"
+                for some in done
+            ]
             yield f"| {row.name} | {row.published:.3f} | " + " | ".join(cells) + " |"
+
+
+def run(rows: Iterable[Row], libraries: list[str], seeds: int, data: Any, notebook: Notebook, budget: float) -> bool:
+    """Do the fits that are not in the notebook; False if the time did not suffice."""
+    began = time.perf_counter()
+    for row in rows:
+        for library in libraries:
+            for seed in range(seeds):
+                if notebook.has(row, library, seed):
+                    continue
+                if time.perf_counter() - began >= budget:
+                    return False
+                fit = measure(row, library, seed, data)
+                if fit is None:
+                    break
+                notebook.add(row, library, seed, fit)
+                shown = f"{fit['accuracy']:.4f} in {fit['seconds']:.2f} s ({fit['cpu']:.2f} s of processors)"
+                print(f"{row.name}, {library}, seed {seed}: {shown}", file=sys.stderr, flush=True)
+    return True
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -156,29 +216,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="rows whose name holds this")
     parser.add_argument("--library", action="append", default=[], choices=LIBRARIES, help="only these libraries")
     parser.add_argument("--seeds", type=int, default=1, metavar="K", help="shuffles of the training images (paper: 5)")
-    parser.add_argument("--rows", type=int, default=None, metavar="N", help="training images (default: all)")
+    parser.add_argument(
+        "--rows", type=int, default=None, metavar="N", help="the first N training images (default: all)"
+    )
     parser.add_argument("--threads", type=int, default=2, metavar="N", help="threads of every library (default 2)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, after every row")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the fits here, and go on from there")
+    parser.add_argument("--budget", type=float, default=np.inf, metavar="SECONDS", help="begin no fit after this time")
     options = parser.parse_args(arguments)
-    pin_threads(options.threads)
-    libraries = options.library or list(LIBRARIES)
-    about = describe(libraries, options.threads)
+    present = installed(LIBRARIES)
+    libraries = [name for name in present if name in (options.library or LIBRARIES)]
     X, y = images("train")
     data = (X[: options.rows], y[: options.rows], *images("t10k"))
-    results: dict[str, dict[str, Any]] = {}
-    for row in TABLE:
-        if options.only and not any(text in row.name for text in options.only):
-            continue
-        results[row.name] = {}
-        for library in libraries:
-            found = measure(row, library, options.seeds, data)
-            results[row.name][library] = found
-            if found:
-                print(f"{row.name}, {library}: {found['accuracy']:.4f} in {found['seconds']:.2f} s", file=sys.stderr)
-        if options.json:
-            options.json.write_text(json.dumps({"machine": about, "results": results}, indent=1))
-    print("\n".join(markdown(results, libraries)))
-    print(f"\n{about}")
+    notebook = Notebook(options.json, describe(present, options.threads, len(data[1])))
+    rows = [row for row in TABLE if not options.only or any(text in row.name for text in options.only)]
+    hinge.set_num_threads(options.threads)
+    with threadpoolctl.threadpool_limits(options.threads):
+        done = run(rows, libraries, options.seeds, data, notebook, options.budget)
+    print("\n".join(markdown(notebook.fits, present)))
+    print("\n" + ", ".join(f"{name} {value}" for name, value in notebook.settings.items()), datetime.date.today())
+    if not done:
+        print("The time is over; the same command goes on from here.", file=sys.stderr)
     return 0
 
 

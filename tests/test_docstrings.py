@@ -77,4 +77,5 @@ def test_the_reference_has_an_entry_and_a_default_for_every_parameter():
     for parameter, value in docstrings.parameters(hinge.NuSVR).items():
         assert re.search(rf"^{parameter} : .*default={re.escape(repr(value.default))}$", text, re.MULTILINE), parameter
     assert "As for" not in text[: text.index("Attributes\n")]
+    assert re.search(r"^dual_coef_\n    As for :class:`SVC`.$", text, re.MULTILINE)
     assert text.count("Examples\n--------") == 1

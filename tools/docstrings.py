@@ -96,20 +96,29 @@ def _followed(parameter: str, entry: Entry) -> Entry:
 
 
 def written_out(name: str, lines: list[str]) -> list[str]:
-    """The docstring of a public name, with one entry for every parameter, in the order of the signature."""
-    place, found = _section(lines, "Parameters"), described(name)
-    if place is None:
+    """The docstring of a public name, with an entry for every parameter, in the order of the signature, and attribute."""
+    found, signature = described(name), parameters(_public(name))
+    listed = (
+        _entry(parameter, found[parameter], value) for parameter, value in signature.items() if parameter in found
+    )
+    lines = _replaced(lines, "Parameters", listed)
+    return _replaced(lines, "Attributes", (_entry(*item) for item in entries(lines, "Attributes").items()))
+
+
+def _replaced(lines: list[str], title: str, listed: Iterable[tuple[str, ...]]) -> list[str]:
+    """The docstring with other entries in a section, if it has that."""
+    if (place := _section(lines, title)) is None:
         return lines
-    body: list[str] = []
-    for parameter, value in parameters(_public(name)).items():
-        if entry := found.get(parameter):
-            body += _entry(parameter, value, entry)
-    return [*lines[: place[0]], *body, "", *lines[place[1] :]]
+    return [*lines[: place[0]], *(line for entry in listed for line in entry), "", *lines[place[1] :]]
 
 
-def _entry(name: str, value: inspect.Parameter, entry: Entry) -> Iterable[str]:
-    kind = entry.kind.removesuffix(", optional")
-    if value.default is not value.empty:
-        kind += f"{', ' if kind else ''}default={value.default!r}"
-    stars = {value.VAR_POSITIONAL: "*", value.VAR_KEYWORD: "**"}.get(value.kind, "")
-    return f"{stars}{name} : {kind}" if kind else f"{stars}{name}", f"    {entry.text}"
+def _entry(name: str, entry: Entry, value: inspect.Parameter | None = None) -> tuple[str, ...]:
+    """The lines of an entry; with a parameter, its default."""
+    kind, stars = entry.kind, ""
+    if value is not None:
+        stars = {value.VAR_POSITIONAL: "*", value.VAR_KEYWORD: "**"}.get(value.kind, "")
+        if value.default is not value.empty:
+            kind = kind.removesuffix(", optional")
+            kind += f"{', ' if kind else ''}default={value.default!r}"
+    head = f"{stars}{name} : {kind}" if kind else f"{stars}{name}"
+    return (head, f"    {entry.text}") if entry.text else (head,)
