@@ -234,3 +234,19 @@ def test_the_certificate_of_kernel_ridge(outputs, weighted, rng):
     optimum = np.sum(s[:, None] * (y.reshape(15, -1) - K @ A) ** 2) + 0.7 * np.sum(A * (K @ A))
     assert model.certificate_.primal == pytest.approx(optimum, rel=1e-9)
     assert 0.0 <= model.certificate_.gap <= 1e-9 * optimum
+
+
+@pytest.mark.mission("K4")
+@pytest.mark.parametrize(
+    "make", [lambda: hg.SVC(C=1.0, gamma=0.5, tol=1e-3), lambda: hg.NuSVC(nu=0.5, gamma=0.5, tol=1e-3)]
+)
+def test_machines_are_polished_to_exact_margins(make, rng):
+    """At any tolerance the multipliers inside their bounds satisfy yf = 1 to rounding, not to the tolerance."""
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=60) > 0, 1, -1)
+    model = make().fit(X, y)
+    size = np.abs(model.dual_coef_).ravel()
+    free = model.support_[size < size.max() * (1 - 1e-9)]
+    assert len(free) > 2
+    assert y[free] * model.decision_function(X[free]) == pytest.approx(np.ones(len(free)), abs=1e-11)
+    assert model.certificate_.relative_gap <= 1e-12
