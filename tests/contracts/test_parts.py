@@ -11,9 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 import hinge as hg
 import zoo
 from hinge.problem.certificates.dual_points import best_shifts
+from hinge.problem.certificates.kernel_expansion import ridge_certificate, ridge_residual
 from hinge.problem.certificates.sums import Point, certificate_from_sums, dual_sums
 from hinge.problem.decisions import Empirical, Gamma, InverseGamma
 from hinge.problem.kernels.custom import Function
+from hinge.problem.losses.probe import _between
 from hinge.solvers.multiclass_proximal import LinearSpace
 from hinge.solvers.run import SOLVERS, admissible, solve
 
@@ -250,3 +252,111 @@ def test_machines_are_polished_to_exact_margins(make, rng):
     assert len(free) > 2
     assert y[free] * model.decision_function(X[free]) == pytest.approx(np.ones(len(free)), abs=1e-11)
     assert model.certificate_.relative_gap <= 1e-12
+
+
+@pytest.mark.mission("K3", "O8")
+@pytest.mark.parametrize("outputs", [(), (2,)])
+def test_the_two_values_of_kernel_ridge_at_any_coefficients(outputs, rng):
+    """P = Σ s(y − Kc)² + αc'Kc and D = max over c of 2αc'y − αc'Kc − α²Σc²/s: D never above the optimum, P never below."""
+    n, alpha = 12, 0.7
+    A = rng.normal(size=(n, 4))
+    K, y, s = A @ A.T, rng.normal(size=(n, *outputs)), rng.random(n) + 0.5
+    S = s.reshape((n,) + (1,) * len(outputs))
+    best = np.linalg.solve(K + alpha * np.diag(1 / s), y)
+    optimum = np.sum(S * (y - K @ best) ** 2) + alpha * np.sum(best * (K @ best))
+    for size in (0.0, 0.1, 1.0):
+        c = best + size * rng.normal(size=y.shape)
+        judged = ridge_certificate(K @ c, y, c, alpha, s, tol=1e-6)
+        assert judged.primal == pytest.approx(np.sum(S * (y - K @ c) ** 2) + alpha * np.sum(c * (K @ c)))
+        dual = 2 * alpha * np.sum(c * y) - alpha * np.sum(c * (K @ c)) - alpha**2 * np.sum(c**2 / S)
+        assert judged.dual == pytest.approx(dual)
+        assert judged.gap == pytest.approx(judged.primal - judged.dual, abs=1e-12)
+        assert judged.dual <= optimum * (1 + 1e-12)
+        assert optimum <= judged.primal * (1 + 1e-12)
+        if size == 0:
+            assert judged.dual == pytest.approx(optimum)
+        # ‖f − f*‖² ≤ gap/α in the norm of the kernel, by strong convexity.
+        assert np.sqrt(np.sum((c - best) * (K @ (c - best)))) <= judged.weight_error * (1 + 1e-9)
+        gradient = K @ (S * (K @ c - y) + alpha * c)
+        residual = ridge_residual(K, y, c, alpha, s, tol=1e-6)
+        assert residual.primal == pytest.approx(judged.primal)
+        assert residual.residual == pytest.approx(np.linalg.norm(gradient) / np.linalg.norm(K @ (S * y)), abs=1e-12)
+
+
+@pytest.mark.mission("O8")
+def test_sums_beyond_all_numbers_prove_nothing(rng):
+    """An infinite conjugate, by rounding at the edge of its domain, is no lower bound."""
+    o = hg.make_objective(rng.normal(size=(12, 2)), rng.normal(size=12), hg.Huber(0.8), hg.L2(0.3))
+    found = solve(o, tol=1e-8)
+    point = Point(found.w, found.b, 0.0 * found.w, 0.0 * found.b)
+    judged = certificate_from_sums(o, point, lambda p: dual_sums(o, p)._replace(conjugate=np.inf), tol=1e-6)
+    assert judged.dual == -np.inf
+    assert not judged.converged or judged.kind == "stationarity"
+
+
+# --- What is established about a user's loss ------------------------------------------------------------------------
+
+
+@pytest.mark.mission("L9")
+def test_a_difference_quotient_lies_between_the_slopes():
+    """In any order of the three slopes; the second difference of the slopes and the noise are allowed on both sides."""
+    none = np.zeros(1)
+    for slopes in ((1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (1.0, 1.0, 1.0)):
+        low, high = min(slopes), max(slopes)
+        arrays = [np.array([slope]) for slope in slopes]
+        for quotient, right in (
+            (low - 0.1, False),
+            (low, True),
+            (2.0 * low / 2, True),
+            (high, True),
+            (high + 0.1, False),
+        ):
+            assert bool(_between(np.array([quotient]), arrays, none)[0]) == right
+            assert bool(_between(np.array([quotient]), arrays, none + 0.2)[0])
+    bent = [np.array([slope]) for slope in (1.0, 3.0, 1.5)]  # the middle is the largest: |1 − 6 + 1.5| is allowed
+    assert bool(_between(np.array([6.4]), bent, none)[0])
+    assert not bool(_between(np.array([6.6]), bent, none)[0])
+    assert not bool(_between(np.array([-2.6]), bent, none)[0])
+
+
+@pytest.mark.mission("L1")
+def test_the_risk_of_labels_is_that_of_scores_of_size_one():
+    """A classifier without scores: its labels are ±1 to a loss of margins."""
+
+    class Labels:
+        classes_ = np.array(["no", "yes"])
+
+        def predict(self, X):
+            return np.where(np.asarray(X)[:, 0] > 0, "yes", "no")
+
+    X, y = np.array([[1.0], [-1.0], [2.0]]), np.array(["yes", "yes", "no"])
+    assert hg.empirical_risk(Labels(), X, y, hg.Logistic()) == pytest.approx(
+        (np.log1p(np.exp(-1)) + 2 * np.log1p(np.e)) / 3
+    )
+    assert hg.empirical_risk(Labels(), X, y, hg.SquaredMargin()) == pytest.approx(8 / 3)
+
+
+@pytest.mark.mission("L7")
+@pytest.mark.parametrize("best", [0, 1, 3])
+def test_actions_of_losses_that_are_not_convex_are_refined_beside_the_best_outcome(best):
+    """As for functions: 1 − exp(−(y − s)²) has a valley at every outcome, and the best one is half way to its neighbour."""
+
+    class Bumps:
+        target = hg.Squared.target
+        convex = False
+        smooth = True
+
+        def value(self, y, s):
+            return 1.0 - np.exp(-((y - s) ** 2))
+
+        def gradient(self, y, s):
+            return 2.0 * (s - y) * np.exp(-((y - s) ** 2))
+
+    outcomes, weight = 10.0 * np.arange(5.0), np.full(5, 0.1)
+    outcomes[best + 1] = outcomes[best] + 0.8
+    weight[best], weight[best + 1] = 0.36, 0.34
+    found = Empirical(outcomes, weight / weight.sum()).bayes_action(Bumps())
+    grid = outcomes[best] + np.linspace(0.0, 0.8, 8001)
+    risks = [float(weight @ Bumps().value(outcomes, s)) for s in grid]
+    assert found == pytest.approx(grid[np.argmin(risks)], abs=2e-4)
+    assert outcomes[best] + 0.1 < found < outcomes[best + 1] - 0.1
