@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 import mutants
+from known_mutations import KNOWN
 from mutations import mutations
 
 TEXT = textwrap.dedent(
@@ -46,12 +47,26 @@ def test_what_is_changed_and_what_is_left_alone():
         "x = a / (b + 1e-300) if b <= c else d",
         "x = rng.integers(2**31 - 1) if b <= c else d",
         "x = a[: 1 << 20] if b <= c else d",
+        "x = a if 0.5 * b <= min(tol, 1e-12) * c else d",
+        "x = a if size <= NOISE * c else d",
     ],
 )
 def test_tolerances_of_rounding_and_sizes_are_left_alone(line):
     """The comparison is changed, and a quotient; no scale of a tolerance is."""
     found = {(m.old, m.new) for m in mutations("NOISE = 1e-9\nTRIALS = 5\n" + line)}
     assert found - {("/", "*")} == {("<=", ">")}
+
+
+def test_the_sign_beside_a_tolerance_is_changed():
+    """A factor of the other side is one of the tolerance; a sign is not, nor is a factor beside an ordinary number."""
+    line = "x = a if -0.5 * b <= {} else d"
+    assert {(m.old, m.new) for m in mutations(line.format("1e-12 * c"))} == {("<=", ">"), ("-", "")}
+    assert {("0.5", "1.0"), ("*", "/")} < {(m.old, m.new) for m in mutations(line.format("c"))}
+
+
+def test_whole_numbers_are_compared_at_the_boundary():
+    assert {("<=", ">"), ("<=", "<")} == {(m.old, m.new) for m in mutations("x.size <= y")}
+    assert {("<=", ">")} == {(m.old, m.new) for m in mutations("size <= y")}  # a norm
 
 
 def test_loops_that_end_by_themselves_are_not_counted():
@@ -126,3 +141,14 @@ def test_the_sample_is_drawn_by_seed_and_grows_by_adding():
     small, large = mutants.chosen(5, 0, None), mutants.chosen(9, 0, None)
     assert large[:5] == small
     assert mutants.chosen(5, 1, None) != small
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.about)
+def test_known_mutations_can_be_made(known):
+    """Each edits one place of a program that exists; ``tools/mutants.py --known`` shows that its tests fail."""
+    text = (mutants.SOURCE / known.file).read_text(encoding="utf-8")
+    assert known.apply(text) != text
+    ast.parse(known.apply(text))
+    file, *names = known.tests.split("::")
+    tests = (mutants.ROOT / "tests" / file).read_text(encoding="utf-8")
+    assert all(f"def {name}(" in tests or f"class {name}:" in tests for name in names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Generator
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -19,7 +20,11 @@ class TooLong(Exception):
     pass
 
 
-def _stop(*_: Any) -> None:
+def _stop(_: int, frame: FrameType | None) -> None:
+    file = frame.f_code.co_filename if frame else ""
+    if "/hinge/" not in file and "/tests/" not in file:
+        signal.setitimer(signal.ITIMER_PROF, 0.01)  # others may hold a lock that an exception would leave locked
+        return
     raise TooLong(f"the test took more than {MOST} s of processor time")
 
 

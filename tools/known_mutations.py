@@ -22,51 +22,63 @@ class Known(NamedTuple):
 
 SUBGRADIENT, STOCHASTIC = "solvers/subgradient.py", "solvers/stochastic.py"
 ITERATES = "theory/test_iterates.py"
+PEGASOS, SGD, PROJECTED, PATIENCE = (
+    f"{ITERATES}::{name}"
+    for name in (
+        "test_pegasos", "test_sgd", "test_projected_gradient", "test_early_stopping_waits_exactly_as_long_as_its_patience",
+    )
+)  # fmt: skip
+GROUPS = "contracts/test_penalties.py::test_groups_count_by_the_root_of_their_size"
+WALD = "models/glm/test_glm.py::test_likelihood_ratio_and_wald_tests"
 ENSEMBLES = "theory/test_ensemble_formulas.py"
+SAMME, MARGINS = f"{ENSEMBLES}::test_samme_round_by_round", f"{ENSEMBLES}::test_margins_from_the_votes"
+SAMPLE = f"{ENSEMBLES}::test_anyboost_fits_members_to_a_sample_of_the_rows"
+LEDOIT_WOLF = "theory/test_generative.py::test_the_share_of_ledoit_and_wolf"
+MULTICLASS = "theory/test_multiclass.py"
 ADABOOST = "models/trees/adaboost.py"
 POWER_LAW = "explain/diagnosis/power_law.py"
 
 KNOWN = (
-    Known("step of Pegasos", SUBGRADIENT, "eta = 1.0 / (strength * t)", "eta = 1.0 / (strength * (t + 1))", ITERATES),
-    Known("step of Pegasos's bias", SUBGRADIENT, "np.sum(cu) / np.sqrt(t)", "np.sum(cu) / t", ITERATES),
-    Known("average of Pegasos", SUBGRADIENT, "mean += (2.0 / (t + 1))", "mean += (1.0 / t)", ITERATES),
-    Known("dual average of Pegasos", SUBGRADIENT, "met[rows] += t * u", "met[rows] += u", ITERATES),
-    Known("ball of Pegasos", SUBGRADIENT, "np.sqrt(2.0 * max(best.value", "np.sqrt(max(best.value", ITERATES),
-    Known("momentum of the bias", STOCHASTIC, "gb + sgd.momentum * (b - before[1])", "gb", ITERATES),
-    Known("momentum of the weights", STOCHASTIC, "gw + sgd.momentum * (w - before[0])", "gw", ITERATES),
+    Known("step of Pegasos", SUBGRADIENT, "eta = 1.0 / (strength * t)", "eta = 1.0 / (strength * (t + 1))", PEGASOS),
+    Known("step of Pegasos's bias", SUBGRADIENT, "np.sum(cu) / np.sqrt(t)", "np.sum(cu) / t", PEGASOS),
+    Known("average of Pegasos", SUBGRADIENT, "mean += (2.0 / (t + 1))", "mean += (1.0 / t)", PEGASOS),
+    Known("dual average of Pegasos", SUBGRADIENT, "met[rows] += t * u", "met[rows] += u", PEGASOS),
+    Known("ball of Pegasos", SUBGRADIENT, "np.sqrt(2.0 * max(best.value", "np.sqrt(max(best.value", PEGASOS),
+    Known("momentum of the bias", STOCHASTIC, "gb + sgd.momentum * (b - before[1])", "gb", SGD),
+    Known("momentum of the weights", STOCHASTIC, "gw + sgd.momentum * (w - before[0])", "gw", SGD),
     Known(
         "decay of projected steps", "solvers/projected_gradient.py",
-        "x - first / np.sqrt(t) * g", "x - first / t * g", ITERATES,
+        "x - first / np.sqrt(t) * g", "x - first / t * g", PROJECTED,
     ),
     Known(
         "average of projected steps", "solvers/projected_gradient.py",
-        "mean += (2.0 / (t + 1))", "mean += (1.0 / t)", ITERATES,
+        "mean += (2.0 / (t + 1))", "mean += (1.0 / t)", PROJECTED,
     ),
     Known(
         "patience, one too many", "solvers/stopping.py",
-        "self._waited >= self._rule.patience", "self._waited > self._rule.patience", ITERATES,
+        "self._waited >= self._rule.patience", "self._waited > self._rule.patience", PATIENCE,
     ),
     Known(
         "patience, one too few", "solvers/stopping.py",
-        "self._waited >= self._rule.patience", "self._waited + 1 >= self._rule.patience", ITERATES,
+        "self._waited >= self._rule.patience", "self._waited + 1 >= self._rule.patience", PATIENCE,
     ),
     Known(
         "group weights", "problem/penalties/norms.py",
-        "np.sqrt(sizes) if self.weights", "np.ones_like(sizes) if self.weights", "contracts/test_penalties.py",
+        "np.sqrt(sizes) if self.weights", "np.ones_like(sizes) if self.weights", GROUPS,
     ),
     Known(
         "group weights without the root", "problem/penalties/norms.py",
-        "np.sqrt(sizes) if self.weights", "sizes if self.weights", "contracts/test_penalties.py",
+        "np.sqrt(sizes) if self.weights", "sizes if self.weights", GROUPS,
     ),
     Known("χ² for F", "models/glm/inference.py", "if rest is None:\n        return Significance(statistic, (dof,)",
-          "if True:\n        return Significance(statistic, (dof,)", "models/glm/test_glm.py"),
+          "if True:\n        return Significance(statistic, (dof,)", WALD),
     Known(
         "F of Wald's test, not divided by the degrees of freedom", "models/glm/inference.py",
-        "scipy.stats.f.sf(statistic / dof, dof, rest)", "scipy.stats.f.sf(statistic, dof, rest)", "models/glm/test_glm.py",
+        "scipy.stats.f.sf(statistic / dof, dof, rest)", "scipy.stats.f.sf(statistic, dof, rest)", WALD,
     ),
     Known(
         "support-vector bound", "explain/guarantees.py",
-        '"support vectors", vectors / total', '"support vectors", vectors / (2 * total)', "theory/test_trust.py",
+        '"support vectors", vectors / total', '"support vectors", vectors / (2 * total)', "theory/test_trust.py::TestGuarantees::test_support_vectors_bound_leave_one_out",
     ),
     Known(
         "normalised conformal scores", "models/conformal/intervals.py",
@@ -81,23 +93,23 @@ KNOWN = (
         "float(weight @ (np.sum(softmax", "float(np.ones_like(weight) @ (np.sum(softmax",
         "models/calibration/test_calibration.py",
     ),
-    Known("log(k − 1) of SAMME", ADABOOST, " + np.log(max(k - 1.0, 1.0))", "", ENSEMBLES),
-    Known("log k for log(k − 1)", ADABOOST, "np.log(max(k - 1.0, 1.0))", "np.log(max(k, 1.0))", ENSEMBLES),
-    Known("margins of AdaBoost, two classes", ADABOOST, "2.0 * s, -2.0 * s) / total", "s, -s) / total", ENSEMBLES),
-    Known("margins of AdaBoost, many classes", ADABOOST, "(right - s.max(axis=1)) / total", "right / total", ENSEMBLES),
+    Known("log(k − 1) of SAMME", ADABOOST, " + np.log(max(k - 1.0, 1.0))", "", SAMME),
+    Known("log k for log(k − 1)", ADABOOST, "np.log(max(k - 1.0, 1.0))", "np.log(max(k, 1.0))", SAMME),
+    Known("margins of AdaBoost, two classes", ADABOOST, "2.0 * s, -2.0 * s) / total", "s, -s) / total", MARGINS),
+    Known("margins of AdaBoost, many classes", ADABOOST, "(right - s.max(axis=1)) / total", "right / total", MARGINS),
     Known("unit of AdaBoost's margins", ADABOOST, "np.sum(np.abs(self.estimator_weights_))",
-          "len(self.estimator_weights_)", ENSEMBLES),
+          "len(self.estimator_weights_)", MARGINS),
     Known(
         "subsample of AnyBoost", "models/trees/anyboost.py",
-        "rng.random(n) < subsample) if subsample < 1 else", "rng.random(n) < 1.0) if subsample < 1 else", ENSEMBLES,
+        "rng.random(n) < subsample) if subsample < 1 else", "rng.random(n) < 1.0) if subsample < 1 else", SAMPLE,
     ),
     Known(
         "subsample of AnyBoost, the rest", "models/trees/anyboost.py",
-        "rng.random(n) < subsample", "rng.random(n) < 1.0 - subsample", ENSEMBLES,
+        "rng.random(n) < subsample", "rng.random(n) < 1.0 - subsample", SAMPLE,
     ),
     Known(
         "geometric means of pruning", "models/trees/pruning.py",
-        "np.sqrt(alphas[:-1] * alphas[1:])", "0.5 * (alphas[:-1] + alphas[1:])", ENSEMBLES,
+        "np.sqrt(alphas[:-1] * alphas[1:])", "0.5 * (alphas[:-1] + alphas[1:])", f"{ENSEMBLES}::test_alphas_tried_by_pruning_are_geometric_means",
     ),
     Known(
         "margin query by probabilities", "select/active.py",
@@ -107,25 +119,25 @@ KNOWN = (
     Known(
         "margin query by scores", "select/active.py",
         "ranked = np.sort(scores, axis=1)\n        return ranked[:, -2] - ranked[:, -1]",
-        "ranked = np.sort(scores, axis=1)\n        return -ranked[:, -1]", "theory/test_active.py",
+        "ranked = np.sort(scores, axis=1)\n        return -ranked[:, -1]", "theory/test_active.py::test_the_margin_of_several_classes_is_first_less_second",
     ),
     Known(
         "δ of Ledoit and Wolf", "models/generative/discriminant.py",
-        "delta = square - d * mu**2", "delta = square", "theory/test_generative.py",
+        "delta = square - d * mu**2", "delta = square", LEDOIT_WOLF,
     ),
     Known(
         "b of Ledoit and Wolf", "models/generative/discriminant.py",
-        "axis=1) ** 2) / n - square) / n", "axis=1) ** 2) / n) / n", "theory/test_generative.py",
+        "axis=1) ** 2) / n - square) / n", "axis=1) ** 2) / n) / n", LEDOIT_WOLF,
     ),
     Known(
         "ties of one against one", "models/multiclass/reductions.py",
         'return votes + sums / (3.0 * (1.0 + np.abs(sums))) if self.vote == "majority"',
-        'return votes if self.vote == "majority"', "theory/test_multiclass.py",
+        'return votes if self.vote == "majority"', MULTICLASS,
     ),
     Known(
         "ties of one against one, as a whole vote", "models/multiclass/reductions.py",
         'return votes + sums / (3.0 * (1.0 + np.abs(sums))) if self.vote == "majority"',
-        'return votes + sums if self.vote == "majority"', "theory/test_multiclass.py",
+        'return votes + sums if self.vote == "majority"', MULTICLASS,
     ),
     Known(
         "ties of SVC", "models/kernel/svc_multiclass.py",
@@ -133,7 +145,7 @@ KNOWN = (
     ),
     Known(
         "tanh of error-correcting codes", "models/multiclass/codes.py",
-        "-(np.tanh(scores) @ signs.T)", "-(scores @ signs.T)", "theory/test_multiclass.py",
+        "-(np.tanh(scores) @ signs.T)", "-(scores @ signs.T)", MULTICLASS,
     ),
     Known(
         "end weights of the power law", POWER_LAW,
@@ -145,7 +157,7 @@ KNOWN = (
     ),
     Known(
         "buckets (a, b]", "features/buckets.py", 'side="right") for j, e', 'side="left") for j, e',
-        "theory/test_features.py",
+        "theory/test_features.py::test_an_edge_belongs_to_the_bucket_on_its_right",
     ),
     Known(
         "radius of the perceptron with a bias", "models/linear/perceptron.py",

@@ -41,6 +41,7 @@ import time
 import types
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock, local
@@ -57,6 +58,7 @@ DRAWN = ("plot", "display", "page", "axes", "report_text", "posterior")
 # What is run. Checks of names, files, pages and the command reach every line and judge few.
 TESTS = (
     "tests/contracts", "tests/theory", "tests/select", "tests/explain", "tests/features", "tests/models", "tests/agreement",
+    "tests/blocks/test_judge.py",
 )  # fmt: skip
 DEFAULTS = "tests/contracts/test_defaults.py"  # judges what runs at import, and reaches no line of its own
 KEPT = ROOT / "build" / "mutants"
@@ -88,9 +90,9 @@ def sources() -> list[Path]:
 # --- 1. Which tests reach which lines -------------------------------------------------------------------------------
 
 
-def covering(jobs: int = 1) -> Map:
+def covering(jobs: int = 1, places: Sequence[str] = TESTS) -> Map:
     """{"lines": {file: {line: [test]}}, "times": {test: seconds}}, kept; tests that are new are measured."""
-    path, files = KEPT / "map.json", [p for t in TESTS for p in _tests_in(ROOT / t)]
+    path, files = KEPT / "map.json", [p for t in places for p in _tests_in(ROOT / t)]
     kept: Map = {"code": {}, "tests": {}, "lines": {}, "times": {}}
     if path.exists():
         kept = json.loads(path.read_text())
@@ -383,6 +385,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="which ones")
     parser.add_argument("--file", help="all mutants of one file instead, below src/hinge")
     parser.add_argument("--known", action="store_true", help="the changes of tools/known_mutations.py instead")
+    parser.add_argument(
+        "--tests", nargs="+", default=TESTS, metavar="PATH", help="files and folders of tests to choose from"
+    )
     parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--most", type=float, default=100.0, help="exit with 1 if more than this percentage survives")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -392,7 +397,7 @@ def main() -> int:
         return 0
     if options.known:
         return known_mutations(options.jobs)
-    kept = covering(options.jobs)
+    kept = covering(options.jobs, options.tests)
     sample = chosen(options.n, options.seed, options.file)
     with ThreadPoolExecutor(options.jobs) as pool:
         judge = Judge(kept, len(sample))

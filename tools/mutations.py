@@ -18,7 +18,8 @@ Left alone is what changes no result that could be observed:
     iterations   how often a loop without a counter runs that ends by itself (for _ in range(20) with break or return), and
                  named limits of iterations (LIMITS): one more changes nothing once it has converged
     rounding     constants below 1e-5 or above 1e5, which could as well be twice as large; the products that scale them
-                 (1e-12 * (1 + |x|), ROUNDING * |J|), and whether they are added or subtracted (x + 1e-300)
+                 (1e-12 * (1 + |x|), ROUNDING * |J|), also on the other side of a comparison (0.5 * x <= 1e-12), and
+                 whether they are added or subtracted (x + 1e-300)
 
 A comparison with such a tolerance is changed all the same (a <= 1e-9 * b becomes a > 1e-9 * b), and so is what decides
 between two ways to one answer: no syntax tells them from ways to different answers.
@@ -169,6 +170,8 @@ class _Finder(ast.NodeVisitor):
             return self._is_tiny(node.operand)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             return self._is_tiny(node.left) or (isinstance(node.op, ast.Mult) and self._is_tiny(node.right))
+        if isinstance(node, ast.Call) and _name(node.func) in ("min", "minimum"):
+            return any(map(self._is_tiny, node.args))
         return (
             _is_small(node)
             or _name(node) in self._tolerances
@@ -178,11 +181,22 @@ class _Finder(ast.NodeVisitor):
     # What is changed ----------------------------------------------------------------------------------------------
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        for left, op, right in zip([node.left, *node.comparators], node.ops, node.comparators):
+        sides = [node.left, *node.comparators]
+        rounded = any(map(self._is_tiny, sides))
+        for left, op, right in zip(sides, node.ops, node.comparators):
             self._between(left, right, *COMPARE[type(op)], "compare")
-            if type(op) in BOUNDARY and (_is_whole(left) or _is_whole(right)):
+            if type(op) in BOUNDARY and (_is_whole(left) or _is_whole(right)) and not rounded:
                 self._between(left, right, *BOUNDARY[type(op)], "compare")
-        self.generic_visit(node)
+        for side in sides:
+            scaled = isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mult) and _is_number(side.left)
+            if rounded and isinstance(side, ast.BinOp) and scaled and not self._is_tiny(side):
+                # The factor is part of the tolerance; its sign is not.
+                if isinstance(side.left, ast.UnaryOp):
+                    begin = self._span(side.left)[0]
+                    self._add(side.lineno, begin, begin + 1, "", "negation")
+                self.visit(side.right)
+            else:
+                self.visit(side)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         if self._is_tiny(node) or _number(node) >= LIMIT:
@@ -259,7 +273,14 @@ def _is_whole(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int) and node.value > 0
     name = _name(node.func) if isinstance(node, ast.Call) else _name(node)
+    if isinstance(node, ast.Name) and name == "size":  # a norm; x.size is a number of entries
+        return False
     return name in ("len", "shape", "ndim", "size", "count_nonzero", "n", "d", "k", "n_samples", "n_features")
+
+
+def _is_number(node: ast.expr) -> bool:
+    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
 def _is_small(node: ast.expr) -> bool:

@@ -55,6 +55,18 @@ CASES = [
 ]
 
 
+def targets(columns, penalty, n=40, d=5, **options):
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix(rng.normal(size=(n, d)))
+    return hg.make_objective(X, rng.normal(size=(n, columns)), hg.Squared(), penalty, **options)
+
+
+CASES += [
+    (targets(2, hg.L2(0.1)), "closed-form"),  # one factorisation for all targets
+    (targets(3, hg.L2(0.1)), "closed-form"),
+]
+
+
 @pytest.mark.parametrize(("objective", "name"), CASES, ids=lambda v: v if isinstance(v, str) else f"{v.loss!r}-{v.d}")
 def test_the_first_preference_that_suits(objective, name):
     assert choose(objective) == name

@@ -71,13 +71,18 @@ def check(seed: int) -> None:
             assert claimed.primal == pytest.approx(primal, rel=1e-9, abs=rounding), about
             assert claimed.gap >= primal - best.value - rounding, f"gap below the true one; {about}"
         if claimed.kind == "stationarity" and claimed.converged:
-            # For subgradients u of the losses and v of the penalty, J(x) − J(x*) ≤ ⟨X'u + v, x − x*⟩, at most the residual
-            # times its unit times Σ|x − x*| (and the radius of a ball, whose slack counts in the residual).
+            # For subgradients u of the losses and v of the penalty, J(x) − J(x*) ≤ ⟨X'(c∘u) + v, x − x*⟩, at most the
+            # residual times its unit times Σ|x − x*| (and the radius of a ball, whose slack counts in the residual).
             reach = float(np.sum(np.abs(w - w_best)) + np.sum(np.abs(b - b_best))) + getattr(o.penalty, "radius", 0.0)
             allowed = claimed.residual * gradient_scale(o) * reach
             if stationarity(o, w, b) > claimed.residual * (1 + 1e-9):
-                # The solver offered its own u at the kinks. By Fenchel and Young ℓ(z') ≥ ℓ(z) + u(z' − z) − ε with
-                # ε = ℓ(z) + ℓ*(u) − uz ≥ 0, so Σ cᵢεᵢ adds to the bound; its share of the unit is part of the residual.
+                # The residual is the smaller of two: that of the gradients ℓ'(zᵢ), for which the bound above holds as it
+                # stands, and that of u which the solver offered, any point of the domain of ℓ*. By the definition of ℓ*,
+                # ℓ(z') ≥ uz' − ℓ*(u) = ℓ(z) + u(z' − z) − ε for all z', with ε = ℓ(z) + ℓ*(u) − uz ≥ 0 (Fenchel, Young).
+                # The weighted sum over the examples, plus Ω(w') ≥ Ω(w) + ⟨v, w' − w⟩, at x' = x* is
+                #     J(x) − J(x*) ≤ ⟨X'(c∘u) + v, x − x*⟩ + Σ cᵢεᵢ,
+                # and the residual is at least Σ cᵢεᵢ / constant_risk: the term below bounds the last sum and nothing else.
+                # It is zero for u in ∂ℓ(z); for a differentiable loss no u is taken, hence the assertion.
                 assert not o.loss.smooth, about
                 allowed += claimed.residual * constant_risk(o)
             if isinstance(o.penalty, hg.MaxNorm):  # weights within this share of the largest count as largest

@@ -302,10 +302,11 @@ class TestPerceptron:
     @pytest.mark.parametrize("bias", [True, False])
     def test_mistakes_stay_below_the_bound(self, rng, bias):
         X = rng.normal(size=(200, 3))
-        u = np.array([1.0, -2.0, 0.5])
-        X = X[np.abs(X @ u) > 0.3]
-        y = X @ u > 0
+        u, level = np.array([1.0, -2.0, 0.5]), 0.8 * bias
+        X = X[np.abs(X @ u - level) > 0.3]
+        y = X @ u > level
         model = hg.Perceptron(fit_intercept=bias, tol=None).fit(X, y)
+        assert bool(model.intercept_ != 0) == bias  # or its part in the norm would not show
         assert model.mistakes_per_epoch_[0][-1] == 0
         assert model.score(X, y) == 1.0
         bound = model.bound_

@@ -244,6 +244,19 @@ def test_multinomial_newton_steps(fit_intercept, rng):
     assert seen == pytest.approx(values, rel=1e-10)
 
 
+@pytest.mark.mission("O3")
+def test_free_weights_have_mean_zero_over_the_classes(rng):
+    """Adding a constant to the weights of a feature in all classes changes no probability; a penalty fixes it, or we do."""
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    o = hg.make_objective(X, y.astype(float), hg.Softmax(), hg.L2(0.1, weights=np.array([0.0, 1.0, 0.0])))
+    start = rng.normal(size=(3, 3)), rng.normal(size=3)
+    found = solve(o, solver="multinomial-newton", tol=1e-6, start=start)
+    assert found.w.sum(axis=1) == pytest.approx(np.zeros(3), abs=1e-9)
+    assert found.b.sum() == pytest.approx(0.0, abs=1e-12)
+    other = solve(o, solver="multinomial-newton", tol=1e-6)
+    assert found.w == pytest.approx(other.w, abs=1e-5)
+
+
 # --- Penalties that are not convex ----------------------------------------------------------------------------------
 
 
