@@ -7,11 +7,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bind/enter.hpp"
 #include "bind/modules.hpp"
 #include "core/random.hpp"
 #include "trees/boost_block.hpp"
+#include "trees/cart.hpp"
 
 namespace hinge {
 namespace {
@@ -402,6 +404,28 @@ void bind_tree_blocks(nb::module_& m) {
             enter([&](Monitor&) { return with_codes(layout, codes.data(), static_cast<index_t>(codes.shape(1))); }));
       },
       "layout"_a, "codes"_a.noconvert());
+  m.def(
+      "tree_cells_of_codes",
+      [](const Bins& layout, In2<std::uint8_t> codes, bool known_values) {
+        check_codes(layout, codes);
+        auto cells = std::make_shared<Cells>();
+        cells->rows = static_cast<index_t>(codes.shape(1)), cells->cols = layout.cols;
+        cells->known_values = known_values, cells->features = layout.features;
+        std::vector<double> values(static_cast<std::size_t>(layout.cols) * kBins, 0.0);
+        for (index_t j = 0; j < layout.cols; ++j) {
+          Feature& f = cells->features[j];
+          double* of_code = values.data() + j * kBins;
+          if (f.categorical) {
+            for (int b = 0; b < f.bins; ++b) of_code[b] = b;
+            f.low.clear();
+          }
+          std::copy(f.low.begin(), f.low.end(), of_code);
+          of_code[kMissing] = std::numeric_limits<double>::quiet_NaN();
+        }
+        cells->table = CodedTable{codes.data(), cells->rows, std::move(values)};
+        return cells;
+      },
+      "layout"_a, "codes"_a.noconvert(), "known_values"_a, nb::keep_alive<0, 2>());
   m.def(
       "tree_groups",
       [](const Bins& layout, In2<std::uint8_t> codes) {

@@ -9,6 +9,7 @@
 // order of the means, which includes the best one for two classes and for squared error; with three or more classes
 // they are all two-set splits of up to 8 categories, otherwise those along the orders of each class's proportion.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <variant>
@@ -36,11 +37,19 @@ Sorted sort_columns(const Table<T>& x, const std::vector<std::uint8_t>& categori
 
 struct Nonzeros;  // nonzeros.hpp
 
+// Codes of a table (cols x rows), of whose values only the bins are known: a bin stands for its smallest one.
+struct CodedTable {
+  const std::uint8_t* codes;
+  index_t rows;
+  std::vector<double> values;  // cols x kBins
+  double at(index_t i, index_t j) const { return values[j * kBins + codes[j * rows + i]]; }
+};
+
 // A dense table without preprocessing: random thresholds need only the smallest and largest value in a node.
 struct Cells {
-  std::variant<Table<float>, Table<double>> table;
+  std::variant<Table<float>, Table<double>, CodedTable> table;
   index_t rows = 0, cols = 0;
-  std::vector<Feature> features;  // only whether they are categorical
+  std::vector<Feature> features;  // which are categories; of a coded table, the bins of the others
   // out[i] = the value of column j in row which[i]
   void gather(const std::uint32_t* which, index_t m, index_t j, double* out) const {
     std::visit(
@@ -49,6 +58,14 @@ struct Cells {
         },
         table);
   }
+  // The threshold that parts values as t parts what stands for them: t itself, or the edge of a bin that t lies within.
+  double settled(index_t j, double t) const {
+    const Feature& f = features[j];
+    const auto above = std::upper_bound(f.low.begin(), f.low.end(), t) - f.low.begin();
+    if (above == 0 || above == static_cast<std::ptrdiff_t>(f.low.size())) return t;
+    return known_values && f.high[above - 1] <= t ? t : f.edge[above - 1];
+  }
+  bool known_values = true;  // bins hold no values beyond their `low` and `high`
 };
 
 // The representations of a table on which a tree can be grown.

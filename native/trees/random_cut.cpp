@@ -100,7 +100,7 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
   if (by_class_ && !missing) {
     const double score = class_score(node, m, most, s);
     if (allowed(s.left.data(), node.total.data()) && take_random(node, j, s, score, false, best))
-      best.threshold = threshold();
+      best.threshold = cells_->settled(j, threshold());
     return true;
   }
   s.left.assign(channels_, 0.0);
@@ -127,7 +127,7 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
     score = cut_score(o_.criterion, o_.classes, s.left.data(), node.total.data(), channels_);
   }
   if (!monotone(node, j, s.left.data(), s, 0) || !take_random(node, j, s, score, missing_left, best)) return true;
-  best.threshold = threshold();
+  best.threshold = cells_->settled(j, threshold());
   return true;
 }
 

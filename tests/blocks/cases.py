@@ -53,11 +53,14 @@ CASES = [
     Case(hg.QuantileRegressor(quantile=0.7, alpha=0.01), "real"),
     Case(hg.LeastAbsoluteDeviations(), "real"),
     Case(hg.HuberRegressor(scale=0.5), "real"),
+    Case(hg.HuberRegressor(tol=1e-7), "real"),
+    Case(hg.HuberRegressor(alpha=5.0, fit_intercept=False, tol=1e-7), "real"),
     Case(hg.PoissonRegressor(), "count"),
     Case(hg.PoissonRegressor(alpha=0.02, l1_ratio=1.0), "count"),
     Case(hg.GammaRegressor(), "positive"),
     Case(hg.TweedieRegressor(power=1.5, link="log"), "count"),
     Case(hg.GLM("gaussian", inference=False), "real"),
+    Case(hg.GLM("poisson"), "count"),
     Case(hg.Learner(loss=hg.Huber(0.5), penalty=hg.L2(1e-3)), "real"),
     Case(hg.Learner(loss=hg.LogCosh(), penalty=hg.L1(1e-2)), "real"),
     Case(hg.Learner(loss=hg.Softmax(), penalty=hg.L2(1e-2)), "three"),
@@ -93,6 +96,12 @@ CASES = [
     Case(hg.DecisionTreeRegressor(splitter="hist", max_depth=5), "real", exact=True, bits=True, missing=True),
     Case(hg.RandomForestClassifier(8, random_state=3), "labels", exact=True, bits=True, missing=True),
     Case(hg.RandomForestRegressor(5, random_state=1, max_features=0.5), "real", exact=True, bits=True, missing=True),
+    Case(hg.ExtraTreesClassifier(6, random_state=3), "three", exact=True, bits=True, missing=True, names={"tenths": True}),
+    Case(hg.ExtraTreesRegressor(5, random_state=1), "real", exact=True, bits=True, missing=True, names={"tenths": True}),
+    Case(hg.ExtraTreeClassifier(random_state=3), "labels", exact=True, bits=True, missing=True, names={"tenths": True}),
+    Case(
+        hg.ExtraTreeRegressor(random_state=1, max_depth=6), "real", exact=True, bits=True, missing=True, names={"tenths": True}
+    ),
 ]  # fmt: skip
 
 
@@ -101,6 +110,8 @@ def data(case: Case, rng: np.random.Generator, n: int = 600) -> tuple[np.ndarray
     X = rng.normal(size=(n, 4)) + np.array([0.0, 3.0, -1.0, 0.0])
     if case.names.get("counts"):
         X = rng.poisson(1.5, size=(n, 4)).astype(float)
+    if case.names.get("tenths"):  # every value has a bin of its own
+        X = np.round(X, 1)
     if case.target == "none":
         X[: n // 2] += 4.0
     score = X @ [1.0, -0.5, 0.3, 0.0]

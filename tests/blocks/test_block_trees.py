@@ -225,7 +225,6 @@ def test_amounts_of_memory_that_are_none(amount):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (hg.DecisionTreeRegressor(splitter="random"), "random thresholds"),
         (hg.RandomForestRegressor(oob_score=True), "oob_score"),
         (hg.RandomForestRegressor(warm_start=True), "warm_start"),
         (hg.RandomForestRegressor(), "memory="),
@@ -236,9 +235,20 @@ def test_forests_name_what_they_need(model, message, rng):
         model.fit(hg.scan(rng.normal(size=(2000, 2)), target=rng.normal(size=2000), memory="100kB"))
 
 
-@pytest.mark.parametrize(
-    "name", ["ExtraTreeClassifier", "ExtraTreesClassifier", "ExtraTreeRegressor", "ExtraTreesRegressor"]
-)
-def test_random_thresholds_name_the_trees_that_can(name, rng):
-    with pytest.raises(TypeError, match=r"Use (DecisionTree|RandomForest)"):
-        getattr(hg, name)().fit(hg.scan(rng.normal(size=(20, 2)), target=rng.integers(0, 2, 20)))
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("model", [hg.ExtraTreeRegressor(random_state=0), hg.ExtraTreeClassifier(random_state=0)])
+def test_random_thresholds_part_values_as_they_part_bins(model, known, rng, monkeypatch):
+    """Bins of many values, with values outside of the sample: the rows are in the leaves that they were counted in."""
+    if not known:
+        monkeypatch.setattr("hinge.models.blocks.trees.SAMPLE", 300)
+        monkeypatch.setattr("hinge.models.blocks.forests.SAMPLE", 300)
+    X = rng.normal(size=(2000, 3))
+    X[::7, 1] = np.nan
+    y = (X[:, 0] * X[:, 2] > 0).astype(int)
+    tree = clone(model).set_params(min_samples_leaf=20).fit(hg.scan(X, target=y, block_rows=300))
+    leaves = tree.apply(X)
+    counted = tree.tree_.n_node_samples
+    found = np.bincount(leaves, minlength=len(counted))
+    at = np.flatnonzero(tree.tree_.children_left < 0)
+    np.testing.assert_array_equal(found[at], counted[at])
+    assert tree.score(X, y) > 0.5

@@ -90,7 +90,8 @@ def assert_same_model(case, one, two, X):
 
 
 def test_every_estimator_that_takes_a_source_has_a_case():
-    assert {type(case.model).__name__ for case in CASES} == set(takers())
+    texts = {"CountVectorizer", "TfidfVectorizer"}  # test_texts.py
+    assert {type(case.model).__name__ for case in CASES} | texts == set(takers())
 
 
 @EVERY
@@ -335,9 +336,50 @@ def test_categories_that_are_numbers(rng):
     np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-3, atol=1e-5)
 
 
-def test_inference_is_refused_over_blocks(rng):
-    with pytest.raises(ValueError, match="inference=False"):
-        hg.GLM("gaussian").fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))
+@pytest.mark.mission("P1")
+@pytest.mark.parametrize("with_offset", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", ["gaussian", "poisson", "gamma", "bernoulli"])
+def test_inference_from_sums_over_blocks(name, intercept, with_offset, rng):
+    """Standard errors, deviances and likelihoods are those of the fit in memory."""
+    n = 900
+    X, s = rng.normal(size=(n, 3)), rng.integers(0, 3, n).astype(float)
+    offset = 0.3 * rng.normal(size=n) if with_offset else None
+    mean = np.exp(0.3 * X[:, 0] + (0.0 if offset is None else offset))
+    y = {
+        "gaussian": lambda: X @ [1.0, 2.0, 0.0] + rng.normal(size=n),
+        "poisson": lambda: rng.negative_binomial(2, 2 / (2 + mean)).astype(float),
+        "gamma": lambda: rng.gamma(2.0, mean),
+        "bernoulli": lambda: (rng.random(n) < mean / (1 + mean)).astype(float),
+    }[name]()
+    model = hg.GLM(name, link="log" if name == "gamma" else None, fit_intercept=intercept, tol=1e-11)
+    whole = clone(model).fit(X, y, s, offset=offset).inference_
+    blocks = clone(model).fit(hg.scan(X, target=y, weight=s, offset=offset, block_rows=BLOCK)).inference_
+    assert blocks.names == whole.names
+    assert (blocks.rank, blocks.parameters, blocks.dispersion_estimated) == (
+        whole.rank, whole.parameters, whole.dispersion_estimated,
+    )  # fmt: skip
+    np.testing.assert_allclose(blocks.standard_error, whole.standard_error, rtol=1e-5)
+    for part in ("total", "deviance", "null_deviance", "pearson", "log_likelihood", "dispersion", "aic"):
+        assert getattr(blocks, part) == pytest.approx(getattr(whole, part), rel=1e-5), part
+    assert [note[:14] for note in blocks.notes] == [note[:14] for note in whole.notes]
+
+
+@pytest.mark.mission("P1")
+def test_inference_with_categories_that_appear_late(rng):
+    import pandas as pd
+
+    n = 600
+    city = rng.choice(["Rome", "Oslo"], n).astype(object)
+    city[-50:] = rng.choice(["Rome", "Lima"], 50)
+    frame = pd.DataFrame({"x": rng.normal(size=n), "city": city})
+    y = rng.poisson(np.exp(0.3 * frame["x"] - 0.5 * (city == "Lima"))).astype(float)
+    model = hg.GLM("poisson", categorical_features="from_dtype", tol=1e-11)
+    whole = clone(model).fit(frame, y).inference_
+    blocks = clone(model).fit(hg.scan(frame.assign(y=y), target="y", block_rows=70)).inference_
+    assert blocks.names == whole.names
+    np.testing.assert_allclose(blocks.standard_error, whole.standard_error, rtol=1e-5)
+    assert blocks.wald("city").p == pytest.approx(whole.wald("city").p, rel=1e-4)
 
 
 @EVERY
@@ -392,9 +434,35 @@ def test_callbacks_see_the_iterations_and_can_stop(rng, monkeypatch):
     assert "callback" in model.certificate_.status
 
 
-def test_huber_needs_its_scale_over_blocks(rng):
+@pytest.mark.mission("W4")
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("alpha", [1e-4, 30.0])
+def test_the_scale_of_huber_is_the_best_one(intercept, alpha, rng):
+    """F(w, b, σ) is no lower at the minimiser that scipy finds from there."""
+    import scipy.optimize
+
+    n = 500
+    X, s = rng.normal(size=(n, 2)), rng.integers(0, 3, n).astype(float)
+    y = X @ [1.0, -2.0] + 0.5 + rng.standard_t(2, size=n)
+    model = hg.HuberRegressor(alpha=alpha, fit_intercept=intercept)
+    model.fit(hg.scan(X, target=y, weight=s, block_rows=BLOCK))
+
+    def value(p):
+        w, b, scale = p[:2], p[2] if intercept else 0.0, np.exp(p[3])
+        z = np.abs(y - X @ w - b) / scale
+        return s @ (scale + scale * np.where(z <= 1.35, z**2, 2.7 * z - 1.35**2)) + alpha * w @ w
+
+    found = np.array([*model.coef_, model.intercept_, np.log(model.scale_)])
+    best = scipy.optimize.minimize(value, found + 0.1, method="BFGS", options={"gtol": 1e-9})
+    assert value(found) <= best.fun * (1 + 1e-10)
+    assert model.scale_ == pytest.approx(np.exp(best.x[3]), rel=1e-4)
+    assert model.scale is None
+    assert not hasattr(model, "outliers_")
+
+
+def test_huber_with_an_l1_penalty_needs_its_scale_over_blocks(rng):
     with pytest.raises(ValueError, match="scale="):
-        hg.HuberRegressor().fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))
+        hg.HuberRegressor(l1_ratio=0.5).fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))
 
 
 def test_mixed_columns_with_categories_that_appear_late(rng):

@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sklearn.utils import get_tags
+
 from hinge.blocks.block import Block, Roles, require_columns
 from hinge.blocks.parts import Part
 from hinge.errors import UserError
+
+
+def reads_text(transformer: Any) -> bool:
+    """Whether a transformer takes texts, and no table."""
+    tags = get_tags(transformer).input_tags
+    return bool(tags.string and not tags.two_d_array)
 
 
 @dataclass
@@ -49,6 +57,10 @@ def mapped_parts(parts: list[Part], transformer: Any, roles: Roles, column: str 
         raise TypeError("Dask collections are mapped by Dask: use their map_partitions or map_blocks.")
     plain, names = copy.copy(transformer), getattr(transformer, "feature_names_in_", None)
     vars(plain).pop("feature_names_in_", None)
+    if column is None and reads_text(transformer):
+        if names is None:
+            raise UserError(f"{type(transformer).__name__} reads one column of texts: name it, map(…, column=…).")
+        column = str(names[0])
     wanted = [column] if column is not None else roles.features if names is None else [str(name) for name in names]
     if roles.features is not None and wanted is not None:
         require_columns(roles.features, wanted, "the source")

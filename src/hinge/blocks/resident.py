@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,51 +27,99 @@ Visit = Callable[..., Any]
 AHEAD = 3  # sets of arrays that are in use, ready, and being read
 
 
+class SpoolFile:
+    """A temporary file that arrays are put into, one after the other; it is opened once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.size = path, 0
+        self._file = path.open("w+b", buffering=0)
+        self._lock = threading.Lock()  # threads share the position in the file
+
+    def append(self, array: np.ndarray) -> int:
+        """Write the bytes of an array behind the others; where they begin."""
+        with self._lock:
+            at, self.size = self.size, self.size + array.nbytes
+        self.write(at, array)
+        return at
+
+    def write(self, at: int, array: np.ndarray) -> None:
+        """Write the bytes of an array."""
+        view = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        with self._lock:
+            self._file.seek(at)
+            while len(view):
+                view = view[self._file.write(view) :]
+
+    def read(self, at: int, target: np.ndarray) -> None:
+        """Fill an array of bytes."""
+        view = memoryview(target)
+        with self._lock:
+            self._file.seek(at)
+            while len(view):
+                done = self._file.readinto(view)
+                if not done:
+                    raise OSError(f"{self.path} is shorter than it was written; was the temporary folder cleared?")
+                view = view[done:]
+
+
 @dataclass
 class ArrayFile:
-    """An array in a file of its own."""
+    """An array in a file."""
 
-    path: Path
+    file: SpoolFile
+    at: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
     @classmethod
-    def of(cls, path: Path, array: np.ndarray) -> ArrayFile:
-        """A file with the contents of an array."""
-        file = cls(path, array.shape, array.dtype)
-        with path.open("wb") as out:
-            out.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
-        return file
+    def of(cls, file: SpoolFile, array: np.ndarray) -> ArrayFile:
+        """An array, written to a file."""
+        return cls(file, file.append(array), array.shape, array.dtype)
+
+    def replaced(self, array: np.ndarray) -> ArrayFile:
+        """Another array, in the same place if it is of the same size."""
+        if array.nbytes != self.nbytes:
+            return ArrayFile.of(self.file, array)
+        self.file.write(self.at, array)
+        return ArrayFile(self.file, self.at, array.shape, array.dtype)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the file."""
+        """Bytes of the array."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     def read(self, room: np.ndarray | None = None) -> np.ndarray:
         """The array, in ``room`` (bytes) where that is large enough."""
         size = self.nbytes
         target = np.empty(size, dtype=np.uint8) if room is None or len(room) < size else room[:size]
-        with self.path.open("rb", buffering=0) as file:
-            got, view = 0, memoryview(target)
-            while got < size:
-                more = file.readinto(view[got:])
-                if not more:
-                    raise OSError(f"{self.path} is shorter than it was written; was the temporary folder cleared?")
-                got += more
+        self.file.read(self.at, target)
         return target.view(self.dtype).reshape(self.shape)
+
+
+class SpoolFiles(Folder):
+    """A temporary folder with a file for the arrays of every name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._files: dict[str, SpoolFile] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, name: str) -> SpoolFile:
+        with self._lock:
+            if name not in self._files:
+                self._files[name] = SpoolFile(self.path / name)
+            return self._files[name]
 
 
 @dataclass
 class State:
-    """Named arrays of one block; those named in ``filed`` are kept in files of ``folder``."""
+    """Named arrays of one block; those named in ``filed`` are kept in ``files``."""
 
     key: tuple[int, int]
     arrays: dict[str, Any]
-    folder: Path | None = None
+    files: SpoolFiles | None = None
     filed: frozenset[str] = frozenset()
     version: int = 0
-    facts: dict[str, Any] = field(default_factory=dict)
 
     def get(self, name: str, room: np.ndarray | None = None) -> Any:
         """An array; None if there is none of that name."""
@@ -80,21 +128,17 @@ class State:
 
     def put(self, name: str, array: Any) -> None:
         """Keep an array in the place of an earlier one."""
-        if array is not None and self.folder is not None and name in self.filed:
-            array = ArrayFile.of(self.folder / f"{self.key[0]:08d}-{self.key[1]:08d}.{name}", array)
+        if array is not None and self.files is not None and name in self.filed:
+            held = self.arrays.get(name)
+            here = isinstance(held, ArrayFile)
+            array = held.replaced(array) if here else ArrayFile.of(self.files[name], array)
         self.arrays[name] = array
 
-    def put_all(self, folder: Path | None, filed: frozenset[str]) -> None:
+    def put_all(self, files: SpoolFiles | None, filed: frozenset[str]) -> None:
         """Move the arrays that belong in files there."""
-        self.folder, self.filed = folder, filed
+        self.files, self.filed = files, filed
         for name in filed & self.arrays.keys():
             self.put(name, self.arrays[name])
-
-    def remove(self) -> None:
-        """Remove the files."""
-        for held in self.arrays.values():
-            if isinstance(held, ArrayFile):
-                held.path.unlink()
 
 
 class Rooms:
@@ -135,13 +179,13 @@ class Made:
 
 
 def make(
-    block: Block, folder: Path | None, filed: frozenset[str], build: Visit, parameters: tuple[Any, ...]
+    block: Block, files: SpoolFiles | None, filed: frozenset[str], build: Visit, parameters: tuple[Any, ...]
 ) -> Made | None:
     """The statistic of the pass that makes states: build(block, \\*parameters) gives a state, or None, and what it found."""
     state, found = build(block, *parameters)
     if state is None:
         return Made([], found)
-    state.put_all(folder, filed)
+    state.put_all(files, filed)
     return Made([state], found)
 
 
@@ -210,8 +254,8 @@ class Resident:
         self.executor = passes.source.executor
         on_cluster = isinstance(self.executor, Cluster)
         self.filed = frozenset() if on_cluster else filed
-        self.folder = Folder() if self.filed else None
-        arguments = (None if self.folder is None else self.folder.path, self.filed, build, parameters)
+        self.files = SpoolFiles() if self.filed else None
+        arguments = (self.files, self.filed, build, parameters)
         self.passes = self.bytes = 0  # over the states, and read from their files
         self.rooms = Rooms()
         if isinstance(self.executor, Cluster):
@@ -233,19 +277,18 @@ class Resident:
         if isinstance(self.executor, Cluster):
             return
         old, self.states, group = self.states, [], []
+        files = (
+            None if self.files is None else SpoolFiles()
+        )  # the others are removed with the last state that is in them
         for k, state in enumerate(old):
             group.append(state)
             if k + 1 < len(old) and sum(map(len, group)) + len(old[k + 1]) <= rows:
                 continue
-            self.states.append(self._joined(group, join) if len(group) > 1 else group[0])
+            if len(group) > 1:
+                group = [join(group)]
+                group[0].put_all(files, self.filed)
+            self.states += group
             group = []
-
-    def _joined(self, group: list[Any], join: Callable[[list[Any]], Any]) -> Any:
-        whole = join(group)
-        for state in group:
-            state.remove()
-        whole.put_all(None if self.folder is None else self.folder.path, self.filed)
-        return whole
 
     def visit(
         self, function: Visit, needs: Sequence[str], *parameters: Any, start: Callable[[], Any] | None = None,
@@ -263,7 +306,7 @@ class Resident:
             return self._on_cluster(self.executor, tour, changes)
         if self.executor.workers > 1:
             return self._by_threads(self.executor.workers, tour)
-        if self.folder is None:
+        if self.files is None:
             return tour.of_states(self.states)
         before = self.rooms.bytes
         total = tour.over(prefetched((state, self.rooms.load(state, needs)) for state in self.states))

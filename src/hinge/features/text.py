@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -161,14 +162,22 @@ class CountVectorizer(TextVectorizer):
         check_is_fitted(self, "vocabulary_")
 
     def _learn(self, texts: list[str]) -> None:
-        cut = self._cutter()
-        frequency = document_frequencies(texts, cut)
-        least, most = _threshold(self.min_df, len(texts)), _threshold(self.max_df, len(texts))
+        frequency = document_frequencies(texts, self._cutter())
+        self._choose_terms(frequency, len(texts), lambda terms: self._occurrences(texts, terms))
+
+    def _occurrences(self, texts: list[str], terms: list[str]) -> np.ndarray:
+        """How often terms occur in all texts together."""
+        places = {term: (k, 1.0) for k, term in enumerate(terms)}
+        return count_terms(texts, self._cutter(), places.get, len(terms)).sum(axis=0)
+
+    def _choose_terms(
+        self, frequency: Mapping[str, int], texts: int, occurrences: Callable[[list[str]], np.ndarray]
+    ) -> None:
+        """The vocabulary, from the number of texts that every term occurs in."""
+        least, most = _threshold(self.min_df, texts), _threshold(self.max_df, texts)
         kept = sorted(term for term, count in frequency.items() if least <= count <= most)
         if self.max_features is not None and len(kept) > self.max_features:
-            places = {term: (k, 1.0) for k, term in enumerate(kept)}
-            totals = count_terms(texts, cut, places.get, len(kept)).sum(axis=0)
-            order = np.argsort(-totals, kind="stable")[: self.max_features]
+            order = np.argsort(-occurrences(kept), kind="stable")[: self.max_features]
             kept = sorted(kept[k] for k in order)
         if not kept:
             raise ValueError(
@@ -281,12 +290,15 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
                 stacklevel=3,
             )
         counts = self._learn_and_count(raw_documents)
-        n, frequency = counts.shape[0], np.bincount(counts.indices, minlength=counts.shape[1])
+        self._set_factors(np.bincount(counts.indices, minlength=counts.shape[1]), counts.shape[0])
+        return self._weigh(counts)
+
+    def _set_factors(self, frequency: np.ndarray, texts: int) -> None:
+        """The factors, from the number of texts that every term occurs in."""
         extra = float(self.smooth_idf)
         if self.use_idf:
             with np.errstate(divide="ignore"):
-                self.idf_ = np.log((n + extra) / (frequency + extra)) + 1.0
-        return self._weigh(counts)
+                self.idf_ = np.log((texts + extra) / (frequency + extra)) + 1.0
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, self._checked_idf(value) if name == "idf_" else value)

@@ -14,6 +14,7 @@ import scipy.sparse
 from sklearn.base import TransformerMixin
 
 from hinge._parameters import DTYPE, Constraints, Estimator, between, count, has, numbers, one_of
+from hinge._sources import is_source
 from hinge.features.text_encoders import unit_rows
 from hinge.features.tokenize import TOKEN, cutter, strip_accents
 
@@ -168,6 +169,8 @@ class TextVectorizer(TransformerMixin, Estimator):
     def _texts(self, texts: Iterable[Any]) -> list[Any]:
         if isinstance(texts, str):
             raise ValueError("Give a list of texts, not one text.")
+        if is_source(texts):
+            raise TypeError("A source is read in two passes: fit(source), then transform(source) or source.map(…).")
         items = list(np.asarray(texts, dtype=object).ravel()) if hasattr(texts, "__array__") else list(texts)
         items = [self.decode(item) for item in items]
         whole = self.preprocessor is None and not callable(self.analyzer)  # one's own functions may read anything

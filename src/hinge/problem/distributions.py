@@ -52,8 +52,12 @@ class Distribution:
         return np.full(np.shape(y), np.nan)
 
     def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
-        """The maximum-likelihood φ for weights c that sum to one; by default the mean deviance."""
-        return 2.0 * float(weighted_sum(c, self.half_deviance(y, mean)))
+        """The φ of maximum likelihood, for weights c that sum to one."""
+        return self.dispersion_of(float(weighted_sum(c, self.half_deviance(y, mean))))
+
+    def dispersion_of(self, half_deviance: float) -> float:
+        """The same from the mean of the half deviances: the mean deviance where that is it."""
+        return 2.0 * half_deviance
 
 
 @dataclass(frozen=True)
@@ -173,9 +177,9 @@ class GammaAmounts(Distribution):
         shape = 1.0 / dispersion
         return shape * np.log(shape * y / mean) - shape * y / mean - np.log(y) - gammaln(shape)
 
-    def best_dispersion(self, y: Array, mean: Array, c: Array) -> float:
+    def dispersion_of(self, half_deviance: float) -> float:
         """1/k with log k − ψ(k) = ½ mean deviance, the likelihood equation of the shape k."""
-        half = float(weighted_sum(c, self.half_deviance(y, mean)))
+        half = half_deviance
         if half <= 1e-12:
             return max(2.0 * half, 1e-300)
         low, high = 1e-3 / (1.0 + half), 10.0 + 1.0 / half

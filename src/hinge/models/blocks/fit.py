@@ -24,7 +24,7 @@ FITTERS: dict[str, tuple[str, str]] = {
     "LinearSVR": ("linear", "fit_linear"),
     "QuantileRegressor": ("linear", "fit_linear"),
     "LeastAbsoluteDeviations": ("linear", "fit_linear"),
-    "HuberRegressor": ("linear", "fit_huber"),
+    "HuberRegressor": ("huber", "fit_huber"),
     "GeneralisedLinearModel": ("glm", "fit_glm"),
     "Learner": ("linear", "fit_learner"),
     "SGDClassifier": ("stochastic", "fit_stochastic"),
@@ -35,19 +35,17 @@ FITTERS: dict[str, tuple[str, str]] = {
     "QuadraticDiscriminantAnalysis": ("generative", "fit_discriminant"),
     "GaussianMixture": ("generative", "fit_mixture"),
     "StandardScaler": ("generative", "fit_scaler"),
+    "CountVectorizer": ("text", "fit_vectorizer"),
+    "TfidfVectorizer": ("text", "fit_vectorizer"),
     "BaseBoosting": ("boosting", "fit_boosting"),
     "DecisionTreeClassifier": ("forests", "fit_trees"),
     "DecisionTreeRegressor": ("forests", "fit_trees"),
-    "RandomForestClassifier": ("forests", "fit_trees"),
-    "RandomForestRegressor": ("forests", "fit_trees"),
+    "ForestClassifier": ("forests", "fit_trees"),
+    "ForestRegressor": ("forests", "fit_trees"),
 }
 
 # What to use where an estimator cannot be fitted over blocks.
 INSTEAD = {
-    "ExtraTreeClassifier": "DecisionTreeClassifier: random thresholds are drawn from the values of all rows",
-    "ExtraTreeRegressor": "DecisionTreeRegressor: random thresholds are drawn from the values of all rows",
-    "ExtraTreesClassifier": "RandomForestClassifier: random thresholds are drawn from the values of all rows",
-    "ExtraTreesRegressor": "RandomForestRegressor: random thresholds are drawn from the values of all rows",
     "SVC": "LinearSVC, or LogisticRegression and Nystroem features",
     "SVR": "LinearSVR",
     "NuSVC": "LinearSVC",

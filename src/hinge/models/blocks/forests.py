@@ -1,7 +1,8 @@
 """Decision trees and forests over blocks.
 
 Trees are grown on the codes of all rows, which are kept in memory: two bytes per value, and a few numbers per row. The
-result is that of the table in memory with the same bins.
+result is that of the table in memory with the same bins. Random thresholds are drawn between the bins' smallest values, so
+that trees are those of the table in memory where every value has a bin of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hinge._native import core
 from hinge.blocks.block import Block
 from hinge.blocks.passes import Passes
 from hinge.models.blocks.trees import (
+    SAMPLE,
     Coded,
     Found,
     Layout,
@@ -65,17 +67,19 @@ def coded_rows(block: Block, reader: Reader, facts: TargetFacts, layout: Layout)
 class CodedTable(Prepared):
     """The codes of all rows, and their native form."""
 
-    def __init__(self, layout: Layout, codes: np.ndarray) -> None:
+    def __init__(self, layout: Layout, codes: np.ndarray, random: bool) -> None:
         self.X = np.broadcast_to(np.float64(0), codes.T.shape)  # of the table only its shape is known
-        self.native = core.tree_bins_of_codes(layout.native, codes)
+        if random:
+            # Random thresholds lie anywhere between bins of single values, if no other values are in them.
+            self.native = core.tree_cells_of_codes(layout.native, codes, codes.shape[1] <= SAMPLE)
+        else:
+            self.native = core.tree_bins_of_codes(layout.native, codes)
         self.missing = layout.missing.astype(bool)
 
 
 def _refuse(estimator: Any, facts: TargetFacts, passes: Passes) -> None:
     name, source = type(estimator).__name__, passes.source
     options = vars(estimator)
-    if options.get("splitter") == "random":
-        raise ValueError(f'{name} with random thresholds needs all rows in memory; over blocks use splitter="best".')
     for option in ("oob_score", "keep_leaves", "warm_start"):
         if options.get(option):
             raise ValueError(f"{name}({option}=True) needs all rows in memory; over blocks use {option}=False.")
@@ -104,7 +108,8 @@ def fit_trees(estimator: Any, passes: Passes) -> None:
     y = np.concatenate([coded.y for coded, _ in rows.parts])
     weight = np.concatenate([coded.weight for coded, _ in rows.parts]) if facts.weights.given else None
     codes = np.concatenate([coded.codes for coded, _ in rows.parts], axis=1)
-    table = CodedTable(rows.found.complete(layout), codes)
+    random = estimator._random_thresholds if forest else estimator.splitter == "random"
+    table = CodedTable(rows.found.complete(layout), codes, random)
     del rows, codes
     if forest:
         estimator._check(y)

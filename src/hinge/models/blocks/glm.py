@@ -11,9 +11,12 @@ from sklearn.base import clone
 from hinge.blocks.block import Block
 from hinge.blocks.parts import join
 from hinge.blocks.passes import Passes
+from hinge.blocks.problem import BlockProblem, View
 from hinge.blocks.survey import Survey, survey, taken
-from hinge.models.blocks.linear import OverBlocks, StandIn
+from hinge.models.blocks.linear import OverBlocks, StandIn, fit_given
+from hinge.models.glm.inference import FitRows, FitSums, best_null_bias, fit_sums, log_likelihood
 from hinge.models.glm.inputs import Coding, category_column, predict_table
+from hinge.problem.losses import Loss
 from hinge.problem.objective import Objective
 from hinge.tables.frames import as_frame, chosen_columns
 
@@ -89,11 +92,81 @@ class GLMOverBlocks(OverBlocks):
             model.feature_names_in_ = self.estimator.feature_names_in_
         return Encode(model, coding)
 
+    def fit_rows(self, objective: Objective, distribution: Any, link: Any, w: np.ndarray, b: np.ndarray) -> FitRows:
+        """All rows, for inference."""
+        return BlockRows(self.problem(objective), objective, distribution, link, w, b)
+
+
+def block_fit_sums(block: Block, view: View, loss: Loss, *at: Any) -> FitSums:
+    """The statistic of inference."""
+    return fit_sums(view.objective(block, loss), *at)
+
+
+def block_log_likelihood(block: Block, view: View, loss: Loss, *at: Any) -> float:
+    """The log-likelihood of a block."""
+    return log_likelihood(view.objective(block, loss), *at)
+
+
+def mean_target(block: Block, view: View) -> float:
+    """Σ c y."""
+    y, c = view.targets(block)
+    return float(c @ y)
+
+
+def null_point(block: Block, view: View, loss: Loss, b: float) -> np.ndarray:
+    """The risk of one constant beside the offset, and its derivatives."""
+    o = view.objective(block, loss)
+    z = np.full(o.n, b) if o.offset is None else o.offset + b
+    return np.array([o.risk_of_scores(z), o.c @ loss.gradient(o.y, z), o.c @ loss.hessian(o.y, z)])
+
+
+NULL_STEPS = 30
+
+
+class BlockRows(FitRows):
+    """The rows of all blocks: what inference asks of them, in a pass for each question."""
+
+    def __init__(self, problem: BlockProblem, objective: Objective, *at: Any) -> None:
+        super().__init__(objective, *at)
+        self.problem = problem
+
+    def _total(self, statistic: Any, *parameters: Any) -> Any:
+        return self.problem.passes.total(statistic, self.problem.view, self.problem.loss, *parameters)
+
+    def sums(self) -> FitSums:
+        """One pass."""
+        return self._total(block_fit_sums, *self.at)
+
+    def log_likelihood(self, sums: FitSums) -> float:
+        """One pass; nan for Tweedie models with 1 < p < 2, whose φ would take dozens."""
+        distribution, phi = self.at[0], 1.0
+        if not distribution.unit_dispersion:
+            if getattr(distribution, "compound", False):
+                return float("nan")
+            phi = distribution.dispersion_of(sums.half_deviance / self.problem.view.weight_sum)
+        return self._total(block_log_likelihood, *self.at, phi)
+
+    def null_risk(self) -> float:
+        """One pass without an offset: the best constant has the mean of the targets. Otherwise Newton's method."""
+        view, loss = self.problem.view, self.problem.loss
+        if not view.fit_intercept:
+            return float(self._total(null_point, 0.0)[0])
+        if not view.with_offset:
+            mean = self.problem.passes.total(mean_target, view, only_targets=True)
+            best = float(np.clip(loss.baseline(np.array([mean]), np.ones(1)), -745.0, 1e300))
+            return float(self._total(null_point, best)[0])
+        b = best_null_bias(self.objective)  # of the stand-in
+        risk, slope, bend = self._total(null_point, b)
+        for _ in range(NULL_STEPS):
+            if not slope**2 > 1e-12 * bend * abs(risk):
+                break
+            b -= slope / bend
+            risk, slope, bend = self._total(null_point, b)
+        return float(risk)
+
 
 def fit_glm(estimator: Any, passes: Passes) -> None:
     """Fit by maximum (penalised) likelihood."""
-    if estimator.inference:
-        raise ValueError("inference=True needs all rows in memory; over blocks fit with inference=False.")
     source, categorical = passes.source, estimator.categorical_features
     with_offset = source.roles.offset is not None or source.roles.features is None
     levels: LevelRows | None = None
@@ -108,10 +181,8 @@ def fit_glm(estimator: Any, passes: Passes) -> None:
             names = list(source.names)
             categorical = [names.index(c) if isinstance(c, str) else c for c in np.ravel(categorical).tolist()]
     given = estimator.categorical_features
-    estimator._given, estimator.categorical_features = GLMOverBlocks(estimator, passes, stand_in), categorical
+    estimator.categorical_features = categorical
     try:
-        offset = {} if stand_in.offset is None else {"offset": stand_in.offset}
-        estimator.fit(stand_in.X, stand_in.y, stand_in.weight, **offset)
+        fit_given(estimator, GLMOverBlocks(estimator, passes, stand_in))
     finally:
-        del estimator._given
         estimator.categorical_features = given

@@ -86,30 +86,48 @@ class OverBlocks:
         """How features become numbers; None if they are."""
         return None
 
-    def judged(self, objective: Objective, tol: float) -> Result:
-        """The minimiser and its certificate."""
+    def problem(self, objective: Objective) -> BlockProblem:
+        """The problem over all blocks."""
         view = self.stand_in.view(objective, self.encoder(objective))
-        problem = BlockProblem(self.passes, view, objective.loss, objective.penalty, objective.d)
+        return BlockProblem(self.passes, view, objective.loss, objective.penalty, objective.d)
+
+    def start(self, objective: Objective, tol: float) -> tuple[np.ndarray, np.ndarray]:
+        """Weights to begin with: the minimiser over the stand-in."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             near = minimise(objective, tol=max(tol, 1e-9))[1]
+        return near.w, near.b
+
+    def judged(self, objective: Objective, tol: float) -> Result:
+        """The minimiser and its certificate."""
+        problem = self.problem(objective)
         with iterations(self.estimator, None, None) as report:
             result = minimise_over_blocks(
-                problem, (near.w, near.b), tol=tol, max_iter=getattr(self.estimator, "max_iter", None), callback=report
-            )
+                problem, self.start(objective, tol), tol=tol, max_iter=getattr(self.estimator, "max_iter", None),
+                callback=report,
+            )  # fmt: skip
         if not result.certificate.converged and result.solution.status is not Status.STOPPED:
             warnings.warn(result.certificate.explain(), ConvergenceWarning, stacklevel=8)
         return result
 
 
-def fit_linear(estimator: Any, passes: Passes) -> None:
-    """Fit an estimator that calls ``_solve`` for every problem it minimises."""
+def find_stand_in(estimator: Any, passes: Passes) -> StandIn:
+    """A pass for the sample."""
     source = passes.source
     with_offset = source.roles.offset is not None or source.roles.features is None
-    found = passes.total(survey, source.n_features, is_classifier(estimator), False, with_offset)
-    stand_in = StandIn(found)
+    return StandIn(passes.total(survey, source.n_features, is_classifier(estimator), False, with_offset))
+
+
+def fit_linear(estimator: Any, passes: Passes) -> None:
+    """Fit an estimator that calls ``_solve`` for every problem it minimises."""
+    fit_given(estimator, OverBlocks(estimator, passes, find_stand_in(estimator, passes)))
+
+
+def fit_given(estimator: Any, over_blocks: OverBlocks) -> None:
+    """``fit`` to the stand-in, with problems minimised over all blocks."""
+    stand_in = over_blocks.stand_in
     others = {} if stand_in.offset is None else {"offset": stand_in.offset}
-    estimator._given = OverBlocks(estimator, passes, stand_in)
+    estimator._given = over_blocks
     try:
         estimator.fit(stand_in.X, stand_in.y, stand_in.weight, **others)
     finally:
@@ -127,18 +145,6 @@ def fit_support_machine(estimator: Any, passes: Passes) -> None:
 
 # Attributes with an entry for every example, which the stand-in cannot give.
 PER_EXAMPLE = ("margins_", "slacks_", "dual_coef_", "support_", "n_support_", "outliers_")
-
-
-def fit_huber(estimator: Any, passes: Passes) -> None:
-    """Huber's regression at a known scale."""
-    if estimator.scale is None:
-        raise ValueError(
-            "HuberRegressor over blocks needs scale=: take scale_ of a fit to a sample of rows, or use "
-            "hg.Learner(loss=hg.Huber(…))."
-        )
-    fit_linear(estimator, passes)
-    for name in PER_EXAMPLE:
-        vars(estimator).pop(name, None)
 
 
 def fit_learner(estimator: Any, passes: Passes) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.blocks.block import Block, require_columns
 from hinge.blocks.executors import Serial
+from hinge.blocks.mapped import reads_text
 from hinge.blocks.passes import Passes
 from hinge.blocks.source import Source, as_source
 from hinge.blocks.survey import check_target
@@ -48,7 +49,7 @@ def restricted(estimator: Any, source: Source) -> Source:
     """The source with the features that the estimator was fitted on, in its order."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or source.names is None:
-        if source.n_features != estimator.n_features_in_:
+        if source.n_features != getattr(estimator, "n_features_in_", 1):
             raise ValueError(
                 f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
                 f"{estimator.n_features_in_} features as input."
@@ -69,7 +70,9 @@ def nameless(estimator: Any) -> Any:
 def apply(block: Block, estimator: Any, plain: Any, method: str, options: dict[str, Any]) -> Any:
     """The method on one block."""
     table = block.frame is not None
-    X = block.frame.to_native() if block.frame is not None else block.X
+    X: Any = block.X if block.frame is None else block.frame.to_native()
+    if block.frame is not None and reads_text(estimator):
+        X = block.frame[block.frame.columns[0]].to_list()
     known = {"offset": block.offset} if block.offset is not None and method == "predict" else {}
     return getattr(estimator if table else plain, method)(X, **known, **options)
 

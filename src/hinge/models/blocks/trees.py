@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +21,7 @@ from hinge.blocks.block import Block
 from hinge.blocks.exact import ExactSum
 from hinge.blocks.executors import Cluster
 from hinge.blocks.passes import Passes
-from hinge.blocks.resident import ArrayFile
-from hinge.blocks.spool import Folder
+from hinge.blocks.resident import ArrayFile, SpoolFiles
 from hinge.blocks.survey import Labels, check_target
 from hinge.models.blocks.fit import adopt_names
 from hinge.models.blocks.predict import nameless
@@ -268,9 +266,9 @@ class Piled(NamedTuple):
 
 
 def sampled(
-    block: Block, reader: Reader, facts: TargetFacts, rows: np.ndarray, cuts: list[slice], folder: Path | None
+    block: Block, reader: Reader, facts: TargetFacts, rows: np.ndarray, cuts: list[slice], files: SpoolFiles | None
 ) -> Piled | None:
-    """The rows of a block that the edges come from, in memory or in files of a folder."""
+    """The rows of a block that the edges come from, in memory or in a file."""
     live = live_rows(block)
     here = np.arange(block.rows)[live]
     first = facts.firsts[block.key]
@@ -281,9 +279,8 @@ def sampled(
         return None
     X = reader.table(block)[chosen]
     sets: list[Any] = [X[:, cut] for cut in cuts]
-    if folder is not None:
-        name = f"{block.key[0]:08d}-{block.key[1]:08d}"
-        sets = [ArrayFile.of(folder / f"{name}.{k}", columns) for k, columns in enumerate(sets)]
+    if files is not None:
+        sets = [ArrayFile.of(files["sample"], columns) for columns in sets]
     return Piled([(sets, facts.weight_of(block, chosen))])
 
 
@@ -295,16 +292,15 @@ def find_layout(passes: Passes, reader: Reader, facts: TargetFacts, max_bins: in
     source = passes.source
     d, allowed = source.n_features, SAMPLE_SHARE * source.memory_allowed
     rows = min(SAMPLE, facts.rows)
-    most, cuts, folder = SAMPLE, [slice(0, d)], None
+    most, cuts, files = SAMPLE, [slice(0, d)], None
     if isinstance(source.executor, Cluster):
         most = int(np.clip(allowed / (8 * d), 1000, SAMPLE))
     elif 8 * d * rows > allowed:
         width = int(np.clip(allowed / (16 * rows), 1, d))  # two copies are made of the columns at hand
         cuts = [slice(j, min(j + width, d)) for j in range(0, d, width)]
-        folder = Folder()
+        files = SpoolFiles()
     drawn = core.tree_sample(facts.rows, most, seed)
-    place = None if folder is None else folder.path
-    piled: Piled = passes.total(sampled, reader, facts, drawn, cuts, place, keep=False)
+    piled: Piled = passes.total(sampled, reader, facts, drawn, cuts, files, keep=False)
     weight = np.concatenate([w for _, w in piled.parts]) if facts.weights.given else None
     flags = reader.coder.flags(d)
     found = [core.tree_features(piled.columns(k), weight, flags[cut], max_bins) for k, cut in enumerate(cuts)]

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hinge._native import Design
 from hinge._parameters import Columns, Constraints, above, at_least, count, one_of, shared
 from hinge.models.base import check_weights, keep_float32, require_no_overflow
-from hinge.models.glm.inference import GLMInference, covariance_of, overdispersion
+from hinge.models.glm.inference import FitRows, GLMInference, covariance_of, overdispersion
 from hinge.models.glm.inputs import Coding, fit_table, predict_table
 from hinge.models.linear.base import LinearModel, elastic_penalty
 from hinge.models.linear.certify import Certifiable
@@ -24,7 +24,6 @@ from hinge.problem.losses.linked import Linked, likelihood_loss
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import NoPenalty
-from hinge.problem.root import best_bias
 from hinge.solvers.run import Result
 
 
@@ -203,36 +202,30 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
             self.inference_ = self._infer(objective, result)
 
     def _infer(self, objective: Objective, result: Result) -> GLMInference:
-        w, b = result.w, result.b
+        w, b, total = result.w, result.b, objective.weight_sum
         distribution, link = self._fitted_pair()
-        y, total, z = objective.y, objective.weight_sum, objective.scores(w, b)
-        weight = objective.c * total
-        linked = Linked(distribution, link) if not isinstance(objective.loss, Linked) else objective.loss
-        mean = np.asarray(linked._means(z)[2])
-        variance = distribution.variance(mean)
+        given = getattr(self, "_given", None)
+        rows = (FitRows if given is None else given.fit_rows)(objective, distribution, link, w, b)
+        sums = rows.sums()
         free = isinstance(objective.penalty, NoPenalty)
-        information = information_matrix(objective, weight * linked.information(z))
-        require_no_overflow(information)
-        covariance, rank = covariance_of(information) if free else (None, int(np.linalg.matrix_rank(information)))
-        pearson = float(weight @ ((y - mean) ** 2 / variance))
+        require_no_overflow(sums.information)
+        covariance, rank = (
+            covariance_of(sums.information) if free else (None, int(np.linalg.matrix_rank(sums.information)))
+        )
         dof = total - rank
-        dispersion, estimated = self._dispersion(distribution, pearson, dof)
-        phi = distribution.best_dispersion(y, mean, objective.c) if not distribution.unit_dispersion else 1.0
+        dispersion, estimated = self._dispersion(distribution, sums.pearson, dof)
         names, estimate = tuple(self.coef_names_), np.array(w)
         if self.fit_intercept:
             names, estimate = ("intercept", *names), np.append(b[0], w)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_likelihood = float(weight @ distribution.log_likelihood(y, mean, max(phi, 1e-300)))
-        note = overdispersion(distribution.name, y, mean, weight, pearson, dof) if not estimated else None
+        note = overdispersion(distribution.name, sums, dof) if not estimated else None
         notes = () if note is None else (note,)
         if result.separation is not None:  # at the supremum the information along that direction is zero
             covariance = None if covariance is None else np.full_like(covariance, np.nan)
             notes = (*notes, result.separation.warning())
         return GLMInference(
             names, estimate, None if covariance is None else dispersion * covariance, distribution.name, link.name,
-            total, rank, dispersion, estimated, 2.0 * float(weight @ distribution.half_deviance(y, mean)),
-            2.0 * total * null_risk(objective), pearson, log_likelihood,
-            rank + int(not distribution.unit_dispersion) + self._extra_parameters(), notes,
+            total, rank, dispersion, estimated, 2.0 * sums.half_deviance, 2.0 * total * rows.null_risk(), sums.pearson,
+            rows.log_likelihood(sums), rank + int(not distribution.unit_dispersion) + self._extra_parameters(), notes,
         )  # fmt: skip
 
     def _dispersion(self, distribution: Distribution, pearson: float, dof: float) -> tuple[float, bool]:
@@ -289,35 +282,6 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         columns = self.n_features_in_ - len(coding.columns) + sum(coding.widths()) if isinstance(coding, Coding) else -1
         if np.shape(self.coef_)[-1:] != (columns,):
             raise ValueError("it holds weights that do not fit its categories.")
-
-
-def information_matrix(objective: Objective, weight: np.ndarray) -> np.ndarray:
-    """A' diag(weight) A with A = [1 X] (without the ones if there is no bias)."""
-    gram = objective.design.gram(weight)
-    if not objective.fit_intercept:
-        return gram
-    edge = objective.design.rmatmul(weight)
-    return np.block([[np.array([[weight.sum()]]), edge[None, :]], [edge[:, None], gram]])
-
-
-def null_risk(objective: Objective) -> float:
-    """The risk of the best constant, or of the offset alone if there is no bias."""
-    shift = np.zeros(objective.n) if objective.offset is None else objective.offset
-    if not objective.fit_intercept:
-        return objective.risk_of_scores(shift)
-    if objective.offset is None:
-        best = objective.loss.baseline(objective.y, objective.c)
-        return objective.risk_of_scores(shift + np.clip(best, -745.0, 1e300))
-
-    loss = objective.loss
-
-    def derivatives(b: float) -> tuple[float, float]:
-        z = shift + b
-        if isinstance(loss, Linked) and not np.all(inside := loss.inside(z)):  # the root is inside the domain
-            return (-np.inf if np.min(z[~inside]) < loss._safe() else np.inf), 0.0
-        return objective.native.derivative_sums(objective.y, z, objective.c)
-
-    return objective.risk_of_scores(shift + best_bias(derivatives, 1e3))
 
 
 def _offset(link: Link, offset: Any, exposure: Any, n: int) -> np.ndarray | None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.stats
 
 from hinge.models.inference import Sampled
+from hinge.problem.distributions import Distribution
+from hinge.problem.links import Link
+from hinge.problem.losses.linked import Linked
 from hinge.problem.numerics import weighted_sum
+from hinge.problem.objective import Objective
+from hinge.problem.root import best_bias
 
 Array = np.ndarray
 
@@ -199,20 +204,107 @@ def covariance_of(information: Array) -> tuple[Array, int]:
     return inverse / np.outer(scale, scale), rank
 
 
-def overdispersion(name: str, y: Array, mean: Array, weight: Array, pearson: float, dof: float) -> str | None:
-    """A warning if counts vary more than a Poisson model allows.
+class FitSums(NamedTuple):
+    """What inference needs of all rows, as sums: the information A'WA, Σ s (y − μ)²/V(μ), Σ s d/2, Σ s [(y − μ)² − y], Σ s μ²."""
+
+    information: Array
+    pearson: float
+    half_deviance: float
+    excess: float
+    squares: float
+
+
+def fit_sums(objective: Objective, distribution: Distribution, link: Link, w: Array, b: Array) -> FitSums:
+    """The sums over the rows of an objective."""
+    y, z, linked = objective.y, objective.scores(w, b), linked_loss(objective, distribution, link)
+    weight, mean = objective.c * objective.weight_sum, np.asarray(linked._means(z)[2])
+    return FitSums(
+        information_matrix(objective, weight * linked.information(z)),
+        float(weight @ ((y - mean) ** 2 / distribution.variance(mean))),
+        float(weight @ distribution.half_deviance(y, mean)),
+        float(weighted_sum(weight, (y - mean) ** 2 - y)),
+        float(weighted_sum(weight, mean**2)),
+    )
+
+
+def log_likelihood(
+    objective: Objective, distribution: Distribution, link: Link, w: Array, b: Array, dispersion: float
+) -> float:
+    """Σ s log p(y | μ, φ) over the rows of an objective."""
+    mean = np.asarray(linked_loss(objective, distribution, link)._means(objective.scores(w, b))[2])
+    weight = objective.c * objective.weight_sum
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(weight @ distribution.log_likelihood(objective.y, mean, max(dispersion, 1e-300)))
+
+
+def linked_loss(objective: Objective, distribution: Distribution, link: Link) -> Linked:
+    """The loss as a function of a distribution and a link."""
+    return objective.loss if isinstance(objective.loss, Linked) else Linked(distribution, link)
+
+
+def information_matrix(objective: Objective, weight: Array) -> Array:
+    """A' diag(weight) A with A = [1 X] (without the ones if there is no bias)."""
+    gram = objective.design.gram(weight)
+    if not objective.fit_intercept:
+        return gram
+    edge = objective.design.rmatmul(weight)
+    return np.block([[np.array([[weight.sum()]]), edge[None, :]], [edge[:, None], gram]])
+
+
+def best_null_bias(objective: Objective) -> float:
+    """The best constant beside the offset."""
+    if objective.offset is None:
+        return float(np.clip(objective.loss.baseline(objective.y, objective.c), -745.0, 1e300))
+    loss, shift = objective.loss, objective.offset
+
+    def derivatives(b: float) -> tuple[float, float]:
+        z = shift + b
+        if isinstance(loss, Linked) and not np.all(inside := loss.inside(z)):  # the root has means that are allowed
+            return (-np.inf if np.min(z[~inside]) < loss._safe() else np.inf), 0.0
+        return objective.native.derivative_sums(objective.y, z, objective.c)
+
+    return best_bias(derivatives, 1e3)
+
+
+class FitRows:
+    """The rows that a model was fitted to, in memory: what inference asks of them."""
+
+    def __init__(self, objective: Objective, distribution: Distribution, link: Link, w: Array, b: Array) -> None:
+        self.objective, self.at = objective, (distribution, link, w, b)
+
+    def sums(self) -> FitSums:
+        """The sums at the fit."""
+        return fit_sums(self.objective, *self.at)
+
+    def log_likelihood(self, sums: FitSums) -> float:
+        """At the φ of maximum likelihood."""
+        distribution, link, w, b = self.at
+        phi = 1.0
+        if not distribution.unit_dispersion:
+            mean = np.asarray(linked_loss(self.objective, distribution, link)._means(self.objective.scores(w, b))[2])
+            phi = distribution.best_dispersion(self.objective.y, mean, self.objective.c)
+        return log_likelihood(self.objective, *self.at, phi)
+
+    def null_risk(self) -> float:
+        """The risk of the best constant, or of the offset alone if there is no bias."""
+        o = self.objective
+        shift = np.zeros(o.n) if o.offset is None else o.offset
+        return o.risk_of_scores(shift + best_null_bias(o) if o.fit_intercept else shift)
+
+
+def overdispersion(name: str, sums: FitSums, dof: float) -> str | None:
+    """A sentence if counts vary more than a Poisson model allows.
 
     Dean & Lawless's score test against variance μ + αμ²: z = Σ s[(y − μ)² − y] / √(2 Σ s μ²) is standard normal under
     the Poisson model.
     """
     if name != "poisson" or dof <= 0:
         return None
-    spread = float(weighted_sum(weight, (y - mean) ** 2 - y))
-    z = spread / max(float(np.sqrt(2.0 * weighted_sum(weight, mean**2))), 1e-300)
+    z = sums.excess / max(float(np.sqrt(2.0 * sums.squares)), 1e-300)
     if z < 3.0:
         return None
     return (
-        f"Overdispersion: the counts vary more than a Poisson model allows (Pearson χ²/dof = {pearson / dof:.3g}, score "
+        f"Overdispersion: the counts vary more than a Poisson model allows (Pearson χ²/dof = {sums.pearson / dof:.3g}, score "
         f"test z = {z:.3g}), so these standard errors are too small. Use NegativeBinomialRegressor, or "
         "dispersion='pearson' (quasi-Poisson)."
     )
