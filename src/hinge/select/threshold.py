@@ -316,7 +316,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
             if all(np.isclose(thresholds[0], thresholds[-1]) for thresholds, _ in curves):
                 raise ValueError(
                     "The provided estimator makes constant predictions. Therefore, it is impossible to optimize the "
-                    "decision threshold."
+                    "decision threshold. X may have no information about y, or columns of a very small or large scale."
                 )
             common = np.linspace(low, high, int(self.thresholds))
         else:
