@@ -26,6 +26,11 @@ def _inner_has(method: str) -> Any:
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
 
 
+def _plain(labels: np.ndarray) -> np.ndarray:
+    """Labels that are text as strings of Python's own: NumPy loses a Ctrl-C that comes while it compares two of its own."""
+    return labels.astype(object) if labels.dtype.kind == "U" else labels
+
+
 class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     """A binary classifier that predicts the positive class where its score reaches a threshold."""
 
@@ -306,7 +311,8 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
                 thresholds = np.array([low, np.nextafter(low, np.inf)])
         else:
             thresholds = np.sort(np.asarray(self.thresholds, dtype=np.float64))
-        values = [scorer._score_func(y, self._labels(scores, t, positive), **options) for t in thresholds]
+        y, labels = _plain(y), _plain(self.classes_)[[1 - positive, positive]]
+        values = [scorer._score_func(y, labels[(scores >= t).astype(np.intp)], **options) for t in thresholds]
         return thresholds, scorer._sign * np.asarray(values, dtype=np.float64)
 
     def _choose(self, curves: list[tuple[Array, Array]]) -> None:
