@@ -45,7 +45,12 @@ def table() -> dict[str, np.ndarray]:
     X = rng.normal(size=(400, 3))
     X[:, 2] = rng.integers(0, 5, 400)
     y = X[:, 0] - X[:, 1] + rng.normal(size=400)
-    targets = {"y": y, "c": (y > 0).astype(float), "n": rng.poisson(np.exp(y / 4)).astype(float), "k": np.digitize(y, [-1, 1]) * 1.0}
+    targets = {
+        "y": y,
+        "c": (y > 0).astype(float),
+        "n": rng.poisson(np.exp(y / 4)).astype(float),
+        "k": np.digitize(y, [-1, 1]) * 1.0,
+    }
     return {"X": X} | targets  # fmt: skip
 
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.numpy
 
-from hostile import tables
+from hostile import model_files, tables
 from hostile.runner import Group
 
 TASKS = ("binary", "multiclass", "real", "count")
@@ -52,7 +53,16 @@ def models() -> Path:
     return Path(_folder[0].name)
 
 
-KINDS = {"read": 0.55, "predict": 0.25, "arguments": 0.1, "report": 0.02, "explain": 0.02, "compare": 0.01, "fit": 0.05}
+KINDS = {
+    "read": 0.5,
+    "predict": 0.25,
+    "arguments": 0.1,
+    "model": 0.05,
+    "report": 0.02,
+    "explain": 0.02,
+    "compare": 0.01,
+    "fit": 0.05,
+}
 
 
 def random(seed: int) -> str:
@@ -167,6 +177,28 @@ def predict(rng: tables.Random, folder: Path) -> None:
                 assert np.isfinite(float(value)), f"a prediction of {value}"
 
 
+def model(rng: tables.Random, folder: Path) -> None:
+    """A model of the command with a right checksum and wrong content. Anything will do but a crash."""
+    task = str(rng.choice(TASKS))
+    content = (models() / task / "model.hinge").read_bytes()
+    metadata, arrays = model_files.header(content), safetensors.numpy.load(content)
+    parts = {name: json.loads(metadata[name]) for name in ("model", "card")}
+    for _ in range(int(rng.integers(1, 4))):
+        chosen = rng.random()
+        if chosen < 0.4:
+            model_files.change_array(rng, arrays)
+        else:
+            model_files.change_state(rng, parts["model" if chosen < 0.7 else "card"])
+    path = folder / "model.hinge"
+    path.write_bytes(model_files.seal({name: json.dumps(value) for name, value in parts.items()}, arrays))
+    data = str(models() / f"{task}.csv")
+    for words in (
+        ["predict", str(path), data, "--json"], ["predict", str(path), data, "--interval", "0.8"], ["inspect", str(path)],
+        ["explain", str(path), data, "--row", "3"], ["verify", str(path)],
+    ):  # fmt: skip
+        hinge(*words)
+
+
 def report(rng: tables.Random, folder: Path) -> None:
     made = tables.make(rng, folder, list(COLUMNS), rows=60)
     page = folder / "page.html"
@@ -259,6 +291,7 @@ RUNS = {
     "read": read,
     "predict": predict,
     "arguments": arguments,
+    "model": model,
     "report": report,
     "explain": explain,
     "compare": compare,

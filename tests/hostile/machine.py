@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import hashlib
 import multiprocessing
 import os
+import pickle
 import resource
 import signal
 import sys
@@ -29,7 +31,7 @@ from sklearn.utils import get_tags
 
 import hinge as hg
 from hostile.runner import Group
-from kit.estimators import fitted, make_data, public_estimators
+from kit.estimators import fitted, make_data, outputs, public_estimators
 
 PATIENCE = 30  # seconds for a forked child
 
@@ -201,6 +203,19 @@ def many_threads(name: str, count: str) -> None:
     hg.set_num_threads(None)
 
 
+def hashes(name: str, rows: str) -> None:
+    """The same bits with any number of threads, on enough rows that there is work for several."""
+    estimator = estimators()[name]
+    X, y = make_data(estimator, n=int(rows), d=8)
+    found = {}
+    for count in (1, 2, 3, 7, 16):
+        hg.set_num_threads(count)
+        values = outputs(fitted(estimator, X, y), X[:500])
+        found[count] = hashlib.sha256(pickle.dumps([value.tolist() for value in values.values()])).hexdigest()
+    hg.set_num_threads(None)
+    assert len(set(found.values())) == 1, f"bits depend on the number of threads: {found}"
+
+
 def started(name: str, method: str) -> None:
     """Processes that begin with a new interpreter or are forked from a server, while the pool of this one is in use."""
     works(name)
@@ -272,7 +287,7 @@ def leaks(name: str, fits: str) -> None:
 LEAK = 8.0  # a fit; one pointer that is not freed is as many bytes
 KINDS: dict[str, Callable[[str, str], None]] = {
     "memory": address_space, "processes": processes, "interrupts": interrupts, "forks": forks, "writes": writes,
-    "at a time": at_a_time, "threads": many_threads, "started": started, "killed": killed, "leaks": leaks,
+    "at a time": at_a_time, "threads": many_threads, "hashes": hashes, "started": started, "killed": killed, "leaks": leaks,
 }  # fmt: skip
 SAMPLE = (
     "Ridge", "LogisticRegression", "SVC", "RandomForestClassifier", "GradientBoostingRegressor", "MLPRegressor",
@@ -300,7 +315,7 @@ def random(seed: int) -> str:
     rng = np.random.default_rng(seed)
     kind, name = str(rng.choice(list(KINDS))), rng.choice(sorted(estimators()))
     numbers: dict[str, Any] = {
-        "memory": int(2 ** rng.uniform(12, 28)), "threads": rng.integers(2, 40), "started": rng.choice(["spawn", "forkserver"]), "leaks": 12,
+        "memory": int(2 ** rng.uniform(12, 28)), "threads": rng.integers(2, 40), "hashes": rng.choice([300, 2500]), "started": rng.choice(["spawn", "forkserver"]), "leaks": 12,
     }  # fmt: skip
     number = numbers.get(kind, seed)
     return f"{kind}|{name}|{number}"

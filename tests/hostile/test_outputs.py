@@ -73,6 +73,39 @@ def test_a_file_that_does_not_fit_does_not_appear(tmp_path, limit):
     assert not list(tmp_path.iterdir())
 
 
+# What writes a file part by part, or again and again.
+STEADY = """
+import resource, signal, sys
+import numpy as np
+import hinge as hg
+X = np.arange(4000.0).reshape(1000, 4) % 7
+y = X @ [1.0, 2.0, 0.0, 1.0]
+model = hg.Ridge().fit(X, y)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+folder = sys.argv[1]
+try:
+    WRITE
+except OSError as error:
+    sys.exit(3)
+"""
+WRITERS = {
+    "predictions over blocks": 'model.predict(hg.scan(X, block_rows=100), to=folder + "/p.parquet")',
+    "the state of a search": 'hg.tune(model, X, y, {"alpha": [1.0, 2.0]}, state=folder + "/state.json")',
+    "a checkpoint": "hg.Ridge().fit(hg.scan(X, target=y, block_rows=100), checkpoint=folder)",
+    "a model": 'hg.save(model, folder + "/m.hinge")',
+}
+
+
+@pytest.mark.parametrize("limit", [0, 60])
+@pytest.mark.parametrize("what", WRITERS)
+def test_a_full_disk_is_an_error_of_the_system_and_leaves_nothing(tmp_path, what, limit):
+    code = STEADY.replace("WRITE", WRITERS[what])
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path), str(limit)], stderr=-1, text=True)
+    assert done.returncode == 3, done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_fits_appears(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0
     write_whole(tmp_path / "file", bytes(100_000))

@@ -90,8 +90,8 @@ class Block:
 def make_block(piece: Piece, roles: Roles, where: str, *, only_targets: bool = False) -> Block:
     """A block from what a reader gave; without its features if ``only_targets``."""
     if roles.features is None:
-        known = [part for part in (piece.data, piece.target, piece.weight, piece.offset) if part is not None]
-        rows = {int(part.shape[0]) for part in known}
+        known = _shapes(piece, where)
+        rows = {shape[0] for shape in known}
         if len(rows) > 1:
             raise UserError(f"{where}: X, target, weight and offset have different numbers of rows, {sorted(rows)}.")
         return Block(
@@ -116,6 +116,26 @@ def make_block(piece: Piece, roles: Roles, where: str, *, only_targets: bool = F
         X = to_matrix(frame, roles.features, where)
         return Block(len(frame), where, y, weight, offset, names=roles.features, matrix=X)
     return Block(len(frame), where, y, weight, offset, frame.select(list(roles.features)), roles.features)
+
+
+def _shapes(piece: Piece, where: str) -> list[tuple[int, ...]]:
+    """The shapes of the arrays of a piece, each of as many dimensions as it must have."""
+    shapes = []
+    for name, part in zip(("X", "target", "weight", "offset"), piece):
+        if part is None:
+            continue
+        shape = tuple(int(size) for size in np.shape(part))
+        flat = name in ("weight", "offset") and shape[1:] in ((), (1,))
+        if (
+            not shape
+            or len(shape) > 2
+            or (name == "X" and len(shape) < 2)
+            or (name in ("weight", "offset") and not flat)
+        ):
+            wanted = {"X": "two dimensions", "target": "one or two dimensions"}.get(name, "one dimension")
+            raise ValueError(f"{name} must have {wanted}; {where} has the shape {shape}.")
+        shapes.append(shape)
+    return shapes
 
 
 def require_columns(present: Iterable[str], wanted: Iterable[str], where: str) -> None:
@@ -180,7 +200,7 @@ def _floats(values: Any, name: str, where: str) -> Array | None:
         return None
     try:
         values = np.asarray(values, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise ValueError(f"{name} must hold numbers: {where} holds something else.") from None
     if not np.isfinite(values).all():
         raise ValueError(f"{name} has missing or infinite values in {where}; drop those rows, or replace the values.")
@@ -200,6 +220,6 @@ def _numbers(matrix: Any, where: str) -> Any:
     if matrix.dtype not in (np.float32, np.float64):
         try:
             matrix = matrix.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"X must hold numbers: {where} holds something else ({error}). {REMEDIES['X']}") from None
     return matrix if matrix.flags.forc else np.ascontiguousarray(matrix)

@@ -209,7 +209,12 @@ def file_parts(
     for fragment in fragments:
         with _naming(_name(fragment)):
             schemas.append(fragment.physical_schema)
-    hive = [name for name in data.schema.names if name not in schemas[0].names]
+    try:
+        hive = [name for name in data.schema.names if name not in schemas[0].names]
+    except UnicodeDecodeError:
+        raise UserError(
+            f"{_name(fragments[0])}: the names of its columns are not UTF-8. Save the file as UTF-8."
+        ) from None
     roles = resolve([*schemas[0].names, *hive])
     wanted = [name for name in roles.columns(only_targets=False) if name not in hive]
     for fragment, schema in zip(fragments, schemas):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 
@@ -23,8 +24,11 @@ def memory_bytes(amount: int | str) -> int:
         except (KeyError, ValueError):
             value = 0.0
     else:
-        value = float(amount)
-    if not value >= 1:
+        try:
+            value = float(amount)
+        except (OverflowError, TypeError, ValueError):
+            value = 0.0
+    if not 1 <= value < math.inf:
         raise ValueError(f'memory must be a number of bytes, or text such as "4GB"; got {amount!r}.')
     return int(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -79,9 +80,11 @@ class Stream(Part):
     rows: list[int] | None = None
 
     def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
-        rows = []
+        rows, first = [], None
         for number, given in enumerate(self.make()):
             piece = as_piece(given)
+            first = piece if first is None else first
+            check_form(piece, first, f"{self.where}, block {number}")
             rows.append(length(piece.data))
             if self.rows is not None and self.rows[number : number + 1] != rows[-1:]:
                 raise UserError(
@@ -94,6 +97,14 @@ class Stream(Part):
                 f"{self.where} changed between two passes: it gave {len(self.rows)} blocks first and {len(rows)} now."
             )
         self.rows = rows
+
+
+def check_form(piece: Piece, first: Piece, where: str) -> None:
+    """Refuse a block that has a target, weights or offsets where the first has none, or the other way round."""
+    for name, mine, theirs in zip(("target", "weight", "offset"), piece[1:], first[1:]):
+        if (mine is None) != (theirs is None) or np.shape(mine)[1:] != np.shape(theirs)[1:]:
+            found, wanted = ("none" if part is None else f"one of shape {np.shape(part)}" for part in (mine, theirs))
+            raise UserError(f"{where}: of {name} it has {found}, the first block has {wanted}.")
 
 
 def as_piece(given: Any) -> Piece:
@@ -117,10 +128,10 @@ def as_matrix(given: Any) -> Any:
     if scipy.sparse.issparse(given):
         check_indices(given)
         return given.tocsr()
-    try:
-        return np.asarray(given)
-    except ValueError:
-        raise ValueError(f"X must be an array, a data frame or a sparse matrix; got a {type(given).__name__}.") from None
+    with contextlib.suppress(ValueError):  # lists of different lengths
+        if (array := np.asarray(given)).ndim:
+            return array
+    raise ValueError(f"X must be an array, a data frame or a sparse matrix; got {type(given).__name__}.")
 
 
 def length(data: Any) -> int:

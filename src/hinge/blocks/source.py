@@ -174,6 +174,8 @@ def scan(
         executor = _active_client()
     if not parts:
         raise UserError("the source has no rows.")
+    if width == 0:
+        raise UserError("the source has no features: X has no columns, or all columns of the table have other roles.")
     for number, part in enumerate(parts):
         part.number = number
     labelled = bool(roles.target) if roles.features is not None else target is not None or request.labels_in_blocks

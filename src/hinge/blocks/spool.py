@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from hinge.blocks.block import Piece, Roles
-from hinge.blocks.parts import Part, as_piece, length
+from hinge.blocks.parts import Part, as_piece, check_form, length
 from hinge.tables.frames import as_frame
 
 OTHERS = ("target", "weight", "offset")
@@ -55,6 +55,7 @@ class Spool:
             piece = as_piece(given)
             if self.first is None:
                 self.first = piece
+            check_form(piece, self.first, f"block {number}")
             if length(piece.data):
                 self.parts.append(SpooledPart(f"block {number}", self._write(number, piece), temporary))
 

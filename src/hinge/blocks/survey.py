@@ -16,6 +16,7 @@ from hinge.tables.frames import as_frame
 
 # A sample has at most so many rows, and so many bytes of float64 unless there are more columns than rows in them.
 SAMPLE_ROWS, SAMPLE_BYTES = 20_000, 2 << 20
+UNORDERED = "y has labels that cannot be put in order; make them all text or all numbers."
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,14 @@ def _joined(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(None if a is None else join([a, b]) for a, b in zip(one, two))
 
 
+def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct labels in order, and the number of each entry's."""
+    try:
+        return np.unique(y, return_inverse=True)
+    except (OverflowError, TypeError):
+        raise ValueError(UNORDERED) from None
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """The labels of a target, in order, and the weight of each."""
@@ -67,10 +76,7 @@ class Labels:
 
     def merge(self, other: Labels) -> Labels:
         """The labels of both."""
-        try:
-            values, codes = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
-        except TypeError:
-            raise ValueError("y has labels that cannot be put in order; make them all text or all numbers.") from None
+        values, codes = _sorted_labels(np.concatenate([self.values, other.values]))
         return Labels(values, np.bincount(codes, np.concatenate([self.weights, other.weights])))
 
 
@@ -112,12 +118,13 @@ def survey(block: Block, n_features: int, classify: bool, as_frames: bool, with_
 
 def check_target(block: Block, classify: bool) -> np.ndarray:
     """The target of a block: numbers without missing values, or labels."""
-    assert block.y is not None
+    if block.y is None:
+        raise UserError(f"{block.where} has no target.")
     y = block.y
     if not classify:
         try:
             y = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise ValueError(
                 f"y must hold numbers: {block.where} holds something else. Targets of a regression are numbers; for labels "
                 "use a classifier."
@@ -127,6 +134,8 @@ def check_target(block: Block, classify: bool) -> np.ndarray:
             raise ValueError(f"y has missing values in {block.where}; drop those rows, or replace the values.")
         if all(isinstance(label, str) for label in y):
             y = y.astype(str)
+        else:
+            _sorted_labels(y)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"y has missing or infinite values in {block.where}; drop those rows, or replace the values.")
     return y

@@ -67,7 +67,7 @@ def _cut_characters(text: str, analyzer: str, low: int, high: int, prepare: Any)
     return [
         part[i : i + k]
         for part in parts
-        for k in range(low, high + 1)
+        for k in range(low, min(high, max(len(part), low)) + 1)
         if k <= len(part) or (analyzer == "char_wb" and k == low)
         for i in range(max(len(part) - k + 1, 1))
     ]
@@ -76,7 +76,9 @@ def _cut_characters(text: str, analyzer: str, low: int, high: int, prepare: Any)
 def _runs(words: list[str], low: int, high: int) -> list[str]:
     if low == high == 1:
         return words
-    return [" ".join(words[i : i + k]) for k in range(low, high + 1) for i in range(len(words) - k + 1)]
+    return [
+        " ".join(words[i : i + k]) for k in range(low, min(high, len(words)) + 1) for i in range(len(words) - k + 1)
+    ]
 
 
 def document_frequencies(texts: Iterable[str], cut: Callable[[str], list[str]]) -> Counter[str]:

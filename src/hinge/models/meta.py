@@ -87,9 +87,9 @@ def fit_part(
                 f"Underlying estimator {type(member).__name__} does not support sample weights: its fit takes no "
                 "sample_weight. Leave sample_weight out, or this member."
             )
-        given["sample_weight"] = weight
-    if given.get("sample_weight") is not None:
-        counted = np.asarray(given["sample_weight"]) > 0  # no class of weight zero is to be learned
+        fit_arguments["sample_weight"] = weight
+    if fit_arguments.get("sample_weight") is not None:
+        counted = np.asarray(fit_arguments["sample_weight"]) > 0  # classes of weight zero are left out
         if not counted.all():
             rows = np.flatnonzero(counted) if rows is None else rows[counted[rows]]
     if rows is None:

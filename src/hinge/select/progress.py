@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import joblib
+
+from hinge.files import write_whole
 
 
 class Progress:
@@ -59,8 +59,12 @@ class Journal:
         if self.path is not None and self.path.exists():
             try:
                 content = json.loads(self.path.read_text(encoding="utf-8"))
-                self.scores, stored = content["scores"], content["search"]
-            except (ValueError, KeyError, TypeError):
+                stored = content["search"]
+                self.scores = {
+                    str(part): {str(int(k)): float(score) for k, score in found.items()}
+                    for part, found in content["scores"].items()
+                }
+            except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
                 raise ValueError(f"{self.path} is not a file of hinge.tune; give state another name.") from None
             if stored != mark:
                 raise ValueError(
@@ -77,9 +81,7 @@ class Journal:
             return
         with self.lock:
             self.scores.setdefault(f"{share:.6g}/{fold}", {}).update({str(k): score for k, score in found.items()})
-            temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(6)}")
-            temporary.write_text(json.dumps({"search": self.mark, "scores": self.scores}), encoding="utf-8")
-            os.replace(temporary, self.path)
+            write_whole(self.path, json.dumps({"search": self.mark, "scores": self.scores}).encode())
 
 
 def fingerprint(*parts: Any) -> str:

@@ -45,6 +45,11 @@ def labels_at(classes: np.ndarray, scores: Array, threshold: float, positive: in
     return classes[np.where(scores >= threshold, positive, 1 - positive)]
 
 
+def _plain(labels: np.ndarray) -> np.ndarray:
+    """Labels that are text as strings of Python's own: NumPy loses a Ctrl-C that comes while it compares two of its own."""
+    return labels.astype(object) if labels.dtype.kind == "U" else labels
+
+
 class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     """A binary classifier that predicts the positive class if its score reaches a threshold."""
 
@@ -368,6 +373,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
                 thresholds = np.array([low, np.nextafter(low, np.inf)])
         else:
             thresholds = np.sort(np.asarray(self.thresholds, dtype=np.float64))
+        y, classes = _plain(y), _plain(classes)
         values = [scorer._score_func(y, labels_at(classes, scores, t, positive), **options) for t in thresholds]
         return thresholds, scorer._sign * np.asarray(values, dtype=np.float64)
 
@@ -378,7 +384,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
             if all(np.isclose(thresholds[0], thresholds[-1]) for thresholds, _ in curves):
                 raise ValueError(
                     "The provided estimator makes constant predictions. Therefore, it is impossible to optimize the "
-                    "decision threshold."
+                    "decision threshold. X may have no information about y, or columns of a very small or large scale."
                 )
             common = np.linspace(low, high, int(self.thresholds))
         else:

@@ -150,7 +150,7 @@ def written(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
-        as_float = float(value)
+        as_float = _float(value)
         if as_float.is_integer() and abs(as_float) < 1e15:
             return str(int(as_float))
         return str(value) if isinstance(value, numbers.Integral) else repr(as_float)
@@ -201,7 +201,15 @@ def _absent(value: Any) -> bool:
 
 
 def _floats(items: list[Any]) -> Array:
-    return np.array([math.nan if v is None else float(v) for v in items], dtype=np.float64)
+    return np.array([math.nan if v is None else _float(v) for v in items], dtype=np.float64)
+
+
+def _float(value: Any) -> float:
+    """A number as a float; one beyond all floats is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _naive(value: Any) -> Any:

@@ -194,6 +194,8 @@ def _infer_task(series: Any, numbers: Any) -> str:
         return "binary" if series.n_unique() == 2 else "multiclass"
     y = numbers.to_numpy()
     y = y[np.isfinite(y)]
+    if not len(y):
+        return "real"  # which is refused, with the first row that is not finite
     values, counts = np.unique(y, return_counts=True)
     if len(values) == 2:
         return "binary"

@@ -112,7 +112,7 @@ def maximise(evaluate: Evaluate, theta: Array, box: Array, n: int, tol: float) -
             enough = tol if rows is None else max(tol, COARSE_TOL)
             theta, curvature = _newton(objective, theta, curvature, low, high, enough)
         if finer is not None:
-            curvature = (_curvature(fall, theta, high) if curvature is None else curvature) * (finer / size)
+            curvature = (_curvature(objective, theta, high) if curvature is None else curvature) * (finer / size)
     return theta
 
 
@@ -123,9 +123,9 @@ def _coarse_start(objective: Callable[[Array], tuple[float, Array]], theta: Arra
     return np.clip(found.x, low, high)
 
 
-def _curvature(fall: Callable[[Array], tuple[float, Array]], theta: Array, high: Array) -> Array:
+def _curvature(objective: Callable[[Array], tuple[float, Array]], theta: Array, high: Array) -> Array:
     """The second derivatives by differences of gradients, made positive definite."""
-    here = fall(theta)[1]
+    here = objective(theta)[1]
     H = np.empty((len(theta), len(theta)))
     for j in range(len(theta)):
         step = np.zeros(len(theta))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
@@ -125,10 +126,15 @@ def _write(results: Iterator[Any], path: Path, names: list[str] | None) -> Path:
             table = pa.table({name: np.ascontiguousarray(column) for name, column in zip(names, columns)})
             writer = pq.ParquetWriter(partial, table.schema) if writer is None else writer
             writer.write_table(table.cast(writer.schema))
-    finally:
         if writer is not None:
             writer.close()
-    partial.replace(path)
+        partial.replace(path)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            if writer is not None:
+                writer.close()
+        partial.unlink(missing_ok=True)
+        raise
     return path
 
 

@@ -22,7 +22,7 @@ from hinge.blocks.exact import ExactSum
 from hinge.blocks.executors import Cluster
 from hinge.blocks.passes import Passes
 from hinge.blocks.resident import ArrayFile, SpoolFiles
-from hinge.blocks.survey import Labels, check_target
+from hinge.blocks.survey import UNORDERED, Labels, check_target
 from hinge.models.blocks.fit import adopt_names
 from hinge.models.blocks.predict import nameless
 from hinge.models.trees.boosting_options import WeightFacts
@@ -143,7 +143,10 @@ def target_facts(passes: Passes, classify: bool, class_weight: Any) -> TargetFac
     given, counts = found.weighted > 0, found.weighted > 0 and found.fractions == 0
     labels, factors = None, None
     if found.labels is not None:
-        every = sorted(found.labels.sums)
+        try:
+            every = sorted(found.labels.sums)
+        except (OverflowError, TypeError):
+            raise ValueError(UNORDERED) from None
         sums = [found.labels.sums[value] for value in every]
         if class_weight is not None:
             factors = _class_factors(class_weight, every, [s[0] for s in sums])

@@ -42,7 +42,8 @@ class NamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator, _BaseComposi
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters and, with ``deep``, members and their parameters."""
-        return self._get_params("estimators", deep=deep)
+        sound = isinstance(self.estimators, list) and len(self._pairs()) == len(self.estimators)
+        return self._get_params("estimators", deep=deep and sound)
 
     def set_params(self, **parameters: Any) -> Any:
         """Set parameters, members by name, or parameters of members as ``name__parameter``."""

@@ -98,7 +98,7 @@ class OneVsRestClassifier(Reduction):
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
         """Labels as 0 … k−1. One class alone is allowed: it is predicted of everything."""
-        if len(set(y.tolist())) == 1 and y.dtype.kind != "f":
+        if y.dtype.kind != "f" and all(label == y[0] for label in y):
             self.classes_ = y[:1].copy()
             return np.zeros(len(y), dtype=np.intp)
         return code_labels(self, y)

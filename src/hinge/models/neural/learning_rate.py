@@ -62,7 +62,10 @@ class LearningRate:
             return np.full(self.steps, self.rate / (examples + 1) ** self.power_t)
         progress = np.minimum((number * self.steps + np.arange(self.steps)) / self.planned, 1.0)
         if callable(self.name):
-            factors = np.array([float(self.name(float(p))) for p in progress])
+            try:
+                factors = np.array([float(self.name(float(p))) for p in progress])
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"learning_rate as a function of the progress, 0 to 1, failed: {error}") from error
             if not np.all(np.isfinite(factors)) or np.any(factors < 0):
                 raise ValueError("learning_rate as a function must return finite factors, zero or more.")
             return self.rate * factors

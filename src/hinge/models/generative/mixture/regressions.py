@@ -106,6 +106,10 @@ class MixtureOfRegressions(CallbackSupportMixin, RegressorMixin, Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MixtureOfRegressions:
         """Fit; a weight of 2 is equivalent to repeating the example."""
         X, y, weights = check_fit(self, X, y, sample_weight, y_numeric=True, accept_sparse=False)
+        if len(X) < self.n_components:
+            raise ValueError(
+                f"n_components is {self.n_components}, but there are {len(X)} examples; it must not be larger."
+            )
         y = np.asarray(y, dtype=np.float64)
         require_no_overflow(np.sum(y**2))
         problem = _Problem(X, y, weights, int(self.n_components), self.alpha, self.prior_observations)
