@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 import hinge as hg
 from hinge.errors import UserError
 from hinge.learning.candidates import FAMILIES, Shape
-from hinge.learning.search import preparation
+from hinge.learning.fits import preparation
 from kit.estimators import make_data, public_estimators
 
 onnx = pytest.importorskip("onnx")

@@ -14,12 +14,13 @@ from hinge.explain.diagnosis.diagnose import diagnose
 from hinge.explain.diagnosis.optimisation import NO_SOLVER
 from hinge.explain.diagnosis.report_text import fact_lines, parts_sentence
 from hinge.learning import effects
+from hinge.learning.fits import certificate_of, fit_model, inner
 from hinge.learning.leaderboard import board_rows
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request, checksum, versions
 from hinge.learning.roles import Roles
 from hinge.learning.scores import best_constant, constant_losses, details, explained, positive_class
-from hinge.learning.search import Search, certificate_of, fit_model, inner
+from hinge.learning.search import Search
 from hinge.learning.suspects import suspicious
 from hinge.learning.timeout import OutOfTime, limit
 from hinge.learning.words import word_effects

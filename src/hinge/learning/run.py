@@ -23,7 +23,8 @@ from hinge.learning.request import Request
 from hinge.learning.result import Learned
 from hinge.learning.roles import Roles, apply_roles, read_roles, role_columns
 from hinge.learning.scores import metric_name, positive_class
-from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search, Trial
+from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search
+from hinge.learning.trials import Trial
 from hinge.report.evidence import Evidence
 from hinge.tables.profile import TableProfile, profile
 from hinge.tables.reading import as_table

@@ -16,10 +16,10 @@ import numpy as np
 
 from hinge.errors import argument
 from hinge.learning.candidates import BOOST
+from hinge.learning.fits import preparation
 from hinge.learning.request import Request
 from hinge.learning.roles import Roles
 from hinge.learning.scores import best_constant, constant_losses, measure_for
-from hinge.learning.search import preparation
 from hinge.tables.kinds import named_as_id
 from hinge.tables.notes import Note
 from hinge.tables.profile import TableProfile
