@@ -11,10 +11,12 @@ import pytest
 
 import hinge as hg
 from hinge.learning.candidates import FAMILIES
+from hinge.learning.fits import common_rounds, fit_model
 from hinge.learning.refit import Refit
 from hinge.learning.run import REPORT_FITS, REPORT_SECONDS, after_search, last_fits
 from hinge.learning.scores import measure_for
-from hinge.learning.search import Search, Trial, common_rounds, fit_model, split
+from hinge.learning.search import Search
+from hinge.learning.trials import Trial, split
 from kit.command import dirty, table
 
 # Time enough: what is tried must not depend on how busy the machine is.

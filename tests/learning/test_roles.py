@@ -12,7 +12,7 @@ import hinge as hg
 from hinge.errors import UserError
 from hinge.learning.roles import Roles
 from hinge.learning.run import hold_out
-from hinge.learning.search import split
+from hinge.learning.trials import split
 
 QUICK = {"models": "linear", "seconds": 600.0}
 

@@ -8,12 +8,13 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
 import hinge as hg
-from hinge.learning.candidates import FAMILIES
+from hinge.learning.candidates import FAMILIES, Family, Setting
 from hinge.learning.ensemble import add_ensemble, greedy_weights
 from hinge.learning.examine import _notes
 from hinge.learning.refit import Refit
-from hinge.learning.search import Search, Trial, split
+from hinge.learning.search import MOST_FAILURES, Search
 from hinge.learning.timeout import OutOfTime
+from hinge.learning.trials import Trial, split
 from hinge.models.blend import Blend
 from hinge.select.estimate import Estimate
 from kit.command import table
@@ -205,3 +206,59 @@ def test_slow_families_that_did_well_on_few_rows_come_before_more_settings(rng, 
     search.run([BY_NAME[name] for name in ("baseline", "linear", "boosting", "forest", "network")], 60.0)
     second = [k for k, name in enumerate(order) if name == "boosting"][1]
     assert order.index("forest") < second < order.index("network")
+
+
+def test_variations_stay_near_the_best_setting(rng):
+    for name in ("boosting", "kernel", "forest", "network"):
+        family = BY_NAME[name]
+        drawn = [family.vary(rng, family.settings[-1].values) for _ in range(20)]
+        assert len({setting.values for setting in drawn}) > 5
+        assert all(len(setting.values) == len(family.settings[-1].values) for setting in drawn)
+    strength, width = BY_NAME["kernel"].settings[0].values
+    for setting in (BY_NAME["kernel"].vary(rng, (strength, width)) for _ in range(20)):
+        assert strength / 4 <= setting.values[0] <= 4 * strength
+        assert width / 4 <= setting.values[1] <= 4 * width
+    kept = [BY_NAME["boosting"].vary(rng, (0.02, 127, 0.2, 50, 20.0, 0.6)).values for _ in range(200)]
+    # Seven in ten keep about 60 % of the values; the others draw all again.
+    assert 0.5 < np.mean([values[1] == 127 for values in kept]) < 0.7
+
+
+def test_families_in_reach_are_varied_until_nothing_helps(rng, monkeypatch):
+    search = problem(rng)
+    noise = rng.normal(size=len(search.y))
+
+    def family(name, vary, start):
+        make = Family(name, name, 5, "codes", (Setting("first", lambda shape: None, values=(start,)),), vary=vary)
+        return make
+
+    tried = []
+
+    def attempt(family, setting, began, seconds, watch):
+        # The loss is least at the value 2; "far" is ten standard errors behind.
+        (value,) = setting.values
+        loss = 1.0 + 0.1 * (value - 2.0) ** 2 + 0.2 * noise + 5.0 * (family.name == "far")
+        search.results.append(Trial(family, setting, "done", loss))
+        tried.append((family.name, value))
+
+    near = family("near", lambda rng, best: Setting("", lambda shape: None, values=(best[0] + rng.normal(),)), 0.0)
+    far = family("far", lambda rng, best: Setting("", lambda shape: None, values=(2.0,)), 2.0)
+    monkeypatch.setattr(search, "_try", attempt)
+    search.simple = False
+    for f in (near, far):
+        attempt(f, f.settings[0], 0, 0, None)
+    search._vary([near, far], 0.0, 1e12, lambda results: None)
+    assert [name for name, _ in tried].count("far") == 1
+    assert abs(search.best("near").setting.values[0] - 2.0) < 0.7
+    best = min(range(len(tried)), key=lambda k: abs(tried[k][1] - 2.0) + 9 * (tried[k][0] == "far"))
+    assert len(tried) - 1 - best <= MOST_FAILURES  # it ended soon after the last that was better
+    search.simple, before = True, len(tried)
+    search._vary([near, far], 0.0, 1e12, lambda results: None)
+    assert len(tried) == before
+
+
+def test_a_mean_of_networks_takes_weights(rng):
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    weight = np.repeat([0.0, 1.0], 30)
+    blend = Blend([hg.Ridge(alpha=1e-6), hg.Ridge(alpha=1.0)], [0.5, 0.5]).fit(X, y, weight)
+    alone = Blend([hg.Ridge(alpha=1e-6), hg.Ridge(alpha=1.0)], [0.5, 0.5]).fit(X[30:], y[30:])
+    np.testing.assert_allclose(blend.predict(X), alone.predict(X), rtol=1e-6)

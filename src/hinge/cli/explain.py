@@ -1,9 +1,7 @@
 """``hinge explain``: what moves predictions, on the whole or for one row.
 
-For one row: the Shapley values of its columns against the other rows of the file, by sampling. For an order of the
-columns drawn at random, start from another row, put in the values of this row one column after the other, and take
-note of each change of the prediction; the mean over orders and other rows is each column's share. The shares add up
-to the prediction minus the mean prediction, whatever the model.
+For one row: the Shapley values of its columns against the other rows of the file, by sampling. The shares add up to the
+prediction minus the mean prediction, whatever the model.
 """
 
 from __future__ import annotations
@@ -16,10 +14,10 @@ import numpy as np
 from hinge.errors import USAGE, UserError
 from hinge.learning import effects as column_effects
 from hinge.learning.model_inputs import TableModel, load_fitted, read_for
+from hinge.learning.rows import shapley_values
 from hinge.learning.words import word_effects, words_of_row
 from hinge.tables.number_formats import format_number
 
-ORDERS = 200
 SHOWN_WORDS = 12
 
 
@@ -66,24 +64,12 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
 
 def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:
     """Shares of the columns of a row, the mean prediction they start from, the prediction, and what it is."""
-    import polars as pl
-
-    rng = np.random.default_rng(seed)
-    d = len(fitted.columns)
-    others = np.resize(rng.permutation(frame.height), ORDERS)
-    orders = np.stack([rng.permutation(d) for _ in range(ORDERS // 2)])
-    orders = np.concatenate([orders, orders[:, ::-1]])  # each order and its reverse: less noise
-    others[ORDERS // 2 :] = others[: ORDERS // 2]
-    rank = np.argsort(orders, axis=1)
-    # Step k of an order: its first k columns come from the row, the others from the other row.
-    own = rank[:, None, :] < np.arange(d + 1)[None, :, None]
-    source = np.where(own, row, others[:, None, None]).reshape(-1, d)
-    table = pl.DataFrame([frame[name].gather(source[:, j]) for j, name in enumerate(fitted.columns)])
-    p, name = _single(fitted, fitted.outputs(table), fitted.outputs(frame[row : row + 1]))
-    steps = np.diff(p.reshape(ORDERS, d + 1), axis=1)
-    shares = np.zeros(d)
-    np.add.at(shares, orders.ravel(), steps.ravel())
-    return shares / ORDERS, float(p.reshape(ORDERS, d + 1)[:, 0].mean()), float(p[d]), name
+    own = fitted.outputs(frame[row : row + 1])
+    name = _single(fitted, own, own)[1]
+    shares, mean, value = shapley_values(
+        lambda table: _single(fitted, fitted.outputs(table), own)[0], frame.select(fitted.columns), row, seed
+    )
+    return shares, mean, value, name
 
 
 def _single(fitted: TableModel, p: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, str]:

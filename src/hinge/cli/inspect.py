@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hinge.learning.fits import inner
 from hinge.learning.leaderboard import bytes_text
 from hinge.learning.model_inputs import load_any
-from hinge.learning.search import inner
 from hinge.tables.number_formats import format_number
 
 

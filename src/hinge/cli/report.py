@@ -11,10 +11,10 @@ import numpy as np
 
 from hinge.files import write_whole
 from hinge.learning import effects
+from hinge.learning.fits import certificate_of
 from hinge.learning.model_inputs import TableModel, load_fitted, read_for
 from hinge.learning.request import checksum, versions
 from hinge.learning.scores import best_constant, constant_losses, details, explained, measure_for
-from hinge.learning.search import certificate_of
 from hinge.report.document import document
 from hinge.report.evidence import BoardRow, Evidence
 from hinge.tables.notes import Note

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import USAGE, UserError, argument
+from hinge.models.blend import Blend
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class Shape:
 class Setting:
     """One way to fit a family: ``make(shape)`` gives an estimator that is not fitted yet.
 
-    ``encode`` is how the table is prepared, where that is not as for the rest of the family.
+    ``encode`` is how the table is prepared, where that is not as for the rest of the family; ``values`` are the numbers it was
+    made of, for variations.
     """
 
     name: str
     make: Callable[[Shape], Any]
     encode: str = ""
+    values: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ class Family:
     early : int
         How many settings are tried before slow families have their turn, where rows are many.
     slow : bool
-    vary : function of a random generator, optional
-        Draws a further setting.
+    vary : function of a random generator and the values of the best setting, optional
+        Draws a further setting, near the best one or anywhere.
     """
 
     name: str
@@ -69,7 +72,7 @@ class Family:
     rounds: bool = False
     early: int = 1
     slow: bool = False
-    vary: Callable[[np.random.Generator], Setting] | None = None
+    vary: Callable[[np.random.Generator, tuple[Any, ...]], Setting] | None = None
 
 
 def _hg() -> Any:
@@ -100,7 +103,7 @@ def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
             if given.pop("additive", False):
                 given["interaction_cst"] = [[0]]
         if kind == "RandomForest":
-            given["max_features"] = "sqrt" if suffix == "Classifier" else 0.4
+            given.setdefault("max_features", "sqrt" if suffix == "Classifier" else 0.4)
         return getattr(_hg(), kind + suffix)(categorical_features=chosen, random_state=shape.seed, **given)
 
     return make
@@ -153,7 +156,9 @@ def scaled(task: str, model: Any) -> Any:
     return ScaledTarget(model)
 
 
-def _kernel(strength: float, width: float) -> Callable[[Shape], Any]:
+def _kernel(strength: float, width: float) -> Setting:
+    """A kernel e^(−γ‖x−x'‖²) with γ = width / columns, and a ridge penalty."""
+
     def make(shape: Shape) -> Any:
         hg = _hg()
         gamma = width / max(shape.width, 1)
@@ -161,23 +166,59 @@ def _kernel(strength: float, width: float) -> Callable[[Shape], Any]:
             return scaled("real", hg.KernelRidge(alpha=strength, kernel="rbf", gamma=gamma))
         return hg.KernelLogisticRegression(C=1 / strength, kernel="rbf", gamma=gamma)
 
-    return make
+    return Setting(f"strength {strength:.2g}, width {width:.2g}", make, values=(strength, width))
 
 
-def _network(layers: tuple[int, ...], alpha: float) -> Callable[[Shape], Any]:
+def _other_kernel(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
+    """Strength and width within a factor of four of the best."""
+    strength, width = (value * 4.0 ** rng.uniform(-1, 1) for value in best)
+    return _kernel(float(strength), float(width))
+
+
+def _network(layers: tuple[int, ...], alpha: float, rate: float = 0.003, seeds: int = 1) -> Setting:
+    """A network stopped early on a tenth of the rows; the mean of several with other seeds, which vary less."""
+
     def make(shape: Shape) -> Any:
-        hg = _hg()
-        options: dict[str, Any] = {
-            "hidden_layer_sizes": layers, "alpha": alpha, "random_state": shape.seed, "early_stopping": True,
-            "max_iter": 200, "learning_rate_init": 0.003, "n_iter_no_change": 15,
-        }  # fmt: skip
-        if shape.task in ("binary", "multiclass"):
-            return hg.MLPClassifier(**options)
-        return scaled(
-            shape.task, hg.MLPRegressor(loss=hg.Poisson() if shape.task == "count" else "squared_error", **options)
-        )
+        members = [_one_network(shape, layers, alpha, rate, shape.seed + k) for k in range(seeds)]
+        return members[0] if seeds == 1 else Blend(members, [1 / seeds] * seeds)
 
-    return make
+    named = ", ".join(map(str, layers)) + (f", {seeds} seeds" if seeds > 1 else "")
+    return Setting(named, make, values=(layers, alpha, rate, seeds))
+
+
+def _one_network(shape: Shape, layers: tuple[int, ...], alpha: float, rate: float, seed: int) -> Any:
+    hg = _hg()
+    options: dict[str, Any] = {
+        "hidden_layer_sizes": layers, "alpha": alpha, "random_state": seed, "early_stopping": True,
+        "max_iter": 200, "learning_rate_init": rate, "n_iter_no_change": 15,
+    }  # fmt: skip
+    if shape.task in ("binary", "multiclass"):
+        return hg.MLPClassifier(**options)
+    return scaled(
+        shape.task, hg.MLPRegressor(loss=hg.Poisson() if shape.task == "count" else "squared_error", **options)
+    )
+
+
+def _other_network(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
+    """Several networks, their size, penalty and step near the best."""
+    layers, alpha, rate, _ = best
+    width = int(np.clip(layers[0] * 2.0 ** rng.integers(-1, 2), 16, 256))
+    deep = int(np.clip(len(layers) + rng.integers(-1, 2), 1, 3))
+    return _network(
+        (width,) * deep, float(alpha * 10 ** rng.uniform(-1, 1)), float(rate * 3 ** rng.uniform(-1, 1)), SEEDS
+    )
+
+
+def _forest(leaf: int, columns: float | None = None) -> Setting:
+    """200 trees; ``leaf`` rows in a leaf at least, more where rows are many; ``columns`` is the share tried for a split."""
+    given = {} if columns is None else {"max_features": columns}
+    make = _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, leaf, 20), **given)
+    named = "" if columns is None else f", leaves of {leaf}, {columns:.2g} of the columns"
+    return Setting("200 trees" + named, make, values=(leaf, columns))
+
+
+def _other_forest(rng: np.random.Generator, _: tuple[Any, ...]) -> Setting:
+    return _forest(int(rng.choice([1, 2, 3, 5, 10])), float(np.round(rng.uniform(0.15, 0.9), 2)))
 
 
 def _constant(shape: Shape) -> Any:
@@ -189,6 +230,7 @@ def _constant(shape: Shape) -> Any:
 
 BOOST = "HistGradientBoosting"
 LEAF = (0.02, 5, 20)
+SEEDS = 4  # networks in a mean
 
 
 def _boosting(
@@ -197,18 +239,23 @@ def _boosting(
     """Boosting in small steps, each on a part of the rows and columns."""
     options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
     patience = round(2 / rate)
-    return Setting(f"rate {rate:g}, {leaves} leaves", _of_trees(
-        BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, n_iter_no_change=patience, **options
-    ))  # fmt: skip
+    make = _of_trees(BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, n_iter_no_change=patience, **options)
+    return Setting(f"rate {rate:g}, {leaves} leaves", make, values=(rate, leaves, columns, leaf[2], l2, rows))
 
 
-def _any_boosting(rng: np.random.Generator) -> Setting:
-    """A setting of boosting drawn at random."""
-    least = int(rng.choice([2, 5, 10, 20, 50]))
-    return _boosting(
-        float(rng.choice([0.02, 0.03, 0.05])), int(rng.choice([7, 15, 31, 63, 127])), float(rng.choice([0.2, 0.4, 0.7, 1.0])),
-        (0.05, min(least, 5), least), float(rng.choice([0.1, 1.0, 5.0, 20.0])), float(rng.choice([0.6, 0.8, 1.0])),
-    )  # fmt: skip
+# Rate, leaves, share of columns, least rows of a leaf, ridge penalty of leaves, share of rows.
+BOOSTING_VALUES: tuple[tuple[Any, ...], ...] = (
+    (0.02, 0.03, 0.05), (7, 15, 31, 63, 127), (0.2, 0.4, 0.7, 1.0), (2, 5, 10, 20, 50), (0.1, 1.0, 5.0, 20.0), (0.6, 0.8, 1.0)
+)  # fmt: skip
+
+
+def _other_boosting(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
+    """The best setting with some of its values drawn again; all of them now and then."""
+    again = rng.uniform(size=len(BOOSTING_VALUES)) < (0.4 if best and rng.uniform() < 0.7 else 1.1)
+    drawn = [choices[rng.integers(len(choices))] for choices in BOOSTING_VALUES]
+    mixed = [new if change else old for new, change, old in zip(drawn, again, best or drawn, strict=True)]
+    rate, leaves, columns, least, l2, rows = mixed
+    return _boosting(rate, leaves, columns, (0.05, min(least, 5), least), l2, rows)
 
 
 # In the order they get their turn: those that are quick or often best come first.
@@ -231,21 +278,20 @@ FAMILIES = (
         _boosting(0.05, 15, 0.7),
         _boosting(0.03, 15, 0.3),
         _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
-    ), rounds=True, early=2, vary=_any_boosting),
+    ), rounds=True, early=2, vary=_other_boosting),
     Family("additive", "boosted, one column at a time", 4, "codes", (
         Setting("rate 0.1", _of_trees(
             BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),
     ), rounds=True),
-    Family("forest", "random forest", 6, "codes", (
-        Setting("200 trees", _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, 3, 20))),
-    ), max_rows=1_000_000, slow=True),
+    Family("forest", "random forest", 6, "codes", (_forest(3),), max_rows=1_000_000, slow=True, vary=_other_forest),
     Family("kernel", "kernel machine, RBF", 5, "onehot", tuple(
-        Setting(f"strength {s:g}, width {w:g}", _kernel(s, w)) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
-    ), max_rows=6000, slow=True),
+        _kernel(s, w) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
+    ), max_rows=6000, slow=True, vary=_other_kernel),
     Family("network", "two hidden layers", 7, "onehot", (
-        Setting("64, 64", _network((64, 64), 1e-3)),
-        Setting("128, 128", _network((128, 128), 1e-4)),
-    ), max_rows=500_000, min_rows=500, slow=True),
+        _network((64, 64), 1e-3),
+        _network((128, 128), 1e-4),
+        _network((64, 64), 1e-3, seeds=SEEDS),
+    ), max_rows=500_000, min_rows=500, slow=True, vary=_other_network),
 )  # fmt: skip
 # Tables with free text: linear models of very many terms come first; kernels and networks are for few outputs.
 TEXT_FAMILIES = (

@@ -12,7 +12,7 @@ from hinge.learning.leaderboard import board_rows, bytes_text, seconds_text
 from hinge.learning.monitor import Monitor
 from hinge.learning.request import Request
 from hinge.learning.scores import METRICS, TITLES
-from hinge.learning.search import Trial
+from hinge.learning.trials import Trial
 from hinge.tables.number_formats import format_number
 from hinge.tables.profile import TableProfile
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from hinge.learning.candidates import Family, Setting
-from hinge.learning.search import Search, Trial
+from hinge.learning.search import Search
+from hinge.learning.trials import Trial
 
 FAMILY = Family("ensemble", "weighted mean of several models", 9, "", ())
-STEPS, MOST_MEMBERS, MOST_CANDIDATES = 25, 5, 16
+STEPS, MOST_MEMBERS, MOST_CANDIDATES, MOST_VARIED = 25, 6, 20, 5
 LEAST_WEIGHT = 0.05
 MAX_ROWS = 10_000
 
@@ -37,13 +40,13 @@ def greedy_weights(predictions: list[np.ndarray], losses: list[np.ndarray], loss
 
 
 def _candidates(trials: list[Trial], means: list[float]) -> list[int]:
-    """The best setting of every family and encoding; all settings of boosting, which differ most."""
+    """The best setting of every family and encoding; several of the families that are varied, whose settings differ most."""
     chosen: list[int] = []
-    seen: set[tuple[str, str]] = set()
+    taken: Counter[tuple[str, str]] = Counter()
     for k in np.argsort(means, kind="stable"):
         kind = (trials[k].family.name, trials[k].encode)
-        if trials[k].family.vary is not None or kind not in seen:
-            seen.add(kind)
+        if taken[kind] < (MOST_VARIED if trials[k].family.vary is not None else 1):
+            taken[kind] += 1
             chosen.append(int(k))
     return chosen[:MOST_CANDIDATES]
 

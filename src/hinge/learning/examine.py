@@ -14,12 +14,14 @@ from hinge.explain.diagnosis.diagnose import diagnose
 from hinge.explain.diagnosis.optimisation import NO_SOLVER
 from hinge.explain.diagnosis.report_text import fact_lines, parts_sentence
 from hinge.learning import effects
+from hinge.learning.fits import certificate_of, fit_model, inner
 from hinge.learning.leaderboard import board_rows
 from hinge.learning.refit import Refit
 from hinge.learning.request import Request, checksum, versions
 from hinge.learning.roles import Roles
+from hinge.learning.rows import column_pictures, explained_rows, worst_rows
 from hinge.learning.scores import best_constant, constant_losses, details, explained, positive_class
-from hinge.learning.search import Search, certificate_of, fit_model, inner
+from hinge.learning.search import Search
 from hinge.learning.suspects import suspicious
 from hinge.learning.timeout import OutOfTime, limit
 from hinge.learning.words import word_effects
@@ -91,7 +93,8 @@ def examine(
         checksum=checksum(request.path),
     )  # fmt: skip
     began = time.perf_counter()
-    _measure(evidence, data, refit, rows, trained or final, final, 0.85 * seconds)
+    _measure(evidence, data, refit, rows, trained or final, final, 0.8 * seconds)
+    _rows(evidence, data, refit, rows.test if len(rows.test) else rows.train, loss, trained or final, 0.1 * seconds)
     strongest = [effect.name for effect in evidence.importances if effect.low > 0]
     left = max(seconds - (time.perf_counter() - began), 0.1 * seconds)
     try:
@@ -183,6 +186,26 @@ def _measure(
     evidence.convergence = _convergence(search, 0.1 * seconds)
     left = max(deadline - time.perf_counter(), 0.25 * seconds)
     evidence.sentences, evidence.facts = _findings(refit, rows, trained, data.rows, left)
+
+
+def _rows(
+    evidence: Evidence, data: TableProfile, refit: Refit, rows: np.ndarray, loss: np.ndarray, trained: Any, seconds: float
+) -> None:  # fmt: skip
+    """Pictures of columns, the worst rows, and why a few predictions are what they are."""
+    search = refit.search
+    order = [effect.name for effect in evidence.importances]
+    positive = evidence.positive if search.task == "binary" else None
+    evidence.pictures = column_pictures(data.frame, data.y, search.kinds, order, positive)
+    evidence.worst = worst_rows(evidence, data.frame, rows, data.rows, loss)
+    if refit.chosen.family.name == "baseline":
+        return
+    try:
+        with limit(max(seconds, 1.0)):
+            evidence.explained_rows = explained_rows(
+                evidence, trained, search.measure.output, data.frame, rows, data.rows, search.seed
+            )
+    except OutOfTime:
+        pass
 
 
 def _at_most(rows: np.ndarray, most: int, seed: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hinge.learning.search import Trial
+from hinge.learning.trials import Trial
 from hinge.report.evidence import BoardRow
 from hinge.select.estimate import Estimate
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from hinge.learning.request import Request
-from hinge.learning.search import Trial
+from hinge.learning.trials import Trial
 from hinge.tables.profile import TableProfile
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge.learning.search import Search, Trial, common_rounds, fit_model, preparation
+from hinge.learning.fits import common_rounds, fit_model, preparation
+from hinge.learning.search import Search
+from hinge.learning.trials import Trial
 from hinge.models.blend import Blend
 
 MAX_WATCHED = 50_000

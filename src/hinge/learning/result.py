@@ -14,7 +14,8 @@ from hinge.config import shows_html
 from hinge.files import save, write_whole
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.request import Request
-from hinge.learning.search import Search, Trial
+from hinge.learning.search import Search
+from hinge.learning.trials import Trial
 from hinge.report.document import document
 from hinge.report.evidence import Evidence
 from hinge.tables.number_formats import format_number

@@ -23,7 +23,9 @@ from hinge.learning.request import Request
 from hinge.learning.result import Learned
 from hinge.learning.roles import Roles, apply_roles, read_roles, role_columns
 from hinge.learning.scores import metric_name, positive_class
-from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search, Trial
+from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search
+from hinge.learning.trials import Trial
+from hinge.onnx.models import obstacle
 from hinge.report.evidence import Evidence
 from hinge.tables.profile import TableProfile, profile
 from hinge.tables.reading import as_table
@@ -186,7 +188,7 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
     left = max(request.began + request.seconds - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
     evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left, roles)
     evidence.seconds = time.perf_counter() - request.began
-    model = TableModel(final, make_card(request, data, evidence))
+    model = TableModel(final, make_card(request, data, evidence, final))
     if request.test is not None:
         model.card["test"], note = outside_score(model, data, request.test, request.seed)
         evidence.notes.append(note)
@@ -275,7 +277,7 @@ def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np
     return np.sort(drawn)
 
 
-def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[str, Any]:
+def make_card(request: Request, data: TableProfile, evidence: Evidence, final: Any) -> dict[str, Any]:
     """The card saved with the model: its inputs, its target, its scores."""
 
     def clean(value: Any) -> Any:
@@ -298,6 +300,7 @@ def make_card(request: Request, data: TableProfile, evidence: Evidence) -> dict[
         "data": request.path.name,
         "data_sha256": evidence.checksum,
         "chosen": evidence.chosen,
+        "no_onnx": obstacle(final),
         "formula": evidence.formula,
         "objective": evidence.objective,
         "reason": evidence.reason,

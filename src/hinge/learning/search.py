@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,10 +12,12 @@ import numpy as np
 
 from hinge.errors import UserError
 from hinge.features.text_encoders import CountedTexts
-from hinge.learning.candidates import Family, Setting, Shape
+from hinge.learning.candidates import Family, Setting
+from hinge.learning.fits import certificate_of, common_rounds, fit_model, preparation, size_of
 from hinge.learning.roles import Roles
 from hinge.learning.scores import explained, measure_for
 from hinge.learning.timeout import OutOfTime, limit
+from hinge.learning.trials import Fold, Trial, split
 from hinge.select.choice import choose_candidate
 from hinge.select.estimate import Estimate, mean_of
 from hinge.select.measure import Measure
@@ -32,59 +33,10 @@ STOPPED_EARLY = 0.8  # of the rounds of the others
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
 LINEAR = 2  # the rank of linear models, and of nothing richer
-MAX_WORDS, CHOSEN_WORDS = 100_000, 300  # terms of a text for linear models, and for trees
 LOOK_ROWS, LOOK_ROWS_PER_SECOND, LOOK_SHARE = (300, 2000), 50, 0.02  # the first fit of every family
-WORTH_VARYING, MOST_FAILURES = 2.0, 5  # standard errors behind the best; settings in a row that were no better
+WORTH_VARYING, MOST_FAILURES = 2.0, 6  # standard errors behind the best; settings in a row that were no better
 HOPELESS = 3.0  # standard errors behind on the first fold
-ABOUT_AS_GOOD = 0.005  # a simpler model may be worse by this share of the score
-MANY_LEVELS = 30  # of a category, from which trees get means of targets
-GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
-
-
-@dataclass
-class Trial:
-    """A setting of a family on the folds."""
-
-    family: Family
-    setting: Setting
-    state: str  # "done", "running", "dropped", "rough", "no time", "failed"
-    loss: np.ndarray | None = None  # out of fold, one per row of the search
-    predictions: np.ndarray | None = None
-    score: Estimate | None = None
-    explained: float = 0.0
-    train_rows: int = 0
-    fit_seconds: float = 0.0  # of one fold
-    prepare_seconds: float = 0.0  # of one fold's training rows, about
-    predict_micros: float = 0.0
-    size: int = 0
-    certificate: Any = None
-    rounds: int | None = None  # rounds of boosting that did best over all folds
-    why: str = ""
-    members: list[tuple[Trial, float]] = field(default_factory=list)  # of an ensemble, with their weights
-
-    @property
-    def name(self) -> str:
-        return f"{self.family.name} {self.setting.name}"
-
-    @property
-    def encode(self) -> str:
-        return self.setting.encode or self.family.encode
-
-    def cost(self, rows: int) -> float:
-        """Seconds that a fit to so many rows will take, by what the folds took."""
-        if self.members:
-            return sum(trial.cost(rows) for trial, _ in self.members)
-        more = rows / max(self.train_rows, 1)
-        return self.fit_seconds * more ** GROWTH.get(self.family.name, 1.0) + self.prepare_seconds * more
-
-
-@dataclass
-class Fold:
-    """One split of the rows, with the table prepared once per encoding."""
-
-    train: np.ndarray
-    test: np.ndarray
-    prepared: dict[str, tuple[Any, Any, Any, float]] = field(default_factory=dict)
+ABOUT_AS_GOOD = 0.002  # a simpler model may be worse by this share of the score
 
 
 @dataclass
@@ -248,21 +200,39 @@ class Search:
         return own.value <= min(score.value for _, score in self.looks.values()) + 0.5 * own.standard_error
 
     def _vary(self, families: list[Family], began: float, seconds: float, watch: Any) -> None:
-        """Settings of boosting drawn at random, as long as there is time and one of the last few was an improvement."""
-        family = next((f for f in families if f.vary is not None), None)
-        if family is None or self.simple or self._distance(family) > WORTH_VARYING:
+        """Further settings of the families in reach of the best, near the best of each, as long as there is time.
+
+        The family whose last settings failed least has its turn, between equals the better one; a family is left when several
+        settings in a row were no better.
+        """
+        if self.simple:
             return
-        rng, failures = np.random.default_rng(self.seed + 5), 0
-        while failures < MOST_FAILURES:
-            trial = self.best(family.name)
+        rng = np.random.default_rng(self.seed + 5)
+        failures = {family.name: 0 for family in families if family.vary is not None}
+        while True:
             end = self._until(began, seconds)
-            if trial is None or end - (time.perf_counter() - began) < len(self.folds) * trial.fit_seconds:
+            left = end - (time.perf_counter() - began)
+            turns = [
+                f for f in families if failures.get(f.name, MOST_FAILURES) < MOST_FAILURES and self._worth(f, left)
+            ]
+            if not turns:
                 return
-            before = float(np.mean(trial.loss))  # type: ignore[arg-type]
+            family = min(turns, key=lambda f: (failures[f.name], self._distance(f)))
+            trial = self.best(family.name)
             assert family.vary is not None
-            self._try(family, family.vary(rng), began, end, watch)
+            assert trial is not None
+            self._try(family, family.vary(rng, trial.setting.values), began, end, watch)
             best = self.best(family.name)
-            failures = 0 if best is not None and float(np.mean(best.loss)) < before * (1 - 1e-3) else failures + 1  # type: ignore[arg-type]
+            assert best is not None
+            better = float(np.mean(best.loss)) < float(np.mean(trial.loss)) * (1 - 1e-3)  # type: ignore[arg-type]
+            failures[family.name] = 0 if better else failures[family.name] + 1
+
+    def _worth(self, family: Family, left: float) -> bool:
+        """True if a family is in reach of the best and one more setting of it fits the time."""
+        best = self.best(family.name)
+        if best is None or self._distance(family) > WORTH_VARYING:
+            return False
+        return len(self.folds) * best.fit_seconds < left
 
     def _until(self, began: float, seconds: float) -> float:
         """When the search has to end, in seconds from its beginning; later as long as it has found nothing."""
@@ -298,7 +268,7 @@ class Search:
     def choose(self) -> Trial:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best.
 
-        Unless ``simple``, it must also be within half a per cent of the best.
+        Unless ``simple``, it must also be within a fifth of a per cent of the best.
         """
         best = self.best()
         if best is None or best.loss is None:
@@ -426,65 +396,3 @@ class Search:
         known = np.arange(len(y)) if self.classes is None else np.flatnonzero(np.isin(y, self.y[fold.train]))
         weight = {} if self.weight is None else {"sample_weight_val": self.weight[fold.test][known]}
         return {"X_val": Z if len(known) == len(y) else Z[known], "y_val": self.labels(y[known])} | weight
-
-
-def split(y: np.ndarray, task: str, k: int, seed: int, roles: Roles | None = None) -> list[Fold]:
-    """k folds, stratified for classes; whole groups, or stretches of time."""
-    fold = (roles or Roles()).folds(y, k, task in ("binary", "multiclass"), seed)
-    found = [Fold(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(k)]
-    return [part for part in found if len(part.test) and len(part.train)]
-
-
-def preparation(encode: str, kinds: dict[str, str]) -> Any:
-    """What stands in front of the model."""
-    import hinge as hg
-
-    text: dict[str, Any] = {"word_ngrams": (1, 2), "min_df": 2, "sublinear_tf": True}
-    if encode == "codes":
-        return hg.TablePrep(
-            kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200,
-            max_words=CHOSEN_WORDS, target_means=MANY_LEVELS, word_choice="target", **text,
-        )  # fmt: skip
-    chars = (3, 5) if encode == "chars" else None
-    return hg.TablePrep(kinds, min_frequency=5, max_words=MAX_WORDS, char_ngrams=chars, **text)
-
-
-def common_rounds(models: list[Any]) -> int:
-    """The rounds of boosting after which the rows that were watched were predicted best, over all models.
-
-    One number for all folds: their scores are those of models as the last fit will make them, and no rows need be kept
-    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is.
-    """
-    shortest = min(len(model.validation_score_) for model in models)
-    return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
-
-
-def fit_model(
-    setting: Setting, search: Search, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
-    **changes: Any,
-) -> Any:  # fmt: skip
-    """A model of this setting on prepared rows; ``watch`` may hold weights, and rows for early stopping."""
-    categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
-    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed, search.metric == "mae")
-    model = setting.make(shape)
-    if changes:
-        model.set_params(**changes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
-        return model.fit(X, labels, **(watch or {}))
-
-
-def inner(model: Any) -> Any:
-    """The model itself, without the scaling of its target."""
-    return getattr(model, "regressor_", model)
-
-
-def certificate_of(model: Any) -> Any:
-    return getattr(inner(model), "certificate_", None)
-
-
-def size_of(model: Any) -> int:
-    """Bytes of the arrays of a fitted model."""
-    import hinge.files
-
-    return hinge.files.size(model)

@@ -16,10 +16,10 @@ import numpy as np
 
 from hinge.errors import argument
 from hinge.learning.candidates import BOOST
+from hinge.learning.fits import preparation
 from hinge.learning.request import Request
 from hinge.learning.roles import Roles
 from hinge.learning.scores import best_constant, constant_losses, measure_for
-from hinge.learning.search import preparation
 from hinge.tables.kinds import named_as_id
 from hinge.tables.notes import Note
 from hinge.tables.profile import TableProfile
@@ -30,6 +30,7 @@ ALONE = 0.9  # of what all columns explain, by one alone
 NAMED = 0.3  # … where its name is that of something known afterwards
 ENOUGH = 0.1  # what all columns must explain for a check to mean anything
 MUCH = 0.4  # what the other columns explain less
+LITTLE = 0.05  # … where its name is that of something known afterwards
 FLATTERED = 0.25  # of what a random split shows, lost with a split by groups or time
 AFTERWARDS = re.compile(
     r"(^|[\W_])(actual|final|outcome|result|resolved|resolution|settled|settlement|paid|payout|payment|refund\w*|closed?|"
@@ -106,7 +107,7 @@ def suspicious(request: Request, data: TableProfile, roles: Roles, strongest: li
         if alone < (NAMED if name in named else ALONE) * whole:
             continue
         without = quick.explained(others, train, test) if others else 0.0
-        if without <= whole - MUCH * whole or name in named:
+        if without <= whole - (LITTLE if name in named else MUCH) * whole:
             why = "its name is that of something known afterwards, and " if name in named else ""
             notes.append(Note("D20", name, (
                 f"{name}: {why}it alone explains {_percent(alone)} of {data.target} (all columns together {_percent(whole)}); "

@@ -75,7 +75,8 @@ def usage(files: dict[str, Path]) -> dict[str, str]:
 def summary(outcome: Learned, files: dict[str, Path]) -> tuple[dict[str, Any], list[str]]:
     """The last words, for machines and for people."""
     e = outcome.evidence
-    data = outcome.model.card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
+    card = outcome.model.card
+    data = card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}
     extra = ", ".join(
         f"{name} {format_number(value, 4)}" for name, value in list(e.details.items())[:4] if name != e.metric
     )
@@ -94,4 +95,5 @@ def summary(outcome: Learned, files: dict[str, Path]) -> tuple[dict[str, Any], l
         f"  {commands['predict']}",
         f"  {commands['explain']}",
         f"  hinge verify {files['model.hinge']}",
+        *([f"  (no ONNX: {card['no_onnx']})"] if card["no_onnx"] else []),
     ]

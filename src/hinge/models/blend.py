@@ -49,9 +49,10 @@ class Blend(BaseEstimator):
             self.classes_ = np.unique(np.concatenate([np.asarray(model.classes_) for model in fitted]))
         return self
 
-    def fit(self, X: Any, y: Any) -> Blend:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Blend:
         """Fit every member to the same rows."""
-        return self._adopt([clone(model).fit(X, y) for model in self.members])
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self._adopt([clone(model).fit(X, y, **weight) for model in self.members])
 
     def __getattr__(self, name: str) -> Any:
         if name == "predict_proba" and is_classifier(self.__dict__.get("members", [None])[0]):

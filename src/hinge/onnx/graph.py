@@ -40,8 +40,9 @@ class Graph:
     def input(self, name: str, dtype: Any, width: int) -> str:
         from onnx import helper
 
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self.inputs.append(helper.make_tensor_value_info(name, kind, ["rows", width]))
+        if name not in {given.name for given in self.inputs}:  # members of an ensemble share their inputs
+            kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+            self.inputs.append(helper.make_tensor_value_info(name, kind, ["rows", width]))
         return name
 
     def output(self, value: str, name: str, dtype: Any, shape: list[Any]) -> None:

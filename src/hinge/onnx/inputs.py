@@ -6,14 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from hinge.errors import MODEL, UserError, argument
-from hinge.features.encoders import Dropped, Levels, Number, Truth
+from hinge.errors import argument
+from hinge.features.encoders import Dropped, LevelMeans, Levels, Number, Truth
 from hinge.onnx.graph import ML, Graph
 from hinge.tables.number_formats import FALSE, TRUE
 
 # The code of a missing category, one more than a tree can have. ONNX Runtime (1.31) merges questions about categories
 # that follow each other even where they send missing values to different sides.
 MISSING = 255
+
+
+def unprepared(prep: Any) -> str:
+    """Why the columns of a preparation cannot be prepared in ONNX, or ""."""
+    for name, encoder in zip(prep.feature_names_in_, prep.encoders_):
+        if not isinstance(encoder, Dropped | Number | Levels | LevelMeans | Truth):
+            return (
+                f"the column {name!r} is a {prep.kinds_[name]}, which ONNX cannot prepare; fit again with {argument('drop', str(name))}, or turn "
+                "it into numbers beforehand."
+            )
+    return ""
 
 
 def prepared(graph: Graph, prep: Any, recode: dict[int, np.ndarray]) -> str:
@@ -30,15 +41,12 @@ def prepared(graph: Graph, prep: Any, recode: dict[int, np.ndarray]) -> str:
         elif isinstance(encoder, Levels):
             text = graph.input(str(name), np.str_, 1)
             blocks.append(_levels(graph, text, encoder, prep.missing_values, recode.get(place)))
-        elif isinstance(encoder, Truth):
-            blocks.append(_truth(graph, graph.input(str(name), np.str_, 1), encoder, prep.missing_values))
+        elif isinstance(encoder, LevelMeans):
+            text = graph.input(str(name), np.str_, 1)
+            blocks.append(_levels(graph, text, encoder.codes, prep.missing_values, recode.get(place)))
+            blocks.append(_level_means(graph, text, encoder))
         else:
-            kind = prep.kinds_[name]
-            raise UserError(
-                f"the column {name!r} is a {kind}, which ONNX cannot prepare; fit again with {argument('drop', str(name))}, or turn it "
-                "into numbers beforehand.",
-                MODEL,
-            )
+            blocks.append(_truth(graph, graph.input(str(name), np.str_, 1), encoder, prep.missing_values))
         place += len(encoder.labels)
     return graph.node("Concat", *blocks, axis=1)
 
@@ -64,6 +72,21 @@ def _truth(graph: Graph, text: str, encoder: Truth, absent: Any) -> str:
     missing = graph.node("Equal", code, graph.constant(np.array([[-1]])))
     x = graph.node("Where", missing, graph.constant(np.array([[encoder.fill]])), graph.cast(code, np.float64))
     return graph.node("Concat", x, graph.cast(missing, np.float64), axis=1) if encoder.marked else x
+
+
+def _level_means(graph: Graph, text: str, encoder: LevelMeans) -> str:
+    """The row of the table of means that a level has; the last one, of all rows, for levels not known."""
+    places = list(range(len(encoder.levels)))
+    place = graph.node(
+        "LabelEncoder",
+        text,
+        domain=ML,
+        keys_strings=list(encoder.levels),
+        values_int64s=places,
+        default_int64=len(places),
+    )
+    table = graph.constant(np.vstack([encoder.means, encoder.overall]).astype(np.float64))
+    return graph.node("Gather", table, graph.node("Squeeze", place, graph.constant(np.array([1]))))
 
 
 def _levels(graph: Graph, text: str, encoder: Levels, absent: Any, recode: np.ndarray | None) -> str:

@@ -8,15 +8,19 @@ import numpy as np
 
 from hinge.errors import MODEL, UserError
 from hinge.features.table import TablePrep
+from hinge.models.blend import Blend
+from hinge.models.kernel.classifiers import KernelLogisticRegression
+from hinge.models.kernel.ridge import KernelRidge
 from hinge.models.linear.base import dense
 from hinge.onnx.graph import Graph
-from hinge.onnx.inputs import prepared
+from hinge.onnx.inputs import prepared, unprepared
 from hinge.onnx.trees import tree_sums
+from hinge.problem.kernels.distances import RBF
 from hinge.problem.links import LogLink
 from hinge.problem.losses import Gamma, Logistic, Loss, NegativeBinomial, Poisson, Softmax, Tweedie
 from hinge.problem.losses.linked import Linked
 
-EXPRESSIBLE = "linear models, trees, forests, boosting and networks"
+EXPRESSIBLE = "linear models, trees, forests, boosting, networks, machines with an RBF kernel, and their ensembles"
 
 
 def convert(model: Any, about: dict[str, str] | None = None) -> Any:
@@ -25,23 +29,63 @@ def convert(model: Any, about: dict[str, str] | None = None) -> Any:
     A pipeline of TablePrep and a model has one input per column; any other model one input "X" of doubles. Classifiers
     give "label" and "probabilities" ("scores" where they have no probabilities), regressors "prediction".
     """
+    if reason := obstacle(model):
+        raise UserError(reason, MODEL)
     graph = Graph()
+    name, values = _output(graph, model)
+    _publish(graph, name, values, getattr(model, "classes_", None))
+    return graph.model({"model": type(_core(model)).__name__, **(about or {})})
+
+
+def obstacle(model: Any) -> str:
+    """Why a fitted model cannot be exported, as far as its parts show; "" if they are all known."""
     steps = [step for _, step in getattr(model, "steps", [("", model)])]
-    outer, prep = steps[-1], steps[0] if len(steps) == 2 else None
-    core = getattr(outer, "regressor_", outer)
-    if len(steps) > 2 or (prep is not None and not isinstance(prep, TablePrep)):
-        raise UserError("only pipelines of TablePrep and a model can be exported to ONNX.", MODEL)
-    if prep is not None:
-        X = prepared(graph, prep, _recode(core, prep))
-    else:
+    if len(steps) > 2 or (len(steps) == 2 and not isinstance(steps[0], TablePrep)):
+        return "only pipelines of TablePrep and a model can be exported to ONNX."
+    if len(steps) == 2 and (reason := unprepared(steps[0])):
+        return reason
+    core = _core(model)
+    if isinstance(core, Blend):
+        return next((reason for member in core.members_ if (reason := obstacle(member))), "")
+    return ""
+
+
+def _core(model: Any) -> Any:
+    """The model itself, without what prepares its columns or scales its target."""
+    last = getattr(model, "steps", [("", model)])[-1][1]
+    return getattr(last, "regressor_", last)
+
+
+def _output(graph: Graph, model: Any, X: str | None = None) -> tuple[str, str]:
+    """What a model gives ("probabilities", "scores" or "prediction") and its values, rows × columns; X is its prepared input."""
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    outer, core = steps[-1], _core(model)
+    if len(steps) == 2:
+        X = None if isinstance(core, Blend) else prepared(graph, steps[0], _recode(core, steps[0]))
+    if isinstance(core, Blend):
+        return _blend(graph, core, steps[0] if len(steps) == 2 else None, X)
+    if X is None:
         if getattr(getattr(core, "_coder", None), "columns", []):
             raise UserError(
                 "trees with categorical columns can be exported inside a pipeline with TablePrep only.", MODEL
             )
         X = graph.input("X", np.float64, int(core.n_features_in_))
-    s = _scores(graph, X, core)
-    _finish(graph, s, outer, core)
-    return graph.model({"model": type(core).__name__, **(about or {})})
+    return _values(graph, _scores(graph, X, core), outer, core)
+
+
+def _blend(graph: Graph, blend: Blend, prep: Any, X: str | None) -> tuple[str, str]:
+    """Σ_m α_m f_m(x), the members behind one preparation or each with its own."""
+    name, total = "", ""
+    for member, weight in zip(blend.members_, blend.weights, strict=True):
+        if len(getattr(member, "classes_", ())) != len(getattr(blend, "classes_", ())):
+            raise UserError(
+                "a member of the ensemble knows fewer classes than others; it cannot be exported to ONNX.", MODEL
+            )
+        own = prepared(graph, prep, _recode(_core(member), prep)) if prep is not None else X
+        name, values = _output(graph, member, own)
+        part = graph.node("Mul", values, graph.constant(np.array([[float(weight)]])))
+        total = part if not total else graph.node("Add", total, part)
+    return name, total
 
 
 def _recode(core: Any, prep: Any) -> dict[int, np.ndarray]:
@@ -74,6 +118,10 @@ def _scores(graph: Graph, X: str, core: Any) -> str:
         return graph.node("Div", sums, graph.constant(np.array([[float(len(trees))]]))) if len(trees) > 1 else sums
     if hasattr(core, "coefs_"):
         return _network(graph, X, core)
+    if isinstance(core, KernelLogisticRegression):
+        return _expansion(graph, X, core.functions_)
+    if isinstance(core, KernelRidge) and np.ndim(core.dual_coef_) == 1:
+        return _expansion(graph, X, [core.function_])
     if hasattr(core, "coef_") and hasattr(core, "intercept_"):
         w = np.atleast_2d(np.asarray(dense(core.coef_), dtype=np.float64))
         if len(w) > 1 and not hasattr(core, "classes_"):
@@ -100,28 +148,55 @@ def _network(graph: Graph, X: str, core: Any) -> str:
     return graph.cast(h, np.float64)
 
 
-def _finish(graph: Graph, s: str, outer: Any, core: Any) -> None:
-    """Links, classes, and the scale of the target."""
+def _expansion(graph: Graph, X: str, functions: list[Any]) -> str:
+    """f(x) = Σᵢ cᵢ e^(−γ‖x − xᵢ‖²) + b for every function."""
+    found = []
+    for f in functions:
+        if type(f.kernel) is not RBF or not isinstance(f.points, np.ndarray):
+            raise UserError(
+                f"a kernel machine with {type(f.kernel).__name__} cannot be exported to ONNX; RBF can.", MODEL
+            )
+        points = np.asarray(f.points, dtype=np.float64)
+        square = graph.node("ReduceSumSquare", X, graph.constant(np.array([1])), keepdims=1)
+        both = graph.node("MatMul", X, graph.constant(np.ascontiguousarray(-2 * points.T)))
+        distance = graph.node(
+            "Add", graph.node("Add", both, square), graph.constant(np.sum(points**2, axis=1)[None, :])
+        )
+        K = graph.node("Exp", graph.node("Mul", distance, graph.constant(np.array([[-float(f.kernel.rate)]]))))
+        scores = graph.node("MatMul", K, graph.constant(np.asarray(f.coefficients, dtype=np.float64).reshape(-1, 1)))
+        found.append(graph.node("Add", scores, graph.constant(np.array([[float(f.bias)]]))))
+    return found[0] if len(found) == 1 else graph.node("Concat", *found, axis=1)
+
+
+def _values(graph: Graph, s: str, outer: Any, core: Any) -> tuple[str, str]:
+    """Scores as what a model gives: links, and the scale of the target."""
     shares = hasattr(core, "trees_") and not hasattr(core, "baseline_")
     if hasattr(core, "classes_"):
-        name, values = (
-            ("probabilities", s if shares else _probabilities(graph, s, core)) if _sure(core) else ("scores", s)
-        )
-        k = len(core.classes_)
-        if k == 2 and shares:
-            values = _both(graph, values)
-        columns = graph.node("Concat", graph.node("Neg", s), s, axis=1) if k == 2 and name == "scores" else values
-        best = graph.node("ArgMax", columns, axis=1, keepdims=0)
-        labels = graph.node("Gather", graph.constant(np.asarray(core.classes_).astype(str)), best)
-        graph.output(labels, "label", np.str_, ["rows"])
-        graph.output(values, name, np.float64, ["rows", 1 if k == 2 and name == "scores" else k])
-        return
+        if not _sure(core):
+            return "scores", s
+        if not shares:
+            return "probabilities", _probabilities(graph, s, core)
+        return "probabilities", _both(graph, s) if len(core.classes_) == 2 else s
     if not shares and _is_log_linear(core):
         s = graph.node("Exp", s)
     if hasattr(outer, "standardised"):
         s = graph.node("Mul", s, graph.constant(np.array([[outer.scale_]])))
         s = graph.node("Add", s, graph.constant(np.array([[outer.mean_]])))
-    graph.output(graph.node("Squeeze", s, graph.constant(np.array([1]))), "prediction", np.float64, ["rows"])
+    return "prediction", s
+
+
+def _publish(graph: Graph, name: str, values: str, classes: Any) -> None:
+    """The outputs of the graph."""
+    if name == "prediction":
+        graph.output(graph.node("Squeeze", values, graph.constant(np.array([1]))), name, np.float64, ["rows"])
+        return
+    k = len(classes)
+    two = k == 2 and name == "scores"
+    columns = graph.node("Concat", graph.node("Neg", values), values, axis=1) if two else values
+    best = graph.node("ArgMax", columns, axis=1, keepdims=0)
+    labels = graph.node("Gather", graph.constant(np.asarray(classes).astype(str)), best)
+    graph.output(labels, "label", np.str_, ["rows"])
+    graph.output(values, name, np.float64, ["rows", 1 if two else k])
 
 
 def _sure(core: Any) -> bool:
@@ -143,6 +218,11 @@ def _probabilities(graph: Graph, s: str, core: Any) -> str:
         return graph.node("Softmax", s, axis=1)
     if isinstance(loss, Logistic) and len(core.classes_) == 2:
         return _both(graph, graph.node("Sigmoid", s))
+    if isinstance(core, KernelLogisticRegression):
+        p = graph.node("Sigmoid", s)
+        if len(core.classes_) == 2:
+            return _both(graph, p)
+        return graph.node("Div", p, graph.node("ReduceSum", p, graph.constant(np.array([1])), keepdims=1))
     raise UserError(
         f"the probabilities of {type(core).__name__} are no logistic or softmax function of its scores; it cannot be "
         "exported to ONNX.",

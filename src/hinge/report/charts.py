@@ -159,6 +159,7 @@ class Chart:
             out.append(
                 f'<text class="tick" x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{format_number(value)}</text>'
             )
+        slant = False
         if self.names is not None:
             shown_names = [name for name in self.names if name]
             slant = max(map(len, shown_names), default=0) * len(shown_names) > 62
@@ -176,10 +177,11 @@ class Chart:
                     f'<text class="tick" x="{x:.1f}" y="{foot + 16}" text-anchor="middle">{format_number(value)}</text>'
                 )
         middle = (TOP + foot) / 2
-        out.append(
-            f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{self.height - 7}" text-anchor="middle">'
-            f"{html.escape(self.labels[0])}</text>"
-        )
+        if not slant:  # slanted names need the room; the title tells what they are
+            out.append(
+                f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{self.height - 7}" text-anchor="middle">'
+                f"{html.escape(self.labels[0])}</text>"
+            )
         out.append(
             f'<text class="label" transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">'
             f"{html.escape(self.labels[1])}</text>"
@@ -189,7 +191,7 @@ class Chart:
 
 def intervals(title: str, rows: Sequence[tuple[str, float, float, float]], unit: str, colour: int = 0) -> str:
     """Lying bars from zero with an interval each: (name, value, low, high)."""
-    row, left, right = 25, 176, 64
+    row, left, right = 25, 190, 64
     height = row * len(rows) + 34
     values = [v for r in rows for v in r[1:] if math.isfinite(v)] + [0.0]
     low, high = min(values), max(values)
@@ -208,7 +210,7 @@ def intervals(title: str, rows: Sequence[tuple[str, float, float, float]], unit:
     ]
     for k, (name, value, lower, upper) in enumerate(rows):
         y = 6 + row * k
-        shown = html.escape(name if len(name) < 25 else name[:23] + "…")
+        shown = html.escape(name if len(name) < 22 else name[:20] + "…")
         sure = math.isfinite(lower) and math.isfinite(upper)
         span = f" ({format_number(lower)} to {format_number(upper)})" if sure else ""
         parts.append(f'<text class="name" x="{left - 8}" y="{y + 14}" text-anchor="end">{shown}</text>')

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hinge.explain.diagnosis.findings import CODES
-from hinge.report import pictures
+from hinge.report import columns, decisions, pictures, rows
 from hinge.report.causes import CAUSES
 from hinge.report.evidence import BoardRow, Evidence
+from hinge.report.headline import headline
 from hinge.report.style import SCRIPT, STYLE
 from hinge.tables.notes import DIAGNOSES
 from hinge.tables.number_formats import format_number
@@ -32,11 +33,11 @@ def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
     sections = [
         ("result", "Result", _result(e)),
         ("says", "What the numbers say", _sentences(e)),
-        ("problem", "The problem", _problem(e)),
-        ("data", "The data", _data(e)),
-        ("models", "The models", _models(e)),
         ("errors", "How good it is", _errors(e)),
         ("matters", "What matters", _matters(e)),
+        ("data", "The data", _data(e)),
+        ("models", "The models", _models(e)),
+        ("problem", "The problem", _problem(e)),
         ("proof", "The proof", _proof(e)),
         ("again", "Do it again", _again(e, files or {})),
         ("cures", "Causes and cures", _cures(e)),
@@ -50,11 +51,11 @@ def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{esc(e.title)}: hinge report</title><link rel="icon" href="data:,"><style>{STYLE}</style></head>
-<body><main><header><div class="soft">hinge report</div><h1>{esc(e.target)}</h1>
+<body><main><header><div class="soft">hinge report</div><h1>Predicting {esc(e.target)}</h1>
 <p class="soft">{esc(TASKS[e.task])} Learned from {esc(e.source)}: {format_number(e.rows)} rows, {len(e.columns)} columns.</p>
 </header><nav>{links}</nav>{body}
 <footer>Made by hinge {esc(e.versions.get("hinge", ""))} in {e.seconds:.0f} s. This file is complete in itself and asks
-nothing of the network.</footer></main><div id="tip" role="status"></div><script>{SCRIPT}</script></body></html>
+nothing of the network.</footer></main><div id="tip" role="status"></div><script>{SCRIPT}{decisions.CHOOSER}</script></body></html>
 """
 
 
@@ -95,7 +96,8 @@ def _result(e: Evidence) -> str:
     for name in ("accuracy", "ROC AUC", "R²", "mean absolute error"):
         if name in e.details and not (name == "R²" and e.task == "real"):
             tiles.append(_tile(format_number(e.details[name]), name))
-    return f'<div class="tiles">{"".join(tiles)}</div><p>{esc(e.reason)} Scored on {esc(e.held_out)}; ± is one standard error.</p>'
+    first = "".join(f"<p>{esc(sentence)}</p>" for sentence in headline(e))
+    return f'<div class="lead">{first}</div><div class="tiles">{"".join(tiles)}</div><p>{esc(e.reason)} Scored on {esc(e.held_out)}; ± is one standard error.</p>'
 
 
 def _code(code: str) -> str:
@@ -140,7 +142,9 @@ def _data(e: Evidence) -> str:
         "<table><thead><tr><th>column</th><th>kind</th><th class='num'>distinct</th><th class='num'>missing</th>"
         f"<th>values</th></tr></thead><tbody>{''.join(rows)}{out}</tbody></table>"
     )
-    return f'<div class="card scroll">{table}</div>'
+    more = "".join(f'<div class="card">{columns.column_chart(e, c)}</div>' for c in e.pictures)
+    shown = f"<h3>Column by column</h3><div class='grid small'>{more}</div>" if more else ""
+    return f'<div class="card scroll">{table}</div>{shown}'
 
 
 def _models(e: Evidence) -> str:
@@ -182,27 +186,34 @@ def _errors(e: Evidence) -> str:
     elif e.task == "multiclass":
         charts = [pictures.confusion(e), pictures.calibration(e), pictures.roc(e), pictures.precision_recall(e)]
     elif e.task == "count":
-        charts = [pictures.count_calibration(e), pictures.residuals(e), pictures.error_spread(e)]
+        charts = [
+            pictures.count_calibration(e),
+            pictures.residuals(e),
+            pictures.error_spread(e),
+            pictures.error_curve(e),
+        ]
     else:
-        charts = [pictures.predicted_actual(e), pictures.residuals(e), pictures.error_spread(e)]
-    figures = "".join(
-        f"<tr><td>{esc(k)}</td><td class='num'>{format_number(v, 4)}</td></tr>"
-        for k, v in e.details.items()
-        if k != e.metric
-    )
-    first = (
-        f"<tr><td>{esc(e.metric)}</td><td class='num'>{format_number(e.score, 4)} ± {format_number(e.error, 2)}</td></tr>"
-        f"<tr><td class='name'>{esc(e.metric)} of the best constant</td><td class='num'>{format_number(e.trivial, 4)}</td></tr>"
-    )
-    table = (
-        '<div class="card"><h3>Figures</h3><div class="scroll"><table><tbody>'
-        f"{first}{figures}</tbody></table></div></div>"
-    )
-    if e.task == "binary":  # the small matrix and the figures fill one card together
-        table = table.replace('<div class="card">', f'<div class="card">{charts.pop()}', 1)
-    return f'<p class="soft">On {esc(e.held_out)}.</p><div class="grid">' + "".join(
+        charts = [
+            pictures.predicted_actual(e),
+            pictures.residuals(e),
+            pictures.error_spread(e),
+            pictures.error_curve(e),
+        ]
+    tiles = [
+        _tile(f"{format_number(e.score, 4)} ± {format_number(e.error, 2)}", e.metric),
+        _tile(format_number(e.trivial, 4), f"{e.metric} of the best constant"),
+        *(_tile(format_number(value, 4), name) for name, value in e.details.items() if name != e.metric),
+    ]
+    figures = f'<div class="tiles">{"".join(tiles)}</div>'
+    if e.task == "binary":
+        charts += [decisions.score_spread(e), decisions.lift(e)]
+    if e.classes:  # the matrix, and what it says of every class
+        place = 3 if e.task == "binary" else 0
+        charts[place] += decisions.class_table(e)
+    chooser = f'<div class="card">{decisions.threshold_chooser(e)}</div>' if e.task == "binary" else ""
+    return f'<p class="soft">On {esc(e.held_out)}.</p>{figures}<div class="grid">' + "".join(
         f'<div class="card">{c}</div>' for c in charts
-    ) + f"{table}</div>"  # fmt: skip
+    ) + f"</div>{chooser}{rows.worst_rows(e)}"  # fmt: skip
 
 
 def _matters(e: Evidence) -> str:
@@ -222,7 +233,11 @@ def _matters(e: Evidence) -> str:
             + "".join(f'<div class="card">{c}</div>' for c in partials)
             + "</div>"
         )
-    return '<div class="grid">' + "".join(f'<div class="card">{c}</div>' for c in charts) + f"</div>{more}"
+    return (
+        '<div class="grid">'
+        + "".join(f'<div class="card">{c}</div>' for c in charts)
+        + f"</div>{more}{rows.explained_rows(e)}"
+    )
 
 
 def _proof(e: Evidence) -> str:

@@ -61,6 +61,38 @@ class Partial:
     high: np.ndarray
 
 
+@dataclass(frozen=True)
+class WorstRow:
+    """A row that was predicted badly: its number in the file, its target, its prediction, some of its values."""
+
+    row: int
+    truth: str
+    predicted: str
+    values: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What moved the prediction of a row: (column, value, share), the largest first."""
+
+    row: int
+    what: str
+    prediction: float
+    mean: float
+    shares: list[tuple[str, str, float]]
+
+
+@dataclass(frozen=True)
+class ColumnPicture:
+    """The spread of a column (by ``edges`` of numbers or ``labels`` of levels) and the mean target in every part."""
+
+    name: str
+    edges: list[float]
+    labels: list[str]
+    counts: list[int]
+    means: list[float]
+
+
 @dataclass
 class Evidence:
     """Everything that was seen."""
@@ -107,4 +139,7 @@ class Evidence:
     versions: dict[str, str] = field(default_factory=dict)
     checksum: str = ""
     seconds: float = 0.0
+    worst: list[WorstRow] = field(default_factory=list)
+    explained_rows: list[Explained] = field(default_factory=list)
+    pictures: list[ColumnPicture] = field(default_factory=list)
     positive: int = 1  # which of two classes the curves and thresholds are of

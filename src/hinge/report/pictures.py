@@ -86,6 +86,11 @@ def confusion(e: Evidence) -> str:
     return matrix(title, counts[np.ix_(keep, keep)], [e.classes[c] for c in keep])
 
 
+def _hits(e: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    """1 for rows of the positive class, and its predicted probability."""
+    return (e.y == e.positive).astype(np.int64), e.prediction[:, e.positive]
+
+
 def roc(e: Evidence) -> str:
     """True against false positives, with a bootstrap band for two classes."""
     from sklearn.metrics import roc_auc_score, roc_curve
@@ -94,7 +99,7 @@ def roc(e: Evidence) -> str:
     chart.line([0, 1], [0, 1], "", 5, dash=True)
     grid = np.linspace(0, 1, 101)
     if e.task == "binary":
-        y, p = e.y, e.prediction[:, 1]
+        y, p = _hits(e)
         low, high = _band(lambda rows: np.interp(grid, *roc_curve(y[rows], p[rows])[:2]), y)
         chart.band(grid, low, high, 0)
         fpr, tpr, cut = roc_curve(y, p)
@@ -114,13 +119,13 @@ def precision_recall(e: Evidence) -> str:
 
     chart = Chart((0, 1), (0, 1.01), ("recall", "precision"))
     if e.task == "binary":
-        y, p = e.y, e.prediction[:, 1]
+        y, p = _hits(e)
         share = float(np.mean(y))
         chart.line([0, 1], [share, share], "", 5, dash=True)
         precision, recall, cut = precision_recall_curve(y, p)
         _hover_curve(chart, recall[:-1], precision[:-1], cut, ("recall", "precision"), 0)
         return chart.svg(
-            f"Precision and recall of “{e.classes[1]}” (average precision {average_precision_score(y, p):.3f})"
+            f"Precision and recall of “{e.classes[e.positive]}” (average precision {average_precision_score(y, p):.3f})"
         )
     for k, c in enumerate(shown_classes(e)):
         precision, recall, _ = precision_recall_curve(e.y == c, e.prediction[:, c])
@@ -132,11 +137,11 @@ def precision_recall(e: Evidence) -> str:
 def calibration(e: Evidence) -> str:
     """Predicted probabilities against what happened, with binomial intervals."""
     binary = e.task == "binary"
-    p = e.prediction[:, 1] if binary else e.prediction.max(axis=1)
-    hit = e.y == 1 if binary else np.argmax(e.prediction, axis=1) == e.y
+    p = e.prediction[:, e.positive] if binary else e.prediction.max(axis=1)
+    hit = e.y == e.positive if binary else np.argmax(e.prediction, axis=1) == e.y
     edges = np.unique(np.quantile(p, np.linspace(0, 1, min(11, max(3, len(p) // 30) + 1))))
     cell = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
-    what = f"“{e.classes[1]}”" if binary else "its best guess"
+    what = f"“{e.classes[e.positive]}”" if binary else "its best guess"
     chart = Chart((0, 1), (0, 1), (f"predicted probability of {what}", "share that came true"))
     chart.line([0, 1], [0, 1], "", 5, dash=True)
     xs, ys, hover = [], [], []
@@ -241,6 +246,21 @@ def error_spread(e: Evidence) -> str:
     )
     half = np.quantile(np.abs(r), 0.5)
     return chart.svg(f"Spread of errors (half are within ±{format_number(float(half))})")
+
+
+def error_curve(e: Evidence) -> str:
+    """The share of rows whose error is at most so large, beside that of a constant."""
+    errors = {"the model": np.abs(e.y - e.prediction), "always the median": np.abs(e.y - np.median(e.target_values))}
+    most = float(np.quantile(errors["always the median"], 0.95)) or 1.0
+    grid = np.linspace(0, most, 81)
+    chart = Chart((0, most), (0, 1.01), ("off by at most", "share of rows"))
+    for colour, (name, size) in enumerate(errors.items()):
+        shares = np.searchsorted(np.sort(size), grid, side="right") / len(size)
+        hover = [
+            f"{name}: {100 * s:.0f} % of rows are off by {format_number(x, 3)} at most" for x, s in zip(grid, shares)
+        ]
+        chart.line(grid, shares, name, colour, hover=hover)
+    return chart.svg("How often it is how far off")
 
 
 def count_calibration(e: Evidence) -> str:

@@ -20,6 +20,10 @@ nav a{text-decoration:none}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.7rem;margin:1rem 0}
 .tile{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:.75rem .9rem}
 .tile b{display:block;font-size:1.45rem;line-height:1.25;font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:.86rem}
+.lead{font-size:1.13rem;margin:1rem 0 .2rem;max-width:52rem}.lead p{margin:.25rem 0}
+.grid.small{grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr))}
+.costs{display:flex;flex-wrap:wrap;gap:.5rem 1.4rem}input{font:inherit;width:6rem;padding:.15rem .4rem;border:1px solid var(--line);
+border-radius:6px;background:var(--page);color:var(--ink)}.advice{font-weight:600}
 .formula{font-family:"STIX Two Math","Cambria Math",Georgia,serif;font-size:1.12rem;background:var(--mark);border-radius:8px;
 padding:.7rem .9rem;overflow-x:auto;white-space:pre-wrap}
 h3:first-child{margin-top:0}.scroll{overflow-x:auto}.card{min-width:0;overflow-wrap:anywhere}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:.93rem}

@@ -1,0 +1,71 @@
+"""One fit: the preparation of the table, and a model of a setting on the prepared rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hinge.learning.candidates import Setting, Shape
+
+MAX_WORDS, CHOSEN_WORDS = 100_000, 300  # terms of a text for linear models, and for trees
+MANY_LEVELS = 30  # of a category, from which trees get means of targets
+
+
+def preparation(encode: str, kinds: dict[str, str]) -> Any:
+    """What stands in front of the model."""
+    import hinge as hg
+
+    text: dict[str, Any] = {"word_ngrams": (1, 2), "min_df": 2, "sublinear_tf": True}
+    if encode == "codes":
+        return hg.TablePrep(
+            kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200,
+            max_words=CHOSEN_WORDS, target_means=MANY_LEVELS, word_choice="target", **text,
+        )  # fmt: skip
+    chars = (3, 5) if encode == "chars" else None
+    return hg.TablePrep(kinds, min_frequency=5, max_words=MAX_WORDS, char_ngrams=chars, **text)
+
+
+def common_rounds(models: list[Any]) -> int:
+    """The rounds of boosting after which the rows that were watched were predicted best, over all models.
+
+    One number for all folds: their scores are those of models as the last fit will make them, and no rows need be kept
+    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is.
+    """
+    shortest = min(len(model.validation_score_) for model in models)
+    return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
+
+
+def fit_model(
+    setting: Setting, search: Any, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Any:  # fmt: skip
+    """A model of this setting on prepared rows; ``watch`` may hold weights, and rows for early stopping.
+
+    ``search`` has the task, the seed and the metric.
+    """
+    categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
+    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed, search.metric == "mae")
+    model = setting.make(shape)
+    if changes:
+        model.set_params(**changes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
+        return model.fit(X, labels, **(watch or {}))
+
+
+def inner(model: Any) -> Any:
+    """The model itself, without the scaling of its target."""
+    return getattr(model, "regressor_", model)
+
+
+def certificate_of(model: Any) -> Any:
+    return getattr(inner(model), "certificate_", None)
+
+
+def size_of(model: Any) -> int:
+    """Bytes of the arrays of a fitted model."""
+    import hinge.files
+
+    return hinge.files.size(model)

@@ -1,0 +1,47 @@
+"""Single rows: those that were predicted worst, with their values, and what moved a few predictions."""
+
+from __future__ import annotations
+
+import html
+
+from hinge.report.charts import intervals
+from hinge.report.evidence import Evidence, Explained
+from hinge.tables.number_formats import format_number
+
+
+def worst_rows(e: Evidence) -> str:
+    """The rows with the greatest losses."""
+    if not e.worst:
+        return ""
+    names = [name for name, _ in e.worst[0].values]
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    body = "".join(
+        f"<tr><td class='num'>{r.row}</td><td>{html.escape(r.truth)}</td><td>{html.escape(r.predicted)}</td>"
+        + "".join(f"<td>{html.escape(value)}</td>" for _, value in r.values)
+        + "</tr>"
+        for r in e.worst
+    )
+    return (
+        "<div class='card'><h3>The rows that were predicted worst</h3><p class='soft'>Among the rows that scored the model. Wrong values, rare cases "
+        "and missing columns show here first. The columns that matter most are shown.</p><div class='scroll'><table><thead><tr>"
+        f"<th class='num'>row</th><th>true {html.escape(e.target)}</th><th>predicted</th>{head}</tr></thead><tbody>{body}</tbody>"
+        "</table></div></div>"
+    )
+
+
+def explained_rows(e: Evidence) -> str:
+    """What moved the predictions of a few rows away from the mean prediction."""
+    if not e.explained_rows:
+        return ""
+    cards = "".join(f'<div class="card">{_explained(row)}</div>' for row in e.explained_rows)
+    return (
+        "<h3>Why these predictions?</h3><p class='soft'>Shapley values: how far each column moves the prediction of a row from the "
+        "mean prediction; together they make up the whole difference. <code>hinge explain model.hinge table.csv --row N</code> "
+        f"gives those of any row.</p><div class='grid'>{cards}</div>"
+    )
+
+
+def _explained(row: Explained) -> str:
+    title = f"Row {row.row}: {row.what} {format_number(row.prediction, 3)}, on average {format_number(row.mean, 3)}"
+    nan = float("nan")
+    return intervals(title, [(f"{name} = {value}", share, nan, nan) for name, value, share in row.shares], "")
