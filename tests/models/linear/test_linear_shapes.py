@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
 from hinge.problem.certificates.dual_points import best_shift
@@ -245,3 +246,31 @@ def test_equations_by_rows_have_the_optimum_of_equations_by_columns(loss, penalt
     by_columns = solve(free, solver="interior-point", tol=1e-9)
     assert by_rows.certificate.converged
     assert by_rows.certificate.primal == pytest.approx(by_columns.certificate.primal, rel=1e-8)
+
+
+@pytest.mark.mission("W4")
+@pytest.mark.parametrize("max_iter", [0, 1, 3, 5])
+def test_hubers_limit_counts_the_iterations_of_all_scales(max_iter, rng):
+    X = rng.normal(size=(80, 4))
+    y = X[:, 0] + rng.standard_t(2, size=80)
+    done = hg.HuberRegressor(max_iter=1000).fit(X, y)
+    assert done.n_iter_ > 5
+    assert done.certificate_.converged
+    with pytest.warns(ConvergenceWarning):
+        cut = hg.HuberRegressor(max_iter=max_iter).fit(X, y)
+    assert cut.n_iter_ == max_iter
+
+    def objective(model):
+        r = np.abs(y - model.predict(X)) / model.scale_
+        losses = np.where(r <= 1.35, r**2, 2 * 1.35 * r - 1.35**2)
+        return model.scale_ * np.sum(1 + losses) + 1e-4 * np.sum(model.coef_**2)
+
+    assert objective(cut) > objective(done)
+    assert cut.scale_ > 0
+
+
+def test_a_path_of_one_strength_has_a_time(rng):
+    X = rng.normal(size=(60, 5))
+    judged = hg.LassoCV(cv=3).fit(X, X[:, 0] + 0.1 * rng.normal(size=60)).certificate_
+    assert 0 < judged.seconds < 60
+    assert "nan" not in str(judged)
