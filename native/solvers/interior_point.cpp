@@ -7,6 +7,7 @@
 #include "core/blas.hpp"
 #include "core/chosen_rows.hpp"
 #include "core/random.hpp"
+#include "solvers/curvature_system.hpp"
 #include "solvers/interior_steps.hpp"
 
 namespace hinge {
@@ -267,6 +268,12 @@ class Bands {
   std::vector<char> outside_;
 };
 
+bool all_penalised(const LinearProblem& p) {
+  for (index_t j = 0; j < p.d(); ++j)
+    if (!(p.penalty.l1[j] > 0 || p.penalty.l2[j] > 0)) return false;
+  return true;
+}
+
 }  // namespace
 
 LinearSolution interior_point(const LinearProblem& p, const std::vector<Kinks>& kinks, double tol, int max_iter,
@@ -279,8 +286,11 @@ LinearSolution interior_point(const LinearProblem& p, const std::vector<Kinks>& 
     w = bands.w();  // a start; its steps, on few rows, do not count against max_iter
     b = bands.b();
   }
-  LinearSolution out =
-      interior_steps({p.X, p.c, p.offset, p.intercept, p.penalty, kinks, {}}, w, b, tol, 0, max_iter, monitor);
+  std::optional<Transposed> transposed;
+  if (p.d() > p.n() && all_penalised(p)) transposed.emplace(p.X);
+  const KinkedProblem problem{p.X,       p.c,   p.offset, p.intercept,
+                              p.penalty, kinks, {},       transposed ? &transposed->products() : nullptr};
+  LinearSolution out = interior_steps(problem, w, b, tol, 0, max_iter, monitor);
   out.dual = slopes_by_row(out.dual, p.n());
   return out;
 }

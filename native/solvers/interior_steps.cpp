@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
-#include "core/blas.hpp"
-#include "core/cholesky.hpp"
+#include "solvers/curvature_system.hpp"
 
 namespace hinge {
 namespace {
@@ -279,10 +277,12 @@ class Method {
         hw_(d_),
         scratch_(n_),
         dz_(n_),
+        lag_(n_),
         rw_(m_),
         rhs_(m_),
         rhs_l1_(d_),
-        diagonal_(d_) {
+        diagonal_(d_),
+        system_(p.transposed ? row_system(p.X, *p.transposed, p.intercept) : column_system(p.X, p.intercept)) {
     rounding_ = 1e-15 * value(loss_, z_.data());
     p.X.matvec(w_.data(), z_.data());
     for (index_t i = 0; i < n_; ++i) z_[i] += b_ + (p.offset ? p.offset[i] : 0.0);
@@ -310,9 +310,9 @@ class Method {
     }
     // What an L1 penalty would make zero, or a bound hold, is as near to it as the tolerance here.
     const double largest = vec::max_abs(w_.data(), d_), near = 1e-2 * tol * largest;
+    if (l1_.total) drop_small(tol, near);
     hold_at_bounds(largest);
     for (index_t j = 0; j < d_; ++j) {
-      if (l1_.total && std::fabs(w_[j]) < near) w_[j] = 0.0;
       if (w_[j] < p_.penalty.lower[j] + near) w_[j] = p_.penalty.lower[j];
       if (w_[j] > p_.penalty.upper[j] - near) w_[j] = p_.penalty.upper[j];
     }
@@ -323,6 +323,20 @@ class Method {
   }
 
  private:
+  // Weights up to `near` become zero; fewer of them where the loss, steep beside a weak penalty, would rise too much.
+  void drop_small(double tol, double near) {
+    const double most = primal() + 0.1 * tol * std::fabs(primal());
+    const std::vector<double> w = w_, z = z_;
+    for (int trial = 0; trial < 4; ++trial, near *= 1e-2) {
+      for (index_t j = 0; j < d_; ++j) w_[j] = std::fabs(w[j]) < near ? 0.0 : w[j];
+      p_.X.matvec(w_.data(), z_.data());
+      for (index_t i = 0; i < n_; ++i) z_[i] += b_ + (p_.offset ? p_.offset[i] : 0.0);
+      if (primal() <= most) return;
+    }
+    w_ = w;
+    z_ = z;
+  }
+
   // Of a weight near its bound and a dual variable near the end of its interval one tends to zero: if it is the
   // distance of the weight, the bound holds it.
   void hold_at_bounds(double largest) {
@@ -361,12 +375,18 @@ class Method {
     return gap <= rounding_ ? 0.0 : gap / std::max(std::fabs(primal_), 1e-300);
   }
 
-  // What the dual value loses because the dual variables and the weights do not agree exactly.
+  // What the dual value loses because the dual variables and the weights do not agree exactly: rw^2 / (2 l2) where
+  // there is a ridge. Under an L1 penalty alone |X'(c u)| may exceed l1 by a share, by which all dual variables then
+  // have to be shorter, and their value less.
   double dual_loss() const {
-    double s = 0;
-    for (index_t j = 0; j < d_; ++j)
-      if (p_.penalty.l2[j] > 0) s += 0.5 * rw_[j] * rw_[j] / p_.penalty.l2[j];
-    return s;
+    double s = 0, excess = 0;
+    for (index_t j = 0; j < d_; ++j) {
+      if (p_.penalty.l2[j] > 0)
+        s += 0.5 * rw_[j] * rw_[j] / p_.penalty.l2[j];
+      else if (p_.penalty.l1[j] > 0 && std::isinf(p_.penalty.lower[j]) && std::isinf(p_.penalty.upper[j]))
+        excess = std::max(excess, std::fabs(rw_[j] - shares_[j] * l1_.u[j]) / p_.penalty.l1[j] - 1.0);
+    }
+    return s + excess * std::fabs(primal_);
   }
 
   // rw = (L2 w + u_l1 + X'(c u), sum c u) and the gradients of the rest.
@@ -397,7 +417,7 @@ class Method {
     const double top = *std::max_element(h_.begin(), h_.end());
     for (index_t i = 0; i < n_; ++i) scratch_[i] = h_[i] > 1e-13 * top ? h_[i] : 0.0;
     for (index_t j = 0; j < d_; ++j) diagonal_[j] = p_.penalty.l2[j] + (l1_.total ? hw_[j] : 0.0);
-    factor_curvature(p_.X, scratch_.data(), diagonal_.data(), p_.intercept, chol_);
+    system_->factor(scratch_.data(), diagonal_.data());
   }
 
   void direction(double mu, bool second) {
@@ -407,12 +427,16 @@ class Method {
     if (p_.intercept) rhs_[d_] = vec::sum(scratch_.data(), n_);
     for (index_t j = 0; l1_.total && j < d_; ++j) rhs_[j] += rhs_l1_[j];
     for (index_t j = 0; j < m_; ++j) rhs_[j] -= rw_[j];
-    blas::potrs('L', m_, 1, chol_.data(), m_, rhs_.data(), m_);
-    p_.X.matvec(rhs_.data(), dz_.data());
-    if (p_.intercept)
-      for (double& x : dz_) x += rhs_[d_];
+    dz_ = lag_;
+    system_->solve(rhs_.data(), dz_.data());
     back_substitute(loss_, mu, second, dz_.data());
     back_substitute(l1_, mu, second, rhs_.data());
+  }
+
+  // lag = X w + b + offset - z, which rounding leaves of a system of rows.
+  void follow() {
+    p_.X.matvec(w_.data(), lag_.data());
+    for (index_t i = 0; i < n_; ++i) lag_[i] += b_ + (p_.offset ? p_.offset[i] : 0.0) - z_[i];
   }
 
   bool step(double left) {
@@ -430,6 +454,7 @@ class Method {
     vec::axpy(alpha, dz_.data(), z_.data(), n_);
     advance(loss_, alpha);
     advance(l1_, alpha);
+    if (p_.transposed) follow();
     // The equations of rw are linear: a step towards their solution leaves this much of them.
     for (double& r : rw_) r *= 1.0 - alpha;
     infeasibility_ *= 1.0 - alpha;
@@ -443,37 +468,11 @@ class Method {
   Terms loss_, l1_;
   std::vector<double> w_;
   double b_, infeasibility_ = 0, primal_ = 0, left_ = 0, rounding_ = 0;
-  std::vector<double> z_, h_, hw_, scratch_, dz_, rw_, rhs_, rhs_l1_, diagonal_, chol_;
+  std::vector<double> z_, h_, hw_, scratch_, dz_, lag_, rw_, rhs_, rhs_l1_, diagonal_;
+  std::unique_ptr<CurvatureSystem> system_;
 };
 
 }  // namespace
-
-void factor_curvature(const Products& X, const double* h, const double* diagonal, bool intercept,
-                      std::vector<double>& L) {
-  const index_t d = X.cols(), m = d + (intercept ? 1 : 0);
-  std::vector<double> gram(d * d), edge(d);
-  X.gram(h, gram.data());
-  double corner = 0, trace = 0;
-  if (intercept) {
-    X.rmatvec(h, edge.data());
-    corner = vec::sum(h, X.rows());
-  }
-  for (index_t j = 0; j < d; ++j) {
-    gram[j * d + j] += diagonal[j];
-    trace += gram[j * d + j];
-  }
-  L.assign(m * m, 0.0);
-  for (double jitter = 1e-14 * trace / static_cast<double>(d) + 1e-300;; jitter *= 100) {
-    for (index_t j = 0; j < d; ++j) {
-      std::copy(gram.begin() + j * d, gram.begin() + (j + 1) * d, L.begin() + j * m);
-      L[j * m + j] += jitter;
-      if (intercept) L[j * m + d] = edge[j];
-    }
-    if (intercept) L[d * m + d] = corner + jitter;
-    if (cholesky(m, L.data(), m)) return;
-    if (!std::isfinite(jitter)) throw std::domain_error(kOverflowed);
-  }
-}
 
 LinearSolution interior_steps(const KinkedProblem& problem, std::vector<double> w, double b, double tol, int from,
                               int max_iter, Monitor& monitor) {

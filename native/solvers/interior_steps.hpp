@@ -24,16 +24,12 @@ struct KinkedProblem {
   Coordinates penalty;
   const std::vector<Kinks>& kinks;
   LinearPart rest;
+  const Products* transposed = nullptr;  // X' where there are more columns than rows, all of them penalised
 };
 
 // From (w, b); the iterations of `from` count as made. The dual variables of the solution are one list per kink, one
 // after the other.
 LinearSolution interior_steps(const KinkedProblem& problem, std::vector<double> w, double b, double tol, int from,
                               int max_iter, Monitor& monitor);
-
-// The Cholesky factor of [X 1]' diag(h) [X 1] + diag(diagonal, 0), in column-major order, with as much added to the
-// diagonal as rounding needs.
-void factor_curvature(const Products& X, const double* h, const double* diagonal, bool intercept,
-                      std::vector<double>& L);
 
 }  // namespace hinge

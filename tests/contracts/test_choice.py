@@ -46,6 +46,8 @@ CASES = [
     (problem(hg.Hinge(), hg.L2(0.1)), "interior-point"),
     (problem(hg.Hinge(), hg.L2(0.1), d=1001, sparse=True), "dual-coordinate-descent"),
     (problem(hg.Hinge(), hg.L2(0.1), d=1001), "interior-point"),
+    (problem(hg.Hinge(), hg.L1(0.1), d=1001, sparse=True), "interior-point"),  # the row side
+    (problem(hg.Hinge(), hg.L1(0.1), n=1002, d=1001, sparse=True), "admm"),
     (problem(hg.Squared(), hg.L1(0.1)), "proximal-newton"),
     (problem(hg.Logistic(), hg.Elastic(0.1, 0.5)), "proximal-newton"),
     (problem(hg.Squared(), hg.GroupNorm(0.1)), "proximal-gradient"),

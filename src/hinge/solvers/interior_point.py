@@ -2,8 +2,9 @@
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + Σ_j l1_j |w_j| + ½ l2_j w_j² on [lower, upper],   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
 Optimality  l2∘w + l1∘∂|w| + X'(c∘u) ∋ 0, Σ cᵢ uᵢ = 0, and u at an end of its interval unless z is at the kink
-Wide        of many more columns than rows under an L1 penalty at most n + 1 are in use: the problem is solved for some of
-            them, and those with |X'(c∘u)|_j > l1_j join until the gap of the whole problem is small (column generation)
+Wide        with more columns than rows, all of them penalised, the Newton equations are reduced to the rows; of very many
+            columns under an L1 penalty at most n + 1 are in use: the problem is solved for some of them, and those with
+            |X'(c∘u)|_j > l1_j join until the gap of the whole problem is small (column generation)
 Returns     w, b and dual variables u strictly inside their intervals: a dual point
 Reference   Mehrotra (1992); Nocedal & Wright (2006), algorithm 16.4; native/solvers/interior_point.hpp
 """
@@ -22,7 +23,7 @@ from hinge.problem.penalties import L1, Elastic
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.native import run_native
 
-WIDE = 4  # columns per row from which on only some of them are looked at
+WIDE = 50  # columns per row from which on only some of them are looked at
 ROUNDS = 50
 TIGHTER = 1e-2  # the tolerance of a last round
 
@@ -36,7 +37,7 @@ def kinks(objective: Objective) -> list[tuple[Array, Array, Array]]:
 
 
 class InteriorPoint(Solver):
-    """Some twenty Newton steps on the optimality conditions, whatever the conditioning; n d² operations each."""
+    """Some twenty Newton steps on the optimality conditions, whatever the conditioning; n d min(n, d) operations each."""
 
     name: ClassVar[str] = "interior-point"
     factors: ClassVar[bool] = True
@@ -54,7 +55,7 @@ class InteriorPoint(Solver):
         return run_native(core.interior_point, objective, w, b, stop, kinks=kinks(objective), tol=0.3 * stop.tol)
 
     def _generate(self, objective: Objective, w: Array, b: Array, stop: Stop, l1: Array) -> Solution:
-        """Column generation: the columns in use are few, and an iteration over all of them costs d³ operations.
+        """Column generation: the columns in use are few, and an iteration over all of them costs n² d operations.
 
         The limit on iterations is that of every round; the longest one is reported.
         """

@@ -142,6 +142,7 @@ PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("one-by-one", lambda objective: not objective.loss.smooth),
     ("interior-point", lambda objective: objective.d <= 1000 or not objective.design.sparse),
     ("dual-coordinate-descent", lambda objective: objective.design.sparse),
+    ("interior-point", lambda objective: objective.n <= 4000 and objective.d > objective.n),
     ("proximal-newton", _always),
     ("block-coordinate-descent", _always),
     ("lbfgs", lambda objective: objective.loss.convex),

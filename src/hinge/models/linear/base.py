@@ -167,7 +167,12 @@ class LinearModel(CallbackSupportMixin, Estimator):
         return result
 
     def _solve(
-        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None = None, *, tol: float | None = None
+        self,
+        objective: Objective,
+        start: tuple[np.ndarray, np.ndarray] | None = None,
+        *,
+        tol: float | None = None,
+        max_iter: int | None = None,
     ) -> Result:
         """``solve`` with this estimator's parameters; in ``certify`` only the certificate of given weights."""
         given = getattr(self, "_given", None)
@@ -177,7 +182,7 @@ class LinearModel(CallbackSupportMixin, Estimator):
             kept = self._kept(objective, start, getattr(self, "tol", 1e-6) if tol is None else tol)
             if kept is not None:
                 return kept
-        with self._settings(objective, start, tol) as settings:
+        with self._settings(objective, start, tol, max_iter) as settings:
             return solve(objective, **settings)
 
     def _kept(self, objective: Objective, start: tuple[np.ndarray, np.ndarray], tol: float) -> Result | None:
@@ -192,22 +197,32 @@ class LinearModel(CallbackSupportMixin, Estimator):
         return Result(Solution(w, b, status, 0), judged)
 
     def _solve_unjudged(
-        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, *, tol: float, proved: bool = True
+        self,
+        objective: Objective,
+        start: tuple[np.ndarray, np.ndarray] | None,
+        *,
+        tol: float,
+        max_iter: int | None = None,
+        proved: bool = True,
     ) -> Solution:
         """A solution without a certificate, for the folds of a cross-validation."""
-        with self._settings(objective, start, tol) as settings:
+        with self._settings(objective, start, tol, max_iter) as settings:
             return minimise(objective, **settings, proved=proved)[1]
 
     @contextmanager
     def _settings(
-        self, objective: Objective, start: tuple[np.ndarray, np.ndarray] | None, tol: float | None
+        self,
+        objective: Objective,
+        start: tuple[np.ndarray, np.ndarray] | None,
+        tol: float | None,
+        max_iter: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The parameters of a solver, with this estimator's callbacks."""
+        """The parameters of a solver, with this estimator's callbacks; ``tol`` and ``max_iter`` in place of its own."""
         with iterations(self, objective.design.source, objective.y, attributes=self._attributes_at) as report:
             yield {
                 "solver": counterpart(getattr(self, "solver", "auto"), objective),
                 "tol": getattr(self, "tol", 1e-6) if tol is None else tol,
-                "max_iter": getattr(self, "max_iter", None),
+                "max_iter": getattr(self, "max_iter", None) if max_iter is None else max_iter,
                 "start": start,
                 "random_state": seed_of(getattr(self, "random_state", None)),
                 "callback": report,

@@ -38,7 +38,7 @@ class HuberRegressor(Certifiable, LinearRegressor):
     epsilon : float
         ε ≥ 1: from how many scales on a target is an outlier.
     max_iter : int, optional
-        A limit on iterations of each fit for a given scale.
+        A limit on iterations, those for all scales that are tried together; ``n_iter_`` is how many there were.
     alpha : float
         The strength α ≥ 0.
     warm_start : bool
@@ -158,6 +158,10 @@ def scale_of(squares: Array, c: Array, epsilon: float) -> float:
     return 1.0 / float(np.sqrt(t))
 
 
+class _IterationsSpent(Exception):
+    """The limit on iterations was reached during the search for the scale."""
+
+
 class _ScaleSearch:
     """The best scale: the root of φ'(σ) = 1 − Σ cᵢ min(rᵢ²/σ², ε²), with the weights refitted at every σ."""
 
@@ -168,15 +172,23 @@ class _ScaleSearch:
 
     def at(self, scale: Any) -> tuple[float, Result]:
         scale = check_strength("scale", scale, zero=False)
-        result = self.model._solve(self.model._at_scale(self.objective, scale), self.start)
-        self.iterations += max(result.solution.iterations, 1)
+        left = self.left()
+        result = self.model._solve(self.model._at_scale(self.objective, scale), self.start, max_iter=left)
+        self.iterations += max(result.solution.iterations, 0 if left == 0 else 1)
         return scale, result
+
+    def left(self) -> int | None:
+        """How many iterations are left; None if there is no limit."""
+        return None if self.model.max_iter is None else max(self.model.max_iter - self.iterations, 0)
 
     def trial(self, scale: float) -> Solution:
         """The weights at a scale that need not be the last: without a certificate."""
-        fit = self.model._solve_unjudged(self.model._at_scale(self.objective, scale), self.start, tol=self.model.tol)
+        at_scale, left = self.model._at_scale(self.objective, scale), self.left()
+        fit = self.model._solve_unjudged(at_scale, self.start, tol=self.model.tol, max_iter=left)
         self.start = (fit.w, fit.b)
-        self.iterations += max(fit.iterations, 1)
+        self.iterations += max(fit.iterations, 0 if left == 0 else 1)
+        if self.left() == 0:
+            raise _IterationsSpent
         return fit
 
     def residuals(self, fit: Solution) -> Array:
@@ -196,6 +208,15 @@ class _ScaleSearch:
         perfect = self.perfect(floor)
         if perfect is not None:
             return floor, perfect
+        try:
+            return self.search(spread, floor)
+        except _IterationsSpent:  # the best scale for the last weights, which the certificate judges at that scale
+            squares = (y - self.objective.scores(*self.start)) ** 2
+            return self.at(max(scale_of(squares, c, self.model.epsilon), floor))
+
+    def search(self, spread: float, floor: float) -> tuple[float, Result]:
+        """The best scale above ``floor``, and the weights there."""
+        c = self.objective.c
         # Start from the residuals of least squares.
         squares = self.residuals(self.trial(10.0 * spread + floor)) ** 2
         guess = np.log(max(float(np.sqrt(weighted_sum(c, squares))), floor))

@@ -301,14 +301,28 @@ def order_of_rows(X: Any, y: np.ndarray) -> np.ndarray:
 
 
 def weights_of(sample_weight: Any, X: Any, class_weight: Any = None, y: Any = None) -> np.ndarray | None:
-    """Sample weights times class weights, or None."""
+    """Sample weights times class weights, or None.
+
+    Classes are balanced by the sums of their weights, as a weight of 2 means two examples, and one of 0 none.
+    """
     weight = check_weights(sample_weight, X)
     if class_weight is None:
         return weight
     from sklearn.utils.class_weight import compute_sample_weight
 
-    extra = compute_sample_weight(class_weight, y)
+    if weight is None or not isinstance(class_weight, str):
+        extra = compute_sample_weight(class_weight, y)
+    else:
+        extra = np.prod([_balanced(column, weight) for column in np.reshape(y, (len(weight), -1)).T], axis=0)
     return check_weights(extra if weight is None else weight * extra, X)
+
+
+def _balanced(labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Factors of the examples with which all classes weigh the same, and the mean weight stays what it is."""
+    codes = np.unique(labels, return_inverse=True)[1]
+    totals = np.bincount(codes, weight)
+    share = np.divide(totals.sum() / np.count_nonzero(totals), totals, out=np.zeros_like(totals), where=totals > 0)
+    return share[codes]
 
 
 def check_sums(weight: np.ndarray | None, y: np.ndarray) -> None:

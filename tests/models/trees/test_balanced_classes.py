@@ -1,0 +1,43 @@
+"""class_weight="balanced" beside sample weights: a weight of 2 is two examples, a weight of 0 none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hinge as hg
+from hinge.models.trees.inputs import weights_of
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_balanced_classes_weigh_the_same(targets, rng):
+    y = rng.integers(0, 3, size=(60, targets)) if targets > 1 else rng.integers(0, 3, 60)
+    s = rng.integers(0, 4, 60).astype(float)
+    weight = weights_of(s, np.zeros((60, 1)), "balanced", y)
+    again = np.repeat(np.arange(60), s.astype(int))
+    repeated = weights_of(None, np.zeros((len(again), 1)), "balanced", y[again])
+    np.testing.assert_allclose(weight[again], repeated * s[again], rtol=1e-12)
+    if targets == 1:
+        np.testing.assert_allclose(np.bincount(y, weight), s.sum() / 3, rtol=1e-12)
+
+
+def test_a_class_without_weight_does_not_count():
+    weight = weights_of(np.array([1.0, 1.0, 2.0, 0.0]), np.zeros((4, 1)), "balanced", np.array([0, 0, 1, 2]))
+    np.testing.assert_allclose(weight, [1.0, 1.0, 2.0, 0.0])
+
+
+@pytest.mark.mission("T1")
+@pytest.mark.parametrize(
+    "model",
+    [
+        hg.DecisionTreeClassifier(class_weight="balanced", max_depth=3),
+        hg.HistGradientBoostingClassifier(class_weight="balanced", max_iter=5),
+    ],
+    ids=repr,
+)
+def test_rows_of_weight_zero_change_nothing(model, rng):
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + rng.normal(size=200) > 1.0).astype(int)
+    s = np.where((y == 0) & (rng.uniform(size=200) < 0.7), 0.0, 1.0)
+    all_rows = model.fit(X, y, sample_weight=s).predict_proba(X)
+    np.testing.assert_allclose(model.fit(X[s > 0], y[s > 0]).predict_proba(X), all_rows, atol=1e-12)
