@@ -18,7 +18,7 @@ namespace {
 // quarter will do, as long as there is this least number per feature; with few features the sums of all cost little.
 constexpr index_t kRowsPerFeature = 100, kLeastRowsPerFeature = 25, kLeastEntries = 200'000;
 constexpr double kRounding = 1e-9;  // a promised gain below this share of the objective may be lost in rounding
-constexpr int kMemory = 6;          // corrections kept on top of the sampled Hessian
+constexpr int kCorrections = 6;     // corrections kept on top of the sampled Hessian
 
 // A factorisation of the (d+1) x (d+1) Hessian, from all rows or from a sample of them. Where a block E of columns has
 // a diagonal Gram matrix (the levels of a category), it is eliminated first: with R the other columns, only the Schur
@@ -280,7 +280,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
       if (sy > 0) {
         c.rho = 1.0 / sy;
         memory.push_back(std::move(c));
-        if (memory.size() > kMemory) memory.pop_front();
+        if (memory.size() > kCorrections) memory.pop_front();
       }
       // A sample taken far from here misleads: take it again while the steps are large or the gain is small.
       const bool far = std::fabs(trial.objective() - now.objective()) > 1e-2 * std::fabs(now.objective());

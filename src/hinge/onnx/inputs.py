@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import argument
-from hinge.features.encoders import Dropped, LevelMeans, Levels, Number, Truth
+from hinge.features.encoders import Dropped, Levels, Number, Truth
+from hinge.features.target_means import LevelMeans
 from hinge.onnx.graph import ML, Graph
 from hinge.tables.number_formats import FALSE, TRUE
 
