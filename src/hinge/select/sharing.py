@@ -65,7 +65,7 @@ class RidgeFactor(Sharing):
 
     def suits(self, learner: Any, values: Values) -> bool:
         alphas = [v.get("alpha", learner.alpha) for v in values]
-        return not getattr(learner, "positive", False) and all(np.ndim(a) == 0 and a > 0 for a in alphas)
+        return not learner.positive and all(np.ndim(a) == 0 and a > 0 for a in alphas)
 
     def _path(self, learner: Any, fold: Fold) -> tuple[RidgePath, np.ndarray]:
         X, y, weights = clone(learner)._check(fold.X, fold.y, fold.options().get("sample_weight"), several=True)
