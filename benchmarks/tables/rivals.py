@@ -30,14 +30,17 @@ def catboost(p: Problem, train: np.ndarray) -> Any:
     import catboost as cat  # type: ignore[import-not-found]
 
     make = cat.CatBoostClassifier if p.classify else cat.CatBoostRegressor
-    X = p.table[p.flat].copy()
+    X = p.table[p.flat]
     categories = [c for c in p.names("category", "boolean") if c in X]
-    for c in categories:
-        X[c] = X[c].astype(str)
+
+    def as_text(column: Any) -> Any:
+        return column.astype(object).where(column.notna(), "missing").astype(str)
+
+    X = X.assign(**{c: as_text(X[c]) for c in categories})
     loss = {"loss_function": "Poisson"} if p.data.task == "count" else {}
     model = make(verbose=False, random_seed=0, cat_features=categories, allow_writing_files=False, **loss)
     model.fit(X.iloc[train], p.labels[train])
-    model.prepare = lambda table: table.assign(**{c: table[c].astype(str) for c in categories})
+    model.prepare = lambda table: table.assign(**{c: as_text(table[c]) for c in categories})
     return model
 
 

@@ -131,3 +131,23 @@ def test_the_library_names_no_options_of_the_command():
             continue
         found = re.findall(r"--(?:task|keep|drop|time|models|target|rows|seed)\b", path.read_text(encoding="utf-8"))
         assert not found or path.name == "errors.py", f"{path}: {found}"
+
+
+@pytest.mark.parametrize(
+    ("width", "there", "gone"), [(60, "explained", "predict/row"), (80, "fit", "certificate"), (160, "certificate", "")]
+)
+def test_narrow_terminals_lose_columns_and_no_part_of_a_name(width, there, gone):
+    import io
+
+    rich = pytest.importorskip("rich.console")
+    from hinge.learning.console import draw
+
+    found = hg.learn("heart", models="linear,tree", seconds=600.0)
+    console = rich.Console(file=io.StringIO(), width=width)
+    console.print(draw(found.search.results, "log_loss", found.chosen, width=width))
+    text = console.file.getvalue()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "CV log loss ± se" in text
+    assert there in text
+    assert not gone or gone not in text

@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 import hinge as hg
 from hinge.learning.candidates import FAMILIES, Family, Setting
-from hinge.learning.ensemble import add_ensemble, greedy_weights
+from hinge.learning.ensemble import FAMILY, add_ensemble, greedy_weights
 from hinge.learning.examine import _notes
 from hinge.learning.refit import Refit
 from hinge.learning.search import MOST_FAILURES, Search
@@ -262,3 +262,51 @@ def test_a_mean_of_networks_takes_weights(rng):
     blend = Blend([hg.Ridge(alpha=1e-6), hg.Ridge(alpha=1.0)], [0.5, 0.5]).fit(X, y, weight)
     alone = Blend([hg.Ridge(alpha=1e-6), hg.Ridge(alpha=1.0)], [0.5, 0.5]).fit(X[30:], y[30:])
     np.testing.assert_allclose(blend.predict(X), alone.predict(X), rtol=1e-6)
+
+
+@pytest.mark.mission("T9")
+def test_the_least_loss_of_many_is_too_good_and_the_ensemble_wins_ties(rng):
+    search = problem(rng)
+    n = len(search.y)
+    noise = rng.normal(size=(40, n))
+    families = [BY_NAME["boosting"]] * 40
+    search.results = [Trial(BY_NAME["baseline"], BY_NAME["baseline"].settings[0], "done", np.full(n, 3.0))]
+    # Forty settings that are equally good but for chance: their least mean is below one, their choice is worth one.
+    search.results += [Trial(f, f.settings[0], "done", 1.0 + noise[k]) for k, f in enumerate(families)]
+    least = min(float(np.mean(r.loss)) for r in search.results)
+    assert least < 0.95
+    assert least + search.optimism() == pytest.approx(1.0, abs=0.12)
+    together = Trial(FAMILY, BY_NAME["boosting"].settings[0], "done", np.full(n, least + 0.5 * search.optimism()))
+    together.members = [(search.results[1], 0.5), (search.results[2], 0.5)]
+    search.results.append(together)
+    search.simple = False
+    assert search.choose() is together
+    search.simple = True
+    assert search.choose() is not together
+    # One setting alone is not chosen among many: nothing is too good.
+    search.results = search.results[:2]
+    assert search.optimism() == 0.0
+
+
+def test_a_family_that_was_too_slow_is_not_tried_again(rng):
+    search = problem(rng)
+    family = BY_NAME["forest"]
+    search.results = [Trial(BY_NAME["baseline"], BY_NAME["baseline"].settings[0], "done", np.ones(len(search.y)))]
+    search.results.append(Trial(family, family.settings[0], "no time"))
+    search._try(family, family.settings[0], 0.0, 1e12, lambda results: None)
+    assert len(search.results) == 2
+
+
+def test_importances_of_many_columns_at_once_are_those_of_one_after_the_other(rng):
+    from hinge.learning.effects import _stacked_importances, importances
+
+    frame = pl.DataFrame({f"x{j}": rng.normal(size=300) for j in range(5)})
+    y = 3 * frame["x0"].to_numpy() + frame["x3"].to_numpy()
+    model = hg.LinearRegression().fit(frame, y)
+    measure = problem(rng).measure
+    slow = {e.name: e for e in importances(model, frame, y, measure, 0, seconds=1e9)}
+    quick = {e.name: e for e in _stacked_importances(model, frame, y, measure, 0)}
+    assert list(quick)[:2] == ["x0", "x3"]
+    for name, effect in quick.items():
+        assert effect.value == pytest.approx(slow[name].value, rel=0.3, abs=1e-6)
+    assert importances(model, frame, y, measure, 0, seconds=0.0)[0].name == "x0"

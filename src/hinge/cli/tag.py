@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import numpy as np
+import typer
 
 from hinge.cli.exits import guard
 from hinge.errors import UserError
@@ -25,6 +27,16 @@ from hinge.files import write_whole
 
 CONLLU_COLUMNS = 10
 LEARNERS = ("crf", "svm", "perceptron")
+CorpusFile = Annotated[
+    Path,
+    typer.Argument(
+        help="CoNLL-U, or one token a line with its label last and an empty line between sequences; also .gz.",
+        show_default=False,
+    ),
+]
+TaggerFile = Annotated[Path, typer.Argument(help="A tagger written by hinge tag train.", show_default=False)]
+LabelColumn = Annotated[int, typer.Option(help="The column of the labels in CoNLL-U, from 1: 4 UPOS, 5 XPOS.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @dataclass
@@ -130,54 +142,119 @@ def scores(model: Any, corpus: Corpus) -> tuple[float, list[tuple[str, float, fl
     return float(np.mean(truth == guess)), rows
 
 
-def report(model: Any, corpus: Corpus) -> str:
-    """The scores as a table."""
+Span = tuple[int, int, int, str]
+
+
+def spans(sequences: list[list[str]]) -> set[Span]:
+    """The spans of labels B-x, I-x, … as (sequence, first token, token after the last, x).
+
+    A span begins at B-x, and at I-x after another label than B-x or I-x (as CoNLL's evaluation has it); E-x and S-x end one.
+    """
+    found: set[Span] = set()
+    for number, labels in enumerate(sequences):
+        start, kind = 0, ""
+        for k, label in enumerate([*labels, "O"]):
+            mark, _, own = label.partition("-")
+            if kind and (mark not in ("I", "E") or own != kind):
+                found.add((number, start, k, kind))
+                kind = ""
+            if mark in ("B", "S", "I", "E") and own and not kind:
+                start, kind = k, own
+            if mark in ("E", "S") and kind:
+                found.add((number, start, k + 1, kind))
+                kind = ""
+    return found
+
+
+def has_spans(corpus: Corpus) -> bool:
+    """True if every label is O or has a mark of its place in a span, and some have."""
+    seen = {label for sequence in corpus.labels for label in sequence}
+    return len(seen - {"O"}) > 0 and all(label == "O" or (label[:1] in "BIES" and label[1:2] == "-") for label in seen)
+
+
+def evaluate(model: Any, corpus: Corpus) -> tuple[dict[str, Any], list[str]]:
+    """The scores, for machines and for people: by label, and of whole spans where labels are marked B-, I-, …"""
     accuracy, rows = scores(model, corpus)
     lines = [f"{'label':<12}{'precision':>10}{'recall':>10}{'F1':>10}{'tokens':>10}"]
     lines += [f"{name:<12}{p:>10.4f}{r:>10.4f}{f:>10.4f}{n:>10}" for name, p, r, f, n in rows]
-    return "\n".join([*lines, f"accuracy {accuracy:.4f}"])
+    data: dict[str, Any] = {
+        "accuracy": accuracy,
+        "labels": {name: {"precision": p, "recall": r, "f1": f, "tokens": n} for name, p, r, f, n in rows},
+    }
+    if has_spans(corpus):
+        truth, guess = spans(corpus.labels), spans([list(labels) for labels in model.predict(corpus.words)])
+        hits = len(truth & guess)
+        precision, recall = hits / max(len(guess), 1), hits / max(len(truth), 1)
+        f1 = 2 * hits / max(len(guess) + len(truth), 1)
+        data["spans"] = {"precision": precision, "recall": recall, "f1": f1, "spans": len(truth)}
+        lines.append(f"{'whole spans':<12}{precision:>10.4f}{recall:>10.4f}{f1:>10.4f}{len(truth):>10}")
+    return data, [*lines, f"accuracy {accuracy:.4f}"]
 
 
 def make_app() -> Any:
     """The command line, as a typer application."""
-    import typer
-
     import hinge as hg
 
     app = typer.Typer(help="Label sequences: train a tagger from a file, use it, score it.", no_args_is_help=True)
 
+    def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
+        typer.echo(json.dumps(data, ensure_ascii=False) if as_json else "\n".join(lines))
+
     @app.command("train")
     def train_command(
-        data: Path, model: Path, learner: str = "crf", column: int = 4, alpha: float | None = None,
-        constraints: str | None = None, max_iter: int | None = None, dev: Path | None = None,
+        data: CorpusFile,
+        model: Annotated[Path, typer.Argument(help="The file to write.")],
+        learner: Annotated[str, typer.Option(help="crf, svm or perceptron.")] = "crf",
+        column: LabelColumn = 4,
+        alpha: Annotated[float | None, typer.Option(help="The strength of the penalty.", show_default=False)] = None,
+        constraints: Annotated[str | None, typer.Option(help="bio or bioes: labels that cannot follow each other never do.", show_default=False)] = None,
+        max_iter: Annotated[int | None, typer.Option(help="Iterations or passes at most.", show_default=False)] = None,
+        dev: Annotated[Path | None, typer.Option(help="Another file, to score the tagger on.", show_default=False)] = None,
+        as_json: Json = False,
     ) -> None:  # fmt: skip
         """Fit a tagger to DATA and write it to MODEL; with --dev also score it."""
-        tagger = train(read_corpus(data, column), learner, alpha, constraints, max_iter)
-        hg.save(tagger, model)
-        typer.echo(str(getattr(tagger, "certificate_", f"{tagger.n_iter_} passes")))
-        if dev is not None:
-            typer.echo(report(tagger, read_corpus(dev, column)))
+        with guard():
+            tagger = train(read_corpus(data, column), learner, alpha, constraints, max_iter)
+            hg.save(tagger, model)
+            how = str(getattr(tagger, "certificate_", f"{tagger.n_iter_} passes"))
+            found, lines = ({}, []) if dev is None else evaluate(tagger, read_corpus(dev, column))
+            say(as_json, {"model": str(model), "fit": how, **found}, [how, *lines])
 
     @app.command("predict")
-    def predict_command(model: Path, data: Path, out: Path | None = None, column: int = 4) -> None:
+    def predict_command(
+        model: TaggerFile,
+        data: CorpusFile,
+        out: Annotated[Path | None, typer.Option(help="Write here instead of printing.", show_default=False)] = None,
+        column: LabelColumn = 4,
+        as_json: Json = False,
+    ) -> None:
         """Label the sequences of DATA with MODEL; prints them, or writes them to --out."""
-        corpus = read_corpus(data, column)
-        from hinge.learning.model_inputs import load_any
+        with guard():
+            from hinge.learning.model_inputs import load_any
 
-        labels = load_any(model)[0].predict(corpus.words)
-        if out is None:
-            corpus.write(labels, typer.get_text_stream("stdout"))
-        else:
+            corpus = read_corpus(data, column)
+            labels = [list(map(str, sequence)) for sequence in load_any(model)[0].predict(corpus.words)]
             text = io.StringIO()
             corpus.write(labels, text)
-            write_whole(out, text.getvalue().encode())
+            if out is not None:
+                write_whole(out, text.getvalue().encode())
+            if as_json:
+                say(True, {"out": None if out is None else str(out), "words": corpus.words, "labels": labels}, [])
+            elif out is None:
+                typer.get_text_stream("stdout").write(text.getvalue())
 
     @app.command("score")
-    def score_command(model: Path, data: Path, column: int = 4) -> None:
-        """Accuracy, and precision, recall and F1 per label, of MODEL on DATA."""
-        from hinge.learning.model_inputs import load_any
+    def score_command(
+        model: TaggerFile,
+        data: CorpusFile,
+        column: LabelColumn = 4,
+        as_json: Json = False,
+    ) -> None:
+        """Accuracy, and precision, recall and F1 per label and of whole spans, of MODEL on DATA."""
+        with guard():
+            from hinge.learning.model_inputs import load_any
 
-        typer.echo(report(load_any(model)[0], read_corpus(data, column)))
+            say(as_json, *evaluate(load_any(model)[0], read_corpus(data, column)))
 
     return app
 

@@ -49,11 +49,17 @@ class ConsoleMonitor(Monitor):
         began = time.perf_counter()
         with Live(console=self.console, refresh_per_second=4, transient=True) as live:
             yield lambda results: live.update(
-                draw(results, self.metric or METRICS[task][0], left=seconds - (time.perf_counter() - began))
+                draw(
+                    results,
+                    self.metric or METRICS[task][0],
+                    None,
+                    seconds - (time.perf_counter() - began),
+                    self.console.width,
+                )
             )
 
     def choice(self, results: list[Trial], task: str, chosen: Trial) -> None:
-        self.console.print(draw(results, self.metric or METRICS[task][0], chosen))
+        self.console.print(draw(results, self.metric or METRICS[task][0], chosen, width=self.console.width))
         self.console.print()
 
 
@@ -67,26 +73,46 @@ def describe_task(profile: TableProfile) -> str:
     return {"real": "real number", "count": "count"}[profile.task]
 
 
-def draw(results: list[Trial], metric: str, chosen: Trial | None = None, left: float | None = None) -> Any:
-    """The table for a terminal."""
+# The columns of the comparison, in the order they give way where a terminal is narrow (the first stays longest).
+KEPT = ("model", "score", "explained", "fit", "setting", "predict/row", "size", "certificate")
+SHOWN = ("model", "setting", "score", "explained", "fit", "predict/row", "size", "certificate")
+
+
+def draw(
+    results: list[Trial], metric: str, chosen: Trial | None = None, left: float | None = None, width: int = 140
+) -> Any:
+    """The table for a terminal; where it is narrow whole columns are left out, and no name is cut."""
     from rich.table import Table
 
-    title = None if left is None else f"trying models, {max(left, 0):.0f} s left"
-    table = Table(title=title, title_justify="left", title_style="dim", header_style="bold", box=None, pad_edge=False)
-    table.add_column("model", no_wrap=True, min_width=10)
-    table.add_column("setting", no_wrap=True, style="dim")
-    for name in (f"CV {TITLES[metric]} ± se", "explained", "fit", "predict/row", "size", "certificate"):
-        table.add_column(name, justify="right", no_wrap=True)
     rows = board_rows(results, chosen)
     best = min((r.score for r in rows if r.state == "done"), default=float("nan"))
+    cells, styles = [], []
     for r in rows:
         if r.state != "done":
-            table.add_row("  " + r.name, r.setting, f"[dim]{r.state}[/dim]", "", "", "", "", "", style="dim")
+            cells.append({"model": "  " + r.name, "setting": r.setting, "score": r.state})
+            styles.append("dim")
             continue
-        style = "bold green" if r.chosen else "bold" if r.score == best else ""
-        table.add_row(
-            ("▸ " if r.chosen else "  ") + r.name, r.setting, f"{format_number(r.score, 4)} ± {format_number(r.error, 2)}",
-            f"{100 * r.explained:.1f} %", seconds_text(r.fit_seconds), f"{r.predict_micros:.1f} µs",
-            bytes_text(r.size), r.certificate, style=style,
-        )  # fmt: skip
+        styles.append("bold green" if r.chosen else "bold" if r.score == best else "")
+        cells.append({
+            "model": ("▸ " if r.chosen else "  ") + r.name, "setting": r.setting,
+            "score": f"{format_number(r.score, 4)} ± {format_number(r.error, 2)}", "explained": f"{100 * r.explained:.1f} %",
+            "fit": seconds_text(r.fit_seconds), "predict/row": f"{r.predict_micros:.1f} µs", "size": bytes_text(r.size),
+            "certificate": r.certificate,
+        })  # fmt: skip
+    heads = {name: f"CV {TITLES[metric]} ± se" if name == "score" else name for name in SHOWN}
+    taken, room = set(), width
+    for name in KEPT:
+        room -= max(len(heads[name]), *(len(row.get(name, "")) for row in cells), 10 if name == "model" else 0) + 1
+        if room < 0:
+            break
+        taken.add(name)
+    title = None if left is None else f"trying models, {max(left, 0):.0f} s left"
+    table = Table(title=title, title_justify="left", title_style="dim", header_style="bold", box=None, pad_edge=False)
+    for name in SHOWN:
+        if name in taken:
+            side: Any = "left" if name in ("model", "setting") else "right"
+            table.add_column(heads[name], justify=side, no_wrap=True, min_width=10 if name == "model" else None,
+                             style="dim" if name == "setting" else None)  # fmt: skip
+    for row, style in zip(cells, styles, strict=True):
+        table.add_row(*(row.get(name, "") for name in SHOWN if name in taken), style=style)
     return table

@@ -13,6 +13,7 @@ from hinge.learning.trials import Trial
 FAMILY = Family("ensemble", "weighted mean of several models", 9, "", ())
 STEPS, MOST_MEMBERS, MOST_CANDIDATES, MOST_VARIED = 25, 6, 20, 5
 LEAST_WEIGHT = 0.05
+FEW_ROWS, DRAWS = 2000, 5
 MAX_ROWS = 10_000
 
 
@@ -32,8 +33,12 @@ def greedy_weights(predictions: list[np.ndarray], losses: list[np.ndarray], loss
         least = min(least, values[k])
         count[k] += 1
         total += predictions[k]
-    weights = count / count.sum()
-    weights[weights < LEAST_WEIGHT] = 0.0
+    return fewest(count / count.sum())
+
+
+def fewest(weights: np.ndarray) -> np.ndarray:
+    """Weights without the smallest ones."""
+    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
     if np.count_nonzero(weights) > MOST_MEMBERS:
         weights[np.argsort(-weights, kind="stable")[MOST_MEMBERS:]] = 0.0
     return weights / weights.sum()
@@ -69,11 +74,16 @@ def add_ensemble(search: Search, train: int, rows: int, seconds: float) -> None:
         if len(part) > MAX_ROWS:
             part = np.random.default_rng(search.seed).permutation(part)[:MAX_ROWS]
         own = _candidates(affordable, [float(np.mean(loss[part])) for loss in losses])
-        weights = np.zeros(len(affordable))
-        weights[own] = greedy_weights(
-            [predictions[k][part] for k in own], [losses[k][part] for k in own], lambda s: search.losses(part, s)
-        )
-        return weights
+        weights, rng = np.zeros(len(affordable)), np.random.default_rng(search.seed)
+        # Few rows would choose by chance: the mean over resampled rows is steadier, and has more members.
+        draws = [part] if len(part) > FEW_ROWS else [rng.choice(part, len(part)) for _ in range(DRAWS)]
+        for rows in draws:
+            weights[own] += greedy_weights(
+                [predictions[k][rows] for k in own],
+                [losses[k][rows] for k in own],
+                lambda s, rows=rows: search.losses(rows, s),
+            )
+        return fewest(weights / len(draws))
 
     weights = weights_on(np.arange(len(search.y)))
     members = np.flatnonzero(weights)

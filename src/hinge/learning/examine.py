@@ -26,6 +26,7 @@ from hinge.learning.suspects import suspicious
 from hinge.learning.timeout import OutOfTime, limit
 from hinge.learning.words import word_effects
 from hinge.report import formulas
+from hinge.report.columns import pictured_class
 from hinge.report.evidence import Effect, Evidence
 from hinge.select.estimate import mean_of
 from hinge.tables.notes import Note
@@ -194,8 +195,8 @@ def _rows(
     """Pictures of columns, the worst rows, and why a few predictions are what they are."""
     search = refit.search
     order = [effect.name for effect in evidence.importances]
-    positive = evidence.positive if search.task == "binary" else None
-    evidence.pictures = column_pictures(data.frame, data.y, search.kinds, order, positive)
+    pictured = pictured_class(evidence) if evidence.classes else None
+    evidence.pictures = column_pictures(data.frame, data.y, search.kinds, order, pictured)
     evidence.worst = worst_rows(evidence, data.frame, rows, data.rows, loss)
     if refit.chosen.family.name == "baseline":
         return

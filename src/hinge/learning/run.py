@@ -90,7 +90,7 @@ def learn(
         The seed of everything random.
     simple : bool
         Choose one model, the simplest within one standard error of the best. By default the best one, which may be a weighted
-        mean of several (an ensemble), unless a simpler one is within one standard error and half a per cent of it.
+        mean of several (an ensemble), unless a simpler one is within one standard error and a fifth of a per cent of it.
     weight : str, optional
         The column of the weights of rows, in fits and in scores.
     exposure : str, optional

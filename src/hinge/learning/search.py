@@ -265,6 +265,17 @@ class Search:
         for result in slow:
             result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
 
+    def optimism(self) -> float:
+        """How much too small the least mean loss of single models is, for being the least of many.
+
+        The loss of the choice itself is free of that: each fold is scored by the model that is best on the others.
+        """
+        losses = np.array([r.loss for r in self.results if r.state == "done" and not r.members])
+        crossed = np.empty(losses.shape[1])
+        for fold in self.folds:
+            crossed[fold.test] = losses[int(np.argmin(losses[:, fold.train].mean(axis=1)))][fold.test]
+        return max(float(crossed.mean() - losses.mean(axis=1).min()), 0.0)
+
     def choose(self) -> Trial:
         """The simplest family whose mean loss is within one standard error (of the difference) of the best.
 
@@ -274,17 +285,27 @@ class Search:
         if best is None or best.loss is None:
             raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
         names = dict.fromkeys(r.family.name for r in self.results)
-        choices = [r for name in names if (r := self.best(name)) is not None]
+        choices, optimism = [r for name in names if (r := self.best(name)) is not None], 0.0
         if (
             not self.simple
         ):  # a simpler model must also be about as good: standard errors are large where losses are heavy-tailed
             power = 2.0 if self.measure.root else 1.0
-            most = float(np.mean(best.loss)) * (1 + ABOUT_AS_GOOD) ** power
-            choices = [r for r in choices if float(np.mean(r.loss)) <= most]  # type: ignore[arg-type]
+            optimism = self.optimism() if any(r.members for r in choices) else 0.0
+            means = [float(np.mean(r.loss)) + (0.0 if r.members else optimism) for r in choices]  # type: ignore[arg-type]
+            most = min(means) * (1 + ABOUT_AS_GOOD) ** power
+            choices = [r for r, mean in zip(choices, means, strict=True) if mean <= most]
         losses = np.array([r.loss for r in choices])
+        losses += np.array([[0.0 if r.members else optimism] for r in choices])
         return choices[choose_candidate(losses, [r.family.rank for r in choices], paired=True).simplest]
 
+    def _too_late(self, family: Family) -> bool:
+        """True if a family had its turn and none of its settings came to an end in its time."""
+        own = [r.state for r in self.results if r.family.name == family.name]
+        return "done" not in own and any(state in ("no time", "rough") for state in own)
+
     def _try(self, family: Family, setting: Setting, began: float, seconds: float, watch: Any) -> None:
+        if self._too_late(family):
+            return
         result = Trial(family, setting, "running")
         self.results.append(result)
         watch(self.results)

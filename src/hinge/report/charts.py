@@ -129,6 +129,8 @@ class Chart:
         """Upright bars between edges."""
         base = self.at_y(max(self.y[0], 0.0))
         for k, value in enumerate(heights):
+            if not value:
+                continue
             left, right, top = self.at_x(edges[k]), self.at_x(edges[k + 1]), self.at_y(value)
             text = f' data-t="{html.escape(hover[k])}"' if hover else ""
             self.marks.append(

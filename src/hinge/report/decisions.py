@@ -111,9 +111,9 @@ def threshold_chooser(e: Evidence) -> str:
             f"{'–' if not named else f'{100 * hits / named:.1f} %'}</td><td class='num'>{100 * hits / max(int(hit.sum()), 1):.1f} %</td>"
             f"<td class='num'>{named - hits}</td><td class='num'>{int(hit.sum()) - hits}</td></tr>"
         )
-    cuts, hits, alarms = steps(e)
+    cuts, found, alarms = steps(e)
     data = {
-        "cut": [round(float(v), 5) for v in cuts], "hit": hits.tolist(), "alarm": alarms.tolist(),
+        "cut": [round(float(v), 5) for v in cuts], "hit": found.tolist(), "alarm": alarms.tolist(),
         "positive": int(hit.sum()), "rows": len(p),
     }  # fmt: skip
     return (

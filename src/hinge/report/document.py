@@ -200,7 +200,7 @@ def _errors(e: Evidence) -> str:
             pictures.error_curve(e),
         ]
     tiles = [
-        _tile(f"{format_number(e.score, 4)} ± {format_number(e.error, 2)}", e.metric),
+        _tile(format_number(e.score, 4), f"± {format_number(e.error, 2)} {e.metric}"),
         _tile(format_number(e.trivial, 4), f"{e.metric} of the best constant"),
         *(_tile(format_number(value, 4), name) for name, value in e.details.items() if name != e.metric),
     ]

@@ -56,6 +56,12 @@ def reason(chosen: str, score: Estimate, best: str, best_score: Estimate, tried:
     """Why the chosen family was chosen; ``best`` had the least loss of the settings tried."""
     if best == chosen:
         return f"The {chosen} model had the least cross-validated loss of the {tried} settings tried."
+    if chosen == "ensemble":
+        return (
+            f"The {best} model ({best_score.brief()}) had the least cross-validated loss of the {tried} settings tried, which the "
+            f"least of many understates; the ensemble ({score.brief()}) is free of that, as its weights were chosen on other rows "
+            "than score it, and was chosen."
+        )
     return (
         f"The {best} model ({best_score.brief()}) had the least cross-validated loss of the {tried} settings tried, but "
         f"the {chosen} model ({score.brief()}) is within one standard error of the difference and simpler, so it was chosen."

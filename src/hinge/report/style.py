@@ -21,7 +21,7 @@ nav a{text-decoration:none}
 .tile{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:.75rem .9rem}
 .tile b{display:block;font-size:1.45rem;line-height:1.25;font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:.86rem}
 .lead{font-size:1.13rem;margin:1rem 0 .2rem;max-width:52rem}.lead p{margin:.25rem 0}
-.grid.small{grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr))}
+.grid.small{grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr))}.grid.small svg text{font-size:17px}
 .costs{display:flex;flex-wrap:wrap;gap:.5rem 1.4rem}input{font:inherit;width:6rem;padding:.15rem .4rem;border:1px solid var(--line);
 border-radius:6px;background:var(--page);color:var(--ink)}.advice{font-weight:600}
 .formula{font-family:"STIX Two Math","Cambria Math",Georgia,serif;font-size:1.12rem;background:var(--mark);border-radius:8px;
@@ -33,7 +33,7 @@ td.wrap{white-space:normal;min-width:12rem}td.model{white-space:normal;min-width
 tr.chosen td{background:var(--mark);font-weight:600}tr.out td{color:var(--soft)}
 figure{margin:0}figcaption{font-weight:600;margin-bottom:.35rem}svg{width:100%;max-width:640px;height:auto;display:block;overflow:visible;margin:0 auto}
 svg .grid{stroke:var(--line);stroke-width:1}
-svg text{font:12px system-ui,sans-serif;fill:var(--soft)}svg text.label{fill:var(--soft)}svg text.name{fill:var(--ink);font-size:12.5px}
+svg text{font:12px system-ui,sans-serif;fill:var(--soft);pointer-events:none}svg text.label{fill:var(--soft)}svg text.name{fill:var(--ink);font-size:12.5px}
 svg text.count{fill:var(--ink);font-size:12px}svg text.count.on{fill:#fff}
 .line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dash{stroke-dasharray:5 5;stroke-width:1.4}.band{opacity:.16}
 .point{opacity:.5}.mark{opacity:.95}.ghost{fill:transparent}.whisker{stroke:var(--ink);stroke-width:1.3;fill:none;opacity:.75}
