@@ -128,6 +128,16 @@ void bind_points(nb::module_& m, const char* name) {
       },
       "program"_a, "a"_a, "b"_a, "coef"_a.noconvert());
   m.def(
+      "kernel_self_scores",
+      [](const Code& code, const Points<T>& a, Vector coef) {
+        const auto program = decode(code);
+        expect(size_of(coef) == a.n, "there must be one coefficient per point");
+        std::vector<double> z(a.n);
+        enter([&](Monitor&) { kernel_self_scores<T>(program, a, coef.data(), z.data()); });
+        return own(std::move(z));
+      },
+      "program"_a, "a"_a, "coef"_a.noconvert());
+  m.def(
       "kernel_normal",
       [](const Code& code, const Points<T>& a, const Points<T>& b, Vector h, Matrix U) {
         const auto program = decode(code);

@@ -146,13 +146,16 @@ void bind_linear(nb::module_& m) {
   m.def(
       "dual_coordinate",
       [](const Arguments& a, Vector, double, const KinkArrays& kinks, double soft, std::uint64_t seed, double tol,
-         int max_iter, nb::object report) {
+         int max_iter, int max_looks, nb::object report) {
         const std::vector<Kinks> lists = copy_kinks(kinks);
         return to_python(enter(
-            [&](Monitor& monitor) { return dual_coordinate(a.problem(), lists, soft, tol, max_iter, seed, monitor); },
+            [&](Monitor& monitor) {
+              return dual_coordinate(a.problem(), lists, soft, tol, max_iter, max_looks, seed, monitor);
+            },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "soft"_a, "seed"_a, "tol"_a, "max_iter"_a, "report"_a.none());
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "soft"_a, "seed"_a, "tol"_a, "max_iter"_a, "max_looks"_a,
+      "report"_a.none());
 
   // The penalty times each of `strengths`, one after the other, each from the solution before it.
   m.def(

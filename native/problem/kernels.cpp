@@ -267,6 +267,31 @@ void kernel_scores(const KernelProgram& program, const Points<T>& a, const Point
 }
 
 template <class T>
+void kernel_self_scores(const KernelProgram& program, const Points<T>& a, const double* coef, double* z) {
+  const index_t bands = (a.n + kTileRows - 1) / kTileRows, parts = std::min<index_t>(bands, 32);
+  std::vector<std::vector<double>> partial(parts);
+  parallel_for(parts, [&](index_t part) {
+    std::vector<double>& sums = partial[part];
+    sums.assign(a.n, 0.0);
+    Tiler<T> tiler(program, a, a);
+    std::vector<T> values(kTileRows * kTileCols);
+    for (index_t band = part; band < bands; band += parts) {  // in turns, as later bands are longer
+      const index_t r0 = band * kTileRows, r1 = std::min(r0 + kTileRows, a.n);
+      for (index_t c0 = 0; c0 < r1; c0 += c0 < r0 ? std::min(kTileCols, r0 - c0) : kTileRows) {
+        const index_t c1 = c0 < r0 ? std::min(c0 + kTileCols, r0) : r1;
+        tiler.tile(r0, r1, c0, c1, [&](index_t r) { return values.data() + (r - r0) * kTileCols; });
+        for (index_t r = r0; r < r1; ++r) {
+          const T* row = values.data() + (r - r0) * kTileCols;
+          sums[r] += dot_row<T>(row, coef + c0, c1 - c0);
+          if (c1 <= r0) axpy_row<T>(coef[r], row, sums.data() + c0, c1 - c0);  // the same values below the diagonal
+        }
+      }
+    }
+  });
+  add_parts(partial, z, a.n);
+}
+
+template <class T>
 void kernel_normal(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* h, double* G,
                    const double* U, index_t k, double* r) {
   const index_t m = b.n;
@@ -379,6 +404,7 @@ double block_quadratic(const T* K, index_t n, index_t m, const double* h, const 
   template void kernel_rows<T>(const KernelProgram&, const Points<T>&, const Points<T>&, T* const*);               \
   template void kernel_tiles<T>(const KernelProgram&, const Points<T>&, const Points<T>&, index_t, index_t,        \
                                 const TileVisitor<T>&);                                                            \
+  template void kernel_self_scores<T>(const KernelProgram&, const Points<T>&, const double*, double*);             \
   template void kernel_scores<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, index_t, \
                                  double*);                                                                         \
   template void kernel_normal<T>(const KernelProgram&, const Points<T>&, const Points<T>&, const double*, double*, \

@@ -81,6 +81,10 @@ template <class T>
 void kernel_scores(const KernelProgram& program, const Points<T>& a, const Points<T>& b, const double* coef, index_t k,
                    double* z);
 
+// z = K(a, a) c with every value made once for both sides of the diagonal.
+template <class T>
+void kernel_self_scores(const KernelProgram& program, const Points<T>& a, const double* coef, double* z);
+
 // G = K(a, b)' diag(h) K(a, b) (b.n x b.n) and r = K(a, b)' U with U of shape a.n x k, in one pass over a.
 // h, G or U may be null.
 template <class T>

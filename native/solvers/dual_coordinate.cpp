@@ -145,22 +145,21 @@ class Method {
     marked_.assign(slopes_.size(), 0);
   }
 
-  LinearSolution run(double tol, int max_iter, Monitor& monitor) {
+  LinearSolution run(double tol, int max_iter, int max_looks, Monitor& monitor) {
     LinearSolution out;
     for (std::size_t k = 0; k < slopes_.size(); ++k)
       if (slopes_[k].c > 0) active_.push_back(static_cast<index_t>(k));
     double target = 0, before = 1e300;  // a gap that is worth a look, and that of the last one
-    for (int it = 1; it <= max_iter; ++it) {
-      out.iterations = it;
-      const int most = it == 1 ? kFirstEpochs : kMostEpochs;
-      for (int e = 1; e <= most && (e <= 2 || estimate_ > target); ++e) {
+    for (int looks = 1; looks <= max_looks && out.iterations < max_iter; ++looks) {
+      const int most = std::min(looks == 1 ? kFirstEpochs : kMostEpochs, max_iter - out.iterations);
+      for (int e = 1; e <= most && (e <= 2 || estimate_ > target); ++e, ++out.iterations) {
         epoch();
         monitor.poll();
         // Method of multipliers: the centre moves to the bias, which shifts every score by the same amount.
         if (p_.intercept) w_[d_] -= bias_step_ * balance();
       }
       const double gap = look(), size = std::max(std::fabs(primal_), 1e-300);
-      if (monitor.report({it, primal_, gap / size})) out.outcome = Outcome::stopped;
+      if (monitor.report({out.iterations, primal_, gap / size})) out.outcome = Outcome::stopped;
       if (gap <= tol * size) out.outcome = Outcome::converged;
       if (out.outcome != Outcome::max_iter) break;
       target = std::max(kDrop * gap, tol * size);
@@ -401,10 +400,10 @@ class Method {
 }  // namespace
 
 LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double soft, double tol,
-                               int max_iter, std::uint64_t seed, Monitor& monitor) {
+                               int max_iter, int max_looks, std::uint64_t seed, Monitor& monitor) {
   if (std::holds_alternative<std::monostate>(problem.X.row_view()))
     throw std::invalid_argument("dual coordinate descent needs rows");
-  return Method(problem, kinks, soft, seed).run(tol, max_iter, monitor);
+  return Method(problem, kinks, soft, seed).run(tol, max_iter, max_looks, monitor);
 }
 
 }  // namespace hinge

@@ -23,7 +23,8 @@
 
 namespace hinge {
 
+// `max_iter` counts epochs, `max_looks` how often the gap is computed.
 LinearSolution dual_coordinate(const LinearProblem& problem, const std::vector<Kinks>& kinks, double soft, double tol,
-                               int max_iter, std::uint64_t seed, Monitor& monitor);
+                               int max_iter, int max_looks, std::uint64_t seed, Monitor& monitor);
 
 }  // namespace hinge

@@ -329,7 +329,10 @@ MultinomialSolution multinomial_newton_cg(const MultinomialProblem& problem, std
     before = rz;
     std::fill(s.begin(), s.end(), 0.0);
     for (index_t e = 0; e < m; ++e) v[e] = -z[e];
-    const double enough = forcing * forcing * rz;
+    // g'M^-1 g stands for Newton's decrement, twice what is left to gain: where that is small enough, no step is
+    // computed.
+    const bool there = proved && it > 1 && rz + solver.slack(g) <= tol * std::fabs(value);
+    const double enough = there ? rz : forcing * forcing * rz;
     for (; products < kMostProducts && rz > enough; ++products) {
       solver.product(v, Hv);
       const double curvature = vec::dot(v.data(), Hv.data(), m);

@@ -83,3 +83,16 @@ def test_wide_squared_hinges_are_solved_in_the_dual(rng):
     assert Need.KINKS.met_by(objective)
     assert not Need.KINKS.met_by(hg.make_objective(X, y, hg.Logistic(), hg.L2(0.1)))
     assert solve(objective).certificate.converged
+
+
+@pytest.mark.mission("W7")
+@pytest.mark.parametrize("loss", [hg.Absolute(), hg.Huber(0.5)], ids=repr)
+@pytest.mark.parametrize("limit", [1, 3, 7, 30])
+def test_iterations_are_epochs(loss, limit, rng):
+    """As in LIBLINEAR: a limit of k allows k visits of every example, and the dual value rises with k."""
+    X = scipy.sparse.random(200, 300, density=0.05, format="csr", random_state=np.random.RandomState(0))
+    objective = hg.make_objective(X, rng.normal(size=200), loss, hg.L2(1e-5))
+    cut = solve(objective, solver="dual-coordinate-descent", tol=1e-12, max_iter=limit, warn=False)
+    more = solve(objective, solver="dual-coordinate-descent", tol=1e-12, max_iter=4 * limit, warn=False)
+    assert cut.solution.iterations == limit
+    assert cut.certificate.dual <= more.certificate.dual + 1e-12

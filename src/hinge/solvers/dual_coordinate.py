@@ -24,6 +24,8 @@ PATIENCE = 12  # looks at the gap, a few epochs apart, after which a differentia
 class DualCoordinateDescent(Solver):
     """One example at a time, cheap on sparse rows; slow to a tight gap where the penalty is weak.
 
+    An iteration is an epoch: every dual variable that may have to move is visited once.
+
     A loss with κ > 0 is differentiable: where its gap is still too wide after some epochs, :class:`NewtonCG` goes on from
     the weights found.
     """
@@ -32,17 +34,17 @@ class DualCoordinateDescent(Solver):
     needs: ClassVar[tuple[Need, ...]] = (
         Need.KINKS, Need.RIDGE, Need.STRONGLY_CONVEX, Need.ONE_OUTPUT, Need.ROWS,
     )  # fmt: skip
-    default_max_iter: ClassVar[int] = 1000
+    default_max_iter: ClassVar[int] = 16_000
     iterative: ClassVar[bool] = False  # it starts at u = 0
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         soft, most = objective.loss.softness, stop.max_iter
-        first = stop if soft == 0.0 else replace(stop, max_iter=min(PATIENCE, most))
         found = run_native(
-            core.dual_coordinate, objective, w, b, first,
+            core.dual_coordinate, objective, w, b, stop,
             kinks=kinks(objective), soft=soft, seed=stop.random_state, tol=0.9 * stop.tol,
+            max_looks=PATIENCE if soft > 0 else most,
         )  # fmt: skip
-        if found.status is not Status.MAX_ITER or first.max_iter == most:
+        if found.status is not Status.MAX_ITER or found.iterations >= most:
             return found
         rest = NewtonCG().run(objective, found.w, found.b, replace(stop, max_iter=most - found.iterations))
         return replace(rest, iterations=rest.iterations + found.iterations)

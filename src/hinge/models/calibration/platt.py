@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hinge.problem.losses import Logistic
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import NoPenalty
-from hinge.solvers.run import solve
+from hinge.solvers.run import minimise
 
 Array = NDArray[np.float64]
 
@@ -28,8 +28,8 @@ def fit_sigmoid(scores: Array, positive: NDArray[np.bool_], weight: Array | None
     labels = np.repeat([1.0, -1.0], len(scores))
     parts = np.concatenate([weight * soft, weight * (1.0 - soft)])
     objective = make_objective(twice, labels, Logistic(), NoPenalty(), sample_weight=parts)
-    result = solve(objective, solver="newton", tol=1e-10, warn=False)
-    return float(result.w[0]) / scale, float(result.b[0])
+    found = minimise(objective, solver="newton", tol=1e-10)[1]
+    return float(found.w[0]) / scale, float(found.b[0])
 
 
 def sigmoid(scores: Array, slope: float, offset: float) -> Array:

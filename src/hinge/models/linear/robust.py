@@ -184,7 +184,7 @@ class LinearSVR(_RealLoss):
     random_state : int, optional
         The seed of stochastic solvers.
     max_iter : int, optional
-        A limit on iterations; each solver has its own default.
+        A limit on iterations; each solver has its own default. Those of dual coordinate descent are epochs.
     l1_ratio : float
         The share ρ of the L1 penalty.
     solver : str

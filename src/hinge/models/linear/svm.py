@@ -72,7 +72,7 @@ class LinearSVC(Certifiable, MarginClassifier):
     random_state : int, optional
         The seed of stochastic solvers.
     max_iter : int, optional
-        A limit on iterations; each solver has its own default.
+        A limit on iterations; each solver has its own default. Those of dual coordinate descent are epochs.
     intercept_scaling, dual, verbose
         Accepted for compatibility: the solver is chosen.
     l1_ratio : float, optional

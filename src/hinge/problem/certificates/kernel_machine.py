@@ -44,6 +44,8 @@ BALANCE = 1e-9
 DOUBLE_WORK = 2e8
 # An objective this small beside what it could be is zero.
 NOTHING = 1e-10
+# From this many points of an expansion on, the values among them are computed once for both sides of the diagonal.
+MANY_POINTS = 1000
 # How many points give an idea of the size of scores.
 FEW_POINTS = 200
 
@@ -318,9 +320,16 @@ def expansion_scores(kernel: Kernel, X: Any, coefficients: Array, *, single: boo
         return np.asarray(X[:, support], dtype=np.float64) @ coefficients[support]
     program = kernel.program()
     if program is not None:
-        X = centred(kernel, X)
-        both = evaluate.both(program, X, X[support], np.float32 if single else np.float64)
-        return core.kernel_scores(program, *both, np.ascontiguousarray(coefficients[support, None]))[:, 0]
+        X, precision = centred(kernel, X), np.float32 if single else np.float64
+        if len(support) < MANY_POINTS:
+            both = evaluate.both(program, X, X[support], precision)
+            return core.kernel_scores(program, *both, np.ascontiguousarray(coefficients[support, None]))[:, 0]
+        # Among the points of the expansion every kernel value serves two scores.
+        others, scores = np.flatnonzero(coefficients == 0), np.empty(n)
+        rest, own = evaluate.both(program, X[others], X[support], precision)
+        scores[support] = core.kernel_self_scores(program, own, coefficients[support])
+        scores[others] = core.kernel_scores(program, rest, own, np.ascontiguousarray(coefficients[support, None]))[:, 0]
+        return scores
     points, weights = X[support], coefficients[support]
     return np.concatenate([kernel.block(X[i : i + BLOCK_ROWS], points) @ weights for i in range(0, n, BLOCK_ROWS)])
 
