@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
 import zoo
+from hinge._native import Design
 from hinge.problem.certificates.dual_points import best_shifts
 from hinge.problem.certificates.kernel_expansion import ridge_certificate, ridge_residual
 from hinge.problem.certificates.linear import path_certificates
@@ -21,6 +22,7 @@ from hinge.problem.decisions import Empirical, Gamma, InverseGamma
 from hinge.problem.kernels.custom import Function
 from hinge.problem.losses.probe import _between
 from hinge.solvers.multiclass_proximal import LinearSpace
+from hinge.solvers.ridge_path import RidgePath
 from hinge.solvers.row_space import uniform_ridge
 from hinge.solvers.run import SOLVERS, admissible, solve
 from hinge.solvers.subgradient import optimality_distance
@@ -374,18 +376,19 @@ def test_actions_of_losses_that_are_not_convex_are_refined_beside_the_best_outco
 @pytest.mark.mission("O8", "P2")
 @pytest.mark.parametrize("loss", [hg.Squared(), hg.Logistic()], ids=zoo.name)
 @pytest.mark.parametrize("intercept", [True, False])
-def test_the_bounds_of_a_path_are_below_every_optimum(loss, intercept, rng):
+@pytest.mark.parametrize("penalty", [hg.L1(1.0), hg.Elastic(1.0, 0.4)], ids=zoo.name)
+def test_the_bounds_of_a_path_are_below_every_optimum(loss, penalty, intercept, rng):
     """Of weights that are a little wrong: the lower bound stays below the optimum, and the gap above what is missed."""
     X = rng.normal(size=(40, 4))
-    o = hg.make_objective(X, zoo.targets(loss, 40, rng), loss, hg.L1(1.0), fit_intercept=intercept)
+    o = hg.make_objective(X, zoo.targets(loss, 40, rng), loss, penalty, fit_intercept=intercept)
     strengths = np.array([0.1, 0.03, 0.01])
-    best = [solve(o.with_penalty(hg.L1(lam)), tol=1e-12) for lam in strengths]
+    best = [solve(o.with_penalty(penalty.with_strength(lam)), tol=1e-12) for lam in strengths]
     for wrong in (0.0, 1e-3, 0.1):
         W = np.array([found.w + wrong * rng.normal(size=4) for found in best])
         B = np.array([found.b[0] for found in best])
         for lam, found, w, judged in zip(strengths, best, W, path_certificates(o, strengths, W, B, tol=0.5)):
             optimum = found.certificate.primal
-            value = o.with_penalty(hg.L1(lam)).value(w, found.b)
+            value = o.with_penalty(penalty.with_strength(lam)).value(w, found.b)
             assert judged.primal == pytest.approx(value)
             assert judged.dual <= optimum * (1 + 1e-9)
             assert judged.gap >= value - optimum - 1e-9 * optimum
@@ -447,3 +450,21 @@ def test_one_letter_outside_the_alphabet_is_refused(text):
     assert np.all(np.isfinite(kernel(["abca", "bbcc"])))
     with pytest.raises(ValueError, match="not in alphabet"):
         kernel(["abca", text])
+
+
+@pytest.mark.mission("S2")
+@pytest.mark.parametrize(("n", "d"), [(12, 3), (6, 9)], ids=["primal", "dual"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_leverages_of_weighted_ridge(n, d, intercept, rng):
+    """hᵢ = 1/Σs + x̃ᵢ'(X̃'SX̃ + αI)⁻¹x̃ᵢ, and the residual of an example that is left out is that of a fit without it."""
+    X, y, s = rng.normal(size=(n, d)), rng.normal(size=(n, 1)), rng.uniform(0.3, 0.9, size=n)
+    path, alphas = RidgePath(Design(X), y, s, intercept), np.array([0.2, 3.0])
+    mean = s @ X / s.sum() if intercept else np.zeros(d)
+    for k, alpha in enumerate(alphas):
+        A = np.linalg.inv((X - mean).T @ (s[:, None] * (X - mean)) + alpha * np.eye(d))
+        h = np.einsum("ij,jk,ik->i", X - mean, A, X - mean) + (1 / s.sum() if intercept else 0.0)
+        assert path.leverages(alphas)[:, k] == pytest.approx(h)
+        for i in range(n):
+            left = np.arange(n) != i
+            W, b = RidgePath(Design(X[left]), y[left], s[left], intercept).coef(alpha)
+            assert path.leave_one_out(alphas)[i, 0, k] == pytest.approx((y[i] - X[i] @ W - b)[0])
