@@ -376,7 +376,7 @@ def test_actions_of_losses_that_are_not_convex_are_refined_beside_the_best_outco
 @pytest.mark.mission("O8", "P2")
 @pytest.mark.parametrize("loss", [hg.Squared(), hg.Logistic()], ids=zoo.name)
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("penalty", [hg.L1(1.0), hg.Elastic(1.0, 0.4)], ids=zoo.name)
+@pytest.mark.parametrize("penalty", [hg.L1(1.0), hg.Elastic(1.0, 0.4), hg.L1(1.0, positive=True)], ids=zoo.name)
 def test_the_bounds_of_a_path_are_below_every_optimum(loss, penalty, intercept, rng):
     """Of weights that are a little wrong: the lower bound stays below the optimum, and the gap above what is missed."""
     X = rng.normal(size=(40, 4))
@@ -384,7 +384,7 @@ def test_the_bounds_of_a_path_are_below_every_optimum(loss, penalty, intercept, 
     strengths = np.array([0.1, 0.03, 0.01])
     best = [solve(o.with_penalty(penalty.with_strength(lam)), tol=1e-12) for lam in strengths]
     for wrong in (0.0, 1e-3, 0.1):
-        W = np.array([found.w + wrong * rng.normal(size=4) for found in best])
+        W = np.array([penalty.prox(found.w + wrong * rng.normal(size=4), 1e-15) for found in best])
         B = np.array([found.b[0] for found in best])
         for lam, found, w, judged in zip(strengths, best, W, path_certificates(o, strengths, W, B, tol=0.5)):
             optimum = found.certificate.primal
