@@ -35,6 +35,7 @@ SAMME, MARGINS = f"{ENSEMBLES}::test_samme_round_by_round", f"{ENSEMBLES}::test_
 SAMPLE = f"{ENSEMBLES}::test_anyboost_fits_members_to_a_sample_of_the_rows"
 LEDOIT_WOLF = "theory/test_generative.py::test_the_share_of_ledoit_and_wolf"
 MULTICLASS = "theory/test_multiclass.py"
+MISTAKES = "theory/test_linear.py::TestPerceptron::test_mistakes_stay_below_the_bound"
 ADABOOST = "models/trees/adaboost.py"
 POWER_LAW = "explain/diagnosis/power_law.py"
 
@@ -162,11 +163,11 @@ KNOWN = (
     Known(
         "radius of the perceptron with a bias", "models/linear/perceptron.py",
         "np.max(np.asarray(squares, dtype=np.float64)) + ones", "np.max(np.asarray(squares, dtype=np.float64))",
-        "theory/test_linear.py",
+        MISTAKES,
     ),
     Known(
         "bias in the perceptron's norm", "models/linear/perceptron.py",
-        "walk.w @ walk.w + ones * walk.b**2", "walk.w @ walk.w", "theory/test_linear.py",
+        "walk.w @ walk.w + ones * walk.b**2", "walk.w @ walk.w", MISTAKES,
     ),
     Known(
         "weights in the out-of-bag accuracy", "models/trees/out_of_bag.py",

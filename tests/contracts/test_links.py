@@ -113,3 +113,26 @@ def test_the_dispersion_of_the_gamma_solves_its_likelihood_equation(half):
     shape = 1.0 / found
     near = 1 / (2 * shape) + 1 / (12 * shape**2)  # log k − ψ(k) for large k, without cancellation
     assert (near if shape > 1e4 else np.log(shape) - digamma(shape)) == pytest.approx(half, rel=1e-6)
+
+
+@pytest.mark.mission("L2")
+@pytest.mark.parametrize("dispersion", [0.3, 1.0, 2.5])
+def test_log_likelihoods_are_those_of_scipy(dispersion):
+    """Gaussian and gamma with any dispersion: N(μ, φ) and Gamma(shape 1/φ, mean μ); the others have none."""
+    import scipy.stats
+
+    from hinge.problem.distributions import Gaussian, NegativeBinomialCounts, PoissonCounts
+
+    y, mean = np.array([0.5, 1.0, 3.0]), np.array([0.8, 2.0, 2.5])
+    assert Gaussian().log_likelihood(y, mean, dispersion) == pytest.approx(
+        scipy.stats.norm(mean, np.sqrt(dispersion)).logpdf(y)
+    )
+    assert GammaAmounts().log_likelihood(y, mean, dispersion) == pytest.approx(
+        scipy.stats.gamma(1 / dispersion, scale=mean * dispersion).logpdf(y)
+    )
+    counts = np.array([0.0, 1.0, 4.0])
+    assert PoissonCounts().log_likelihood(counts, mean, 1.0) == pytest.approx(scipy.stats.poisson(mean).logpmf(counts))
+    size = 1 / dispersion
+    assert NegativeBinomialCounts(dispersion).log_likelihood(counts, mean, 1.0) == pytest.approx(
+        scipy.stats.nbinom(size, size / (size + mean)).logpmf(counts)
+    )

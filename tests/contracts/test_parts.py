@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
 import zoo
+from hinge._native import Design
 from hinge.problem.certificates.dual_points import best_shifts
 from hinge.problem.certificates.kernel_expansion import ridge_certificate, ridge_residual
+from hinge.problem.certificates.linear import path_certificates
 from hinge.problem.certificates.sums import Point, certificate_from_sums, dual_sums
+from hinge.problem.cost import gram_flops
 from hinge.problem.decisions import Empirical, Gamma, InverseGamma
 from hinge.problem.kernels.custom import Function
 from hinge.problem.losses.probe import _between
 from hinge.solvers.multiclass_proximal import LinearSpace
+from hinge.solvers.ridge_path import RidgePath
+from hinge.solvers.row_space import uniform_ridge
 from hinge.solvers.run import SOLVERS, admissible, solve
+from hinge.solvers.subgradient import optimality_distance
 
 # --- Penalties ------------------------------------------------------------------------------------------------------
 
@@ -360,3 +368,103 @@ def test_actions_of_losses_that_are_not_convex_are_refined_beside_the_best_outco
     risks = [float(weight @ Bumps().value(outcomes, s)) for s in grid]
     assert found == pytest.approx(grid[np.argmin(risks)], abs=2e-4)
     assert outcomes[best] + 0.1 < found < outcomes[best + 1] - 0.1
+
+
+# --- Certificates of paths, costs and clocks ------------------------------------------------------------------------
+
+
+@pytest.mark.mission("O8", "P2")
+@pytest.mark.parametrize("loss", [hg.Squared(), hg.Logistic()], ids=zoo.name)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("penalty", [hg.L1(1.0), hg.Elastic(1.0, 0.4), hg.L1(1.0, positive=True)], ids=zoo.name)
+def test_the_bounds_of_a_path_are_below_every_optimum(loss, penalty, intercept, rng):
+    """Of weights that are a little wrong: the lower bound stays below the optimum, and the gap above what is missed."""
+    X = rng.normal(size=(40, 4))
+    o = hg.make_objective(X, zoo.targets(loss, 40, rng), loss, penalty, fit_intercept=intercept)
+    strengths = np.array([0.1, 0.03, 0.01])
+    best = [solve(o.with_penalty(penalty.with_strength(lam)), tol=1e-12) for lam in strengths]
+    for wrong in (0.0, 1e-3, 0.1):
+        W = np.array([penalty.prox(found.w + wrong * rng.normal(size=4), 1e-15) for found in best])
+        B = np.array([found.b[0] for found in best])
+        for lam, found, w, judged in zip(strengths, best, W, path_certificates(o, strengths, W, B, tol=0.5)):
+            optimum = found.certificate.primal
+            value = o.with_penalty(penalty.with_strength(lam)).value(w, found.b)
+            assert judged.primal == pytest.approx(value)
+            assert judged.dual <= optimum * (1 + 1e-9)
+            assert judged.gap >= value - optimum - 1e-9 * optimum
+            if wrong == 0:
+                assert judged.dual == pytest.approx(optimum, rel=1e-4)
+
+
+@pytest.mark.mission("O8")
+def test_how_many_operations_a_gram_matrix_takes(rng):
+    """n d² if X is dense, or if some columns are made dense; (entries per row)² a row if it is sparse."""
+    X = rng.normal(size=(20, 6)) * (np.arange(6) < 3)
+    dense = hg.make_objective(X, np.ones(20), hg.Squared(), hg.L2(1.0)).design
+    sparse = hg.make_objective(sp.csr_array(X), np.ones(20), hg.Squared(), hg.L2(1.0)).design
+    assert gram_flops(dense, 6) == 20 * 36
+    assert gram_flops(dense, 4) == 20 * 16
+    assert gram_flops(sparse, 4) == 20 * 16
+    assert gram_flops(sparse, 6) == 60**2 / 20
+
+
+@pytest.mark.mission("O1")
+def test_seconds_are_those_of_the_clock(rng):
+    o = hg.make_objective(rng.normal(size=(30, 3)), rng.normal(size=30), hg.Squared(), hg.L1(0.1))
+    began = time.perf_counter()
+    found = solve(o)
+    assert 0.0 < found.certificate.seconds <= time.perf_counter() - began
+
+
+@pytest.mark.mission("O1")
+@pytest.mark.parametrize(
+    ("penalty", "strength"),
+    [
+        (hg.L2(0.3), 0.3), (hg.NoPenalty(), 0.0), (hg.L1(0.3), 0.0), (hg.Elastic(0.3, 0.5), 0.0), (hg.L1Ball(1.0), 0.0),
+        (hg.L2(0.3, positive=True), 0.0), (hg.L2(0.3, weights=np.array([1.0, 2.0])), 0.0),
+        (hg.L2(0.3, weights=np.array([2.0, 2.0])), 0.6), (hg.Box(-1.0, 1.0), 0.0),
+    ],
+    ids=zoo.name,
+)  # fmt: skip
+def test_only_a_ridge_alike_for_all_weights_keeps_them_in_the_row_space(penalty, strength):
+    o = hg.make_objective(np.eye(2), np.ones(2), hg.Squared(), penalty)
+    assert uniform_ridge(o) == pytest.approx(strength)
+
+
+@pytest.mark.mission("O2")
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_an_optimum_on_a_kink_is_one_from_either_side(side):
+    """mean |y − b| with y = 0, 0, ±1: 0 is optimal, and a rounding error left or right of it hides no subgradient."""
+    y = np.array([0.0, 0.0, side])
+    o = hg.make_objective(np.zeros((3, 1)), y, hg.Absolute(), hg.L2(1.0))
+    for b in (0.0, 1e-12, -1e-12):
+        assert optimality_distance(o, np.zeros(1), np.array([b])) == pytest.approx(0.0, abs=1e-12)
+    assert optimality_distance(o, np.zeros(1), np.array([0.5 * side])) == pytest.approx(1 / 3)
+    assert optimality_distance(o, np.zeros(1), np.array([-0.5 * side])) == pytest.approx(1.0)
+
+
+@pytest.mark.mission("K2")
+@pytest.mark.parametrize("text", ["abcz", "zabc", "zzz", "Aabc"])
+def test_one_letter_outside_the_alphabet_is_refused(text):
+    kernel = hg.kernels.Mismatch(2, 1, alphabet="abc")
+    assert np.all(np.isfinite(kernel(["abca", "bbcc"])))
+    with pytest.raises(ValueError, match="not in alphabet"):
+        kernel(["abca", text])
+
+
+@pytest.mark.mission("S2")
+@pytest.mark.parametrize(("n", "d"), [(12, 3), (6, 9)], ids=["primal", "dual"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_leverages_of_weighted_ridge(n, d, intercept, rng):
+    """hᵢ = 1/Σs + x̃ᵢ'(X̃'SX̃ + αI)⁻¹x̃ᵢ, and the residual of an example that is left out is that of a fit without it."""
+    X, y, s = rng.normal(size=(n, d)), rng.normal(size=(n, 1)), rng.uniform(0.3, 0.9, size=n)
+    path, alphas = RidgePath(Design(X), y, s, intercept), np.array([0.2, 3.0])
+    mean = s @ X / s.sum() if intercept else np.zeros(d)
+    for k, alpha in enumerate(alphas):
+        A = np.linalg.inv((X - mean).T @ (s[:, None] * (X - mean)) + alpha * np.eye(d))
+        h = np.einsum("ij,jk,ik->i", X - mean, A, X - mean) + (1 / s.sum() if intercept else 0.0)
+        assert path.leverages(alphas)[:, k] == pytest.approx(h)
+        for i in range(n):
+            left = np.arange(n) != i
+            W, b = RidgePath(Design(X[left]), y[left], s[left], intercept).coef(alpha)
+            assert path.leave_one_out(alphas)[i, 0, k] == pytest.approx((y[i] - X[i] @ W - b)[0])

@@ -54,6 +54,9 @@ def test_data_instead_of_a_generator(rng):
     assert "no number of members" in str(found)
     with pytest.raises(ValueError, match="cannot be drawn"):
         hg.ensemble_variance(hg.RandomForestRegressor(n_estimators=5), (X, X[:, 0]), n=400)
+    assert (
+        len(hg.ensemble_variance(hg.RandomForestRegressor(n_estimators=2), (X, X[:, 0]), n=50, repeats=3).measured) == 2
+    )
     with pytest.raises(ValueError, match="one member"):
         hg.ensemble_variance(hg.RandomForestRegressor(n_estimators=1), (X, X[:, 0]), n=100, repeats=2)
 
