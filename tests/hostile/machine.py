@@ -123,7 +123,8 @@ def interrupts(name: str, seed: str) -> None:
 
 
 def forks(name: str, seed: str) -> None:
-    """Forks while another thread fits; every child fits too."""
+    """Forks while another thread fits; every child fits too. All modules are there: a fork during an import may hang."""
+    expected(name)
     rng, stop = np.random.default_rng(int(seed)), threading.Event()
 
     def busy() -> None:

@@ -65,7 +65,9 @@ def run(case: str) -> None:
     try:
         attempt(name, slot, kind)
     except (ValueError, TypeError) as error:
-        check_named(error, [name, "stream", "source", "file", "block", slot.removeprefix("argument ")])
+        check_named(
+            error, [name, "stream", "source", "file", "block", "cannot be read", slot.removeprefix("argument ")]
+        )
         raise
 
 

@@ -83,3 +83,20 @@ def test_errors_name_the_remedy(data):
         hg.FixedThresholdClassifier(hg.LogisticRegression(), pos_label="odd").fit(X, y)
     with pytest.raises(ValueError, match="binary"):
         hg.FixedThresholdClassifier(hg.LogisticRegression()).fit(X, np.arange(400) % 3)
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1]])
+def test_measures_see_labels_of_python(labels, rng):
+    """NumPy loses a KeyboardInterrupt that comes while it compares its own strings; a search is mostly such comparisons."""
+    X = rng.normal(size=(60, 2))
+    y = np.array(labels)[(X[:, 0] > 0).astype(int)]
+    seen: set[type] = set()
+
+    def measure(truth, predicted):
+        seen.update(type(label) for label in [*truth, *predicted])
+        return float(np.mean(truth == predicted))
+
+    model = hg.TunedThresholdClassifierCV(hg.LogisticRegression(), scoring=make_scorer(measure), cv=3).fit(X, y)
+    assert not [kind for kind in seen if issubclass(kind, np.str_)]
+    assert model.best_score_ > 0.9
+    assert set(model.predict(X)) == set(labels)

@@ -62,6 +62,8 @@ def _joined(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:
 def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct labels in order, and the number of each entry's."""
     try:
+        if y.dtype == object:
+            set(y.flat)  # lists and dictionaries are no labels
         return np.unique(y, return_inverse=True)
     except (OverflowError, TypeError):
         raise ValueError(UNORDERED) from None

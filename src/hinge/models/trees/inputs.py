@@ -170,7 +170,12 @@ def frame_values(frame: Any, j: int) -> np.ndarray:
     """A column of a narwhals frame: numbers as float64, anything else as strings."""
     series = frame[:, j]
     if not holds_text(frame, j):
-        return series.cast(nw.Float64).to_numpy()
+        try:
+            return series.cast(nw.Float64).to_numpy()
+        except Exception as error:  # each library of frames has errors of its own
+            raise ValueError(
+                f"X has values in column {frame.columns[j]!r} that are neither numbers nor text ({error}); convert or drop it."
+            ) from None
     return np.array([None if v is None or v != v else str(v) for v in series.to_list()], dtype=object)
 
 
