@@ -8,6 +8,7 @@ cluster computes again changes nothing twice.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class SpoolFile:
         self.path, self.size = path, 0
         self._file = path.open("w+b", buffering=0)
         self._lock = threading.Lock()  # threads share the position in the file
+        weakref.finalize(self, self._file.close)
 
     def append(self, array: np.ndarray) -> int:
         """Write the bytes of an array behind the others; where they begin."""
@@ -251,7 +253,7 @@ class Resident:
     """
 
     def __init__(self, passes: Passes, build: Visit, *parameters: Any, filed: frozenset[str]) -> None:
-        self.executor = passes.source.executor
+        self.executor, self.progress = passes.source.executor, passes.source.progress
         on_cluster = isinstance(self.executor, Cluster)
         self.filed = frozenset() if on_cluster else filed
         self.files = SpoolFiles() if self.filed else None

@@ -7,6 +7,7 @@ integers, and so are their sums over blocks; a pass over the coded blocks counts
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -206,8 +207,16 @@ def _boost(
         extents = following
         estimator._grown += grown
         sums.take(train, held)
+        if states.progress:
+            print(
+                f"\rround {round_ + 1} of {estimator.rounds}, {states.passes} passes over codes",
+                end="",
+                file=sys.stderr,
+            )
         if history.stop(grown, round_, None, None) or (report and report(None)):
             break
+    if states.progress:
+        print(file=sys.stderr)
     estimator.trees_ = Trees.stack(estimator._grown, loss.outputs, additive=True)
     estimator.n_iter_ = len(estimator._grown) // loss.outputs
     history.keep()
