@@ -231,7 +231,8 @@ def _one_round(
     """Grows a tree for every output and adds them to the scores; with the losses after it, and the extents of the next."""
     seed, log_odds = seeds[number], context.loss.logistic or context.outputs > 1
     growths = [grower(output, context.round(seed, extents)) for output in range(context.outputs)]
-    needs, followed = (*EVERY_PASS, *TARGETS), [0] * context.outputs
+    needs: tuple[str, ...] = (*EVERY_PASS, *TARGETS)
+    followed = [0] * context.outputs
     while any(not growth.done for growth in growths):
         requests = [Request(k, *growth.wanted()) for k, growth in enumerate(growths) if not growth.done]
         parameters = context, seed, extents, requests
