@@ -249,17 +249,31 @@ def run_dask_logistic(folder: Path, memory: str) -> dict[str, Any]:
     return on_cluster(lambda client: fitted(hg.LogisticRegression(), "y", folder, memory, executor=client))
 
 
+def columns(path: Path, group: int, names: list[str]) -> np.ndarray:
+    """Some columns of a group of rows."""
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(path).read_row_group(group, columns=names)
+    return np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64)
+
+
 def run_dask_ml(folder: Path, memory: str) -> dict[str, Any]:
     """The logistic regression of dask-ml on the same cluster."""
 
     def run(_: Any) -> dict[str, Any]:
         import dask
-        import dask.dataframe as dd
+        import dask.array as da
+        import pyarrow.parquet as pq
         from dask_ml.linear_model import LogisticRegression  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-        dask.config.set({"dataframe.parquet.minimum-partition-size": 1})  # partitions stay as they are
-        frame = dd.read_parquet(folder / "train.parquet", columns=[*NAMES, "y"], split_row_groups=True)
-        X, y = frame[NAMES].to_dask_array(lengths=True), frame["y"].to_dask_array(lengths=True)
+        path = folder / "train.parquet"
+        groups = [pq.read_metadata(path).row_group(k).num_rows for k in range(pq.read_metadata(path).num_row_groups)]
+        X = da.concatenate(
+            [da.from_delayed(dask.delayed(columns)(path, k, NAMES), (n, COLUMNS), float) for k, n in enumerate(groups)]
+        )
+        y = da.concatenate(
+            [da.from_delayed(dask.delayed(columns)(path, k, ["y"])[:, 0], (n,), float) for k, n in enumerate(groups)]
+        )
         began = time.perf_counter()
         model = LogisticRegression(C=1.0, solver="lbfgs").fit(X, y)
         seconds = time.perf_counter() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import pickle
 
@@ -13,6 +14,7 @@ from test_laws import assert_same_bits
 import hinge as hg
 from hinge.blocks.exact import ExactSum
 from hinge.blocks.memory import memory_bytes
+from hinge.blocks.resident import Resident
 
 ROWS = 17_000  # gradients are rounded at random from 16384 rows on
 
@@ -252,3 +254,43 @@ def test_random_thresholds_part_values_as_they_part_bins(model, known, rng, monk
     at = np.flatnonzero(tree.tree_.children_left < 0)
     np.testing.assert_array_equal(found[at], counted[at])
     assert tree.score(X, y) > 0.5
+
+
+def test_an_interrupt_ends_boosting_and_removes_its_files(rng, monkeypatch, tmp_path):
+    import signal
+    import tempfile
+    import threading
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    X, score, _ = table(rng)
+    source = hg.scan(X, target=targets("labels", score, rng), memory="200kB")
+    model, passes = hg.HistGradientBoostingClassifier(max_iter=500, early_stopping=False), []
+    visit = Resident.visit
+
+    def counted(self, *arguments, **options):
+        passes.append(1)
+        if len(passes) == 20:
+            assert list(tmp_path.iterdir())
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return visit(self, *arguments, **options)
+
+    monkeypatch.setattr(Resident, "visit", counted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(source)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(passes) == 20
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
+def test_progress_and_reading_of_boosting(rng, capsys):
+    X, score, _ = table(rng, 2000)
+    model = hg.HistGradientBoostingRegressor(max_iter=3).fit(hg.scan(X, target=score, block_rows=300, progress=True))
+    assert "round 3 of 3" in capsys.readouterr().err
+    reading = model.reading_
+    assert (reading.passes, reading.rows) == (2, 6000)
+    assert reading.coded_passes >= 1 + 3 * 3
+    assert "passes over codes" in str(reading)

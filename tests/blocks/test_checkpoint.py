@@ -24,6 +24,13 @@ MODELS = [
     (hg.PoissonRegressor(alpha=0.1), "c"),
     (hg.Ridge(), "c"),
     (hg.RandomForestClassifier(3), "y"),
+    (hg.ExtraTreesRegressor(3), "c"),
+    (hg.HuberRegressor(), "c"),
+    (hg.LinearSVC(loss="hinge"), "y"),
+    (hg.GLM("poisson"), "c"),
+    (hg.GaussianNB(), "y"),
+    (hg.QuadraticDiscriminantAnalysis(), "y"),
+    (hg.StandardScaler(), None),
 ]
 EACH = pytest.mark.parametrize(("model", "target"), MODELS, ids=lambda value: repr(value))
 

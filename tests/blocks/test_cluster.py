@@ -14,12 +14,19 @@ from sklearn.base import clone
 from test_laws import assert_same_bits, fitted, parts_of
 
 import hinge as hg
+from hinge.models.blocks.fit import FITTERS, fitter_of
 
+# One for every function that fits over blocks, and the variants of those that go their own way.
 ON_CLUSTER = [
-    hg.Ridge, hg.LogisticRegression, hg.LinearSVC, hg.PoissonRegressor, hg.GaussianNB, hg.GaussianMixture, hg.StandardScaler,
-    hg.HistGradientBoostingClassifier, hg.GradientBoostingRegressor,
+    hg.Ridge, hg.LogisticRegression, hg.LinearSVC, hg.QuantileRegressor, hg.PoissonRegressor, hg.HuberRegressor, hg.Learner,
+    hg.SGDClassifier, hg.GaussianNB, hg.MixedNB, hg.LinearDiscriminantAnalysis, hg.GaussianMixture, hg.StandardScaler,
+    hg.HistGradientBoostingClassifier, hg.GradientBoostingRegressor, hg.RandomForestClassifier, hg.ExtraTreesRegressor,
 ]  # fmt: skip
-CHOSEN = [next(case for case in CASES if type(case.model) is cls) for cls in ON_CLUSTER]
+CHOSEN = [next(case for case in reversed(CASES) if type(case.model) is cls) for cls in ON_CLUSTER]
+
+
+def test_every_way_of_fitting_is_chosen():
+    assert {fitter_of(cls) for cls in ON_CLUSTER} == set(FITTERS.values()) - {("text", "fit_vectorizer")}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +79,48 @@ def test_a_worker_killed_while_trees_are_boosted(client, rng):
     found = clone(model).fit(hg.scan(X, target=y, block_rows=4000, executor=client))
     timer.join()
     assert_same_bits(expected, found)
+
+
+@pytest.mark.slow  # a cluster of its own
+def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(rng, monkeypatch):
+    """Workers that nobody starts again, killed in mid-fit."""
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr("hinge.blocks.executors.ALONE", 3.0)
+    X, y = rng.normal(size=(4000, 5)), rng.integers(0, 2, 4000)
+
+    def blocks_of_slow_rows():
+        time.sleep(0.02)
+        return X[:40], y[:40]
+
+    import dask
+    import dask.array as da
+
+    parts = [dask.delayed(blocks_of_slow_rows, pure=False)() for _ in range(100)]
+    slow_X = da.concatenate([da.from_delayed(p[0], (40, 5), float) for p in parts])
+    slow_y = da.concatenate([da.from_delayed(p[1], (40,), int) for p in parts])
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50) as one,
+        Client(one) as alone,
+    ):
+        victim = next(iter(alone.run(os.getpid).values()))
+        nanny = next(iter(one.workers.values()))
+        nanny.auto_restart = False
+        timer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
+        timer.start()
+        began = time.monotonic()
+        with pytest.raises(RuntimeError, match=r"no worker|died|dropped"):
+            hg.LogisticRegression().fit(hg.scan(slow_X, target=slow_y, executor=alone))
+        timer.join()
+        assert time.monotonic() - began < 30
+
+
+def test_vocabularies_on_a_cluster(client, rng):
+    import pandas as pd
+
+    frame = pd.DataFrame({"text": [" ".join(rng.choice(["good", "bad", "film"], 4)) for _ in range(200)] + ["late"]})
+    many = hg.TfidfVectorizer().fit(hg.scan(frame, columns=["text"], block_rows=30, executor=client))
+    np.testing.assert_array_equal(many.idf_, hg.TfidfVectorizer().fit(frame["text"]).idf_)
 
 
 def test_predictions_on_a_cluster(client, rng):

@@ -42,6 +42,10 @@ def test_fit_and_predict_by_pattern(hinge, parts):
     card = json.loads(out)
     assert card["model"] == "HistGradientBoostingClassifier"
     assert card["training_score"] > 0.8
+    assert card["passes"] == 3  # categories, rows for the bins, codes
+    assert card["bytes"] > 0
+    assert card["rows_per_second"] > 0
+    assert card["coded_passes"] > 100
     model = hg.load(parts / "out" / "model.hinge")
     assert model.feature_names_in_.tolist() == ["a", "b", "city"]
     place = parts / "out" / "p.parquet"

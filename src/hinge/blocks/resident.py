@@ -8,6 +8,7 @@ cluster computes again changes nothing twice.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ class SpoolFile:
         self.path, self.size = path, 0
         self._file = path.open("w+b", buffering=0)
         self._lock = threading.Lock()  # threads share the position in the file
+        weakref.finalize(self, self._file.close)
 
     def append(self, array: np.ndarray) -> int:
         """Write the bytes of an array behind the others; where they begin."""
@@ -44,7 +46,7 @@ class SpoolFile:
 
     def write(self, at: int, array: np.ndarray) -> None:
         """Write the bytes of an array."""
-        view = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         with self._lock:
             self._file.seek(at)
             while len(view):
@@ -52,7 +54,7 @@ class SpoolFile:
 
     def read(self, at: int, target: np.ndarray) -> None:
         """Fill an array of bytes."""
-        view = memoryview(target)
+        view = target.data
         with self._lock:
             self._file.seek(at)
             while len(view):
@@ -130,8 +132,7 @@ class State:
         """Keep an array in the place of an earlier one."""
         if array is not None and self.files is not None and name in self.filed:
             held = self.arrays.get(name)
-            here = isinstance(held, ArrayFile)
-            array = held.replaced(array) if here else ArrayFile.of(self.files[name], array)
+            array = held.replaced(array) if isinstance(held, ArrayFile) else ArrayFile.of(self.files[name], array)
         self.arrays[name] = array
 
     def put_all(self, files: SpoolFiles | None, filed: frozenset[str]) -> None:
@@ -152,7 +153,7 @@ class Rooms:
     def load(self, state: State, names: Sequence[str]) -> dict[str, Any]:
         """Some arrays of a state; those of AHEAD − 1 more calls are valid at the same time."""
         self._turn = (self._turn + 1) % AHEAD
-        found = {}
+        found: dict[str, Any] = {}
         for name in names:
             held = state.arrays.get(name)
             if isinstance(held, ArrayFile):
@@ -251,7 +252,7 @@ class Resident:
     """
 
     def __init__(self, passes: Passes, build: Visit, *parameters: Any, filed: frozenset[str]) -> None:
-        self.executor = passes.source.executor
+        self.executor, self.progress = passes.source.executor, passes.source.progress
         on_cluster = isinstance(self.executor, Cluster)
         self.filed = frozenset() if on_cluster else filed
         self.files = SpoolFiles() if self.filed else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ def _opened(file: Path, memory: str | None, dask: str | None, **options: Any) ->
             except (OSError, ValueError) as error:
                 raise UserError(f"--dask {dask}: no scheduler answers there ({error}).", USAGE) from None
         stack.enter_context(_usable_data())
-        yield scan(str(file), memory=memory, executor=client, **options)
+        yield scan(str(file), memory=memory, executor=client, progress=sys.stderr.isatty(), **options)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def run_fit(
             names = source.names or ()
             source = scan(
                 str(file), target=target, memory=memory, columns=[name for name in names if name not in drop],
-                executor=source.executor,
+                executor=source.executor, progress=source.progress,
             )  # fmt: skip
         model = choose(families, classifies(source, task), seed)
         model.fit(source, checkpoint=checkpoint)
@@ -122,7 +123,8 @@ def run_fit(
     measure = "accuracy" if hasattr(model, "classes_") else "R²"
     data = {
         "model": name, "file": str(place), "target": target, "passes": reading.passes, "rows": reading.rows,
-        "seconds": reading.seconds, "training_score": score,
+        "bytes": reading.bytes, "rows_per_second": reading.rows_per_second, "coded_passes": reading.coded_passes,
+        "coded_bytes": reading.coded_bytes, "seconds": reading.seconds, "training_score": score,
     }  # fmt: skip
     lines = [f"{name} for {target}: {measure} {score:.4f} on the training rows", str(reading), f"{place} written"]
     return data, lines

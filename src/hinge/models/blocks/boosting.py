@@ -7,6 +7,7 @@ integers, and so are their sums over blocks; a pass over the coded blocks counts
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -207,8 +208,16 @@ def _boost(
         extents = following
         estimator._grown += grown
         sums.take(train, held)
+        if states.progress:
+            print(
+                f"\rround {round_ + 1} of {estimator.rounds}, {states.passes} passes over codes",
+                end="",
+                file=sys.stderr,
+            )
         if history.stop(grown, round_, None, None) or (report and report(None)):
             break
+    if states.progress:
+        print(file=sys.stderr)
     estimator.trees_ = Trees.stack(estimator._grown, loss.outputs, additive=True)
     estimator.n_iter_ = len(estimator._grown) // loss.outputs
     history.keep()
@@ -223,7 +232,8 @@ def _one_round(
     """Grows a tree for every output and adds them to the scores; with the losses after it, and the extents of the next."""
     seed, log_odds = seeds[number], context.loss.logistic or context.outputs > 1
     growths = [grower(output, context.round(seed, extents)) for output in range(context.outputs)]
-    needs, followed = (*EVERY_PASS, *TARGETS), [0] * context.outputs
+    needs: tuple[str, ...] = (*EVERY_PASS, *TARGETS)
+    followed = [0] * context.outputs
     while any(not growth.done for growth in growths):
         requests = [Request(k, *growth.wanted()) for k, growth in enumerate(growths) if not growth.done]
         parameters = context, seed, extents, requests

@@ -36,7 +36,7 @@ def joint_second_order(block: Block, view: View, point: np.ndarray, epsilon: flo
     value = scale * (o.c @ (1.0 + np.where(near, z**2, 2.0 * epsilon * np.abs(z) - epsilon**2)))
     slope = -2.0 * o.c * np.clip(z, -epsilon, epsilon)  # of F in the score of a row
     by_scale = o.c @ (1.0 - np.minimum(z**2, epsilon**2))
-    gradient = [o.design.rmatmul(slope), [slope.sum()] * ones, [by_scale]]
+    gradient = np.concatenate([o.design.rmatmul(slope), np.full(ones, slope.sum()), np.full(1, by_scale)])
     curvature = np.where(near, 2.0 / scale * o.c, 0.0)
     bent = curvature * z
     edges = [[o.design.rmatmul(curvature), curvature.sum()]] * ones + [[o.design.rmatmul(bent), bent.sum()]]
@@ -48,7 +48,7 @@ def joint_second_order(block: Block, view: View, point: np.ndarray, epsilon: flo
         if ones:
             hessian[o.d, o.d + k] = hessian[o.d + k, o.d] = corner
     hessian[-1, -1] = bent @ z
-    return SecondOrder(float(value), np.concatenate(gradient), hessian)
+    return SecondOrder(float(value), gradient, hessian)
 
 
 class AtScale(OverBlocks):
