@@ -16,7 +16,7 @@ struct Scan {
   double score;   // of both sides together; in: what has to be beaten
   int code = -1;  // last code on the left, -1 if nothing beats it
   int next = -1;  // first code on the right
-  Tally left;
+  Tally left{};
 };
 
 // Scores that differ by rounding only count as equal: the first candidate stays, whatever the order of the rows.
