@@ -89,6 +89,7 @@ def shown_in_notebooks():
         "certificate": hg.LogisticRegression().fit(X, y).certificate_,
         "profile": hg.profile({"a": list(X[:, 0]), "y": list(y)}, target="y"),
         "diagnosis": hg.diagnose(hg.Ridge(), X, X[:, 0], repeats=2),
+        "search": hg.tune(hg.Ridge(), X, X[:, 0], {"alpha": [0.1, 1.0], "solver": ["auto", "cholesky"]}, refit=False),
     }
 
 
@@ -105,6 +106,18 @@ def test_a_certificate_escapes_what_it_shows():
     judged = replace(hg.Ridge().fit([[0.0], [1.0], [2.0]], [0, 1, 3]).certificate_, solver="<b>", note="<i>")
     assert "<b>" not in judged._repr_html_()
     assert "<i>" not in judged._repr_html_()
+
+
+def test_a_search_is_a_table_with_the_best_candidates_first():
+    X, y, _ = selftest.data(60)
+    found = hg.tune(
+        hg.Lasso(), X, y, {"alpha": list(np.geomspace(1e-3, 1e2, 15)), "selection": ["cyclic"]}, refit=False
+    )
+    shown = found._repr_html_()
+    scores = [float(score) for score in re.findall(r"&#x27;cyclic&#x27;</td><td>([-\d.]+)", shown)]
+    assert len(scores) == 10 < len(found.candidates)
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == pytest.approx(found.mean.max(), rel=1e-5)
 
 
 def test_the_progress_setting_is_the_default_of_tune(capsys):

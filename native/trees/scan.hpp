@@ -16,7 +16,7 @@ struct Scan {
   double score;   // sum of the scores of both sides; on input the score to beat
   int code = -1;  // last code on the left, -1 if no cut is better
   int next = -1;  // first code on the right
-  Tally left;
+  Tally left{};
 };
 
 // Scores that differ only by rounding are equal: the first candidate wins, whatever the order of the rows.

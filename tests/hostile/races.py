@@ -1,7 +1,8 @@
 """``python -m hostile.races [NAME …]``: every estimator, fitted and used by several Python threads at a time.
 
 For the build with ThreadSanitizer (``make test-threads``), which reports data races of the core to standard error and
-ends the process with status 66. Python threads share the data, one fitted model and the pool; answers are compared too.
+ends the process with status 66, and for free-threaded Pythons. Python threads share the data, one fitted model and the
+pool; what the threads predict with that model must be the same.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import hinge as hg
 from hostile.machine import estimators
 from hostile.structured import MODELS, PARENTS, X, Y, trees
-from kit.estimators import fitted, make_data, outputs
+from kit.estimators import assert_same, fitted, make_data, outputs
 
 THREADS, WORKERS = 3, 4
 # Enough rows for several parts in the kernels of each family, few enough for a tenth of the usual speed.
@@ -52,13 +53,16 @@ def table_model(name: str) -> None:
     X, y = make_data(estimator, n=ROWS, d=8)
     X = np.asfortranarray(X) if len(name) % 2 else X
     models = together(lambda: fitted(estimator, X, y))
-    together(lambda: outputs(models[0], X))
+    first, *others = together(lambda: outputs(models[0], X))
+    for other in others:
+        assert_same(first, other)
 
 
 def sequence_model(name: str) -> None:
     more = {"parents": PARENTS * 40} if trees(name) else {}
     models = together(lambda: MODELS[name]().fit(X * 40, Y * 40, **more))
-    together(lambda: models[0].predict(X * 40, **more))
+    first, *others = together(lambda: models[0].predict(X * 40, **more))
+    assert all(other == first for other in others)
 
 
 def main(names: list[str]) -> None:

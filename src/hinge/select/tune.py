@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from hinge._native import check_indices
-from hinge.config import shows_progress
+from hinge.config import shows_html, shows_progress
 from hinge.models.base import check_weights
 from hinge.select.choice import choose_candidate
 from hinge.select.grids import complexity_of, path_grid
@@ -23,6 +24,7 @@ from hinge.select.progress import Journal, Progress, fingerprint
 from hinge.select.search import Search, folds_of
 
 RULES = {"min": "best", "best": "best", "1se": "one-standard-error", "one-standard-error": "one-standard-error"}
+SHOWN = 10  # candidates in a notebook
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,20 @@ class TuneResult:
             f"{self.params}: score {self.mean[self.index]:.6g} ± {self.standard_error[self.index]:.2g} over "
             f"{self.scores.shape[1]} folds; best of {len(self.candidates)} is {self.mean[self.best_index]:.6g}"
         )
+
+    def _repr_html_(self) -> str | None:
+        if not shows_html():
+            return None
+        rows = self.table[:SHOWN]
+        names = [name for name in rows[0] if name not in ("rank", "rows")]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        cells = "".join(f"<tr>{''.join(f'<td>{_cell(row[name])}</td>' for name in names)}</tr>" for row in rows)
+        return f"<p>{html.escape(str(self))}</p><table><tr>{head}</tr>{cells}</table>"
+
+
+def _cell(value: Any) -> str:
+    """A parameter or a score in a table."""
+    return f"{value:.6g}" if isinstance(value, float) else html.escape(repr(value))
 
 
 def tune(
