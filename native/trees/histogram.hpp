@@ -132,8 +132,8 @@ void add_codes(const Bins& layout, index_t group, const std::uint8_t* codes, con
 // Adds narrow cells to the wide ones, and clears them.
 void widen_narrow(const Bins& layout, index_t group, Rounding form, std::int64_t* narrow, Cell* wide);
 
-// What `fill` gives over all rows for several sets of gradients in the packed form, stored one after another: each cell is
-// located once for up to kWordSets of them. out[k] receives the cells of set k.
+// What `fill` gives over all rows for several sets of gradients in the packed form, stored one after another: each cell
+// is located once for up to kWordSets of them. out[k] receives the cells of set k.
 constexpr index_t kWordSets = 4;
 void fill_together(Histogram* out, index_t sets, const Bins& bins, index_t group, const std::uint32_t* words);
 
