@@ -217,9 +217,12 @@ class Grower {
 
   static void shift(Prefixes& p, const std::vector<double>& by, double sign);
 
-  // Categories: sorts the groups by `order`; the prefixes of that order are the candidates.
+  // Categories: sorts the groups by `order`; the prefixes of that order are the candidates, or one of them alone.
   void try_order(const Node& node, index_t j, Scratch& s, const std::vector<double>& cells,
-                 const std::vector<index_t>& order, Cut& best) const;
+                 const std::vector<index_t>& order, Cut& best, index_t only = -1) const;
+  // Random splits of categories: each of the node's goes left or right with equal probability, and neither side is
+  // empty. Returns the number of those on the left, which come first in `order`.
+  index_t draw_categories(const Node& node, index_t j, bool missing, std::vector<index_t>& order) const;
 
   void try_categories(const Node& node, index_t j, Scratch& s, Cut& best) const;
 

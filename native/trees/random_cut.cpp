@@ -1,7 +1,8 @@
-// Random thresholds (Geurts et al. 2006): one for a feature, drawn between its smallest and its largest value in the
-// node.
+// Random splits (Geurts et al. 2006), one for a feature: a threshold between its smallest and its largest value in the
+// node, or a subset of its categories in the node.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "trees/grower.hpp"
 
@@ -129,6 +130,20 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
   if (!monotone(node, j, s.left.data(), s, 0) || !take_random(node, j, s, score, missing_left, best)) return true;
   best.threshold = cells_->settled(j, threshold());
   return true;
+}
+
+index_t Grower::draw_categories(const Node& node, index_t j, bool missing, std::vector<index_t>& order) const {
+  const Random random(seed_ ^ mix64(node.key), static_cast<std::uint64_t>(j) + 1);
+  const index_t g = static_cast<index_t>(order.size());
+  std::iota(order.begin(), order.end(), index_t{0});
+  const auto right =
+      std::stable_partition(order.begin(), order.end(), [&](index_t i) { return random.uniform_at(i) < 0.5; });
+  const index_t left = right - order.begin();
+  if (left > 0 && (left < g || missing)) return left;
+  // One side is empty: a category that is drawn changes sides. Missing values alone may be on the right.
+  const auto moved = static_cast<index_t>(random.uniform_at(g) * g);
+  std::swap(order[moved], left == 0 ? order.front() : order.back());
+  return left == 0 ? 1 : g - 1;
 }
 
 bool Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) const {

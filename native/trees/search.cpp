@@ -200,7 +200,7 @@ void Grower::shift(Prefixes& p, const std::vector<double>& by, double sign) {
 }
 
 void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vector<double>& cells,
-                       const std::vector<index_t>& order, Cut& best) const {
+                       const std::vector<index_t>& order, Cut& best, index_t only) const {
   Prefixes& p = s.prefix;
   std::vector<std::uint32_t> codes(p.code.begin(), p.code.begin() + p.groups), kept = codes;
   std::vector<double> sum(channels_, 0.0);
@@ -221,6 +221,9 @@ void Grower::try_order(const Node& node, index_t j, Scratch& s, const std::vecto
   } else {
     score_prefixes(o_.criterion, o_.classes, p, n, node.total.data());
   }
+  if (only >= 0)
+    for (index_t i = 0; i < n; ++i)
+      if (i != only) p.score[i] = -kInf;
   const double before = best.score;
   const index_t at = best_prefix(node, j, s, n);
   if (at >= 0 && clearly_better(p.score[at], before)) {
@@ -253,6 +256,10 @@ void Grower::try_categories(const Node& node, index_t j, Scratch& s, Cut& best) 
   for (index_t i = 0; i < g; ++i)
     for (int c = 0; c < channels_; ++c) cells[i * channels_ + c] = p.at(c)[i] - (i > 0 ? p.at(c)[i - 1] : 0.0);
   std::vector<index_t> order(g);
+  if (o_.random_thresholds) {
+    const index_t left = draw_categories(node, j, s.missing[0] > 0, order);
+    return try_order(node, j, s, cells, order, best, left - 1);
+  }
   const auto by = [&](const auto& value) {
     std::iota(order.begin(), order.end(), index_t{0});
     std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) { return value(a) < value(b); });

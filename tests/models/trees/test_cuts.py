@@ -78,9 +78,7 @@ def test_random_thresholds_part_the_rows_of_every_node(model, sparse, rng):
     [
         hg.DecisionTreeRegressor(criterion="absolute_error", max_depth=1, categorical_features=[0]),
         hg.DecisionTreeRegressor(criterion="absolute_error", max_depth=1, categorical_features=[0], splitter="hist"),
-        hg.ExtraTreeRegressor(criterion="absolute_error", max_depth=1, categorical_features=[0]),
         hg.RandomForestRegressor(5, criterion="absolute_error", max_depth=1, categorical_features=[0], bootstrap=False),
-        hg.ExtraTreesRegressor(5, criterion="absolute_error", max_depth=1, categorical_features=[0]),
     ],
     ids=lambda m: f"{type(m).__name__}-{getattr(m, 'splitter', '')}",
 )
@@ -96,6 +94,49 @@ def test_categories_by_absolute_error_are_parted_by_their_medians(model, missing
         X = np.concatenate([X, np.full((4, 1), np.nan)])
         y, high = np.append(y, np.full(4, 5.0)), np.append(high, np.full(4, True))
     np.testing.assert_allclose(model.fit(X, y).predict(X), np.where(high, 5.0, 1.0))
+
+
+@pytest.mark.mission("T1")
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_extra_trees_send_each_category_to_either_side_by_a_fair_coin(criterion, missing, rng):
+    """Geurts et al. (2006) draw a subset of the categories in a node, whatever the targets are."""
+    k, trees = 5, 3000
+    X = np.repeat(np.arange(float(k)), 4)[:, None]
+    y = 10.0 * X[:, 0] + rng.normal(size=len(X))
+    if missing:
+        X, y = np.vstack([X, np.full((4, 1), np.nan)]), np.append(y, rng.normal(size=4))
+    fit = hg.ExtraTreesRegressor(
+        trees, criterion=criterion, max_depth=1, categorical_features=[0], random_state=int(rng.integers(2**31))
+    ).fit(X, y)
+    left = np.zeros((trees, k), dtype=bool)
+    for t in range(trees):
+        left[t, fit.trees_.categories(fit.trees_.start[t])] = True
+    sizes = np.bincount(left.sum(axis=1), minlength=k + 1)
+    assert sizes[0] == 0
+    assert (sizes[k] > 0) == missing  # only missing values can be on the right by themselves
+    # A coin per category; a draw with an empty side becomes one with a single category there.
+    expected = 0.5 + (1 / k * 2.0**-k if missing else 0.0)
+    np.testing.assert_allclose(left.mean(axis=0), expected, atol=5.5 * 0.5 / np.sqrt(trees))
+    together = np.mean(left[:, 0] == left[:, 1])
+    assert abs(together - 0.5) < 2 * 2.0**-k + 5.5 * 0.5 / np.sqrt(trees)
+
+
+@pytest.mark.mission("T1", "T9")
+def test_extra_trees_on_categories_differ_even_if_every_feature_is_a_candidate(rng):
+    """Splits of categories that were the best ones made all trees alike: their mean was no better than one of them."""
+    C = rng.integers(0, 8, size=(600, 4))
+    effect = rng.normal(size=(4, 8))
+    y = effect[np.arange(4), C].sum(axis=1) + rng.normal(size=600)
+    fit = hg.ExtraTreesRegressor(
+        60, max_features=1.0, categorical_features=[0, 1, 2, 3], random_state=int(rng.integers(2**31))
+    ).fit(C[:300].astype(float), y[:300])
+    each = np.stack([member.predict(C[300:].astype(float)) for member in fit.estimators_])
+    single = np.mean((each - y[300:]) ** 2)
+    together = np.mean((each.mean(axis=0) - y[300:]) ** 2)
+    spread = np.mean(each.var(axis=0))
+    np.testing.assert_allclose(together, single - spread, rtol=1e-9)  # the ambiguity decomposition
+    assert spread > 0.3
 
 
 @pytest.mark.parametrize("weighted", [None, "counts", "shares"])
