@@ -26,7 +26,7 @@ from hinge.blocks.survey import UNORDERED, Labels, check_target
 from hinge.models.blocks.fit import adopt_names
 from hinge.models.blocks.predict import nameless
 from hinge.models.trees.boosting_options import WeightFacts
-from hinge.models.trees.inputs import Coder, frame_values, predict_table, present
+from hinge.models.trees.inputs import Coder, balanced_factors, frame_values, predict_table, present
 from hinge.tables.frames import as_frame, chosen_columns
 
 SAMPLE = 200_000  # rows that the edges of bins come from, as in memory
@@ -149,7 +149,7 @@ def target_facts(passes: Passes, classify: bool, class_weight: Any) -> TargetFac
             raise ValueError(UNORDERED) from None
         sums = [found.labels.sums[value] for value in every]
         if class_weight is not None:
-            factors = _class_factors(class_weight, every, [s[0] for s in sums])
+            factors = _class_factors(class_weight, every, np.array([float(s[2]) for s in sums]))
         scale = [1.0 if factors is None else factors[value] for value in every]
         kept = [k for k, s in enumerate(sums) if s[1] > 0]
         weights = np.array([float(sums[k][2]) * scale[k] for k in kept])
@@ -162,9 +162,9 @@ def target_facts(passes: Passes, classify: bool, class_weight: Any) -> TargetFac
     return TargetFacts(found.live.total, found.live.firsts(), facts, mean, labels, factors)
 
 
-def _class_factors(class_weight: Any, labels: list[Any], rows: list[int]) -> dict[Any, float]:
+def _class_factors(class_weight: Any, labels: list[Any], weights: np.ndarray) -> dict[Any, float]:
     if class_weight == "balanced":
-        return {label: sum(rows) / (len(rows) * n) for label, n in zip(labels, rows)}
+        return dict(zip(labels, balanced_factors(weights).tolist()))
     from sklearn.utils.class_weight import compute_class_weight
 
     values = np.array(labels)

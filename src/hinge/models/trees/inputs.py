@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from hinge._cached import cached_property
 from hinge._native import check_indices, core
 from hinge._validation import naming, validate_data
+from hinge.blocks.exact import ExactSum
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.tables.frames import as_frame, chosen_columns, holds_text
 
@@ -324,10 +325,15 @@ def weights_of(sample_weight: Any, X: Any, class_weight: Any = None, y: Any = No
 
 def _balanced(labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Factors of the examples with which all classes weigh the same, and the mean weight stays what it is."""
-    codes = np.unique(labels, return_inverse=True)[1]
-    totals = np.bincount(codes, weight)
-    share = np.divide(totals.sum() / np.count_nonzero(totals), totals, out=np.zeros_like(totals), where=totals > 0)
-    return share[codes]
+    values, codes = np.unique(labels, return_inverse=True)
+    totals = np.array([float(ExactSum.of(weight[codes == k])) for k in range(len(values))])
+    return balanced_factors(totals)[codes]
+
+
+def balanced_factors(totals: np.ndarray) -> np.ndarray:
+    """The factors Σ_c W_c / (k W_c) of classes with weights W_c, of which k are above zero; zero for the others."""
+    present = totals > 0
+    return np.divide(totals.sum(), np.count_nonzero(present) * totals, out=np.zeros_like(totals), where=present)
 
 
 def check_sums(weight: np.ndarray | None, y: np.ndarray) -> None:
@@ -349,6 +355,7 @@ __all__ = [
     "Prepared",
     "Presorted",
     "Unsorted",
+    "balanced_factors",
     "check_sums",
     "check_targets",
     "fit_table",
