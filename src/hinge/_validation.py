@@ -17,13 +17,15 @@ REMEDIES = {
 
 
 @contextmanager
-def naming(argument: str) -> Iterator[None]:
-    """NumPy's errors about text and whole numbers that are no floats, with the argument that they are about."""
+def naming(argument: str, column: str = "") -> Iterator[None]:
+    """NumPy's errors about text and whole numbers that are no floats, with the argument (and column) they are about."""
     try:
         yield
     except (ValueError, OverflowError) as error:
         if isinstance(error, OverflowError) or str(error).startswith("could not convert"):
-            raise ValueError(f"{argument} must hold numbers of float64: {error}. {REMEDIES[argument]}") from error
+            raise ValueError(
+                f"{argument} must hold numbers of float64: {error}{column}. {REMEDIES[argument]}"
+            ) from error
         raise
 
 
@@ -32,7 +34,7 @@ def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validat
     try:
         found = validation.validate_data(estimator, X, y, **options)
     except (ValueError, OverflowError):
-        with naming("y" if _are_numbers(X) else "X"):
+        with naming("y" if _are_numbers(X) else "X", _first_wrong_column(X)):
             raise
     # scikit-learn looks for NaN before it makes numbers of objects, where None is no NaN, and leaves texts as they are.
     if options.get("y_numeric") and (np.asarray(found[1]).dtype.kind in "US" or np.asarray(y).dtype == object):
@@ -50,6 +52,14 @@ def numeric_targets(y: Any) -> np.ndarray:
     """Targets of one or several regressions as float64."""
     with naming("y"):
         return validation.check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+
+
+def _first_wrong_column(X: Any) -> str:
+    """For the error of a data frame, the first column that does not hold numbers; "" for arrays."""
+    for name in getattr(X, "columns", ()):
+        if not _are_numbers(X[name]):
+            return f" (column {name!r})"
+    return ""
 
 
 def _are_numbers(values: Any) -> bool:

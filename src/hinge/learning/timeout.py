@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import _weakrefset
 import math
 import signal
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+WEAK_REFERENCES = {weakref.__file__, _weakrefset.__file__}
 
 
 class OutOfTime(Exception):
@@ -27,7 +31,7 @@ def limit(seconds: float) -> Iterator[None]:
         return
 
     def ring(_: int, frame: Any) -> None:
-        if _imports(frame):  # a module half imported would stay so
+        if _must_not_raise(frame):
             signal.setitimer(signal.ITIMER_REAL, 0.01)
             return
         raise OutOfTime
@@ -41,10 +45,16 @@ def limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _imports(frame: Any) -> bool:
-    """Whether a module is being imported in this frame or those that called it."""
+def _must_not_raise(frame: Any) -> bool:
+    """Whether an exception in this frame would leave a module half imported, or be lost.
+
+    Python prints and drops what is raised in ``__del__`` and in callbacks of weak references.
+    """
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        code = frame.f_code
+        if code.co_name == "__del__" or code.co_filename.startswith("<frozen importlib"):
+            return True
+        if code.co_filename in WEAK_REFERENCES:
             return True
         frame = frame.f_back
     return False

@@ -205,7 +205,8 @@ class GeneralisedLinearModel(Certifiable, RegressorMixin, LinearModel):
         w, b, total = result.w, result.b, objective.weight_sum
         distribution, link = self._fitted_pair()
         given = getattr(self, "_given", None)
-        rows = (FitRows if given is None else given.fit_rows)(objective, distribution, link, w, b)
+        make_rows = FitRows if given is None or given.fit_rows is None else given.fit_rows
+        rows = make_rows(objective, distribution, link, w, b)
         sums = rows.sums()
         free = isinstance(objective.penalty, NoPenalty)
         require_no_overflow(sums.information)

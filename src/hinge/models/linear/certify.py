@@ -21,6 +21,8 @@ from hinge.solvers.run import Result, minimise
 class GivenWeights:
     """Weights that are known already, in place of a solver: one row per output, handed out in order."""
 
+    fit_rows: Any = None  # where the rows are for inference, if not in memory
+
     def __init__(self, coef: Any, intercept: Any) -> None:
         self._W = np.atleast_2d(np.asarray(coef, dtype=np.float64))
         self._b = np.broadcast_to(np.asarray(intercept, dtype=np.float64).ravel(), len(self._W))

@@ -177,7 +177,8 @@ def frame_values(frame: Any, j: int) -> np.ndarray:
             raise ValueError(
                 f"X has values in column {frame.columns[j]!r} that are neither numbers nor text ({error}); convert or drop it."
             ) from None
-    return np.array([None if v is None or v != v else str(v) for v in series.to_list()], dtype=object)
+    missing = series.is_null().to_list()
+    return np.array([None if no or v != v else str(v) for v, no in zip(series.to_list(), missing)], dtype=object)
 
 
 def _from_frame(frame: Any, coder: Coder, chosen: list[int]) -> np.ndarray:
