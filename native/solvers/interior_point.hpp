@@ -9,9 +9,9 @@
 // Returns     w, b and the dual variables u, which are strictly inside their intervals: a dual point for the
 // certificate.
 //
-// For n rows and d features an iteration costs n d^2 operations, and about 20 of them do, whatever the conditioning:
-// this is the method for dense data where dual coordinate descent stalls. Of many rows most iterations see only those
-// near the kinks (interior_point.cpp).
+// For n rows and d features an iteration costs n d^2 operations, and about 20 iterations suffice whatever the
+// conditioning: this is the method for dense data on which dual coordinate descent stalls. With many rows most
+// iterations use only the rows near the kinks (interior_point.cpp).
 #pragma once
 #include "core/monitor.hpp"
 #include "solvers/problem.hpp"

@@ -47,7 +47,7 @@ def tightest(objective: Objective, w: Array, b: Array, tol: float) -> Certificat
     best = minimise(objective, tol=tol)[1]
     u = best.dual
     if u is None:
-        u = objective.slopes_of_scores(objective.scores(best.w, best.b))
+        u = objective.gradient_of_scores(objective.scores(best.w, best.b))
     again = certificate(objective, w, b, dual=u, tol=tol, exact=True)
     return again if again.dual > judged.dual else judged
 

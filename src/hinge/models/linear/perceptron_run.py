@@ -50,13 +50,13 @@ class Walk:
     late, late_b : what every step came too late for: the step times the age it was made at
     age : the weights of all visits so far, added up
     counts : mistakes of every epoch
-    paid : what each weight has paid of an L1 penalty, and the sum of the steps (native/solvers/sgd.hpp)
+    applied : what each weight has applied of an L1 penalty, and the sum of the steps (native/solvers/sgd.hpp)
     """
 
     w: np.ndarray
     b: float
     late: np.ndarray
-    paid: np.ndarray
+    applied: np.ndarray
     late_b: float = 0.0
     age: float = 0.0
     counts: list[int] = field(default_factory=list)
@@ -167,7 +167,7 @@ class ShrinkingRun(Run):
         walk.b, mean_b, steps, loss = core.sgd_epoch(
             native_problem(self.objective), walk.w, mean, walk.b, mean_b, int(walk.age), l2=self.l2, batch=1,
             eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=int(averaged), shuffle=bool(model.shuffle),
-            seed=self.seed, epoch=len(walk.counts), paid=walk.paid,
+            seed=self.seed, epoch=len(walk.counts), applied=walk.applied,
         )  # fmt: skip
         walk.age = float(steps)
         if averaged:

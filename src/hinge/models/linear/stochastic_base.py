@@ -44,7 +44,7 @@ class Stream:
     w: np.ndarray
     b: float
     mean: np.ndarray
-    paid: np.ndarray
+    applied: np.ndarray
     mean_b: float = 0.0
     steps: int = 0
     scale: float = 1.0
@@ -60,12 +60,12 @@ class Stream:
         """One pass; the mean loss of the examples as they were met. Steps that are too long are shortened."""
         problem = native_problem(objective)
         eta, decay, power = rate
-        arrays = (self.w, self.mean, self.paid)
+        arrays = (self.w, self.mean, self.applied)
         saved = [array.copy() for array in arrays]
         for _ in range(TRIES):
             b, mean_b, steps, loss = core.sgd_epoch(
                 problem, self.w, self.mean, self.b, self.mean_b, self.steps, eta0=eta * self.scale, decay=decay,
-                power=power, epoch=self.epochs, batch=1, paid=self.paid, **options,
+                power=power, epoch=self.epochs, batch=1, applied=self.applied, **options,
             )  # fmt: skip
             if np.isfinite(loss) and np.all(np.isfinite(self.w)) and np.abs(self.w).max(initial=0.0) < 1e100:
                 self.b, self.mean_b, self.steps = b, mean_b, steps
