@@ -7,7 +7,7 @@
 // Dual        residuals, scaled until |R_j| <= t l1_j where l2_j = 0: the gap after every round costs d k operations
 // Optimality  |R_j| <= t l1_j where W_j = 0;  R_j = t (l1_j W_j / |W_j| + l2_j W_j) elsewhere
 // Reference   Simon, Friedman & Hastie (2013), A blockwise descent algorithm for group-penalized multiresponse
-// regression
+//             regression
 #pragma once
 #include <vector>
 

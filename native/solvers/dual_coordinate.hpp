@@ -9,10 +9,9 @@
 //             u_i <- clip(u_i + (z_i - a_i - soft u_i) / (soft + c_i q_i)),   q_i = sum_j x_ij^2 / l2_j
 // Bias        the constraint sum c u = 0 by the method of multipliers: b = b0 - (1/rho) sum c u, b0 moved to b after
 //             every epoch, which is proximal point iteration on the primal bias.
-// Shrinking   dual variables at a bound whose outward gradient clearly exceeds the moves of the last epoch are left
-// out.
-//             Evaluating the gap, one pass over X on all threads, finds those that must become active again; the
-//             contributions of the visited dual variables estimate the gap and decide when to evaluate it.
+// Shrinking   dual variables at a bound whose outward gradient clearly exceeds the moves of the last epoch are
+//             dropped. Evaluating the gap, one pass over X on all threads, finds those that must become active again;
+//             the contributions of the visited dual variables estimate the gap and decide when to evaluate it.
 // Momentum    after an epoch the dual objective is minimised over the span of this and earlier moves, clipped to the
 //             intervals: w is linear in u, so this costs no pass over X. Once the active bounds are found it is
 //             conjugate gradients with an epoch as preconditioner.

@@ -5,8 +5,7 @@
 //             product H v = X' diag(c l'') X v + L2 v is one pass over X. Never forms anything of size d^2.
 // Step        backtracking from 1 until sufficient decrease.
 // Stop        when the predicted decrease plus the slack of the natural dual point (|grad|^2 / 2 l2) is below `tol`
-// times
-//             the objective.
+//             times the objective.
 // Reference   Nocedal & Wright (2006), algorithm 7.1; the forcing sequence of Eisenstat & Walker (1996), choice 1.
 #pragma once
 #include "core/monitor.hpp"

@@ -1,7 +1,7 @@
 // The inner problem of proximal Newton on a working set of m columns of X:
 //
-//   q(delta, beta) = r'(X delta + beta 1) + 1/2 (X delta + beta 1)' diag(h) (X delta + beta 1) + sum_j omega_j(w_j +
-//   delta_j)
+//   q(delta, beta) = r'(X delta + beta 1) + 1/2 (X delta + beta 1)' diag(h) (X delta + beta 1)
+//                    + sum_j omega_j(w_j + delta_j)
 //
 // minimised by cyclic coordinate descent (Friedman, Hastie & Tibshirani 2010) with an occasional Newton step on the
 // nonzero weights ("polish"), which ends the search once the support is right.

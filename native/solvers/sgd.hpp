@@ -8,9 +8,8 @@
 //             the ridge part is one common factor, w = s v, and soft thresholds add up, so nothing is approximated.
 //             The average of all iterates is kept in the same lazy way.
 // Plain       The ridge part enters the gradient instead, w <- max(0, 1 - eta l2) w - eta g, and the lasso part is a
-// running
-//             total: a visit moves a weight towards zero by all of the total not yet applied to it. What could not be
-//             applied at zero reduces later steps, so weights stay at zero.
+//             running total: a visit moves a weight towards zero by all of the total not yet applied to it. What could
+//             not be applied at zero reduces later steps, so weights stay at zero.
 // Passive     tau x_i instead of eta g, tau = min(eta0, l_i / |x_i|^2) or l_i / (|x_i|^2 + 1/(2 eta0)).
 // Reference   Duchi & Singer (2009) for the forward-backward steps and their lazy form; Xu (2011) for the averaging;
 //             Tsuruoka, Tsujii & Ananiadou (2009) for the running total; Crammer et al. (2006) for passive-aggressive

@@ -2,8 +2,7 @@
 //
 // Problem     for every size k:  min over sets S of k features of  RSS(S) = min_w ||y - X_S w||^2
 // Given       the (d+1) x (d+1) matrix M = [X y]'[X y], positive definite in its X part
-// Tree        the root holds all features; a child drops one, and its subtree may drop only features that come after
-// it.
+// Tree        the root holds all features; a child drops one, and its subtree may drop only features after that one.
 //             Dropping never lowers RSS, so a node whose RSS is above the best known of every smaller size is cut.
 // Perfect fits  if dependent features together leave no residual (more features than examples), supersets give no
 //             bound, and sets are grown from the empty one instead

@@ -4,8 +4,8 @@ Problem     min_{W,b} ½ Σ cᵢ ‖yᵢ − W'xᵢ − b‖² + Σ_j (l1_j ‖w
 Step        w_j ← max(0, 1 − l1_j/‖v‖) v / (g_jj + l2_j),   v = r_j + g_jj w_j,   g = X'CX,   r = X'C(Y − XW − 1b')
 Dual        residuals Y − XW − 1b', scaled until ‖r_j‖ ≤ l1_j where l2_j = 0
 Optimality  ‖r_j‖ ≤ l1_j where w_j = 0;  r_j = l1_j w_j/‖w_j‖ + l2_j w_j elsewhere
-Method      rounds over the features of a working set, whose Gram matrix g is computed once: all features if they are few,
-            otherwise those with weights and the worst violators. Then r is recomputed from X
+Method      rounds over the features of a working set, whose Gram matrix g is computed once: all features if they are
+            few, otherwise those with weights and the worst violators. Then r is recomputed from X
 Reference   Simon, Friedman & Hastie (2013); Massias, Gramfort & Salmon (2018) for the working sets;
             native/solvers/block_descent.hpp
 """
@@ -111,7 +111,7 @@ class _Centred:
     def rounds(
         self, which: np.ndarray, R: Array, w: Array, parts: tuple[Array, Array], strengths: Array, tol: float, most: int
     ) -> tuple[Array, int]:
-        """The weights after rounds over some features for every strength, and the number of rounds; R is the gradient at w."""
+        """The weights after rounds over some features for every strength, and their number; R is the gradient at w."""
         G, own = self.gram(which), np.ascontiguousarray(w[which])
         l1, l2 = (np.ascontiguousarray(part[which]) for part in parts)
         W, rounds, _ = core.block_path(

@@ -8,9 +8,9 @@ Method      native/solvers/decomposition.hpp, run to a violation that is tighten
             then, if few multipliers are strictly inside their bounds, the linear system that they satisfy. If pairs of
             variables take longer than an interior point method would, that method runs, followed by pairs again.
 Returns     α, the bias, ρ, scores and both objectives.
-Indefinite  If the kernel is not known to be positive semidefinite (hinge.problem.kernels.check), the gap and the interior
-            point method are not valid. Pairs then converge to a stationary point of the dual (Chen, Fan & Lin 2006,
-            theorem 3, with a tiny curvature in place of a negative one), and its residual is returned.
+Indefinite  If the kernel is not known to be positive semidefinite (hinge.problem.kernels.check), the gap and the
+            interior point method are not valid. Pairs then converge to a stationary point of the dual (Chen, Fan & Lin
+            2006, theorem 3, with a tiny curvature in place of a negative one), and its residual is returned.
 """
 
 from __future__ import annotations
@@ -299,8 +299,8 @@ def _polish(
 ) -> tuple[_Point, Evaluation]:
     """Solve the optimality conditions exactly, given which variables are inside their bounds.
 
-    With β = sα of those variables F:  K_FF Δβ + Δb − sΔρ = t − f − b + sρ, with the sums fixed. The solution is used only
-    if all of them stay inside and the gap does not grow.
+    With β = sα of those variables F:  K_FF Δβ + Δb − sΔρ = t − f − b + sρ, with the sums fixed. The solution is used
+    only if all of them stay inside and the gap does not grow.
     """
     alpha, n = point.alpha, len(found.scores)
     free = np.flatnonzero((alpha > 0) & (alpha < dual.upper))

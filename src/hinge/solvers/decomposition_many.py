@@ -1,8 +1,8 @@
 """Many small duals over one kernel matrix: the pairs of classes of a support vector classifier.
 
 Problem     those of hinge.problem.certificates.kernel_machine with one variable per point, each over some of the points
-Method      native/solvers/decomposition_many.hpp, to a violation that is tightened for the problems whose duality gap is too
-            wide. The gaps of all problems are computed together.
+Method      native/solvers/decomposition_many.hpp, to a violation that is tightened for the problems whose duality gap
+            is too wide. The gaps of all problems are computed together.
 Returns     the solutions, and which of them meet the tolerance (hinge.solvers.decomposition solves the others)
 """
 

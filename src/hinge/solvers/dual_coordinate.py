@@ -26,8 +26,8 @@ class DualCoordinateDescent(Solver):
 
     An iteration is an epoch: every dual variable that may have to move is visited once.
 
-    A loss with κ > 0 is differentiable: if its gap is still too wide after some epochs, :class:`NewtonCG` continues from
-    the current weights.
+    A loss with κ > 0 is differentiable: if its gap is still too wide after some epochs, :class:`NewtonCG` continues
+    from the current weights.
     """
 
     name: ClassVar[str] = "dual-coordinate-descent"

@@ -3,11 +3,11 @@
 Problem     min_α  ½β'Kβ − Σ q_v α_v,   β_p = Σ_{v of point p} s_v α_v,   0 ≤ α ≤ U,   Aα = c
 Optimality  s_v(Kβ)_p − q_v + (A'λ)_v = z_v − y_v,   α_v z_v = 0,   (U_v − α_v) y_v = 0,   z, y ≥ 0
 Method      Newton on these equations with both products equal to μ, μ → 0 (Mehrotra's predictor-corrector; Nocedal &
-            Wright, algorithm 16.4). With D = z/α + y/(U − α) and E_p = Σ_{v of p} 1/D_v they reduce to K + diag(1/E), one
-            Cholesky factor of order n per iteration.
-Cost        some 20 iterations of n³/3 operations whatever the conditioning. Decomposition needs a number of steps that grows
-            with the condition number, and does not finish for a machine that must make almost no errors on overlapping
-            classes (C of 10⁵ and more, or a ν to that effect).
+            Wright, algorithm 16.4). With D = z/α + y/(U − α) and E_p = Σ_{v of p} 1/D_v they reduce to K + diag(1/E),
+            one Cholesky factor of order n per iteration.
+Cost        some 20 iterations of n³/3 operations whatever the conditioning. Decomposition needs a number of steps that
+            grows with the condition number, and does not finish for a machine that must make almost no errors on
+            overlapping classes (C of 10⁵ and more, or a ν to that effect).
 Returns     feasible multipliers; those next to a bound are set to it.
 """
 
@@ -152,7 +152,7 @@ def _length(alpha: Array, d_alpha: Array, room: Array, z: Array, dz: Array, y: A
 
 
 def _on_bounds(alpha: Array, upper: Array, lower_price: Array, upper_price: Array) -> Array:
-    """Puts multipliers on a bound if their distance to it is small beside its multiplier, both in units of their means."""
+    """Puts α on a bound if its distance is small beside the bound's multiplier, both in units of their means."""
     room, price = upper - alpha, float(np.mean(lower_price + upper_price)) + np.finfo(float).tiny
     low = alpha / float(np.mean(alpha)) < CLOSE * lower_price / price
     high = room / float(np.mean(room)) < CLOSE * upper_price / price

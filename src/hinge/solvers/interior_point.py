@@ -2,9 +2,9 @@
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + Σ_j l1_j |w_j| + ½ l2_j w_j² on [lower, upper],   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
 Optimality  l2∘w + l1∘∂|w| + X'(c∘u) ∋ 0, Σ cᵢ uᵢ = 0, and u at an end of its interval unless z is at the kink
-Wide        with more columns than rows, all of them penalised, the Newton equations are reduced to the rows. With very many
-            columns under an L1 penalty at most n + 1 have weights: the problem is solved for some columns, and those with
-            |X'(c∘u)|_j > l1_j join until the gap over all columns is small (column generation)
+Wide        with more columns than rows, all of them penalised, the Newton equations are reduced to the rows. With very
+            many columns under an L1 penalty at most n + 1 have weights: the problem is solved for some columns, and
+            those with |X'(c∘u)|_j > l1_j join until the gap over all columns is small (column generation)
 Returns     w, b and dual variables u strictly inside their intervals: a dual point
 Reference   Mehrotra (1992); Nocedal & Wright (2006), algorithm 16.4; native/solvers/interior_point.hpp
 """
@@ -37,7 +37,7 @@ def kinks(objective: Objective) -> list[tuple[Array, Array, Array]]:
 
 
 class InteriorPoint(Solver):
-    """About twenty Newton steps on the optimality conditions, whatever the conditioning; n d min(n, d) operations each."""
+    """About twenty Newton steps of n d min(n, d) operations on the optimality conditions, whatever the conditioning."""
 
     name: ClassVar[str] = "interior-point"
     factors: ClassVar[bool] = True

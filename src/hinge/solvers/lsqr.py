@@ -1,7 +1,7 @@
 """Least squares by Golub–Kahan bidiagonalisation, for large sparse problems.
 
 Problem     min_W ‖AW − B‖², the solution of least norm; A is only multiplied by vectors
-Method      LSQR: A'A is never formed, so the condition number of A enters once; every column of B has its own recurrence
+Method      LSQR: A'A is never formed, so the condition of A enters once; every column of B has its own recurrence
 Stop        ‖A'r‖ ≤ ε ‖A‖_F ‖r‖, or ‖r‖ ≤ ε ‖b‖
 Reference   Paige & Saunders (1982), LSQR: an algorithm for sparse linear equations and sparse least squares, §4
 """

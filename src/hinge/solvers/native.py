@@ -32,7 +32,7 @@ def native_problem(objective: Objective) -> Any:
 
 
 def native_report(stop: Stop) -> Callable[[int, float, float], bool] | None:
-    """A progress callback for the core; None without a callback or history, so that iterations stay in compiled code."""
+    """A progress callback for the core; None without callback or history, so that iterations stay in compiled code."""
     if not stop.watched:
         return None
     return lambda iteration, objective, gap: stop.report(iteration, objective, gap if gap >= 0 else np.nan)

@@ -33,7 +33,7 @@ class Newton(Solver):
 
 
 def _decrease(objective: Objective, stop: Stop) -> float:
-    """The predicted decrease at which to stop: half the gap, or the order of the squared residual if there is no gap."""
+    """The predicted decrease at which to stop: half the gap, or about the squared residual if there is no gap."""
     has_gap = objective.loss.convex and objective.loss.has_conjugate
     return 0.5 * stop.tol if has_gap else max(1e-4 * stop.tol**2, 1e-27)
 
@@ -41,9 +41,9 @@ def _decrease(objective: Objective, stop: Stop) -> float:
 class FisherScoring(Newton):
     """Newton's method with the Fisher information in place of the Hessian, for likelihoods that are not convex.
 
-    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is a descent direction. Its difference
-    from the Hessian is approximated from the last steps (L-BFGS around the information). The method converges to a
-    stationary point, certified by the stationarity residual.
+    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is a descent direction. Its
+    difference from the Hessian is approximated from the last steps (L-BFGS around the information). The method
+    converges to a stationary point, certified by the stationarity residual.
     """
 
     name: ClassVar[str] = "fisher-scoring"

@@ -120,8 +120,8 @@ class _Model:
     def _gradient_agrees(self, x: Array, g: Array, move: Array, bend: float) -> bool:
         """(∇R(x) − ∇R(v))'(x − v) ≤ L‖x − v‖²: the same test where rounding hides changes of R itself.
 
-        Without it L would fall below the curvature near the optimum, and the iterates would oscillate around it at a distance
-        of the square root of the rounding error.
+        Without it L would fall below the curvature near the optimum, and the iterates would oscillate around it at a
+        distance of the square root of the rounding error.
         """
         _, after = self._flat.risk_gradient(x)
         rounding = 1e-13 * self._slope * float(np.linalg.norm(move))

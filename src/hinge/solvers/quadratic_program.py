@@ -67,7 +67,7 @@ class _Program:
         self._rows: dict[str, list[tuple[Any, Array]]] = {"equal": [], "less": [], "cone": []}
 
     def add(self, kind: str, bound: Array, **blocks: Any) -> slice:
-        """Adds rows Σ block·x = bound, ≤ bound, or (bound − Σ block·x) in a second-order cone; returns their multipliers' place."""
+        """Adds rows Σ block·x = bound, ≤ bound, or (bound − Σ block·x) in a cone; returns their slice."""
         rows = len(bound)
         parts = [blocks.get(name) for name in self.at]
         widths = [s.stop - s.start for s in self.at.values()]

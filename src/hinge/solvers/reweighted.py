@@ -1,9 +1,9 @@
 """Losses with kinks under non-convex penalties, by a sequence of convex problems.
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + λ Σ_j |w_j|^q,   0 < q < 1;   or λ·(number of weights that are not zero)
-Lq          |w|^q is concave in |w|, so its tangent at the last w is an upper bound: minimise Σ cᵢ ℓ + Σ_j ω_j |w_j| with
-            ω_j = λ q (|w_j| + ε)^{q−1} repeatedly, while ε falls to zero (the objective never rises)
-L0          start with all features; drop the one with the least effect and refit the others, as long as the objective falls
+Lq          |w|^q is concave in |w|, so its tangent at the last w is an upper bound: minimise Σ cᵢ ℓ + Σ_j ω_j |w_j|
+            with ω_j = λ q (|w_j| + ε)^{q−1} repeatedly, while ε falls to zero (the objective never rises)
+L0          start with all features; drop the least and refit the others, as long as the objective falls
 Optimality  −X'(c∘u) = λ q |w|^{q−1} sign(w) where w ≠ 0 (zero for L0), with uᵢ ∈ ∂ℓ(zᵢ): any gradient will do at w = 0
 Returns     a stationary point, and the subgradients u that prove it
 Reference   Candès, Wakin & Boyd (2008), section 2; Hunter & Li (2005)

@@ -1,9 +1,9 @@
 """Whether the objective has a minimiser, and if not, a direction along which it decreases without end.
 
 A loss may decrease without end in one direction of its score without reaching its infimum (``Loss.falling``): the
-logistic loss towards the side of its label, a Poisson likelihood of y = 0 towards −∞. With sᵢ = ±1 for those directions and 0 for
-examples whose loss rises at both ends, the objective has no minimiser if and only if some direction (v, t) that costs no
-penalty has
+logistic loss towards the side of its label, a Poisson likelihood of y = 0 towards −∞. With sᵢ = ±1 for those directions
+and 0 for examples whose loss rises at both ends, the objective has no minimiser if and only if some direction (v, t)
+that costs no penalty has
 
     sᵢ(⟨v, xᵢ⟩ + t) ≥ 0 where sᵢ ≠ 0,    ⟨v, xᵢ⟩ + t = 0 where sᵢ = 0,    and at least one of them is > 0
 

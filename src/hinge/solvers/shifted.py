@@ -1,8 +1,8 @@
 """Columns far from zero: the same problem with a constant row subtracted from X, for solvers that factor Hessians.
 
 Problem     min_{W,b} Σ cᵢ ℓ(yᵢ, W'xᵢ + b) + Ω(W) where |mean| ≫ deviation in some columns of X
-Reduction   for any row μ, W'x + b = W'(x − μ) + (b + W'μ): the unpenalised bias absorbs the shift. The Hessian of the bias and
-            such columns is singular up to rounding before the shift and regular after it.
+Reduction   for any row μ, W'x + b = W'(x − μ) + (b + W'μ): the unpenalised bias absorbs the shift. The Hessian of the
+            bias and such columns is singular up to rounding before the shift and regular after it.
 """
 
 from __future__ import annotations

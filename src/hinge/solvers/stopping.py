@@ -3,7 +3,7 @@
     GradientNorm(ε)       ‖∇J‖₂ ≤ ε
     ObjectiveChange(ε)    |J_k − J_{k−1}| ≤ ε max(|J_k|, 1)
     ParameterChange(ε)    ‖(w, b)_k − (w, b)_{k−1}‖₂ ≤ ε max(‖(w, b)_k‖₂, 1)
-        HeldOutLoss(X, y)     the risk on held-out examples has not improved for `patience` evaluations; the best weights are kept
+    HeldOutLoss(X, y)     the held-out risk has not improved for `patience` evaluations; the best weights are kept
 
 A rule is an immutable description; ``watch`` starts a run with it.
 """

@@ -3,12 +3,12 @@
 Problem     min over (w, b) of Σ cᵢ 1[yᵢ(⟨w, xᵢ⟩ + b) ≤ 0]: NP-hard in general, finite for n points in d dimensions
 Method      Move the hyperplane of a best classifier, without letting a point cross it, until it passes through d points
             that span it. Points off it keep their sides; those on it are split by the classifier's restriction to the
-            hyperplane, the same problem in d − 1 dimensions. So the optimum is the minimum, over all hyperplanes H spanned
-            by d of the points and both orientations, of
+            hyperplane, the same problem in d − 1 dimensions. So the optimum is the minimum, over all hyperplanes H
+            spanned by d of the points and both orientations, of
 
                 errors off H + optimum of the points on H,
 
-            and tilting H slightly towards the inner solution attains it. d points in general position are all classified correctly.
+            and tilting H slightly towards the inner solution attains it. d points in general position have no error.
 Cost        n choose d hyperplanes, n scores each
 Reference   Johnson & Preparata (1978), "The densest hemisphere problem"
 """

@@ -59,7 +59,7 @@ class Certificate:
 
     @classmethod
     def of_gap(cls, primal: float, gap: float, *, tol: float, convexity: float = 0.0, **how: Any) -> Certificate:
-        """The certificate of an objective and its duality gap; ``convexity`` is the modulus of strong convexity, if known."""
+        """The certificate of an objective and its duality gap; ``convexity`` is a modulus of strong convexity."""
         return cls(
             primal=primal,
             dual=primal - gap,

@@ -82,8 +82,8 @@ def drop_rounding(objective: Objective, g: Array, squares: Array | float) -> Non
     """Sets g to zero where it must be zero and differs from it by rounding only.
 
     A weight that may grow without limit or penalty needs a gradient of exactly zero; otherwise the bound is too high by
-    |g_j w*_j|. The rounding error of g_j = Σ cᵢ xᵢⱼ uᵢ is a few units in the last place of √(Σ cᵢ xᵢⱼ² · Σ cᵢ uᵢ²); no more
-    than that is dropped. ``squares``: Σ cᵢ uᵢ², one for each output.
+    |g_j w*_j|. The rounding error of g_j = Σ cᵢ xᵢⱼ uᵢ is a few units in the last place of √(Σ cᵢ xᵢⱼ² · Σ cᵢ uᵢ²); no
+    more than that is dropped. ``squares``: Σ cᵢ uᵢ², one for each output.
     """
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None:

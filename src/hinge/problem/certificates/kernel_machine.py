@@ -182,8 +182,8 @@ def evaluate_machine(
 def evaluate_at_scores(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> Evaluation:
     """Both objectives, given the scores.
 
-    The gap is relative to the objective without the terms B·b − N·ρ. For machines without targets this is, times 1/ρ², the
-    objective of the C form that finds the same function: C = 1/ρ.
+    The gap is relative to the objective without the terms B·b − N·ρ. For machines without targets this is, times 1/ρ²,
+    the objective of the C form that finds the same function: C = 1/ρ.
     """
     n = len(scores)
     square = float(weighted_sum(point_coefficients(dual, alpha, n), scores))
@@ -337,15 +337,15 @@ def expansion_scores(kernel: Kernel, X: Any, coefficients: Array, *, single: boo
 
 
 def centred(kernel: Kernel, X: Any) -> Any:
-    """Inputs shifted to mean zero if the kernel depends on distances only: distances do not change, and lose fewer digits."""
+    """Inputs shifted to mean zero if only distances matter: these do not change, and lose fewer digits."""
     return X - X.mean(axis=0) if kernel.stationary and not scipy.sparse.issparse(X) else X
 
 
 def single_suffices(kernel: Kernel, X: Any, dual: Dual, tol: float) -> bool:
     """Whether kernel values in single precision (6e-8) allow the tolerance to be met.
 
-    The kernel must be bounded by its value at distance zero, the rounding of distances small compared with its width, and
-    the accumulated rounding errors of a score, about 6e-8·U·√n, small compared with the allowed violation (without
+    The kernel must be bounded by its value at distance zero, the rounding of distances small compared with its width,
+    and the accumulated rounding errors of a score, about 6e-8·U·√n, small compared with the allowed violation (without
     targets scores are of the size of the multipliers).
     """
     if not kernel.stationary or X.shape[0] ** 2 * float(X.shape[1]) <= DOUBLE_WORK:

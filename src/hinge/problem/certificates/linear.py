@@ -196,8 +196,8 @@ def path_certificates(
     """The certificates of all points of a path, with two passes over X for all of them together.
 
     The dual points are those of :func:`certificate`: gradients at the best bias, scaled into the domain. A point whose
-    gap is too wide is certified alone. ``unit`` is the problem with strength one; ``W`` has a row and ``B`` an entry for
-    each of the ``strengths``.
+    gap is too wide is certified alone. ``unit`` is the problem with strength one; ``W`` has a row and ``B`` an entry
+    for each of the ``strengths``.
     """
     Z = unit.design.matmul(np.ascontiguousarray(W.T)) + (B if unit.fit_intercept else 0.0)
     U = np.empty_like(Z)

@@ -18,8 +18,8 @@ from hinge.problem.objective import Array, Objective
 def stationarity(objective: Objective, w: Array, b: Array, u: Array | None = None) -> float:
     """max distance of −∇risk from ∂Ω(w), relative to the largest gradient of the risk at zero weights.
 
-    A loss with kinks has many subgradients where scores lie at them. ``u`` may hold the ones to use: their distance from
-    being subgradients, Σ cᵢ(ℓ(zᵢ) + ℓ*(uᵢ) − uᵢzᵢ) relative to the risk of a constant, is then included.
+    A loss with kinks has many subgradients where scores lie at them. ``u`` may hold the ones to use: their distance
+    from being subgradients, Σ cᵢ(ℓ(zᵢ) + ℓ*(uᵢ) − uᵢzᵢ) relative to the risk of a constant, is then included.
     """
     _, g, gb = objective.risk_gradient(w, b)
     residual = _distance(objective, w, g, gb) / gradient_scale(objective)

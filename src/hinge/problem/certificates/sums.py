@@ -2,8 +2,8 @@
 
 For weights w, a step Δ and z = Xw + b + offset, all blocks of examples give the sums of
 
-        P        ℓ(yᵢ, zᵢ + Δzᵢ)                      the objective of the certified weights w + Δ
-        u        ℓ'(zᵢ) + ℓ''(zᵢ)·Δzᵢ                 dual variables, clipped to the domain of the conjugate
+    P        ℓ(yᵢ, zᵢ + Δzᵢ)                      the objective of the certified weights w + Δ
+    u        ℓ'(zᵢ) + ℓ''(zᵢ)·Δzᵢ                 dual variables, clipped to the domain of the conjugate
     g        X'(c∘u⁺) and X'(c∘u⁻),               and from them D(u) as in :mod:`hinge.problem.certificates.dual_points`
 
 If Δ is a Newton step, the u satisfy the optimality conditions of its quadratic model exactly (see
