@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kFirstEpochs = 4;  // before the first evaluation of the gap
 constexpr int kMostEpochs = 16;  // between two evaluations
-constexpr double kBias = 4.0;    // curvature of the bias, in units of the mean product of two rows
+constexpr double kBias = 4.0;    // squared value of the bias feature, in units of the mean product of two rows
 constexpr double kDrop = 0.1;    // evaluate the gap again when its estimate has fallen to this share
 constexpr double kMargin = 2.0;  // shrink a variable at a bound with an outward gradient above this many typical moves
 constexpr double kMostCut = 0.25;   // largest share of the active dual variables that a momentum step may clip

@@ -1,4 +1,5 @@
-// Random thresholds (Geurts et al. 2006): one per feature, drawn between its smallest and largest value in the node.
+// Random thresholds (Geurts et al. 2006): one for a feature, drawn between its smallest and its largest value in the
+// node.
 #include <algorithm>
 #include <cmath>
 

@@ -151,11 +151,11 @@ def _length(alpha: Array, d_alpha: Array, room: Array, z: Array, dz: Array, y: A
     return longest
 
 
-def _on_bounds(alpha: Array, upper: Array, lower_price: Array, upper_price: Array) -> Array:
+def _on_bounds(alpha: Array, upper: Array, lower_multiplier: Array, upper_multiplier: Array) -> Array:
     """Puts α on a bound if its distance is small beside the bound's multiplier, both in units of their means."""
-    room, price = upper - alpha, float(np.mean(lower_price + upper_price)) + np.finfo(float).tiny
-    low = alpha / float(np.mean(alpha)) < CLOSE * lower_price / price
-    high = room / float(np.mean(room)) < CLOSE * upper_price / price
+    room, mean = upper - alpha, float(np.mean(lower_multiplier + upper_multiplier)) + np.finfo(float).tiny
+    low = alpha / float(np.mean(alpha)) < CLOSE * lower_multiplier / mean
+    high = room / float(np.mean(room)) < CLOSE * upper_multiplier / mean
     return np.where(low & (alpha < 0.5 * upper), 0.0, np.where(high & (alpha > 0.5 * upper), upper, alpha))
 
 

@@ -53,7 +53,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._finish(solution, X, y, weights, factors)
 
     def _finish(self, solution: DualSolution, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
-        """The attributes of a machine, from the solution of the dual."""
+        """The solution to report, from that of the dual; a hook for subclasses that rescale it."""
         return solution
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Array:

@@ -41,7 +41,7 @@ def quick_certificate(
     if objective.fit_intercept:
         u = balanced_sides(objective.c, u)
     dual = ray_bound(objective, u)
-    if not 0.0 < dual <= primal:  # no information if not positive; above primal, rounding
+    if not 0.0 < dual <= primal:  # a bound ≤ 0 is of no use, one above primal is rounding
         return certificate(objective, w, b, tol=tol, fit_flops=fit_flops)
     gap = primal - dual
     return Certificate.of_gap(primal, gap, tol=tol, convexity=convexity(objective), exact=gap <= tol * abs(primal))
